@@ -1,0 +1,164 @@
+# Every target works alone on a fresh clone: it first makes what it needs.
+#
+#   make PYTHON=python3.12 demo     another interpreter (3.11 or newer)
+#   make test ARGS="-k dense -x"    more arguments for pytest
+#   make bench ARGS="--only eager_add"
+
+PYTHON ?= python3
+VENV ?= .venv
+CACHE ?= .cache
+JOBS ?= 2
+ARGS ?=
+ONCE ?=
+INTEROP_PATHS ?= v2,v1,c,lite,resave
+
+# The environments of peers and generators are named by a sum of their pins: a new pin makes a new one.
+EXTRAS := onnx,grpc,dev
+TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0.34.2
+PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
+
+sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
+INSTALLED := $(VENV)/.installed-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
+TENSORFLOW := $(CACHE)/venvs/tensorflow-$(call sum,$(TENSORFLOW_PINS))
+PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
+LINKS := build/links
+DIGITS := models/digits/1
+
+# Tests and the demo start fresh processes; without bytecode each of them compiles the library again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help
+help: ## show the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+## environments
+
+# $(call venv,FOLDER,PIP ARGUMENTS,WHAT)
+define venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "pinnace needs Python 3.11 or newer; \`$(PYTHON)\` is $$($(PYTHON) --version 2>&1)." >&2; \
+	  for p in python3.11 python3.12 python3.13 python3.14; do \
+	    if command -v $$p >/dev/null; then echo "Try: make PYTHON=$$p $(MAKECMDGOALS)" >&2; break; fi; done; \
+	  exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "\`$(PYTHON)\` cannot make virtual environments: its venv module is missing." >&2; \
+	  echo "Try: apt install python3-venv" >&2; \
+	  exit 1; }
+	@echo "$(1): installing $(3)"
+	@$(PYTHON) -m venv $(1)
+	@$(1)/bin/python -m pip install -qq --disable-pip-version-check $(2)
+endef
+
+$(INSTALLED):
+	$(call venv,$(VENV),-e '.[$(EXTRAS)]',pinnace and its tools (about 800 MB; a minute or two))
+	@rm -f $(VENV)/.installed-*
+	@touch $@
+
+$(TENSORFLOW)/.installed:
+	$(call venv,$(TENSORFLOW),$(TENSORFLOW_PINS),$(TENSORFLOW_PINS) to compare with (about 2 GB; a minute or two))
+	@touch $@
+
+$(PROTOC)/.installed:
+	$(call venv,$(PROTOC),$(PROTOC_PINS),$(PROTOC_PINS))
+	@touch $@
+
+.PHONY: setup
+setup: $(INSTALLED) ## make .venv: pinnace, editable, with the tools
+
+.PHONY: hooks
+hooks: $(INSTALLED) ## have git run the checks of .pre-commit-config.yaml
+	$(VENV)/bin/pre-commit install --hook-type pre-commit --hook-type commit-msg
+
+.PHONY: tensorflow
+tensorflow: $(TENSORFLOW)/.installed ## make the environment with TensorFlow to compare with
+	@echo $(abspath $(TENSORFLOW))/bin/python
+
+.PHONY: links
+links: ## build/links/pinnace: the sources under their import names
+	@rm -rf $(LINKS) && mkdir -p $(LINKS)/pinnace
+	@for path in core/*; do \
+	  case $$path in */__pycache__) ;; *) ln -s ../../../$$path $(LINKS)/pinnace/ ;; esac; done
+	@for folder in proto saved_model serving deploy; do ln -s ../../../$$folder $(LINKS)/pinnace/; done
+
+.PHONY: proto
+proto: $(PROTOC)/.installed ## generate proto/*_pb2.py again
+	$(PROTOC)/bin/python proto/generate.py
+
+## the main job
+
+.PHONY: demo
+demo: $(INSTALLED) ## train, save, export and serve a digit classifier; ONCE=1 stops after it
+	$(VENV)/bin/python examples/digits_demo.py $(if $(filter-out 0,$(ONCE)),--once) $(ARGS)
+
+$(DIGITS)/saved_model.pb:
+	$(MAKE) demo ONCE=1
+
+## checks
+
+.PHONY: fmt
+fmt: $(INSTALLED) ## format, and mend what ruff can mend
+	$(VENV)/bin/ruff check --fix --quiet . ; $(VENV)/bin/ruff format .
+
+.PHONY: lint
+lint: $(INSTALLED) ## ruff: rules and format
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+.PHONY: types
+types: links $(INSTALLED) ## mypy --strict over the library and tests/support
+	$(VENV)/bin/mypy
+
+# Two workers share two cores: one BLAS thread each.
+test deep: export OMP_NUM_THREADS = 1
+test deep: export PINNACE_PROTOC_PYTHON = $(abspath $(PROTOC))/bin/python
+oracle interop bench: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+
+.PHONY: test
+test: $(INSTALLED) $(PROTOC)/.installed ## the fast tests, in parallel
+	$(VENV)/bin/pytest -n $(JOBS) -q $(ARGS)
+
+.PHONY: deep
+deep: $(INSTALLED) $(PROTOC)/.installed ## all tests but those with TensorFlow, 500 examples each
+	$(VENV)/bin/pytest -n $(JOBS) -q -m "not oracle and not interop" --hypothesis-profile=deep $(ARGS)
+
+.PHONY: oracle
+oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare with TensorFlow itself
+	$(VENV)/bin/pytest -q -m oracle $(ARGS)
+
+.PHONY: interop
+interop: $(INSTALLED) $(TENSORFLOW)/.installed $(DIGITS)/saved_model.pb ## let TensorFlow load what we save
+	$(TENSORFLOW)/bin/python tests/tools/tf_check.py $(DIGITS) --paths $(INTEROP_PATHS)
+	PINNACE_TF_PATHS=$(INTEROP_PATHS) $(VENV)/bin/pytest -q -m interop $(ARGS)
+
+.PHONY: check
+check: lint types test ## lint, types, test
+
+## measurements and releases
+
+.PHONY: bench
+bench: $(INSTALLED) $(TENSORFLOW)/.installed ## time against TensorFlow; writes benchmarks/RESULTS.md
+	$(VENV)/bin/python benchmarks/run.py --markdown benchmarks/RESULTS.md $(ARGS)
+
+.PHONY: bench-short
+bench-short: $(INSTALLED) ## run every benchmark once, without peers: none has rotted
+	$(VENV)/bin/python benchmarks/run.py --short $(ARGS)
+
+.PHONY: wheel
+wheel: $(INSTALLED) ## dist/*.whl
+	@rm -rf build/lib build/bdist.* dist
+	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check \
+	  --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist
+
+.PHONY: clean
+clean: ## remove what was built (not .venv, .cache and models)
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache/mypy
+	find . -name __pycache__ -not -path './.venv/*' -not -path './.cache/*' -prune -exec rm -rf {} +
+
+.PHONY: distclean
+distclean: clean ## remove the environments too
+	rm -rf $(VENV) $(CACHE)

@@ -1,0 +1,46 @@
+"""The library's source files under the names that they are imported by."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Import name -> file, of every Python file of the library."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    return {
+        _import_name(package, file.relative_to(ROOT / folder)): file
+        for package, folder in settings["package-dir"].items()
+        for file in sorted((ROOT / folder).rglob("*.py"))
+    }
+
+
+def written(name: str) -> bool:
+    """Whether a person wrote this module (protoc wrote the others)."""
+    return not name.endswith(("_pb2", "_pb2_grpc"))
+
+
+def imports(name: str) -> Iterator[tuple[int, str]]:
+    """Line and full name of all that the module imports, inside functions and for types too.
+
+    Of `from a import b` the name is `a.b` if that is a module of the library, else `a`.
+    """
+    for node in ast.walk(ast.parse(modules()[name].read_bytes())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                yield node.lineno, inner if inner in modules() else base
+
+
+def _import_name(package: str, inside: Path) -> str:
+    parts = inside.with_suffix("").parts
+    return ".".join((package, *(parts[:-1] if parts[-1] == "__init__" else parts)))

@@ -1,0 +1,154 @@
+"""Imports go down the layers, and third parties stay at home."""
+
+import sys
+
+import pytest
+
+from architecture.sources import ROOT, imports, modules, written
+
+# Folder (import name below `pinnace`) -> layer. A module imports its own folder and lower numbers;
+# folders with one number do not see each other. The longest name that fits counts.
+LAYERS = {
+    "proto": 0,
+    "late": 0,
+    "framework": 1,
+    "storage": 2,
+    "ops": 3,
+    "ops.composites": 3.5,
+    "graph": 4,
+    "engine": 5,
+    "autodiff": 6,
+    "checkpoint": 6,
+    "profiler": 6,
+    "functions": 7,
+    "data": 8,
+    "lookup": 8,
+    "summary": 8,
+    "keras": 9,
+    "saved_model": 10,
+    "deploy.onnx": 11,
+    "distribute": 11,
+    "estimator": 11,
+    "serving": 12,
+    "deploy.cli": 13,
+    "deploy.cluster": 13,
+}
+# `core/__init__.py` and the files beside it bind public names; nothing in the library imports them.
+NAMESPACES = 11.5
+# What the numbers would allow and the design does not: a server and an exporter see a loaded model.
+UNSEEN = {
+    "serving": ("keras", "autodiff", "data", "summary"),
+    "deploy.onnx": ("keras", "autodiff", "data", "summary"),
+}
+
+# Third party -> the folders that may import it; () is the tests alone.
+HOMES: dict[str, tuple[str, ...]] = {
+    "numpy": ("",),
+    "google.protobuf": ("",),
+    "typing_extensions": ("",),  # for types only: it is not a dependency
+    "ml_dtypes": ("framework",),
+    "optree": ("framework",),
+    "google_crc32c": ("storage",),
+    "fsspec": ("storage",),
+    "numba": ("ops.kernels", "engine.codegen"),
+    "llvmlite": ("ops.kernels", "engine.codegen"),
+    "malt": ("functions.autograph",),
+    "rich": ("keras", "saved_model", "deploy.cli"),
+    "h5py": ("keras.saving",),
+    "PIL": ("ops.io", "ops.image", "keras"),
+    "fastapi": ("serving",),
+    "starlette": ("serving",),
+    "uvicorn": ("serving",),
+    "uvloop": ("serving",),
+    "httptools": ("serving",),
+    "orjson": ("serving",),
+    "prometheus_client": ("serving",),
+    "opentelemetry": ("serving",),
+    "httpx": ("serving.client",),
+    "grpc": ("serving.grpc",),
+    "onnx": ("deploy.onnx",),
+    "onnxruntime": ("deploy.onnx",),
+    "typer": ("deploy.cli",),
+    "click": ("deploy.cli",),
+    "libcst": ("deploy.cli",),
+    "pyarrow": ("deploy.cli",),
+    "ray": ("deploy.cluster",),
+    "scipy": (),
+    "sklearn": (),
+    "tensorflow": (),
+}
+MODULES = [name for name in modules() if written(name)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_down(name: str) -> None:
+    folder, layer = place(name)
+    wrong = []
+    for line, target in imports(name):
+        if target.split(".")[0] != "pinnace":
+            continue
+        seen, below = place(target)
+        if target == "pinnace":
+            wrong.append(f"line {line}: `pinnace` itself; import the module that defines the name")
+        elif seen != folder and below >= layer:
+            wrong.append(f"line {line}: {target} is of layer {below:g}")
+        elif seen in UNSEEN.get(folder, ()):
+            wrong.append(f"line {line}: {target}: {folder} does not see {seen}")
+    assert not wrong, f"{name} is of layer {layer:g}\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_third_parties_stay_at_home(name: str) -> None:
+    wrong = []
+    for line, target in imports(name):
+        top = target.split(".")[0]
+        if top == "pinnace" or top in sys.stdlib_module_names:
+            continue
+        known = [party for party in HOMES if within(target, party)]
+        if not known:
+            wrong.append(f"line {line}: {target} has no home: add it to HOMES, and to README")
+        elif not any(within(name, f"pinnace.{home}".rstrip(".")) for home in HOMES[known[0]]):
+            homes = ", ".join(HOMES[known[0]]) or "the tests"
+            wrong.append(f"line {line}: {target} belongs to {homes}")
+    assert not wrong, f"{name}\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_are_absolute(name: str) -> None:
+    relative = [f"line {line}: {target}" for line, target in imports(name) if target[0] == "."]
+    assert not relative, f"{name} imports relatively\n" + "\n".join(relative)
+
+
+def test_a_client_imports_nothing_of_the_server() -> None:
+    wrong = [
+        f"{name}, line {line}: {target}"
+        for name in MODULES
+        if within(name, "pinnace.serving.client")
+        for line, target in imports(name)
+        if within(target, "pinnace.serving") and not within(target, "pinnace.serving.client")
+    ]
+    assert not wrong
+
+
+def test_every_folder_has_a_layer() -> None:
+    folders = {".".join(name.split(".")[1:-1]) for name in MODULES} - {"", "deploy"}
+    lost = sorted(f for f in folders if place(f"pinnace.{f}.x")[0] == "")
+    assert not lost, f"no layer for {lost}: give it one here and in docs/architecture.md"
+
+
+def test_the_table_holds_what_it_should() -> None:
+    assert (ROOT / "core").is_dir()
+    assert place("pinnace.framework.tensor") == ("framework", 1)
+    assert place("pinnace.ops.composites.ragged") == ("ops.composites", 3.5)
+    assert place("pinnace.opsy.math")[0] == ""
+
+
+def place(name: str) -> tuple[str, float]:
+    """The folder of the table that the module is in, and its layer."""
+    fitting = [folder for folder in LAYERS if within(name, f"pinnace.{folder}")]
+    folder = max(fitting, key=len, default="")
+    return folder, LAYERS.get(folder, NAMESPACES)
+
+
+def within(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")

@@ -1,0 +1,75 @@
+"""What ruff does not see: names of files, docstrings, what must not be in a text."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from architecture.sources import ROOT, modules, written
+
+NOT_A_NOUN = {"utils", "util", "helpers", "helper", "common", "misc"}
+# One machine's folders, and the hosts that packages come from: the tree is used elsewhere.
+MACHINE = re.compile(r"(?i)(?:^|[^a-z0-9_.])/(?:work|farm|root|home/[a-z]+)/")
+REGISTRY = re.compile(
+    r"(?i)pypi\.org|pythonhosted\.org|registry\.npmjs|npmjs\.org|deb\.debian|debian\.org"
+)
+NOT_TEXT = {".gz", ".ico", ".index", ".jpg", ".npy", ".npz", ".onnx", ".pb", ".png", ".whl"}
+OTHERS_WORDS = {"LICENSE"}
+
+
+def files() -> Iterator[Path]:
+    """Files that git tracks or would track; without git, files outside hidden and built folders."""
+    command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"]
+    listing = subprocess.run(command, capture_output=True, text=True, check=False)
+    if listing.returncode == 0 and (ROOT / ".git").exists():
+        yield from (ROOT / name for name in listing.stdout.splitlines())
+        return
+    for file in ROOT.rglob("*"):
+        parts = file.relative_to(ROOT).parts
+        if not any(p[0] == "." or p in {"build", "dist", "models"} for p in parts[:-1]):
+            yield file
+
+
+FILES = sorted(path for path in set(files()) if path.is_file())
+TEXTS = [path for path in FILES if path.suffix not in NOT_TEXT and path.name not in OTHERS_WORDS]
+
+
+def test_files_are_nouns() -> None:
+    wrong = [
+        name
+        for name in (path.relative_to(ROOT) for path in FILES)
+        if NOT_A_NOUN & {*name.parts[:-1], name.stem}
+    ]
+    assert not wrong, f"say what is inside: {wrong}"
+
+
+@pytest.mark.parametrize("pattern", [MACHINE, REGISTRY], ids=["machine", "registry"])
+def test_texts_name_no_machine_and_no_registry(pattern: re.Pattern[str]) -> None:
+    wrong = []
+    for path in TEXTS:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # bytes that somebody's program wrote
+        wrong += [
+            f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}"
+            for number, line in enumerate(text.splitlines(), 1)
+            if pattern.search(line)
+        ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if written(name)])
+def test_every_module_has_a_docstring(name: str) -> None:
+    file = modules()[name]
+    docstring = ast.get_docstring(ast.parse(file.read_bytes()))
+    assert docstring, f"{file.relative_to(ROOT)}: one line that says what is inside"
+
+
+def test_the_patterns_find_what_they_should() -> None:
+    assert MACHINE.search("open('" + "/".join(["", "root", "x"]) + "')")
+    assert not MACHINE.search("see docs/work/notes.md")
+    assert REGISTRY.search("https://" + ".".join(["pypi", "org"]))
