@@ -1,0 +1,1 @@
+"""Bytes on disk: atomic writes, TFRecord files, sorted tables, tensor bundles."""

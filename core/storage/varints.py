@@ -1,0 +1,43 @@
+"""Unsigned integers in groups of seven bits, least significant first."""
+
+from __future__ import annotations
+
+from pinnace.framework.errors import DataLossError
+
+
+def varint(value: int) -> bytes:
+    """The encoding of `value`, which is from 0 to 2**64 - 1."""
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def read_varint(data: bytes, at: int, where: str) -> tuple[int, int]:
+    """(value, where it ends) of the number that begins at `at`.
+
+    Args:
+        data: bytes that hold it.
+        at: its first byte.
+        where: what to call `data` in errors.
+
+    Raises:
+        DataLossError: `data` ends inside the number, or it is above 2**64 - 1.
+    """
+    value = shift = 0
+    while at < len(data):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >> 64:
+                break
+            return value, at
+        shift += 7
+        if shift > 63:
+            break
+    raise DataLossError(f"{where}: a number at byte {at} is cut off or too large")
