@@ -1,0 +1,215 @@
+"""Settings of the process: threads, tier, fusion, cache folder, determinism, eager functions.
+
+Read once from the environment:
+
+    PINNACE_THREADS        threads of one op; 0, the default, leaves it to the libraries
+    PINNACE_TIER           auto, eager, plan or compiled
+    PINNACE_FUSION         1 or 0: whether elementwise chains become one kernel
+    PINNACE_CACHE          folder for compiled kernels; empty keeps nothing
+    PINNACE_DETERMINISM    1 or 0: results that do not depend on the order of threads
+    PINNACE_EAGER          1 or 0: functions run as plain Python
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+
+from pinnace.framework.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Tier: TypeAlias = Literal["auto", "eager", "plan", "compiled"]
+TIERS: tuple[str, ...] = get_args(Tier)
+
+
+@dataclass(slots=True)
+class Settings:
+    """What the process is set to. Read where it is used, changed through the functions below.
+
+    Attributes:
+        tier: how functions run: by the eager kernels, a plan, a plan with compiled regions, or,
+            with `auto`, by what measured best.
+        fusion: whether elementwise chains become one kernel.
+        deterministic: whether results must not depend on the order of threads; pins the tier.
+        run_eagerly: whether functions run as plain Python.
+        intra_op_threads: threads of one op; 0 leaves it to the libraries.
+        inter_op_threads: ops that run at once; 0 leaves it to the engine.
+        cache: folder for compiled kernels; None keeps nothing.
+    """
+
+    tier: Tier = "auto"
+    fusion: bool = True
+    deterministic: bool = False
+    run_eagerly: bool = False
+    intra_op_threads: int = 0
+    inter_op_threads: int = 0
+    cache: Path | None = None
+
+    @property
+    def pinned_tier(self) -> Tier:
+        """The tier to run by: `plan` where determinism rules out a choice by measurement."""
+        return "plan" if self.tier == "auto" and self.deterministic else self.tier
+
+
+def settings_from(environment: Mapping[str, str]) -> Settings:
+    """The settings that an environment asks for.
+
+    Raises:
+        InvalidArgumentError: a variable has a value that it cannot have.
+    """
+    cache = environment.get("PINNACE_CACHE")
+    return Settings(
+        tier=_tier("PINNACE_TIER", environment.get("PINNACE_TIER", "auto")),
+        fusion=_flag(environment, "PINNACE_FUSION", default=True),
+        deterministic=_flag(environment, "PINNACE_DETERMINISM", default=False),
+        run_eagerly=_flag(environment, "PINNACE_EAGER", default=False),
+        intra_op_threads=_count("PINNACE_THREADS", environment.get("PINNACE_THREADS", "0")),
+        cache=_cache_folder(environment) if cache is None else Path(cache) if cache else None,
+    )
+
+
+def _tier(who: str, value: str) -> Tier:
+    if value not in TIERS:
+        raise InvalidArgumentError(f"{who} must be one of {', '.join(TIERS)}, got {value!r}")
+    return cast("Tier", value)
+
+
+def _flag(environment: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = environment.get(name, "").strip().lower()
+    if text in ("1", "true", "yes", "on"):
+        return True
+    if text in ("0", "false", "no", "off"):
+        return False
+    if text:
+        raise InvalidArgumentError(f"{name} must be 1 or 0, got {environment[name]!r}")
+    return default
+
+
+def _count(who: str, value: str | int) -> int:
+    try:
+        count = int(value)
+    except (TypeError, ValueError):
+        count = -1
+    if count < 0:
+        raise InvalidArgumentError(f"{who} must be a number of threads, at least 0, got {value!r}")
+    return count
+
+
+def _cache_folder(environment: Mapping[str, str]) -> Path | None:
+    """Where the system keeps caches; None for a user without a home."""
+    try:
+        if sys.platform == "win32":
+            base = Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
+    return base / "pinnace"
+
+
+settings = settings_from(os.environ)
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Whether functions run as plain Python from now on: to debug them line by line."""
+    settings.run_eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Whether functions run as plain Python."""
+    return settings.run_eagerly
+
+
+def experimental_run_functions_eagerly(run_eagerly: bool) -> None:
+    """The older name of `run_functions_eagerly`."""
+    run_functions_eagerly(run_eagerly)
+
+
+def experimental_functions_run_eagerly() -> bool:
+    """The older name of `functions_run_eagerly`."""
+    return functions_run_eagerly()
+
+
+def enable_op_determinism() -> None:
+    """From now on, the same program with the same seeds gives the same bits."""
+    settings.deterministic = True
+
+
+def disable_op_determinism() -> None:
+    """Take `enable_op_determinism` back."""
+    settings.deterministic = False
+
+
+def is_op_determinism_enabled() -> bool:
+    """Whether `enable_op_determinism` holds."""
+    return settings.deterministic
+
+
+def get_tier() -> Tier:
+    """How functions run: `auto`, `eager`, `plan` or `compiled`."""
+    return settings.tier
+
+
+def set_tier(tier: Tier) -> None:
+    """Choose how functions run; takes effect between calls.
+
+    Raises:
+        InvalidArgumentError: there is no such tier.
+    """
+    settings.tier = _tier("set_tier: tier", tier)
+
+
+def get_intra_op_parallelism_threads() -> int:
+    """Threads of one op; 0 leaves it to the libraries."""
+    return settings.intra_op_threads
+
+
+def set_intra_op_parallelism_threads(num_threads: int) -> None:
+    """Set the threads of one op; 0 leaves it to the libraries.
+
+    Raises:
+        InvalidArgumentError: the number is negative.
+    """
+    settings.intra_op_threads = _count("set_intra_op_parallelism_threads: num_threads", num_threads)
+
+
+def get_inter_op_parallelism_threads() -> int:
+    """Ops that run at once; 0 leaves it to the engine."""
+    return settings.inter_op_threads
+
+
+def set_inter_op_parallelism_threads(num_threads: int) -> None:
+    """Set how many ops run at once; 0 leaves it to the engine.
+
+    Raises:
+        InvalidArgumentError: the number is negative.
+    """
+    settings.inter_op_threads = _count("set_inter_op_parallelism_threads: num_threads", num_threads)
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalDevice:
+    """A device, in TensorFlow's words."""
+
+    name: str
+    device_type: str
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices of this machine that are used: the CPU."""
+    devices = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    return [device for device in devices if device_type in (None, device.device_type)]
+
+
+def __getattr__(name: str) -> object:
+    """`config.tier` and the other settings, to read."""
+    if name in Settings.__slots__:
+        return getattr(settings, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,112 @@
+"""Who sees the next op: a thread-local stack of the tracer and the tapes.
+
+Nothing here knows what a tape or a tracer does; `ops/execute.py` asks this state before it runs an op.
+A new thread starts with nothing on its stack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.variable import Variable
+
+
+class Tracer(Protocol):
+    """Takes ops instead of letting them run: each becomes a node of a graph."""
+
+    def add(
+        self, op: object, arguments: Sequence[object], attrs: dict[str, object], name: str | None
+    ) -> object:
+        """The symbolic outputs of a new node, in the form `execute` returns them."""
+        ...
+
+
+class Tape(Protocol):
+    """Sees each op after it ran (or after it was traced)."""
+
+    def record(
+        self,
+        op: object,
+        inputs: tuple[object, ...],
+        attrs: dict[str, object],
+        outputs: tuple[Tensor, ...],
+    ) -> None:
+        """Remember the op if one of its inputs is watched."""
+        ...
+
+    def watch_variable(self, variable: Variable) -> None:
+        """A variable was read; watch it if this tape watches what is read."""
+        ...
+
+
+class State(threading.local):
+    """What one thread has on its stack. Class attributes are each new thread's start."""
+
+    tracer: Tracer | None = None
+    tapes: tuple[Tape, ...] = ()
+    scope: str = ""
+
+
+state = State()
+
+
+@contextlib.contextmanager
+def tracing(tracer: Tracer | None) -> Iterator[None]:
+    """Ops go to `tracer` inside the block; None lets them run."""
+    saved, state.tracer = state.tracer, tracer
+    try:
+        yield
+    finally:
+        state.tracer = saved
+
+
+@contextlib.contextmanager
+def tapes_hidden() -> Iterator[None]:
+    """No tape sees what runs inside the block."""
+    saved, state.tapes = state.tapes, ()
+    try:
+        yield
+    finally:
+        state.tapes = saved
+
+
+@contextlib.contextmanager
+def init_scope() -> Iterator[None]:
+    """What is inside runs at once, even while a function is traced, and no tape sees it."""
+    tracer, tapes, scope = state.tracer, state.tapes, state.scope
+    state.tracer, state.tapes, state.scope = None, (), ""
+    try:
+        yield
+    finally:
+        state.tracer, state.tapes, state.scope = tracer, tapes, scope
+
+
+@contextlib.contextmanager
+def name_scope(name: str) -> Iterator[str]:
+    """Nodes and variables made inside the block are named `name/...`; yields the whole prefix."""
+    saved = state.scope
+    state.scope = f"{saved}{name}/" if name else ""
+    try:
+        yield state.scope
+    finally:
+        state.scope = saved
+
+
+def executing_eagerly() -> bool:
+    """Whether an op would run now rather than become a node."""
+    return state.tracer is None
+
+
+def push_tape(tape: Tape) -> None:
+    """`tape` sees the following ops."""
+    state.tapes = (*state.tapes, tape)
+
+
+def pop_tape(tape: Tape) -> None:
+    """`tape` sees no more; a tape of another thread or one already gone is left alone."""
+    state.tapes = tuple(other for other in state.tapes if other is not tape)

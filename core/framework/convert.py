@@ -1,0 +1,241 @@
+"""Python values to tensors: what goes into an op that is not a tensor yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.dispatch import operators
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Operands, Tensor, wrap
+
+_INT32 = np.iinfo(np.int32)
+
+
+def array_of(value: object, dtype: DType | None = None, hint: DType | None = None) -> Array:
+    """`value` as a new array.
+
+    Args:
+        value: a Python scalar, string, nested sequence, NumPy array or anything NumPy takes.
+        dtype: the element type it must have; values that do not fit are an error.
+        hint: the element type to take where the value leaves a choice.
+
+    Raises:
+        TypeError: the value cannot become that type.
+        ValueError: a nested sequence is ragged.
+    """
+    if isinstance(value, Tensor):
+        value = np.asarray(value._array)  # noqa: SLF001 (framework code)
+    if dtype is None and hint is not None:
+        try:
+            return array_of(value, hint)
+        except (TypeError, ValueError):
+            return array_of(value)
+    if dtype is None:
+        return _natural(value)
+    return _as_dtype(value, dtype)
+
+
+def _natural(value: object) -> Array:
+    kind = type(value)
+    if kind is float:
+        return np.array(value, np.float32)
+    if kind is bool:
+        return np.array(value)
+    if kind is int:
+        return np.array(value, np.int32 if _INT32.min <= value <= _INT32.max else np.int64)  # type: ignore[operator]
+    if isinstance(value, (str, bytes)):
+        return _strings(value)
+    if isinstance(value, Shape):
+        return np.array(value.as_list(), np.int32)
+    if isinstance(value, DType):
+        return np.array(value.enum, np.int32)
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.array(value)
+        return _strings(array) if array.dtype.kind in "SUO" else _known(array)
+    if value is None:
+        message = "None cannot become a tensor"
+        raise ValueError(message)
+    array = _nested(value)
+    if array.dtype.kind in "SUO":
+        return _strings(array)
+    if array.size == 0 and array.dtype == np.float64 and not isinstance(value, np.ndarray):
+        return array.astype(np.float32)
+    if not _holds_numpy(value):
+        if array.dtype == np.float64:
+            return array.astype(np.float32)
+        if array.dtype == np.int64 and (
+            not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)
+        ):
+            return array.astype(np.int32)
+    return _known(array)
+
+
+def _known(array: Array) -> Array:
+    dtypes.from_numpy(array.dtype)  # TypeError for one that no tensor can have
+    return array
+
+
+def _holds_numpy(value: object) -> bool:
+    """Whether the first leaf of a nested sequence carries a NumPy dtype of its own."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__")
+
+
+def _nested(value: object) -> Array:
+    try:
+        return np.array(value)
+    except ValueError as error:
+        message = f"a nested sequence must be rectangular to become a tensor, got {_excerpt(value)} ({error})"
+        raise ValueError(message) from None
+
+
+def _strings(value: object) -> Array:
+    """An object array of bytes; str is written as UTF-8."""
+    array = np.asarray(value, object)
+    flat = [_bytes(item) for item in array.reshape(-1)]
+    out = np.empty(len(flat), object)
+    out[:] = flat
+    return out.reshape(array.shape)
+
+
+def _bytes(item: object) -> bytes:
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, str):
+        return item.encode()
+    message = f"expected a string, got {_excerpt(item)} of type {type(item).__name__}"
+    raise TypeError(message)
+
+
+def _as_dtype(value: object, dtype: DType) -> Array:
+    if dtype is dtypes.string:
+        return _strings(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _cast_array(np.asarray(value), dtype, value)
+    if isinstance(value, (bool, int, float, complex)):
+        _check_scalar(value, dtype)
+        return np.array(value, dtype.numpy)
+    array = _natural(value)
+    if array.size == 0:
+        return array.astype(dtype.numpy)
+    if not _holds_numpy(value) and array.dtype == np.float32 and dtype.numpy == np.float64:
+        return np.array(value, np.float64)  # float32 was only the default for Python floats
+    return _cast_array(array, dtype, value)
+
+
+def _check_scalar(value: complex, dtype: DType) -> None:
+    if isinstance(value, bool):
+        fits = dtype.is_bool
+    elif isinstance(value, int):
+        fits = dtype.is_numeric
+        if dtype.is_integer and fits and not dtype.min <= value <= dtype.max:
+            message = f"{value} is outside the range of {dtype.name} ({dtype.min} to {dtype.max})"
+            raise ValueError(message)
+    elif isinstance(value, float):
+        fits = dtype.is_floating or dtype.is_complex
+    else:
+        fits = dtype.is_complex
+    if not fits:
+        message = f"cannot convert {value!r} ({type(value).__name__}) to a tensor of {dtype.name}"
+        raise TypeError(message)
+
+
+def _cast_array(array: Array, dtype: DType, value: object) -> Array:
+    """Same kind only: ints to ints that hold them, ints to floats, floats to floats, real to complex."""
+    if array.dtype == dtype.numpy:
+        return np.array(array)
+    source = array.dtype.kind
+    if array.dtype.kind in "SUO":
+        message = f"cannot convert strings to a tensor of {dtype.name}: {_excerpt(value)}"
+        raise TypeError(message)
+    allowed = (
+        dtype.is_numeric
+        and source != "b"
+        and (source in "iu" or not dtype.is_integer)
+        and (source != "c" or dtype.is_complex)
+    )
+    if not allowed:
+        found = dtypes.from_numpy(array.dtype).name
+        message = f"cannot convert {found} values to a tensor of {dtype.name}: {_excerpt(value)}\n  Try: cast(x, '{dtype.name}')"
+        raise TypeError(message)
+    if dtype.is_integer and array.size and (array.min() < dtype.min or array.max() > dtype.max):
+        message = f"values are outside the range of {dtype.name}: {_excerpt(value)}"
+        raise ValueError(message)
+    return array.astype(dtype.numpy)
+
+
+def _excerpt(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def convert_to_tensor(
+    value: object, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
+    """`value` as a tensor; a tensor is given back as it is.
+
+    Args:
+        value: a tensor, variable, NumPy array, Python scalar, string or nested sequence (which may hold tensors).
+        dtype: the element type it must have.
+        dtype_hint: the element type to take where the value leaves a choice.
+        name: name of the node while tracing.
+
+    Returns:
+        A tensor; while a function is traced, a constant of its graph.
+
+    Raises:
+        ValueError: a tensor of another dtype, or a ragged sequence.
+        TypeError: a value that cannot become that type.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, Operands):
+        tensor = value if isinstance(value, Tensor) else operators.read_variable(value)
+        if wanted is not None and tensor.dtype is not wanted:
+            message = f"a tensor of {tensor.dtype.name} was given where {wanted.name} is required: {tensor!r}\n  Try: cast(x, '{wanted.name}')"
+            raise ValueError(message)
+        return tensor  # type: ignore[no-any-return]
+    converter = getattr(value, "__tf_tensor__", None)
+    if converter is not None:
+        return converter(dtype, name)  # type: ignore[no-any-return]
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
+        return _packed(value, wanted)
+    array = array_of(value, wanted, None if dtype_hint is None else dtypes.as_dtype(dtype_hint))
+    if state.tracer is not None:
+        return operators.constant(array, dtype=wanted, name=name)  # type: ignore[no-any-return]
+    return wrap(array, wanted)
+
+
+def holds_tensor(value: object) -> bool:
+    """Whether a nested sequence has a tensor or a variable among its leaves."""
+    if isinstance(value, (list, tuple)):
+        return any(holds_tensor(item) for item in value)
+    return isinstance(value, Operands) or hasattr(value, "__tf_tensor__")
+
+
+def _packed(value: list[Any] | tuple[Any, ...], dtype: DType | None) -> Tensor:
+    if dtype is None:
+        leaf = _first_tensor(value)
+        dtype = leaf.dtype
+    parts = [convert_to_tensor(item, dtype) for item in value]
+    try:
+        return operators.pack(parts)  # type: ignore[no-any-return]
+    except InvalidArgumentError as error:
+        message = f"a nested sequence of tensors must be rectangular: {error}"
+        raise ValueError(message) from None
+
+
+def _first_tensor(value: object) -> Any:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            found = _first_tensor(item)
+            if found is not None:
+                return found
+        return None
+    return value if isinstance(value, Operands) else None

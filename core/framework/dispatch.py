@@ -1,0 +1,61 @@
+"""The slot through which low code reaches ops: `pinnace.ops` fills it when it is imported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Operators:
+    """What the operators of Tensor and Variable call.
+
+    Each attribute is a function of the ops layer; until it is filled, calling it says so.
+    """
+
+    __slots__ = (
+        "abs",
+        "add",
+        "assign",
+        "assign_add",
+        "assign_sub",
+        "bitwise_and",
+        "bitwise_not",
+        "bitwise_or",
+        "bitwise_xor",
+        "constant",
+        "equal",
+        "floordiv",
+        "getitem",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "matmul",
+        "mod",
+        "multiply",
+        "negative",
+        "not_equal",
+        "pack",
+        "power",
+        "read_variable",
+        "shape",
+        "subtract",
+        "truediv",
+        "unstack",
+    )
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        # Reached only while a slot is empty.
+        message = f"operator {name!r} is not installed: import pinnace, not pinnace.framework alone"
+        raise RuntimeError(message)
+
+
+operators: Any = Operators()
+
+
+def install(**functions: Callable[..., Any]) -> None:
+    """Fill the slots; called once by `pinnace.ops`."""
+    for name, function in functions.items():
+        setattr(operators, name, function)

@@ -1,0 +1,384 @@
+"""Element types: one interned object per type of `types.proto`.
+
+Three facts meet here and nowhere else: TensorFlow's name and number, the NumPy dtype that carries
+the values (ml_dtypes for bfloat16, float8 and the narrow integers; object arrays of bytes for
+strings), and ONNX's number.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_NONE, _FLOAT, _INT, _UINT, _COMPLEX, _BOOL, _QINT, _QUINT, _OBJECT = range(9)
+
+_OBJECT_DTYPE = np.dtype(object)
+
+
+class DType:
+    """An element type. There is one object per type, so `is` and `==` agree.
+
+    `==` also accepts what `as_dtype` accepts: `float32 == "float32"`, `float32 == np.float32`.
+
+    Attributes:
+        name: TensorFlow's name, `float32`.
+        enum: TensorFlow's number in `types.proto`.
+        numpy: dtype of the arrays that carry it; object for string, resource and variant.
+        onnx: number in ONNX's `TensorProto.DataType`, None where ONNX has no such type.
+        size: bytes of one element in memory; 1 for resource and variant.
+    """
+
+    __slots__ = (
+        "_kind",
+        "enum",
+        "is_bool",
+        "is_complex",
+        "is_floating",
+        "is_integer",
+        "is_numeric",
+        "is_numpy_compatible",
+        "is_quantized",
+        "is_unsigned",
+        "name",
+        "numpy",
+        "onnx",
+        "size",
+    )
+
+    name: str
+    enum: int
+    numpy: np.dtype[Any]
+    onnx: int | None
+    size: int
+    is_floating: builtins.bool
+    is_integer: builtins.bool
+    is_complex: builtins.bool
+    is_bool: builtins.bool
+    is_numeric: builtins.bool
+    is_unsigned: builtins.bool
+    is_quantized: builtins.bool
+    is_numpy_compatible: builtins.bool
+    _kind: int
+
+    def __init__(self, name: str, enum: int, kind: int, numpy: np.dtype[Any], onnx: int | None):
+        if enum in _BY_ENUM:
+            raise TypeError(f"DType: {name} exists already; use as_dtype({name!r})")
+        put: Callable[[DType, str, object], None] = object.__setattr__
+        put(self, "name", name)
+        put(self, "enum", enum)
+        put(self, "numpy", numpy)
+        put(self, "onnx", onnx)
+        put(self, "_kind", kind)
+        put(self, "size", 1 if name in ("resource", "variant") else numpy.itemsize)
+        put(self, "is_floating", kind == _FLOAT)
+        put(self, "is_integer", kind in (_INT, _UINT))
+        put(self, "is_complex", kind == _COMPLEX)
+        put(self, "is_bool", kind == _BOOL)
+        put(self, "is_numeric", kind in (_FLOAT, _INT, _UINT, _COMPLEX))
+        put(self, "is_unsigned", kind == _UINT)
+        put(self, "is_quantized", kind in (_QINT, _QUINT))
+        put(self, "is_numpy_compatible", name not in ("resource", "variant"))
+        _BY_ENUM[enum] = self
+        _BY_KEY[name] = self
+        if kind not in (_QINT, _QUINT, _OBJECT):
+            _BY_NUMPY[numpy] = self
+            _BY_KEY[numpy] = self
+            _BY_KEY[numpy.type] = self
+
+    @property
+    def as_datatype_enum(self) -> int:
+        """TensorFlow's name for `enum`."""
+        return self.enum
+
+    @property
+    def as_numpy_dtype(self) -> type[Any]:
+        """The NumPy scalar type that carries the values: `np.float32`."""
+        return self.numpy.type
+
+    @property
+    def base_dtype(self) -> DType:
+        """The type itself: reference types, which TensorFlow 1 had, do not exist here."""
+        return self
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the parts of a complex number; the type itself if it is not complex."""
+        if self is complex64:
+            return float32
+        if self is complex128:
+            return float64
+        return self
+
+    @property
+    def min(self) -> builtins.float | int:
+        """The least finite value.
+
+        Raises:
+            TypeError: the type has no order: quantized, bool, string, complex.
+        """
+        if self.is_numeric and not self.is_complex:
+            return _extreme(self, "min")
+        raise TypeError(f"{self.name} has no minimum: only integers and floating point types do")
+
+    @property
+    def max(self) -> builtins.float | int:
+        """The greatest finite value.
+
+        Raises:
+            TypeError: the type has no order: quantized, bool, string, complex.
+        """
+        if self.is_numeric and not self.is_complex:
+            return _extreme(self, "max")
+        raise TypeError(f"{self.name} has no maximum: only integers and floating point types do")
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """(least, greatest) intensity in a picture: 0 to 1, or 0 to the largest integer.
+
+        Raises:
+            ValueError: pictures are not made of this type.
+        """
+        if self._kind in (_FLOAT, _BOOL):
+            return 0, 1
+        if self._kind in (_INT, _UINT):
+            return 0, int(self.max)
+        raise ValueError(f"{self.name} has no intensity limits: only integers, floats and bool do")
+
+    def is_compatible_with(self, other: DTypeLike) -> builtins.bool:
+        """Whether a value of `other` may stand where this type is wanted: if they are the same."""
+        return as_dtype(other) is self
+
+    def is_subtype_of(self, other: DType) -> builtins.bool:
+        """Whether both are the same type; types have no order."""
+        return self is other
+
+    def most_specific_common_supertype(self, others: Iterable[DType]) -> DType | None:
+        """The type itself if all are the same, else None."""
+        return self if all(other is self for other in others) else None
+
+    def __eq__(self, other: object) -> builtins.bool:
+        if self is other:
+            return True
+        if other is None or type(other) is DType:
+            return False
+        try:
+            return _find(other) is self
+        except TypeError:
+            return NotImplemented
+
+    # The C function itself: dtypes are keys of hot dictionaries, where a hash written in Python
+    # would cost more than the look-up.
+    __hash__ = object.__hash__
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"DType {self.name} cannot be changed (attribute {name!r})")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"DType {self.name} cannot be changed (attribute {name!r})")
+
+    def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
+        return as_dtype, (self.name,)
+
+    def __copy__(self) -> DType:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> DType:
+        return self
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: {self.name!r}>"
+
+
+def _extreme(dtype: DType, end: str) -> builtins.float | int:
+    facts: Callable[[np.dtype[Any]], object] = (
+        ml_dtypes.finfo if dtype.is_floating else ml_dtypes.iinfo
+    )
+    value = getattr(facts(dtype.numpy), end)
+    return dtype.numpy.type(value) if dtype.is_floating else int(value)
+
+
+DTypeLike: TypeAlias = "DType | str | int | np.dtype[Any] | type[Any]"
+
+_BY_ENUM: dict[int, DType] = {}
+_BY_NUMPY: dict[np.dtype[Any], DType] = {}
+_BY_KEY: dict[object, DType] = {}
+
+float32 = DType("float32", 1, _FLOAT, np.dtype(np.float32), 1)
+float64 = DType("float64", 2, _FLOAT, np.dtype(np.float64), 11)
+int32 = DType("int32", 3, _INT, np.dtype(np.int32), 6)
+uint8 = DType("uint8", 4, _UINT, np.dtype(np.uint8), 2)
+int16 = DType("int16", 5, _INT, np.dtype(np.int16), 5)
+int8 = DType("int8", 6, _INT, np.dtype(np.int8), 3)
+string = DType("string", 7, _OBJECT, _OBJECT_DTYPE, 8)
+complex64 = DType("complex64", 8, _COMPLEX, np.dtype(np.complex64), 14)
+int64 = DType("int64", 9, _INT, np.dtype(np.int64), 7)
+bool = DType("bool", 10, _BOOL, np.dtype(np.bool_), 9)
+qint8 = DType("qint8", 11, _QINT, np.dtype(np.int8), None)
+quint8 = DType("quint8", 12, _QUINT, np.dtype(np.uint8), None)
+qint32 = DType("qint32", 13, _QINT, np.dtype(np.int32), None)
+bfloat16 = DType("bfloat16", 14, _FLOAT, np.dtype(ml_dtypes.bfloat16), 16)
+qint16 = DType("qint16", 15, _QINT, np.dtype(np.int16), None)
+quint16 = DType("quint16", 16, _QUINT, np.dtype(np.uint16), None)
+uint16 = DType("uint16", 17, _UINT, np.dtype(np.uint16), 4)
+complex128 = DType("complex128", 18, _COMPLEX, np.dtype(np.complex128), 15)
+float16 = DType("float16", 19, _FLOAT, np.dtype(np.float16), 10)
+resource = DType("resource", 20, _OBJECT, _OBJECT_DTYPE, None)
+variant = DType("variant", 21, _OBJECT, _OBJECT_DTYPE, None)
+uint32 = DType("uint32", 22, _UINT, np.dtype(np.uint32), 12)
+uint64 = DType("uint64", 23, _UINT, np.dtype(np.uint64), 13)
+float8_e5m2 = DType("float8_e5m2", 24, _FLOAT, np.dtype(ml_dtypes.float8_e5m2), 19)
+float8_e4m3fn = DType("float8_e4m3fn", 25, _FLOAT, np.dtype(ml_dtypes.float8_e4m3fn), 17)
+float8_e4m3fnuz = DType("float8_e4m3fnuz", 26, _FLOAT, np.dtype(ml_dtypes.float8_e4m3fnuz), 18)
+float8_e4m3b11fnuz = DType(
+    "float8_e4m3b11fnuz", 27, _FLOAT, np.dtype(ml_dtypes.float8_e4m3b11fnuz), None
+)
+float8_e5m2fnuz = DType("float8_e5m2fnuz", 28, _FLOAT, np.dtype(ml_dtypes.float8_e5m2fnuz), 20)
+int4 = DType("int4", 29, _INT, np.dtype(ml_dtypes.int4), 22)
+uint4 = DType("uint4", 30, _UINT, np.dtype(ml_dtypes.uint4), 21)
+int2 = DType("int2", 31, _INT, np.dtype(ml_dtypes.int2), 26)
+uint2 = DType("uint2", 32, _UINT, np.dtype(ml_dtypes.uint2), 25)
+float4_e2m1fn = DType("float4_e2m1fn", 33, _FLOAT, np.dtype(ml_dtypes.float4_e2m1fn), 23)
+
+half = float16
+double = float64
+bool_ = bool  # for modules that need the built-in too
+
+FLOATS = frozenset({float16, bfloat16, float32, float64})
+SIGNED_INTEGERS = frozenset({int8, int16, int32, int64})
+UNSIGNED_INTEGERS = frozenset({uint8, uint16, uint32, uint64})
+INTEGERS = SIGNED_INTEGERS | UNSIGNED_INTEGERS
+SIGNED = FLOATS | SIGNED_INTEGERS
+REAL = FLOATS | INTEGERS
+COMPLEX = frozenset({complex64, complex128})
+NUMBERS = REAL | COMPLEX
+INDEX = frozenset({int32, int64})
+QUANTIZED = frozenset({qint8, quint8, qint16, quint16, qint32})
+ANY = frozenset(_BY_ENUM.values())
+ANY_VALUE = ANY - {resource, variant}
+
+_BY_NUMPY[_OBJECT_DTYPE] = string
+_BY_KEY.update(
+    {
+        "float": float32,
+        "double": float64,
+        "half": float16,
+        "bool_": bool,
+        "str": string,
+        "bytes": string,
+        "object": string,
+        builtins.float: float32,
+        builtins.int: int32,
+        builtins.bool: bool,
+        builtins.complex: complex128,
+        builtins.str: string,
+        builtins.bytes: string,
+        builtins.object: string,
+        np.object_: string,
+        np.str_: string,
+        np.bytes_: string,
+        _OBJECT_DTYPE: string,
+    }
+)
+
+
+def by_enum(dtypes: Iterable[DType]) -> list[DType]:
+    """The types in the order of their numbers.
+
+    Sets have no order that stays from run to run, and messages should.
+    """
+    return sorted(dtypes, key=lambda dtype: dtype.enum)
+
+
+def from_numpy(dtype: np.dtype[Any]) -> DType:
+    """The type of an array's elements.
+
+    Args:
+        dtype: of the array. Text, bytes and objects are `string`; byte order is ignored.
+
+    Raises:
+        TypeError: TensorFlow has no such type: dates, records, extended precision.
+    """
+    found = _BY_NUMPY.get(dtype)
+    return _from_numpy_slowly(dtype) if found is None else found
+
+
+def _from_numpy_slowly(dtype: np.dtype[Any]) -> DType:
+    if dtype.kind in "SUOT":
+        return string
+    if dtype.byteorder in "<>":
+        found = _BY_NUMPY.get(dtype.newbyteorder("="))
+        if found is not None:
+            return found
+    raise TypeError(
+        f"NumPy dtype {dtype} has no counterpart; accepted are "
+        f"{', '.join(known.name for known in by_enum(_BY_NUMPY.values()))}"
+    )
+
+
+def as_dtype(type_value: object) -> DType:
+    """The type that `type_value` names.
+
+    Args:
+        type_value: a DType, a name (`"float32"`), a NumPy dtype or scalar type, a number of
+            `types.proto`, one of the Python types float (float32), int (int32), bool, complex
+            (complex128), str and bytes (string), or anything with a `dtype` that is one of these.
+            The numbers 101 and up, TensorFlow 1's references, mean the type referred to.
+
+    Raises:
+        TypeError: it names no type.
+    """
+    if type(type_value) is DType:
+        return type_value
+    try:
+        return _find(type_value)
+    except TypeError:
+        raise TypeError(
+            "as_dtype: expected a dtype, its name, a NumPy dtype or scalar type, a number of "
+            "types.proto or one of float, int, bool, complex, str, bytes; "
+            f"got {type_value!r} ({type(type_value).__name__})\n"
+            f"  names: {', '.join(dtype.name for dtype in by_enum(ANY))}"
+        ) from None
+
+
+def _find(type_value: object) -> DType:
+    """What `as_dtype` finds; TypeError, without words, if there is nothing."""
+    if isinstance(type_value, builtins.int):
+        if isinstance(type_value, builtins.bool):
+            raise TypeError
+        found = _BY_ENUM.get(type_value if type_value < 100 else type_value - 100)
+    elif isinstance(type_value, Hashable):
+        found = _BY_KEY.get(type_value)  # TypeError for a tuple of lists
+    else:  # an array
+        found = None
+    if found is not None:
+        return found
+    if isinstance(type_value, type):
+        if issubclass(type_value, np.generic):
+            return from_numpy(np.dtype(type_value))
+        raise TypeError
+    if isinstance(type_value, str):
+        return _from_text(type_value)
+    inner = type_value if isinstance(type_value, np.dtype) else getattr(type_value, "dtype", None)
+    if isinstance(inner, np.dtype):
+        return from_numpy(inner)
+    if type(inner) is DType:
+        return inner
+    raise TypeError
+
+
+def _from_text(text: str) -> DType:
+    """NumPy's own notations: "<f4", "i8"."""
+    try:
+        return from_numpy(np.dtype(text))
+    except (ValueError, SyntaxError):  # what np.dtype raises for some texts instead of TypeError
+        raise TypeError from None

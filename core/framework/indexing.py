@@ -1,0 +1,143 @@
+"""x[key] as the arguments of StridedSlice; nothing here runs an op."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pinnace.framework.tensor import Operands
+
+_BOUND = frozenset({int, type(None)})
+
+
+@dataclass(slots=True)
+class SliceArguments:
+    """The arguments of StridedSlice: one entry per item of the key, a bit per item in the masks.
+
+    An entry is an integer or an integer scalar tensor.
+    """
+
+    begin: list[Any] = field(default_factory=list)
+    end: list[Any] = field(default_factory=list)
+    strides: list[Any] = field(default_factory=list)
+    begin_mask: int = 0
+    end_mask: int = 0
+    ellipsis_mask: int = 0
+    new_axis_mask: int = 0
+    shrink_axis_mask: int = 0
+
+    @property
+    def masks(self) -> dict[str, int]:
+        """The masks as attributes."""
+        return {
+            "begin_mask": self.begin_mask,
+            "end_mask": self.end_mask,
+            "ellipsis_mask": self.ellipsis_mask,
+            "new_axis_mask": self.new_axis_mask,
+            "shrink_axis_mask": self.shrink_axis_mask,
+        }
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every entry is an integer."""
+        return all(type(n) is int for part in (self.begin, self.end, self.strides) for n in part)
+
+
+def parse_key(key: object) -> SliceArguments:
+    """The arguments of StridedSlice for x[key].
+
+    Args:
+        key: an item or a tuple of items: integers, integer scalar tensors, slices of these, `...`, None.
+
+    Raises:
+        TypeError: an item is something else, or a second `...`.
+    """
+    # TensorFlow: a list is read as a tuple.
+    items = key if isinstance(key, (list, tuple)) else (key,)
+    found = SliceArguments()
+    for place, item in enumerate(items):
+        _add(found, 1 << place, item)
+    return found
+
+
+def _add(found: SliceArguments, bit: int, item: object) -> None:
+    begin: Any = 0
+    end: Any = 0
+    stride: Any = 1
+    if isinstance(item, slice):
+        begin, end, stride = item.start, item.stop, item.step
+        if begin is None:
+            begin = 0
+            found.begin_mask |= bit
+        if end is None:
+            end = 0
+            found.end_mask |= bit
+        stride = 1 if stride is None else stride
+        begin, end, stride = _number(begin), _number(end), _number(stride)
+    elif item is Ellipsis:
+        if found.ellipsis_mask:
+            message = "an index may hold only one ellipsis (`...`)"
+            raise TypeError(message)
+        found.ellipsis_mask |= bit
+    elif item is None:
+        found.new_axis_mask |= bit
+    else:
+        begin = _number(item)
+        # What StridedSlice reads of an axis that it drops is `begin` alone.
+        end = begin + 1
+        found.shrink_axis_mask |= bit
+    found.begin.append(begin)
+    found.end.append(end)
+    found.strides.append(stride)
+
+
+def _number(item: Any) -> Any:
+    if isinstance(item, Operands):
+        dtype = item.dtype  # type: ignore[attr-defined]
+        rank = item.shape.rank  # type: ignore[attr-defined]
+        if not dtype.is_integer or rank not in {None, 0}:
+            _refuse(f"a tensor of {dtype.name}{item.shape}")  # type: ignore[attr-defined]
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        _refuse(repr(item))
+    try:
+        return int(item.__index__())
+    except (AttributeError, TypeError):
+        _refuse(repr(item))
+
+
+def _refuse(got: str) -> NoReturn:
+    message = (
+        "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer scalar tensors are valid "
+        f"indices, got {got}\n  Try: gather(x, indices) for several rows, boolean_mask(x, mask) for a mask"
+    )
+    raise TypeError(message)
+
+
+def is_plain(key: object) -> bool:
+    """Whether NumPy indexing by `key` means what StridedSlice means: no tensors, arrays, lists or bools in it."""
+    if type(key) is tuple:
+        return all([_is_plain_item(item) for item in key])
+    return _is_plain_item(key)
+
+
+def _is_plain_item(item: object) -> bool:
+    kind = type(item)
+    if kind is int or item is None or item is Ellipsis:
+        return True
+    if kind is slice:
+        return (
+            type(item.start) in _BOUND  # type: ignore[attr-defined]
+            and type(item.stop) in _BOUND  # type: ignore[attr-defined]
+            and type(item.step) in _BOUND  # type: ignore[attr-defined]
+        )
+    return False
+
+
+def is_mask(key: object) -> bool:
+    """Whether `key` is an array or tensor of bools, to choose elements by."""
+    if isinstance(key, Operands):
+        return bool(key.dtype.is_bool)  # type: ignore[attr-defined]
+    return isinstance(key, np.ndarray) and key.dtype.kind == "b"

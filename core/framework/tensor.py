@@ -1,0 +1,446 @@
+"""Tensor: an immutable array that ops take and give; SymbolicTensor: one that a graph will compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.dispatch import operators
+from pinnace.framework.shapes import Shape
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+class Operands:
+    """The arithmetic operators, shared by tensors and variables; each is an op."""
+
+    __slots__ = ()
+    # NumPy arrays give way: array + tensor is a tensor.
+    __array_priority__ = 100
+
+    def __add__(self, other: TensorLike) -> Tensor:
+        return operators.add(self, other)  # type: ignore[no-any-return]
+
+    def __radd__(self, other: TensorLike) -> Tensor:
+        return operators.add(other, self)  # type: ignore[no-any-return]
+
+    def __sub__(self, other: TensorLike) -> Tensor:
+        return operators.subtract(self, other)  # type: ignore[no-any-return]
+
+    def __rsub__(self, other: TensorLike) -> Tensor:
+        return operators.subtract(other, self)  # type: ignore[no-any-return]
+
+    def __mul__(self, other: TensorLike) -> Tensor:
+        return operators.multiply(self, other)  # type: ignore[no-any-return]
+
+    def __rmul__(self, other: TensorLike) -> Tensor:
+        return operators.multiply(other, self)  # type: ignore[no-any-return]
+
+    def __truediv__(self, other: TensorLike) -> Tensor:
+        return operators.truediv(self, other)  # type: ignore[no-any-return]
+
+    def __rtruediv__(self, other: TensorLike) -> Tensor:
+        return operators.truediv(other, self)  # type: ignore[no-any-return]
+
+    def __floordiv__(self, other: TensorLike) -> Tensor:
+        return operators.floordiv(self, other)  # type: ignore[no-any-return]
+
+    def __rfloordiv__(self, other: TensorLike) -> Tensor:
+        return operators.floordiv(other, self)  # type: ignore[no-any-return]
+
+    def __mod__(self, other: TensorLike) -> Tensor:
+        return operators.mod(self, other)  # type: ignore[no-any-return]
+
+    def __rmod__(self, other: TensorLike) -> Tensor:
+        return operators.mod(other, self)  # type: ignore[no-any-return]
+
+    def __pow__(self, other: TensorLike) -> Tensor:
+        return operators.power(self, other)  # type: ignore[no-any-return]
+
+    def __rpow__(self, other: TensorLike) -> Tensor:
+        return operators.power(other, self)  # type: ignore[no-any-return]
+
+    def __matmul__(self, other: TensorLike) -> Tensor:
+        return operators.matmul(self, other)  # type: ignore[no-any-return]
+
+    def __rmatmul__(self, other: TensorLike) -> Tensor:
+        return operators.matmul(other, self)  # type: ignore[no-any-return]
+
+    def __neg__(self) -> Tensor:
+        return operators.negative(self)  # type: ignore[no-any-return]
+
+    def __pos__(self) -> Tensor:
+        return operators.add(self, 0)  # type: ignore[no-any-return]
+
+    def __abs__(self) -> Tensor:
+        return operators.abs(self)  # type: ignore[no-any-return]
+
+    def __and__(self, other: TensorLike) -> Tensor:
+        return operators.bitwise_and(self, other)  # type: ignore[no-any-return]
+
+    def __rand__(self, other: TensorLike) -> Tensor:
+        return operators.bitwise_and(other, self)  # type: ignore[no-any-return]
+
+    def __or__(self, other: TensorLike) -> Tensor:
+        return operators.bitwise_or(self, other)  # type: ignore[no-any-return]
+
+    def __ror__(self, other: TensorLike) -> Tensor:
+        return operators.bitwise_or(other, self)  # type: ignore[no-any-return]
+
+    def __xor__(self, other: TensorLike) -> Tensor:
+        return operators.bitwise_xor(self, other)  # type: ignore[no-any-return]
+
+    def __rxor__(self, other: TensorLike) -> Tensor:
+        return operators.bitwise_xor(other, self)  # type: ignore[no-any-return]
+
+    def __invert__(self) -> Tensor:
+        return operators.bitwise_not(self)  # type: ignore[no-any-return]
+
+    def __lt__(self, other: TensorLike) -> Tensor:
+        return operators.less(self, other)  # type: ignore[no-any-return]
+
+    def __le__(self, other: TensorLike) -> Tensor:
+        return operators.less_equal(self, other)  # type: ignore[no-any-return]
+
+    def __gt__(self, other: TensorLike) -> Tensor:
+        return operators.greater(self, other)  # type: ignore[no-any-return]
+
+    def __ge__(self, other: TensorLike) -> Tensor:
+        return operators.greater_equal(self, other)  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> Tensor | bool:  # type: ignore[override]
+        return operators.equal(self, other) if other is not None else False
+
+    def __ne__(self, other: object) -> Tensor | bool:  # type: ignore[override]
+        return operators.not_equal(self, other) if other is not None else True
+
+    def __getitem__(self, key: object) -> Tensor:
+        return operators.getitem(self, key)  # type: ignore[no-any-return]
+
+    # Defining __eq__ takes the hash away; each subclass says why or what it is instead.
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Reference:
+    """A hashable stand-in for a tensor or a variable: equal when it stands for the same object."""
+
+    __slots__ = ("_target",)
+
+    def __init__(self, target: Tensor | Any) -> None:
+        self._target = target
+
+    def deref(self) -> Any:
+        """The tensor or variable itself."""
+        return self._target
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._target is other._target
+
+    def __hash__(self) -> int:
+        return id(self._target)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._target!r}>"
+
+
+class Tensor(Operands):
+    """An array of one dtype whose value is known.
+
+    Made by `constant`, `convert_to_tensor` and every op; never changes.
+    """
+
+    __slots__ = ("__weakref__", "_array")
+    _array: Array
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return dtypes.from_numpy(self._array.dtype)
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of the axes, all of them known."""
+        return Shape.of(self._array.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._array.ndim
+
+    @property
+    def name(self) -> str:
+        """Only a symbolic tensor has one."""
+        message = "Tensor.name has no meaning while ops run eagerly: only tensors of a graph have names"
+        raise AttributeError(message)
+
+    @property
+    def op(self) -> Any:
+        """Only a symbolic tensor has one."""
+        message = "Tensor.op has no meaning while ops run eagerly: only tensors of a graph come from a node"
+        raise AttributeError(message)
+
+    @property
+    def device(self) -> str:
+        """The place of computation, in TensorFlow's words: always the CPU."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def get_shape(self) -> Shape:
+        """The shape."""
+        return self.shape
+
+    def set_shape(self, shape: object) -> None:
+        """Check that `shape` fits; ValueError if not."""
+        self.shape.assert_is_compatible_with(Shape(shape))  # type: ignore[arg-type]
+
+    def numpy(self) -> Any:
+        """A NumPy array with these values that the caller may write to; a NumPy scalar for rank 0."""
+        array = self._array
+        if array.ndim == 0:
+            return array[()]
+        return array.copy()
+
+    def ref(self) -> Reference:
+        """A hashable stand-in, for sets and dictionary keys."""
+        return Reference(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = np.asarray(self._array)
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        if copy:
+            return array.copy()
+        view = array.view()
+        view.flags.writeable = False
+        return view
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return np.asarray(self._array).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __int__(self) -> int:
+        return int(self._array)
+
+    def __float__(self) -> float:
+        return float(self._array)
+
+    def __complex__(self) -> complex:
+        return complex(self._array)
+
+    def __index__(self) -> int:
+        if self._array.ndim or not self.dtype.is_integer:
+            message = f"only an integer scalar can be an index, got {_text(self)}"
+            raise TypeError(message)
+        return int(self._array)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._array[()], spec) if self._array.ndim == 0 else format(str(self), spec)
+
+    def __len__(self) -> int:
+        if self._array.ndim == 0:
+            message = "a scalar tensor has no len()"
+            raise TypeError(message)
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self._array.ndim == 0:
+            message = "a scalar tensor cannot be iterated over"
+            raise TypeError(message)
+        if state.tapes or state.tracer is not None:
+            return iter([self[i] for i in range(len(self._array))])
+        return (wrap(row, self.dtype) for row in self._array)
+
+    def __hash__(self) -> int:
+        message = "a Tensor is unhashable, since == compares element by element: use tensor.ref() as the key"
+        raise TypeError(message)
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Tensor:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (wrap, (np.asarray(self._array), self.dtype))
+
+    def __repr__(self) -> str:
+        array = np.asarray(self._array)
+        return f"<tf.Tensor: shape={array.shape}, dtype={self.dtype.name}, numpy={array[()]!r}>"
+
+    def __str__(self) -> str:
+        array = np.asarray(self._array)
+        return f"tf.Tensor({array[()]}, shape={array.shape}, dtype={self.dtype.name})"
+
+
+class OpaqueTensor(Tensor):
+    """A tensor whose dtype its array cannot tell: resource, variant and quantised ones."""
+
+    __slots__ = ("_dtype",)
+    _dtype: DType
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+
+class SymbolicTensor(Tensor):
+    """A tensor that a graph will compute: it has a dtype and a shape, maybe partly known, and no value."""
+
+    __slots__ = ("_graph", "_value")
+
+    def __init__(self, value: Any, graph: Any) -> None:
+        self._value = value
+        self._graph = graph
+
+    @property
+    def value(self) -> Any:
+        """The graph value this tensor stands for."""
+        return self._value
+
+    @property
+    def graph(self) -> Any:
+        """The graph the value is in."""
+        return self._graph
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._value.spec.dtype  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of the axes as far as they are known while tracing."""
+        return self._value.spec.shape  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes; ValueError if it is unknown."""
+        rank = self.shape.rank
+        if rank is None:
+            message = f"{self!r} has an unknown number of axes"
+            raise ValueError(message)
+        return rank
+
+    @property
+    def name(self) -> str:
+        """`node:index`, as TensorFlow writes it."""
+        return f"{self._value.node.name}:{self._value.index}"
+
+    @property
+    def op(self) -> Any:
+        """The node that computes it."""
+        return self._value.node
+
+    def set_shape(self, shape: object) -> None:
+        """Add what is known about the shape; ValueError if it contradicts."""
+        merged = self.shape.merge_with(Shape(shape))  # type: ignore[arg-type]
+        self._value.refine(merged)
+
+    def _refuse(self, what: str, advice: str) -> NoReturn:
+        message = (
+            f"{what} a symbolic tensor is not possible: {self!r} gets its value only when the function that is being "
+            f"traced is called.\n  Try: {advice}"
+        )
+        raise TypeError(message)
+
+    def numpy(self) -> Any:
+        """Refused: there is no value yet."""
+        message = (
+            f"a symbolic tensor has no .numpy(): {self!r} gets its value only when the function that is being traced "
+            "is called.\n  Try: return it from the function, or config.run_functions_eagerly(True) while debugging"
+        )
+        raise AttributeError(message)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        message = (
+            f"NumPy cannot take a symbolic tensor: {self!r} has no value while the function is traced.\n"
+            "  Try: the op of pinnace with that name, or numpy_function"
+        )
+        raise NotImplementedError(message)
+
+    def __bool__(self) -> bool:
+        self._refuse("using as a Python bool", "cond, or logical_and / logical_not instead of and / not")
+
+    def __int__(self) -> int:
+        self._refuse("int() of", "cast(x, 'int32')")
+
+    def __float__(self) -> float:
+        self._refuse("float() of", "cast(x, 'float32')")
+
+    def __index__(self) -> int:
+        self._refuse("using as a Python index", "x[i] with a tensor i, gather, or range of pinnace")
+
+    def __len__(self) -> int:
+        rank = self.shape.rank
+        if rank and self.shape[0] is not None:
+            return int(self.shape[0])
+        self._refuse("len() of", "shape(x)[0]")
+
+    def __iter__(self) -> Iterator[Tensor]:
+        rank = self.shape.rank
+        if rank and self.shape[0] is not None:
+            return iter(operators.unstack(self))
+        self._refuse("iterating over", "map_fn, while_loop, or a first axis of known size")
+
+    def __hash__(self) -> int:
+        message = "a Tensor is unhashable, since == compares element by element: use tensor.ref() as the key"
+        raise TypeError(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._refuse("pickling", "save the function with saved_model.save")
+
+    def __deepcopy__(self, memo: object) -> Tensor:
+        self._refuse("deep-copying", "pass it on as it is")
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+    __str__ = __repr__
+    __format__ = object.__format__
+
+
+TensorLike: TypeAlias = Union[
+    Tensor, Operands, Array, np.generic, float, int, bool, complex, str, bytes, list[Any], tuple[Any, ...]
+]
+
+# resource, variant, qint8, quint8, qint32, qint16, quint16: NumPy has no dtype of their own for them.
+_OPAQUE = frozenset({20, 21, 11, 12, 13, 15, 16})
+_new = Tensor.__new__
+
+
+def wrap(array: Array | np.generic, dtype: DType | None = None) -> Tensor:
+    """A tensor around `array`, which nobody may write to from now on.
+
+    Args:
+        array: the values.
+        dtype: needed where the array's own dtype does not tell it (resource, variant, quantised).
+    """
+    if dtype is not None and dtype.enum in _OPAQUE:
+        opaque = OpaqueTensor.__new__(OpaqueTensor)
+        opaque._array = np.asarray(array)  # noqa: SLF001 (this is the constructor)
+        opaque._dtype = dtype  # noqa: SLF001
+        return opaque
+    tensor = _new(Tensor)
+    tensor._array = array  # type: ignore[assignment]  # noqa: SLF001
+    return tensor
+
+
+def is_tensor(x: object) -> bool:
+    """Whether `x` is a tensor or a variable: something an op takes without conversion."""
+    return isinstance(x, Operands)
+
+
+def _text(tensor: Tensor) -> str:
+    return f"{tensor.dtype.name}{tensor.shape}"

@@ -1,0 +1,165 @@
+"""Objects with named children: the one graph that checkpoints, SavedModels and `variables` walk."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+Path = tuple[str, ...]
+
+
+class Trackable:
+    """An object that may have named children.
+
+    Nothing needs to be called by a subclass's constructor: the table of children is made with the
+    first child.
+    """
+
+    _tracked: dict[str, Trackable]
+
+    def _trackable_children(self) -> dict[str, Trackable]:
+        """The children by name, in the order in which they were first tracked.
+
+        A class whose children follow from its contents overrides this.
+        """
+        return dict(self.__dict__.get("_tracked", ()))
+
+    def _track(self, name: str, child: Trackable, overwrite: bool = False) -> Trackable:
+        """Make `child` a child of this object and give it back.
+
+        Args:
+            name: what it is called here; part of its key in checkpoints.
+            child: the object; it may have other parents.
+            overwrite: whether it may take the place of another child.
+
+        Raises:
+            TypeError: `child` is not a Trackable.
+            ValueError: another object has that name.
+        """
+        if not isinstance(child, Trackable):
+            raise TypeError(
+                f"{type(self).__name__}: child {name!r} must be a Trackable, "
+                f"got {type(child).__name__}"
+            )
+        tracked = self.__dict__.get("_tracked")
+        if tracked is None:
+            tracked = {}
+            # Past any __setattr__ of a subclass: this is bookkeeping, no attribute of the user's.
+            object.__setattr__(self, "_tracked", tracked)
+        known = tracked.get(name)
+        if known is not None and known is not child and not overwrite:
+            raise ValueError(
+                f"{type(self).__name__}: a child named {name!r} is there already "
+                f"({type(known).__name__})"
+            )
+        tracked[name] = child
+        return child
+
+    def _untrack(self, name: str) -> None:
+        """Forget the child of that name; nothing if there is none."""
+        tracked = self.__dict__.get("_tracked")
+        if tracked:
+            tracked.pop(name, None)
+
+
+class NoDependency(Generic[T]):
+    """A value that is stored as an attribute as it is: not tracked, not wrapped.
+
+    `self.shared = NoDependency(layer)` stores `layer` and leaves it out of checkpoints.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+
+class AutoTrackable(Trackable):
+    """An object whose trackable attributes are its children.
+
+    Lists and dicts become tracked ones when they are assigned, tuples when they hold something
+    trackable; what is put in them later is tracked too.
+    """
+
+    _self_setattr_tracking = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, (Trackable, list, dict, tuple, NoDependency)):
+            value = self._tracked_value(name, value)
+        elif "_tracked" in self.__dict__:
+            self._tracked.pop(name, None)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._untrack(name)
+        super().__delattr__(name)
+
+    def _tracked_value(self, name: str, value: object) -> object:
+        """What to store for `value`, after its child was noted."""
+        if isinstance(value, NoDependency):
+            self._untrack(name)
+            return value.value
+        # A property stores its value under another name, and is tracked there.
+        if not self._self_setattr_tracking or isinstance(getattr(type(self), name, None), property):
+            return value
+        from pinnace.framework.containers import wrap
+
+        value = wrap(value)
+        if isinstance(value, Trackable):
+            self._track(name, value, overwrite=True)
+        else:
+            self._untrack(name)
+        return value
+
+
+def no_automatic_dependency_tracking(
+    method: Callable[Concatenate[AutoTrackable, P], R],
+) -> Callable[Concatenate[AutoTrackable, P], R]:
+    """The method, with attributes it sets neither tracked nor wrapped."""
+
+    @functools.wraps(method)
+    def untracked(self: AutoTrackable, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        before = self._self_setattr_tracking
+        object.__setattr__(self, "_self_setattr_tracking", False)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            object.__setattr__(self, "_self_setattr_tracking", before)
+
+    return untracked
+
+
+def walk(root: Trackable) -> Iterator[tuple[Trackable, Path]]:
+    """Every object below `root`, `root` first, breadth first.
+
+    Several parents and cycles are fine: each object comes once.
+
+    Yields:
+        (object, path): the names that lead to it the shortest way; of equally short ways the first.
+    """
+    seen = {id(root)}
+    queue: deque[tuple[Trackable, Path]] = deque([(root, ())])
+    while queue:
+        parent, path = queue.popleft()
+        yield parent, path
+        for name, child in parent._trackable_children().items():
+            if id(child) not in seen:
+                seen.add(id(child))
+                queue.append((child, (*path, name)))
+
+
+def is_variable(x: object) -> bool:
+    """Whether it is a variable, or counts as one: its class says so."""
+    return getattr(type(x), "_is_variable", False) is True
+
+
+def walk_variables(root: Trackable) -> Iterator[tuple[Trackable, Path]]:
+    """The variables among the objects below `root`, in the order of `walk`."""
+    return ((x, path) for x, path in walk(root) if is_variable(x))

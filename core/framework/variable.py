@@ -1,0 +1,333 @@
+"""Variable: a value that ops may replace, and the resource that holds it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import init_scope, state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dispatch import operators
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array, Operands, Reference, Tensor, TensorLike, wrap
+from pinnace.framework.trackable import Trackable
+
+
+class VariableSynchronization(IntEnum):
+    """Accepted for TensorFlow's sake: there is one copy of each variable here."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(IntEnum):
+    """Accepted for TensorFlow's sake: there is one copy of each variable here."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+class Resource:
+    """The storage of one variable: an array that assignments replace and never write into.
+
+    `version` counts the assignments, so that whatever was derived from a value (packed weights, folded
+    constants) can tell whether it still holds.
+    """
+
+    __slots__ = ("__weakref__", "_array", "dtype", "lock", "name", "owner", "shape", "source", "version")
+
+    def __init__(self, dtype: DType, shape: Shape, name: str = "") -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.name = name
+        self.version = 0
+        self.lock = threading.Lock()
+        self._array: Array | None = None
+        # The Variable this is the storage of, if it is still there.
+        self.owner: weakref.ref[Variable] | None = None
+        # Reads the stored value on first touch (a mapped checkpoint), then forgotten.
+        self.source: Callable[[], Array] | None = None
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether there is a value."""
+        return self._array is not None or self.source is not None
+
+    def read(self) -> Array:
+        """The present value; nobody may write to it."""
+        array = self._array
+        if array is None:
+            array = self._first_read()
+        return array
+
+    def _first_read(self) -> Array:
+        with self.lock:
+            if self._array is None:
+                if self.source is None:
+                    message = f"variable {self.name!r} has no value yet: assign one, or load a checkpoint, before it is read"
+                    raise FailedPreconditionError(message)
+                self._array = self.source()
+                self.source = None
+            return self._array
+
+    def write(self, array: Array) -> None:
+        """Replace the value. `array` is kept as it is."""
+        if not isinstance(array, np.ndarray):
+            array = np.asarray(array)
+        self._array = array
+        self.source = None
+        self.version += 1
+
+    def update(self, function: Callable[[Array, Array], Array], operand: Array) -> None:
+        """value = function(value, operand), as one step for other threads."""
+        value = self.read()
+        with self.lock:
+            self._array = np.asarray(function(self._array if self._array is not None else value, operand))
+            self.version += 1
+
+    def __repr__(self) -> str:
+        return f"<Resource {self.name!r} {self.dtype.name}{self.shape} version {self.version}>"
+
+
+def handle_of(resource: object) -> Tensor:
+    """A tensor of dtype resource that stands for `resource`."""
+    array = np.empty((), object)
+    array[()] = resource
+    return wrap(array, dtypes.resource)
+
+
+_numbers = itertools.count()
+
+
+class Variable(Operands, Trackable):
+    """A tensor-like value that can be replaced, shared by everything that refers to this object.
+
+    Args:
+        initial_value: a value, or a function without arguments that gives it.
+        trainable: whether a GradientTape watches it and `trainable_variables` lists it.
+        validate_shape: False leaves the shape open, so that values of other shapes can be assigned.
+        name: its name in graphs and files; `Variable` if None.
+        dtype: element type; that of the initial value if None.
+        shape: what later values must fit; the shape of the initial value if None.
+
+    Raises:
+        ValueError: no initial value, or one that does not fit `shape`; a symbolic initial value.
+    """
+
+    _is_variable = True
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: object = None,
+        name: str | None = None,
+        variable_def: object = None,
+        dtype: Any = None,
+        import_scope: object = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> None:
+        del caching_device, variable_def, import_scope
+        if initial_value is None:
+            message = "Variable: an initial value is required, or a function that gives it, got None"
+            raise ValueError(message)
+        prefix = state.scope
+        creating = state.tracer
+        with init_scope():
+            value = initial_value() if callable(initial_value) else initial_value
+            tensor = convert_to_tensor(value, dtype)
+            if type(tensor).__name__ == "SymbolicTensor":
+                message = (
+                    f"Variable: the initial value {tensor!r} is computed by the function that is being traced.\n"
+                    "  Try: pass a function, Variable(lambda: ...), so that it can be computed outside the trace"
+                )
+                raise ValueError(message)
+        held = tensor.shape if shape is None and validate_shape else Shape(shape)
+        if not held.is_compatible_with(tensor.shape):
+            message = f"Variable {name!r}: the initial value of shape {tensor.shape} does not fit shape {held}"
+            raise ValueError(message)
+        self._setup(tensor.dtype, held, f"{prefix}{name or 'Variable'}", trainable is not False)
+        self._constraint = constraint
+        self._synchronization = VariableSynchronization(synchronization)
+        self._aggregation = VariableAggregation(aggregation)
+        self._resource.write(np.asarray(tensor._array))  # noqa: SLF001
+        if creating is not None:
+            creating.variable_created(self)  # type: ignore[attr-defined]
+
+    def _setup(self, dtype: DType, shape: Shape, name: str, trainable: bool) -> None:
+        self._resource = Resource(dtype, shape, name)
+        self._resource.owner = weakref.ref(self)
+        self._handle = handle_of(self._resource)
+        self._name = name
+        self._trainable = trainable
+        self._constraint: Callable[[Tensor], Tensor] | None = None
+        self._synchronization = VariableSynchronization.AUTO
+        self._aggregation = VariableAggregation.NONE
+        self._unique_id = f"{name}_{next(_numbers)}"
+
+    @classmethod
+    def uninitialized(cls, dtype: DType, shape: Shape, name: str, trainable: bool) -> Variable:
+        """A variable without a value, for a loader to fill."""
+        variable = cls.__new__(cls)
+        variable._setup(dtype, shape, name, trainable)
+        return variable
+
+    @property
+    def handle(self) -> Tensor:
+        """The resource tensor that ops take."""
+        return self._handle
+
+    @property
+    def resource(self) -> Resource:
+        """The storage."""
+        return self._resource
+
+    @property
+    def name(self) -> str:
+        """`name:0`, as TensorFlow shows it."""
+        return f"{self._name}:0"
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._resource.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """What every value fits."""
+        return self._resource.shape
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape and dtype of the values."""
+        return TensorSpec(self.shape, self.dtype)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it."""
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[[Tensor], Tensor] | None:
+        """What an optimizer applies to the value after each step."""
+        return self._constraint
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """As given."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """As given."""
+        return self._aggregation
+
+    @property
+    def device(self) -> str:
+        """The place of the value, in TensorFlow's words."""
+        return self._handle.device
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        rank = self.shape.rank
+        return self.numpy().ndim if rank is None else rank  # type: ignore[no-any-return]
+
+    def get_shape(self) -> Shape:
+        """The shape."""
+        return self.shape
+
+    def value(self) -> Tensor:
+        """The present value."""
+        return operators.read_variable(self)  # type: ignore[no-any-return]
+
+    def read_value(self) -> Tensor:
+        """The present value."""
+        return operators.read_variable(self)  # type: ignore[no-any-return]
+
+    def numpy(self) -> Any:
+        """The present value as a NumPy array that the caller may write to."""
+        if state.tracer is not None:
+            return self.value().numpy()
+        array = self._resource.read()
+        return array[()] if array.ndim == 0 else array.copy()
+
+    def assign(self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Replace the value; gives the variable back."""
+        operators.assign(self, value, name)
+        return self if read_value else None
+
+    def assign_add(self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """value + delta becomes the value; gives the variable back."""
+        operators.assign_add(self, delta, name)
+        return self if read_value else None
+
+    def assign_sub(self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """value - delta becomes the value; gives the variable back."""
+        operators.assign_sub(self, delta, name)
+        return self if read_value else None
+
+    def is_initialized(self) -> bool:
+        """Whether there is a value."""
+        return self._resource.is_initialized
+
+    def ref(self) -> Reference:
+        """A hashable stand-in, for sets and dictionary keys."""
+        return Reference(self)
+
+    def experimental_ref(self) -> Reference:
+        """The older name of `ref`."""
+        return Reference(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.value().__array__(dtype, copy)
+
+    def __bool__(self) -> bool:
+        return bool(self.value())
+
+    def __int__(self) -> int:
+        return int(self.value())
+
+    def __float__(self) -> float:
+        return float(self.value())
+
+    def __index__(self) -> int:
+        return self.value().__index__()
+
+    def __len__(self) -> int:
+        return len(self.value())
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.value())
+
+    def __hash__(self) -> int:
+        message = "a Variable is unhashable, since == compares element by element: use variable.ref() as the key"
+        raise TypeError(message)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Variable:
+        with init_scope():
+            copy = Variable(self.value(), self._trainable, name=self._name, shape=self.shape, constraint=self._constraint)
+        memo[id(self)] = copy
+        return copy
+
+    def __repr__(self) -> str:
+        value = repr(self._resource.read()) if self._resource.is_initialized else "<uninitialized>"
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={value}>"
