@@ -1,0 +1,214 @@
+"""pinnace: SavedModels without TensorFlow.
+
+Public names are TensorFlow's; nothing is defined here. What is heavy, or seldom wanted, is imported when it is
+first named.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+# First the ops: they fill the slots behind the operators of tensors.
+from pinnace import ops as _ops
+from pinnace.autodiff.customised import custom_gradient as custom_gradient
+from pinnace.autodiff.tape import GradientTape as GradientTape
+from pinnace.autodiff.tape import UnconnectedGradients as UnconnectedGradients
+from pinnace.framework import config as config
+from pinnace.framework import dtypes as dtypes
+from pinnace.framework import errors as errors
+from pinnace.framework import structure as nest
+from pinnace.framework.context import executing_eagerly as executing_eagerly
+from pinnace.framework.context import init_scope as init_scope
+from pinnace.framework.context import name_scope as name_scope
+from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
+from pinnace.framework.dtypes import DType as DType
+from pinnace.framework.dtypes import as_dtype as as_dtype
+from pinnace.framework.dtypes import bfloat16 as bfloat16
+from pinnace.framework.dtypes import bool as bool
+from pinnace.framework.dtypes import complex128 as complex128
+from pinnace.framework.dtypes import complex64 as complex64
+from pinnace.framework.dtypes import double as double
+from pinnace.framework.dtypes import float16 as float16
+from pinnace.framework.dtypes import float32 as float32
+from pinnace.framework.dtypes import float64 as float64
+from pinnace.framework.dtypes import half as half
+from pinnace.framework.dtypes import int16 as int16
+from pinnace.framework.dtypes import int32 as int32
+from pinnace.framework.dtypes import int64 as int64
+from pinnace.framework.dtypes import int8 as int8
+from pinnace.framework.dtypes import qint16 as qint16
+from pinnace.framework.dtypes import qint32 as qint32
+from pinnace.framework.dtypes import qint8 as qint8
+from pinnace.framework.dtypes import quint16 as quint16
+from pinnace.framework.dtypes import quint8 as quint8
+from pinnace.framework.dtypes import resource as resource
+from pinnace.framework.dtypes import string as string
+from pinnace.framework.dtypes import uint16 as uint16
+from pinnace.framework.dtypes import uint32 as uint32
+from pinnace.framework.dtypes import uint64 as uint64
+from pinnace.framework.dtypes import uint8 as uint8
+from pinnace.framework.dtypes import variant as variant
+from pinnace.framework.module import Module as Module
+from pinnace.framework.shapes import TensorShape as TensorShape
+from pinnace.framework.specs import TensorSpec as TensorSpec
+from pinnace.framework.specs import TypeSpec as TypeSpec
+from pinnace.framework.tensor import Tensor as Tensor
+from pinnace.framework.tensor import is_tensor as is_tensor
+from pinnace.framework.variable import Variable as Variable
+from pinnace.framework.variable import VariableAggregation as VariableAggregation
+from pinnace.framework.variable import VariableSynchronization as VariableSynchronization
+from pinnace.functions.function import function as function
+from pinnace.ops import linalg as linalg
+from pinnace.ops import math as math
+from pinnace.ops import nn as nn
+from pinnace.ops import random as random
+from pinnace.ops.math import bits as bitwise
+from pinnace.ops.array.casting import bitcast as bitcast
+from pinnace.ops.array.casting import cast as cast
+from pinnace.ops.array.casting import saturate_cast as saturate_cast
+from pinnace.ops.array.constants import constant as constant
+from pinnace.ops.array.constants import fill as fill
+from pinnace.ops.array.constants import ones as ones
+from pinnace.ops.array.constants import ones_like as ones_like
+from pinnace.ops.array.constants import zeros as zeros
+from pinnace.ops.array.constants import zeros_like as zeros_like
+from pinnace.ops.array.duplicates import unique as unique
+from pinnace.ops.array.duplicates import unique_with_counts as unique_with_counts
+from pinnace.ops.array.gathering import gather as gather
+from pinnace.ops.array.gathering import gather_nd as gather_nd
+from pinnace.ops.array.gathering import meshgrid as meshgrid
+from pinnace.ops.array.gathering import one_hot as one_hot
+from pinnace.ops.array.gathering import sequence_mask as sequence_mask
+from pinnace.ops.array.gathering import unravel_index as unravel_index
+from pinnace.ops.array.identities import identity as identity
+from pinnace.ops.array.identities import identity_n as identity_n
+from pinnace.ops.array.identities import stop_gradient as stop_gradient
+from pinnace.ops.array.joining import concat as concat
+from pinnace.ops.array.joining import repeat as repeat
+from pinnace.ops.array.joining import split as split
+from pinnace.ops.array.joining import stack as stack
+from pinnace.ops.array.joining import tile as tile
+from pinnace.ops.array.joining import unstack as unstack
+from pinnace.ops.array.padding import pad as pad
+from pinnace.ops.array.partitioning import dynamic_partition as dynamic_partition
+from pinnace.ops.array.partitioning import dynamic_stitch as dynamic_stitch
+from pinnace.ops.array.permutations import reverse as reverse
+from pinnace.ops.array.permutations import reverse_sequence as reverse_sequence
+from pinnace.ops.array.permutations import roll as roll
+from pinnace.ops.array.reshaping import broadcast_to as broadcast_to
+from pinnace.ops.array.reshaping import expand_dims as expand_dims
+from pinnace.ops.array.reshaping import reshape as reshape
+from pinnace.ops.array.reshaping import squeeze as squeeze
+from pinnace.ops.array.reshaping import transpose as transpose
+from pinnace.ops.array.scattering import scatter_nd as scatter_nd
+from pinnace.ops.array.scattering import tensor_scatter_nd_add as tensor_scatter_nd_add
+from pinnace.ops.array.scattering import tensor_scatter_nd_max as tensor_scatter_nd_max
+from pinnace.ops.array.scattering import tensor_scatter_nd_min as tensor_scatter_nd_min
+from pinnace.ops.array.scattering import tensor_scatter_nd_sub as tensor_scatter_nd_sub
+from pinnace.ops.array.scattering import tensor_scatter_nd_update as tensor_scatter_nd_update
+from pinnace.ops.array.selecting import boolean_mask as boolean_mask
+from pinnace.ops.array.selecting import where as where
+from pinnace.ops.array.shapes import broadcast_dynamic_shape as broadcast_dynamic_shape
+from pinnace.ops.array.shapes import broadcast_static_shape as broadcast_static_shape
+from pinnace.ops.array.shapes import ensure_shape as ensure_shape
+from pinnace.ops.array.shapes import rank as rank
+from pinnace.ops.array.shapes import shape as shape
+from pinnace.ops.array.shapes import shape_n as shape_n
+from pinnace.ops.array.shapes import size as size
+from pinnace.ops.array.slicing import slice as slice
+from pinnace.ops.array.slicing import strided_slice as strided_slice
+from pinnace.ops.array.sorting import argsort as argsort
+from pinnace.ops.array.sorting import searchsorted as searchsorted
+from pinnace.ops.array.sorting import sort as sort
+from pinnace.ops.array.space_depth import batch_to_space as batch_to_space
+from pinnace.ops.array.space_depth import space_to_batch as space_to_batch
+from pinnace.ops.array.space_depth import space_to_batch_nd as space_to_batch_nd
+from pinnace.ops.control.grouping import control_dependencies as control_dependencies
+from pinnace.ops.control.grouping import group as group
+from pinnace.ops.control.grouping import no_op as no_op
+from pinnace.ops.linalg.bands import eye as eye
+from pinnace.ops.linalg.norms import norm as norm
+from pinnace.ops.math.arithmetic import abs as abs
+from pinnace.ops.math.arithmetic import add as add
+from pinnace.ops.math.arithmetic import add_n as add_n
+from pinnace.ops.math.arithmetic import divide as divide
+from pinnace.ops.math.arithmetic import maximum as maximum
+from pinnace.ops.math.arithmetic import minimum as minimum
+from pinnace.ops.math.arithmetic import multiply as multiply
+from pinnace.ops.math.arithmetic import negative as negative
+from pinnace.ops.math.arithmetic import sign as sign
+from pinnace.ops.math.arithmetic import square as square
+from pinnace.ops.math.arithmetic import subtract as subtract
+from pinnace.ops.math.arithmetic import truediv as truediv
+from pinnace.ops.math.arithmetic import truncatediv as truncatediv
+from pinnace.ops.math.arithmetic import truncatemod as truncatemod
+from pinnace.ops.math.clipping import clip_by_global_norm as clip_by_global_norm
+from pinnace.ops.math.clipping import clip_by_norm as clip_by_norm
+from pinnace.ops.math.clipping import clip_by_value as clip_by_value
+from pinnace.ops.math.comparison import equal as equal
+from pinnace.ops.math.comparison import greater as greater
+from pinnace.ops.math.comparison import greater_equal as greater_equal
+from pinnace.ops.math.comparison import less as less
+from pinnace.ops.math.comparison import less_equal as less_equal
+from pinnace.ops.math.comparison import not_equal as not_equal
+from pinnace.ops.math.complexes import complex as complex
+from pinnace.ops.math.cumulation import cumsum as cumsum
+from pinnace.ops.math.einstein import einsum as einsum
+from pinnace.ops.math.exponents import exp as exp
+from pinnace.ops.math.exponents import pow as pow
+from pinnace.ops.math.exponents import sigmoid as sigmoid
+from pinnace.ops.math.exponents import sqrt as sqrt
+from pinnace.ops.math.logic import logical_and as logical_and
+from pinnace.ops.math.logic import logical_not as logical_not
+from pinnace.ops.math.logic import logical_or as logical_or
+from pinnace.ops.math.products import matmul as matmul
+from pinnace.ops.math.products import tensordot as tensordot
+from pinnace.ops.math.ranges import linspace as linspace
+from pinnace.ops.math.ranges import range as range
+from pinnace.ops.math.reduction import argmax as argmax
+from pinnace.ops.math.reduction import argmin as argmin
+from pinnace.ops.math.reduction import reduce_all as reduce_all
+from pinnace.ops.math.reduction import reduce_any as reduce_any
+from pinnace.ops.math.reduction import reduce_logsumexp as reduce_logsumexp
+from pinnace.ops.math.reduction import reduce_max as reduce_max
+from pinnace.ops.math.reduction import reduce_mean as reduce_mean
+from pinnace.ops.math.reduction import reduce_min as reduce_min
+from pinnace.ops.math.reduction import reduce_prod as reduce_prod
+from pinnace.ops.math.reduction import reduce_sum as reduce_sum
+from pinnace.ops.math.rounding import floor as floor
+from pinnace.ops.math.rounding import round as round
+from pinnace.ops.math.trigonometry import acos as acos
+from pinnace.ops.math.trigonometry import acosh as acosh
+from pinnace.ops.math.trigonometry import asin as asin
+from pinnace.ops.math.trigonometry import asinh as asinh
+from pinnace.ops.math.trigonometry import atan as atan
+from pinnace.ops.math.trigonometry import atan2 as atan2
+from pinnace.ops.math.trigonometry import atanh as atanh
+from pinnace.ops.math.trigonometry import cos as cos
+from pinnace.ops.math.trigonometry import cosh as cosh
+from pinnace.ops.math.trigonometry import sin as sin
+from pinnace.ops.math.trigonometry import sinh as sinh
+from pinnace.ops.math.trigonometry import tan as tan
+from pinnace.ops.math.trigonometry import tanh as tanh
+
+newaxis = None
+
+if TYPE_CHECKING:
+    from pinnace import deploy as deploy
+    from pinnace import keras as keras
+    from pinnace import saved_model as saved_model
+    from pinnace import serving as serving
+
+_ON_FIRST_USE = frozenset({"deploy", "keras", "saved_model", "serving"})
+
+
+def __getattr__(name: str) -> object:
+    if name in _ON_FIRST_USE:
+        return importlib.import_module(f"pinnace.{name}")
+    message = f"module 'pinnace' has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ON_FIRST_USE])

@@ -1,0 +1,4 @@
+"""Derivatives of what ran."""
+
+from pinnace.autodiff.tape import GradientTape as GradientTape
+from pinnace.autodiff.tape import UnconnectedGradients as UnconnectedGradients

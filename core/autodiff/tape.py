@@ -1,0 +1,268 @@
+"""GradientTape: remembers what happened to watched tensors, and differentiates it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from pinnace.autodiff.backward import Entry, Gradients, accumulate
+from pinnace.framework import structure
+from pinnace.framework.context import pop_tape, push_tape, state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import DType
+from pinnace.framework.tensor import Operands, Tensor
+from pinnace.framework.variable import Variable
+from pinnace.ops.array import constants
+from pinnace.ops.opdef import NotDifferentiable, OpDef
+
+
+class UnconnectedGradients:
+    """What `gradient` answers for a source that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape:
+    """Records ops on watched tensors so that their derivatives can be computed.
+
+    Trainable variables are watched as soon as they are read; other tensors through `watch`.
+
+    Args:
+        persistent: whether `gradient` may be called more than once.
+        watch_accessed_variables: whether reading a trainable variable watches it.
+
+    Example:
+        >>> x = constant(3.0)
+        >>> with GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> float(tape.gradient(y, x))
+        6.0
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_variables = watch_accessed_variables
+        self._entries: list[Entry] = []
+        # Holding the tensors keeps their ids from being given to others.
+        self._watched: dict[int, Tensor] = {}
+        self._variables: dict[int, Variable] = {}
+        self._recording = False
+        self._used = False
+
+    def __enter__(self) -> Self:
+        if self._recording:
+            message = "GradientTape: this tape is recording already"
+            raise ValueError(message)
+        self._recording = True
+        push_tape(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._recording:
+            self._recording = False
+            pop_tape(self)
+
+    # What the dispatch calls.
+
+    def record(
+        self, op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
+    ) -> None:
+        """Remember the op if one of its inputs is watched."""
+        watched = self._watched
+        for x in inputs:
+            if type(x) is tuple:
+                if any(id(one) in watched for one in x):
+                    break
+            elif id(x) in watched:
+                break
+        else:
+            return
+        if isinstance(op.gradient, NotDifferentiable):
+            return
+        for y in outputs:
+            if carries_gradient(y.dtype):
+                watched[id(y)] = y
+        self._entries.append(Entry(op, inputs, attrs, outputs, None))
+
+    def record_call(
+        self,
+        inputs: tuple[Tensor, ...],
+        outputs: tuple[Tensor, ...],
+        backward: Callable[..., Sequence[Tensor | None]],
+    ) -> None:
+        """Remember something that is no single op and brings its own gradient."""
+        if not any(id(x) in self._watched for x in inputs):
+            return
+        for y in outputs:
+            if carries_gradient(y.dtype):
+                self._watched[id(y)] = y
+        self._entries.append(Entry(None, inputs, {}, outputs, backward))
+
+    def watch_variable(self, variable: Variable) -> None:
+        """A variable was read."""
+        if self._watch_variables and variable.trainable and carries_gradient(variable.dtype):
+            handle = variable.handle
+            if id(handle) not in self._watched:
+                self._watched[id(handle)] = handle
+                self._variables[id(variable)] = variable
+
+    @property
+    def persistent(self) -> bool:
+        """Whether `gradient` may be called more than once."""
+        return self._persistent
+
+    def watches(self, tensor: object) -> bool:
+        """Whether what happens to `tensor` is recorded."""
+        return id(tensor) in self._watched
+
+    # What people call.
+
+    def watch(self, tensor: Any) -> None:
+        """Record what happens to `tensor` (or each tensor of a structure) from now on.
+
+        Raises:
+            ValueError: something that is no tensor, or one of an integer dtype.
+        """
+        for item in structure.flatten(tensor):
+            if isinstance(item, Variable):
+                self._watched[id(item.handle)] = item.handle
+                self._variables[id(item)] = item
+                continue
+            if not isinstance(item, Tensor):
+                message = f"GradientTape.watch: only tensors and variables can be watched, got {type(item).__name__}: {item!r}"
+                raise ValueError(message)  # noqa: TRY004 (TensorFlow's class)
+            if not carries_gradient(item.dtype):
+                message = f"GradientTape.watch: only floating-point and complex tensors have gradients, got {item.dtype.name}"
+                raise ValueError(message)
+            self._watched[id(item)] = item
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables that were read or watched, in that order."""
+        return tuple(self._variables.values())
+
+    def reset(self) -> None:
+        """Forget everything, as if the block began here."""
+        self._entries = []
+        self._watched = {}
+        self._variables = {}
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """What runs inside the block is not recorded."""
+        if not self._recording:
+            message = "GradientTape.stop_recording: the tape is not recording"
+            raise ValueError(message)
+        saved = state.tapes
+        state.tapes = tuple(tape for tape in saved if tape is not self)
+        try:
+            yield
+        finally:
+            state.tapes = saved
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """d target / d sources; several targets are added.
+
+        Args:
+            target: a tensor, or a structure of tensors.
+            sources: a tensor or variable that was watched, or a structure of them.
+            output_gradients: what to multiply each target's gradient with; ones if None. Structure of `target`.
+            unconnected_gradients: what to answer where the target does not depend on the source: "none" or "zero".
+
+        Returns:
+            The structure of `sources`, each entry of its source's shape and dtype.
+
+        Raises:
+            RuntimeError: a second call, and the tape is not persistent.
+            ValueError: an unknown `unconnected_gradients`.
+        """
+        if self._used and not self._persistent:
+            message = (
+                "GradientTape.gradient: a tape gives its gradients once.\n"
+                "  Try: GradientTape(persistent=True)"
+            )
+            raise RuntimeError(message)
+        wish = getattr(unconnected_gradients, "value", unconnected_gradients)
+        if wish not in {UnconnectedGradients.NONE, UnconnectedGradients.ZERO}:
+            message = f"unconnected_gradients must be 'none' or 'zero', got {unconnected_gradients!r}"
+            raise ValueError(message)
+        self._used = True
+        if self._recording and not self._persistent:
+            self._recording = False
+            pop_tape(self)
+        targets = [_target_tensor(item) for item in structure.flatten(target)]
+        flat_sources = structure.flatten(sources)
+        handles = [_source_tensor(item) for item in flat_sources]
+        seeds = [None] * len(targets) if output_gradients is None else structure.flatten(output_gradients)
+        results = self._differentiate(targets, handles, seeds)
+        if wish == UnconnectedGradients.ZERO:
+            results = [
+                constants.zeros_like(source) if found is None else found
+                for found, source in zip(results, flat_sources, strict=True)
+            ]
+        if not self._persistent:
+            self._entries = []
+            self._watched = {}
+        return structure.pack_sequence_as(sources, results)
+
+    def _differentiate(
+        self, targets: Sequence[Tensor], sources: Sequence[Tensor], seeds: Sequence[Any]
+    ) -> list[Tensor | None]:
+        gradients = Gradients()
+        watched = self._watched
+        for target, seed in zip(targets, seeds, strict=True):
+            if id(target) in watched:
+                gradients.add(target, _seed(target, seed))
+        kept = {id(source) for source in sources}
+        accumulate(tuple(self._entries), gradients, kept, lambda x: id(x) in watched)
+        return [gradients.total(source) for source in sources]
+
+
+def carries_gradient(dtype: DType) -> bool:
+    """Whether a tensor of this dtype can have a gradient."""
+    return dtype.is_floating or dtype.is_complex or dtype.name in {"resource", "variant"}
+
+
+def _seed(target: Tensor, given: Any) -> Tensor:
+    if given is None:
+        if target.dtype.name == "resource":  # a variable as its own target
+            resource = target._array[()]  # noqa: SLF001 (framework code)
+            return constants.ones(resource.read().shape, resource.dtype)
+        return constants.ones_like(target)
+    seed = convert_to_tensor(given, target.dtype)
+    if not seed.shape.is_compatible_with(target.shape):
+        message = f"output_gradients must have the target's shape {target.shape.text}, got {seed.shape.text}"
+        raise ValueError(message)
+    return seed
+
+
+def _target_tensor(item: Any) -> Tensor:
+    if isinstance(item, Variable):
+        return item.handle
+    if isinstance(item, Operands):
+        return item  # type: ignore[return-value]
+    message = f"GradientTape.gradient: a target must be a tensor, got {type(item).__name__}: {item!r}"
+    raise TypeError(message)
+
+
+def _source_tensor(item: Any) -> Tensor:
+    if isinstance(item, Variable):
+        return item.handle
+    if isinstance(item, Tensor):
+        return item
+    message = f"GradientTape.gradient: a source must be a tensor or a variable, got {type(item).__name__}: {item!r}"
+    raise TypeError(message)
+
+
+__all__ = ["GradientTape", "UnconnectedGradients", "carries_gradient"]

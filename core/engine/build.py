@@ -1,0 +1,40 @@
+"""Graph to Plan: the passes, in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from pinnace.engine.passes.fold import fold
+from pinnace.engine.passes.inline import inline
+from pinnace.engine.plan import Plan
+from pinnace.framework.tensor import Array
+from pinnace.graph.graph import Graph
+from pinnace.ops.running import RunContext, install_call
+
+_lock = threading.RLock()
+
+
+def build(graph: Graph) -> Plan:
+    """A plan of `graph`."""
+    return Plan(fold(inline(graph)))
+
+
+def plan_of(graph: Graph) -> Plan:
+    """The one plan of a graph, built at its first use and shared by threads."""
+    plan = graph.plan
+    if plan is None:
+        with _lock:
+            plan = graph.plan
+            if plan is None:
+                plan = graph.plan = build(graph)
+    return plan  # type: ignore[no-any-return]
+
+
+def _call(function: Any, arrays: Sequence[Array], context: RunContext) -> tuple[Array, ...]:
+    """`RunContext.call`: a nested function draws from the streams of the run it is in."""
+    return plan_of(function.graph)(arrays, context)
+
+
+install_call(_call)

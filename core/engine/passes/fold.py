@@ -1,0 +1,110 @@
+"""What is known before a run is computed once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.errors import OpError
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import Graph, Node, Value, constant_of
+from pinnace.graph.known import known_value
+from pinnace.graph.walk import ordered
+from pinnace.ops.array.constants import CONST
+
+# A folded constant may not need more memory than this unless its inputs did (bytes).
+_LARGEST = 1 << 20
+_PASS_THROUGH = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
+_FROM_SHAPE = frozenset({"Shape", "Size", "Rank"})
+
+
+def fold(graph: Graph) -> Graph:
+    """Constants in place of pure nodes on constants, of shapes that are known; identities and doubles dropped."""
+    copy = Copy(Graph(graph.name))
+    copy.inputs(graph)
+    arguments = {value.node for value in graph.inputs}
+    seen: dict[object, Node] = {}
+    for node in ordered(graph):
+        if node in arguments:
+            continue
+        if node.op.name in _PASS_THROUGH:
+            copy.values[node.outputs[0]] = copy.values[node.inputs[0]]
+            copy.nodes[node] = copy.nodes.get(node.inputs[0].node, ())
+            continue
+        folded = _computed(node, copy)
+        if folded is not None:
+            for output, array in zip(node.outputs, folded, strict=True):
+                copy.values[output] = _constant(copy.target, node.name, array, output, seen)
+            continue
+        twin = _twin(node, copy, seen)
+        if twin is not None:
+            for output, same in zip(node.outputs, twin.outputs, strict=True):
+                copy.values[output] = same
+            copy.nodes[node] = (twin,)
+    copy.outputs(graph)
+    return copy.target
+
+
+def _computed(node: Node, copy: Copy) -> tuple[Any, ...] | None:
+    """The outputs as arrays, if they do not depend on any argument."""
+    op = node.op
+    if op.stateful or op.kernel is None or op.wants_ctx or op.name == "Const" or not node.outputs:
+        return None
+    if op.name in _FROM_SHAPE:
+        known = known_value(node.outputs[0])
+        return None if known is None else (known,)
+    arrays = [constant_of(copy.values[value]) for value in node.inputs]
+    if any(array is None for array in arrays):
+        return None
+    options = {name: node.attrs[name] for name in op.kernel_attrs}
+    try:
+        with np.errstate(all="ignore"):
+            result = op.kernel(*op.pack_inputs(arrays, node.attrs), **options)
+    except (OpError, ValueError, TypeError, IndexError):
+        return None  # it fails at run time, with its node's name, if it runs at all
+    if len(op.outputs) == 1 and not op.outputs[0].is_list:
+        result = (result,)
+    held = sum(array.nbytes for array in arrays if array is not None)
+    if sum(np.asarray(array).nbytes for array in result) > max(_LARGEST, held):
+        return None
+    return tuple(result)
+
+
+def _constant(graph: Graph, name: str, array: Any, like: Value, seen: dict[object, Node]) -> Value:
+    array = np.asarray(array)
+    key = _constant_key(array)
+    known = seen.get(key) if key is not None else None
+    if known is None:
+        known = graph.add_raw(CONST, (), {"value": array, "dtype": like.dtype}, name, [like.spec])
+        known.outputs[0].refine(type(like.shape)(array.shape))
+        if key is not None:
+            seen[key] = known
+    return known.outputs[0]
+
+
+def _constant_key(array: Any) -> object:
+    if array.dtype == object or array.nbytes > 1024:  # noqa: PLR2004 (bytes; larger ones are seldom equal)
+        return None
+    return ("Const", array.dtype, array.shape, array.tobytes())
+
+
+def _twin(node: Node, copy: Copy, seen: dict[object, Node]) -> Node | None:
+    """The node that computes the same already; else a copy of this one."""
+    key: object = None
+    if not node.op.stateful and not node.controls:
+        if node.op.name == "Const":
+            key = _constant_key(np.asarray(node.attrs["value"]))
+        else:
+            try:
+                key = (node.op.name, tuple(copy.values[v] for v in node.inputs), tuple(sorted(node.attrs.items())))
+                hash(key)
+            except TypeError:
+                key = None
+    known = seen.get(key) if key is not None else None
+    if known is not None:
+        return known
+    made = copy.node(node)
+    if key is not None:
+        seen[key] = made
+    return made

@@ -1,0 +1,208 @@
+"""Plan: a graph as one flat Python function over arrays.
+
+A plan never changes and is shared by threads. It owns no arrays that a caller could see: the memory that
+intermediate results reuse belongs to a workspace, which a call leases and gives back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.engine.workspace import Workspaces
+from pinnace.framework import errors
+from pinnace.framework.tensor import Array
+from pinnace.graph.graph import Graph, Node, Value, constant_of
+from pinnace.graph.walk import ordered
+from pinnace.ops.opdef import explain
+from pinnace.ops.running import RunContext
+
+
+# The source begins with the def and one line each for arguments and buffers; step k is on line k + this.
+_FIRST_LINE = 4
+
+
+class Step:
+    """One kernel call of a plan."""
+
+    __slots__ = ("dies", "node")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        # Values that nothing needs after this step.
+        self.dies: list[Value] = []
+
+
+class Plan:
+    """A graph made runnable.
+
+    Args:
+        graph: optimised, without calls.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.streams: dict[object, Any] = {}
+        self._stream_lock = threading.Lock()
+        arguments = {value.node for value in graph.inputs}
+        self.steps = [Step(node) for node in ordered(graph) if node not in arguments and node.op.name != "Const"]
+        self._check_kernels()
+        self._note_deaths()
+        self.needs_context = any(step.node.op.wants_ctx for step in self.steps)
+        self._names: dict[Value, str] = {}
+        self._globals: dict[str, Any] = {}
+        self.source = self._write()
+        code = compile(self.source, f"<plan of {graph.name}>", "exec")
+        self._file = code.co_filename
+        exec(code, self._globals)  # noqa: S102 (the source was written here, from names made here)
+        self._run = self._globals["run"]
+        self.workspaces = Workspaces(self)
+
+    def __call__(self, arrays: Sequence[Array], context: RunContext | None = None) -> tuple[Array, ...]:
+        """The outputs for these arguments.
+
+        Raises:
+            OpError: a kernel refused its inputs; the message ends with the node and the user's line.
+        """
+        if self.needs_context and context is None:
+            context = RunContext()
+            context.streams = self.streams
+            context.lock = self._stream_lock
+        buffers = self.workspaces.lease(arrays)
+        try:
+            with np.errstate(all="ignore"):
+                results = self._run(arrays, context) if buffers is None else buffers.run(arrays, context)
+        except Exception as error:
+            self._locate(error)
+            raise
+        finally:
+            if buffers is not None:
+                self.workspaces.give_back(buffers)
+        return results  # type: ignore[no-any-return]
+
+    def _check_kernels(self) -> None:
+        missing = sorted({step.node.op.name for step in self.steps if step.node.op.kernel is None})
+        if missing:
+            where = next(step.node for step in self.steps if step.node.op.name == missing[0])
+            message = f"{self.graph.name}: no kernel for {', '.join(missing)} (first at node {where.name!r})"
+            raise errors.UnimplementedError(message)
+
+    def _note_deaths(self) -> None:
+        last: dict[Value, Step] = {}
+        for step in self.steps:
+            for value in (*step.node.inputs, *step.node.outputs):
+                last[value] = step
+        kept = set(self.graph.outputs)
+        for value, step in last.items():
+            if value not in kept and constant_of(value) is None:
+                step.dies.append(value)
+
+    # Writing the function.
+
+    def _write(self) -> str:
+        return "\n".join(["def run(arguments, ctx):", self.unpacking(), "    pass", *self.body()]) + "\n"
+
+    def unpacking(self) -> str:
+        """The line that gives the arguments their names."""
+        names = [self.name(value) for value in self.graph.inputs]
+        return f"    {', '.join(names)}, = arguments" if names else "    pass"
+
+    def body(self, buffers: dict[Value, str] | None = None) -> list[str]:
+        """The steps as source lines, and the return; `buffers` names the array that a value is written into."""
+        lines = []
+        for index, step in enumerate(self.steps):
+            lines.append(f"    {self._call(index, step, buffers or {})}")
+            dead = [self.name(value) for value in step.dies if buffers is None or value not in buffers]
+            if dead:
+                lines[-1] += f"; del {', '.join(dead)}"
+        results = [self._result(value) for value in self.graph.outputs]
+        lines.append(f"    return ({', '.join(results)}{',' if results else ''})")
+        return lines
+
+    def _result(self, value: Value) -> str:
+        self._globals["asarray"] = np.asarray
+        return f"asarray({self.name(value)})"
+
+    def name(self, value: Value) -> str:
+        """The Python name of a value in the source."""
+        found = self._names.get(value)
+        if found is None:
+            array = constant_of(value)
+            if array is None:
+                found = f"v{len(self._names)}"
+            else:
+                found = self.bind(f"c{len(self._names)}", array)
+            self._names[value] = found
+        return found
+
+    def bind(self, name: str, thing: object) -> str:
+        """Make a thing known to the source under a name."""
+        self._globals[name] = thing
+        return name
+
+    def _call(self, index: int, step: Step, buffers: dict[Value, str]) -> str:
+        node = step.node
+        op = node.op
+        packed = op.pack_inputs(node.inputs, node.attrs)
+        arguments = []
+        for value in packed:
+            if isinstance(value, tuple):
+                inner = "".join(f"{self.name(one)}, " for one in value)
+                arguments.append(f"({inner})")
+            else:
+                arguments.append(self.name(value))
+        arguments.extend(
+            f"{name}={self.bind(f'o{index}_{name}', node.attrs[name])}" for name in op.kernel_attrs
+        )
+        if op.wants_ctx:
+            arguments.append("ctx=ctx")
+        if node.outputs and node.outputs[0] in buffers:
+            arguments.append(f"out={buffers[node.outputs[0]]}")
+        call = f"{self.bind(f'k{index}', op.kernel)}({', '.join(arguments)})"
+        if not node.outputs:
+            return call
+        names = [self.name(value) for value in node.outputs]
+        if len(op.outputs) == 1 and not op.outputs[0].is_list:
+            return f"{names[0]} = {call}"
+        return f"{', '.join(names)}, = {call}"
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The globals of the source: kernels, constants, options."""
+        return self._globals
+
+    # Failing.
+
+    def _locate(self, error: Exception) -> None:
+        """Say at which node it failed, once, in the error itself."""
+        trace = error.__traceback__
+        line = None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        index = None if line is None else line - _FIRST_LINE
+        if index is None or not 0 <= index < len(self.steps) or getattr(error, "located", False):
+            return
+        step = self.steps[index]
+        node = step.node
+        where = f"\n  node {node.name!r}" + (f", called at {node.source}" if node.source else "")
+        if isinstance(error, errors.OpError):
+            error.message = f"{error.message}{where}"
+            error.args = (error.message, *error.args[1:])
+            error.located = True  # type: ignore[attr-defined]
+        elif type(error) in {ValueError, IndexError, TypeError}:
+            specs = node.op.pack_inputs([value.spec for value in node.inputs], node.attrs)
+            made = errors.InvalidArgumentError(explain(node.op, str(error), specs) + where)
+            made.located = True  # type: ignore[attr-defined]
+            raise made from error
+
+
+def input_key(arrays: Sequence[Array]) -> tuple[object, ...]:
+    """Shapes and dtypes of a call's arguments."""
+    return tuple([(array.shape, array.dtype) for array in arrays])
+
+

@@ -1,0 +1,44 @@
+"""The shapes of a plan's values for given arguments, by inference alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import OpError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array
+from pinnace.graph.graph import Graph, Value
+from pinnace.graph.copying import Copy
+
+if TYPE_CHECKING:
+    from pinnace.engine.plan import Plan
+
+
+def sizes_for(plan: Plan, arrays: Sequence[Array]) -> dict[Value, tuple[int, ...]]:
+    """For each value whose shape the arguments' shapes determine, that shape."""
+    copy = Copy(Graph(plan.graph.name))
+    for value, array, name in zip(plan.graph.inputs, arrays, plan.graph.input_names, strict=True):
+        spec = TensorSpec.of(Shape.of(array.shape), value.dtype)
+        copy.values[value] = copy.target.add_input(value.node.op, spec, name, value.handle)
+    found: dict[Value, tuple[int, ...]] = {}
+    for step in plan.steps:
+        node = step.node
+        for value in node.inputs:
+            if value not in copy.values:  # a constant
+                made = copy.target.add_raw(value.node.op, (), value.node.attrs, value.node.name, [value.spec])
+                copy.values[value] = made.outputs[0]
+        try:
+            made = copy.target.add(node.op, [copy.values[v] for v in node.inputs], node.attrs, node.name)
+        except OpError:
+            made = copy.target.add_raw(
+                node.op, [copy.values[v] for v in node.inputs], node.attrs, node.name, [v.spec for v in node.outputs]
+            )
+        for here, there in zip(node.outputs, made.outputs, strict=True):
+            there.handle = here.handle
+            copy.values[here] = there
+            shape = there.shape
+            if shape.is_fully_defined():
+                found[here] = tuple(size for size in shape if size is not None)
+    return found

@@ -1,0 +1,249 @@
+"""ConcreteFunction: one graph, what it captured, and how to call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.engine.build import plan_of
+from pinnace.framework import structure
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
+from pinnace.framework.trackable import Trackable
+from pinnace.framework.variable import Variable
+from pinnace.functions.backward import call_graph, call_recorded
+from pinnace.graph.graph import Graph, Value
+
+
+class ConcreteFunction(Trackable):
+    """A traced or loaded function with one fixed signature.
+
+    Args:
+        graph: its inputs are the flat tensor arguments, then the captures.
+        captured: the tensors behind the captures, in order.
+        arguments: the call's arguments in canonical form, `(args, kwargs)`; TensorSpecs where tensors go.
+        results: the structure the function returns; TensorSpecs where tensors go.
+        variables: the variables behind the captured handles, as far as they are known.
+        by_name: called with keywords only, as the signatures of a SavedModel are.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        captured: Sequence[Tensor],
+        arguments: tuple[tuple[Any, ...], dict[str, Any]],
+        results: Any,
+        variables: Sequence[Variable] = (),
+        by_name: bool = False,
+    ) -> None:
+        self.graph = graph
+        self.captured = tuple(captured)
+        self.structured_input_signature = arguments
+        self.structured_outputs = results
+        self.by_name = by_name
+        self._variables = tuple(variables)
+        self._captured_arrays = tuple(np.asarray(t._array) if not isinstance(t, SymbolicTensor) else None for t in self.captured)  # noqa: SLF001 (framework code)
+        flat = structure.flatten(arguments)
+        self._tensor_positions = [i for i, leaf in enumerate(flat) if isinstance(leaf, TensorSpec)]
+        self._argument_count = len(self._tensor_positions)
+        self._flat_results = [
+            leaf if isinstance(leaf, TensorSpec) else None for leaf in structure.flatten(results)
+        ]
+        self._single = isinstance(results, TensorSpec)
+        self._stateful = any(node.op.stateful for node in graph.nodes)
+
+    # What it is.
+
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+        return self.graph.name
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """Symbolic tensors of the arguments and captures."""
+        return [_symbol(value, self.graph) for value in self.graph.inputs]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """Symbolic tensors of the results."""
+        return [_symbol(value, self.graph) for value in self.graph.outputs]
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of the results, in their structure."""
+        return structure.map_structure(lambda spec: spec.dtype, self.structured_outputs)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the results, in their structure."""
+        return structure.map_structure(lambda spec: spec.shape, self.structured_outputs)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables it captures."""
+        return self._variables
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """The trainable ones among the variables it captures."""
+        return tuple(variable for variable in self._variables if variable.trainable)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether a call does or sees more than its arguments."""
+        return self._stateful
+
+    # Calling it.
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call with the tensors of the signature; Python arguments of the trace may be repeated or left out."""
+        return self.call_flat(self._flat_arguments(args, kwargs))
+
+    def call_flat(self, tensors: Sequence[Tensor]) -> Any:
+        """Call with one tensor per tensor argument, in order; the results in their structure."""
+        if state.tapes:
+            for variable in self._variables:
+                for tape in state.tapes:
+                    tape.watch_variable(variable)
+            outputs = call_recorded(self.graph, (*tensors, *self.captured), self._stateful)
+        elif state.tracer is not None:
+            outputs = call_graph(self.graph, (*tensors, *self.captured), self._stateful)
+        else:
+            arrays = [t._array for t in tensors]  # noqa: SLF001 (framework code)
+            results = self.run([*arrays, *self._captured_arrays])
+            if self._single:
+                return wrap(results[0], self._flat_results[0].dtype)  # type: ignore[union-attr]
+            outputs = tuple(
+                wrap(array, value.spec.dtype)
+                for array, value in zip(results, self.graph.outputs, strict=True)
+            )
+        return self._packed(outputs)
+
+    def run(self, arrays: Sequence[Any]) -> tuple[Array, ...]:
+        """The plan on arrays: arguments, then captures."""
+        graph = self.graph
+        plan = graph.plan
+        if plan is None:
+            plan = plan_of(graph)
+        return plan(arrays)  # type: ignore[no-any-return]
+
+    def run_arrays(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """A call by name on arrays, for servers: shapes and dtypes must fit the signature already.
+
+        Args:
+            feeds: one array per input name.
+
+        Returns:
+            One array per output name.
+        """
+        names = self._input_order()
+        results = self.run([*[feeds[name] for name in names], *self._captured_arrays])
+        return dict(zip(self._output_order(), results, strict=True))
+
+    def _input_order(self) -> list[str]:
+        return sorted(self.structured_input_signature[1])
+
+    def _output_order(self) -> list[str]:
+        return sorted(self.structured_outputs)
+
+    def _packed(self, outputs: Sequence[Tensor]) -> Any:
+        if self._single:
+            return outputs[0]
+        found = iter(outputs)
+        leaves = [next(found) if spec is not None else None for spec in self._flat_results]
+        template = self.structured_outputs
+        if all(spec is not None for spec in self._flat_results):
+            return structure.pack_sequence_as(template, leaves)
+        kept = structure.flatten(template)
+        return structure.pack_sequence_as(
+            template, [leaf if spec is not None else old for leaf, spec, old in zip(leaves, self._flat_results, kept, strict=True)]
+        )
+
+    def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+        if self.by_name:
+            return self._by_name(args, kwargs)
+        given, given_kwargs = self.structured_input_signature
+        specs = list(structure.flatten(given))
+        leaves = list(structure.flatten(args))
+        tensor_specs = [spec for spec in structure.flatten((given, given_kwargs)) if isinstance(spec, TensorSpec)]
+        if not kwargs and len(leaves) == len(specs):
+            leaves = [leaf for leaf, spec in zip(leaves, specs, strict=True) if isinstance(spec, TensorSpec)]
+        elif kwargs:
+            leaves = self._merged(args, kwargs)
+        if len(leaves) != len(tensor_specs):
+            message = f"{self.name} takes {len(tensor_specs)} tensors {[str(s) for s in tensor_specs]}, got {len(leaves)}"
+            raise TypeError(message)
+        return [self._fit(spec.name or str(index), spec, leaf) for index, (spec, leaf) in enumerate(zip(tensor_specs, leaves, strict=True))]
+
+    def _merged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Positional leaves, then keywords by the argument names the trace gave the specs."""
+        given, given_kwargs = self.structured_input_signature
+        found = [leaf for leaf in structure.flatten(args) if leaf is not None]
+        rest = [s for s in structure.flatten((given, given_kwargs)) if isinstance(s, TensorSpec)][len(found) :]
+        for spec in rest:
+            if spec.name not in kwargs:
+                message = f"{self.name}: argument {spec.name!r} ({spec}) is missing"
+                raise TypeError(message)
+            found.append(kwargs[spec.name])
+        return found
+
+    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+        specs: dict[str, TensorSpec] = self.structured_input_signature[1]
+        if args and len(specs) == 1 and len(args) == 1 and not kwargs:
+            kwargs = {next(iter(specs)): args[0]}
+        elif args:
+            message = f"{self.name} takes its {len(specs)} arguments by name: {', '.join(sorted(specs))}"
+            raise TypeError(message)
+        missing = sorted(set(specs) - set(kwargs))
+        extra = sorted(set(kwargs) - set(specs))
+        if missing or extra:
+            facts = [f"missing {', '.join(missing)}"] if missing else []
+            facts += [f"unknown {', '.join(extra)}"] if extra else []
+            wanted = ", ".join(f"{name}: {specs[name]}" for name in sorted(specs))
+            message = f"{self.name}: {'; '.join(facts)}\n  takes {wanted}"
+            raise TypeError(message)
+        return [self._fit(name, specs[name], kwargs[name]) for name in sorted(specs)]
+
+    def _fit(self, name: str, spec: TensorSpec, value: Any) -> Tensor:
+        if isinstance(value, Variable):
+            value = value.value()
+        try:
+            tensor = convert_to_tensor(value, spec.dtype)
+        except (TypeError, ValueError) as error:
+            message = f"{self.name}: argument {name!r} must be {spec}: {error}"
+            raise InvalidArgumentError(message) from None
+        if not spec.shape.is_compatible_with(tensor.shape):
+            message = f"{self.name}: argument {name!r} must be {spec}, got {tensor.dtype.name}{tensor.shape.text}"
+            raise InvalidArgumentError(message)
+        return tensor
+
+    # Describing it.
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """The arguments and results, one a line, or all on one line."""
+        args, kwargs = self.structured_input_signature
+        parts = [str(_printable(arg)) for arg in args] + [f"{k}={_printable(v)}" for k, v in kwargs.items()]
+        head = f"{self.name}({', '.join(parts)})"
+        result = _printable(self.structured_outputs)
+        return f"{head}\n  Returns:\n    {result}" if verbose else f"{head} -> {result}"
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.pretty_printed_signature(verbose=False)}>"
+
+
+def _symbol(value: Value, graph: Graph) -> SymbolicTensor:
+    if value.tensor is None:
+        value.tensor = SymbolicTensor(value, graph)
+    return value.tensor  # type: ignore[no-any-return]
+
+
+def _printable(value: Any) -> Any:
+    return structure.map_structure(lambda leaf: str(leaf) if isinstance(leaf, TensorSpec) else leaf, value)
+
+

@@ -1,0 +1,422 @@
+"""`function`: a Python function that is traced once per signature and then runs as a graph."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pinnace.framework import config, dtypes, structure
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
+from pinnace.framework.trackable import Trackable
+from pinnace.framework.variable import Variable
+from pinnace.functions.concrete import ConcreteFunction
+from pinnace.functions.signature import FunctionSpec, call_key, to_tensors
+from pinnace.functions.tracer import FunctionTracer
+from pinnace.ops.array import reshaping
+from pinnace.ops.array.constants import PLACEHOLDER
+
+_log = logging.getLogger("pinnace")
+_numbers = itertools.count()
+# After this many traces of one function somebody is probably passing Python numbers that change.
+_MANY_TRACES = 5
+
+
+class Function(Trackable):
+    """A Python function behind `function`; see there."""
+
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        input_signature: Sequence[Any] | None = None,
+        autograph: bool = True,
+        reduce_retracing: bool = False,
+        name: str | None = None,
+        is_method: bool = False,
+        instance: object = None,
+    ) -> None:
+        self._python_function = python_function
+        self._autograph = autograph
+        self._reduce_retracing = reduce_retracing
+        self._spec = FunctionSpec(python_function, input_signature, is_method)
+        self._name = name or self._spec.name
+        self._instance = None if instance is None else weakref.ref(instance)
+        self._concrete: dict[object, ConcreteFunction] = {}
+        # The same functions by the shapes and dtypes of calls with nothing but eager tensors.
+        self._by_shapes: dict[object, ConcreteFunction] = {}
+        self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
+        self._lock = threading.RLock()
+        self._created: list[weakref.ref[Variable]] = []
+        self._traced_once = False
+        self._traces = 0
+        functools.update_wrapper(self, python_function, updated=())
+
+    # What it is.
+
+    @property
+    def python_function(self) -> Callable[..., Any]:
+        """The function that was decorated."""
+        return self._python_function
+
+    @property
+    def function_spec(self) -> FunctionSpec:
+        """Its parameters."""
+        return self._spec
+
+    @property
+    def input_signature(self) -> tuple[Any, ...] | None:
+        """The specs that were given."""
+        return self._spec.input_signature
+
+    @property
+    def name(self) -> str:
+        """The name graphs are named after."""
+        return self._name
+
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """Every graph traced so far, in the order they were traced."""
+        return list(self._concrete.values())
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often the Python function was traced."""
+        return self._traces
+
+    def __get__(self, instance: object, owner: type | None = None) -> Function:
+        """The function bound to an object; each object has its own graphs."""
+        if instance is None:
+            return self
+        found = self._bound.get(instance)
+        if found is None:
+            found = Function(
+                _weakly_bound(self._python_function, instance),
+                self._spec.input_signature,
+                self._autograph,
+                self._reduce_retracing,
+                self._name,
+                is_method=True,
+                instance=instance,
+            )
+            self._bound[instance] = found
+        return found
+
+    # Calling it.
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph for these arguments, traced now if there is none yet."""
+        if not kwargs and state.tracer is None and args and self._by_shapes:
+            try:
+                key = tuple([(x._array.shape, x._array.dtype) for x in args])  # noqa: SLF001 (the fast path)
+            except AttributeError:
+                key = None
+            found = self._by_shapes.get(key)
+            if found is not None and not config.functions_run_eagerly():
+                return found.call_flat(args)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if config.functions_run_eagerly() and state.tracer is None:
+            return self._python_function(*args, **kwargs)
+        canonical, keywords = self._canonical(args, kwargs)
+        concrete = self._concrete_for(canonical, keywords)
+        tensors = _tensors(canonical, keywords)
+        if not kwargs and self._spec.input_signature is None and len(tensors) == len(args) == len(structure.flatten((canonical, keywords))) and all(type(x) is Tensor for x in args):
+            if len(self._by_shapes) < 1024:  # noqa: PLR2004 (shapes remembered)
+                self._by_shapes[tuple([(x._array.shape, x._array.dtype) for x in args])] = concrete  # noqa: SLF001
+        return concrete.call_flat(tensors)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The graph for these arguments; TensorSpecs stand for tensors.
+
+        With an `input_signature` the arguments may be left out.
+        """
+        signature = self._spec.input_signature
+        if signature is not None and not args and not kwargs:
+            args = signature
+        canonical, keywords = self._spec.bind(args, kwargs)
+        if signature is not None:
+            canonical = tuple(
+                structure.map_structure(lambda s, a: s, spec, arg) for spec, arg in zip(signature, canonical, strict=False)
+            ) + tuple(canonical[len(signature) :])
+        return self._concrete_for(to_tensors(canonical), to_tensors(keywords))
+
+    def _canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        canonical, keywords = self._spec.bind(args, kwargs)
+        if self._spec.input_signature is not None:
+            canonical = self._spec.convert_to_signature(canonical)
+        return to_tensors(canonical), to_tensors(keywords) if keywords else keywords
+
+    def _concrete_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        specs = self._spec.input_signature
+        if specs is not None:
+            key = call_key((*specs, *args[len(specs) :]), kwargs)
+        else:
+            key = call_key(args, kwargs)
+        found = self._concrete.get(key)
+        if found is not None:
+            return found
+        with self._lock:
+            found = self._concrete.get(key)
+            if found is None:
+                if self._reduce_retracing and specs is None:
+                    relaxed = self._relaxed(args, kwargs)
+                    if relaxed is not None:
+                        self._concrete[key] = relaxed
+                        return relaxed
+                found = self._trace(args, kwargs)
+                self._concrete[key] = found
+                if self._traces == _MANY_TRACES:
+                    _log.warning(
+                        "function %r was traced %d times. Each new Python value (number, string, object) and each new "
+                        "shape is a new trace.\n  Try: pass numbers as tensors, or reduce_retracing=True for shapes",
+                        self._name,
+                        self._traces,
+                    )
+            return found
+
+    # Tracing it.
+
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        concrete, created = self._trace_once(args, kwargs, may_create=not self._traced_once)
+        if created:
+            # The variables exist now: what the function does from now on is the second trace.
+            self._created.extend(weakref.ref(variable) for variable in created)
+            self._traced_once = True
+            concrete, _ = self._trace_once(args, kwargs, may_create=False)
+            del created
+        self._traced_once = True
+        return concrete
+
+    def _trace_once(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], may_create: bool
+    ) -> tuple[ConcreteFunction, list[Variable]]:
+        self._traces += 1
+        return trace(
+            self._python_function,
+            args,
+            kwargs,
+            f"{self._name}_{next(_numbers)}",
+            signature=self._spec.input_signature,
+            names=self._argument_names(args, kwargs),
+            may_create=may_create,
+        )
+
+    def _argument_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+        """A name per leaf of the arguments, from the parameters of the Python function."""
+        parameters = [p for p in self._spec.signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        names: list[str] = []
+        for index, arg in enumerate(args):
+            parameter = parameters[min(index, len(parameters) - 1)] if parameters else None
+            base = "args" if parameter is None else parameter.name
+            if parameter is not None and parameter.kind is parameter.VAR_POSITIONAL:
+                base = f"{base}_{index - parameters.index(parameter)}"
+            names.extend(_leaf_names(base, arg))
+        for key in sorted(kwargs):
+            names.extend(_leaf_names(key, kwargs[key]))
+        return names
+
+    def _relaxed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction | None:
+        """A trace for more general shapes, if an earlier trace differs from this call in shapes alone."""
+        for earlier in self._concrete.values():
+            generalised = _generalised(earlier.structured_input_signature, (args, kwargs))
+            if generalised is not None:
+                specs, keywords = generalised
+                key = call_key(specs, keywords)
+                found = self._concrete.get(key)
+                if found is None:
+                    found = self._trace(specs, keywords)
+                    self._concrete[key] = found
+                return found
+        return None
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """Every traced signature, one a line."""
+        return "\n\n".join(f.pretty_printed_signature(verbose) for f in self.concrete_functions())
+
+    def __repr__(self) -> str:
+        return f"<Function {self._name!r} with {len(self._concrete)} traces>"
+
+
+def trace(
+    python_function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    name: str,
+    *,
+    signature: Sequence[Any] | None = None,
+    names: Sequence[str] | None = None,
+    may_create: bool = True,
+) -> tuple[ConcreteFunction, list[Variable]]:
+    """Run a Python function on symbolic tensors and keep what it did as a graph.
+
+    Args:
+        python_function: the function.
+        args: its positional arguments; tensors and TensorSpecs become arguments of the graph, all else is kept as it is.
+        kwargs: its keyword arguments, likewise.
+        name: name of the graph.
+        signature: specs that take the place of the first arguments' own.
+        names: a name per leaf of the arguments.
+        may_create: whether variables may be made.
+
+    Returns:
+        The function, and the variables that were made.
+    """
+    tracer = FunctionTracer(name, state.tracer)  # type: ignore[arg-type]
+    tracer.may_create = may_create
+    if signature is not None:
+        args = (*signature, *args[len(signature) :])
+    leaves = structure.flatten((args, kwargs))
+    labels = list(names) if names is not None else [f"arg_{i}" for i in range(len(leaves))]
+    symbols: list[Any] = []
+    specs: list[Any] = []
+    for leaf, label in zip(leaves, labels, strict=True):
+        if isinstance(leaf, (Tensor, TensorSpec)):
+            wanted = leaf.name if isinstance(leaf, TensorSpec) and leaf.name else label
+            value = tracer.graph.add_input(PLACEHOLDER, TensorSpec.of(leaf.shape, leaf.dtype), wanted)
+            symbols.append(tracer.tensor_of(value))
+            specs.append(TensorSpec.of(leaf.shape, leaf.dtype, wanted))
+        else:
+            symbols.append(leaf)
+            specs.append(leaf)
+    call_args, call_kwargs = structure.pack_sequence_as((args, kwargs), symbols)
+    saved = state.tracer, state.tapes, state.scope
+    state.tracer, state.tapes, state.scope = tracer, (), ""
+    try:
+        results = python_function(*call_args, **call_kwargs)
+        outputs, result_specs = _outputs(tracer, results, name)
+    finally:
+        state.tracer, state.tapes, state.scope = saved
+    graph = tracer.graph
+    graph.outputs = outputs
+    graph.output_names = [f"output_{index}" for index in range(len(outputs))]
+    captured = [tensor for tensor, _ in tracer.captures.values()]
+    packed = structure.pack_sequence_as((args, kwargs), specs)
+    concrete = ConcreteFunction(graph, captured, packed, result_specs, _variables_behind(captured))
+    return concrete, tracer.created
+
+
+def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any], Any]:
+    """The values of the results, and their structure with specs at the leaves; what is no tensor is kept."""
+    values: list[Any] = []
+
+    def leaf(item: Any) -> Any:
+        if item is None:
+            return None
+        if isinstance(item, Variable):
+            item = item.value()
+        if not isinstance(item, Operands):
+            try:
+                item = convert_to_tensor(item)
+            except (TypeError, ValueError) as error:
+                message = f"function {name!r} must return tensors, got {type(item).__name__}: {item!r}"
+                raise TypeError(message) from error
+        value = tracer.value_of(item)  # type: ignore[arg-type]
+        if not isinstance(item, SymbolicTensor):
+            value = tracer.value_of(reshaping.identity(item))
+        values.append(value)
+        return TensorSpec.of(value.spec.shape, value.spec.dtype)
+
+    return values, structure.map_structure(leaf, results)
+
+
+def _variables_behind(captured: Sequence[Tensor]) -> list[Variable]:
+    """The variables whose handles are among the captures."""
+    found = []
+    for tensor in captured:
+        if tensor.dtype is not dtypes.resource or isinstance(tensor, SymbolicTensor):
+            continue
+        owner = getattr(tensor._array[()], "owner", None)  # noqa: SLF001 (framework code)
+        variable = owner() if owner is not None else None
+        if variable is not None:
+            found.append(variable)
+    return found
+
+
+def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+    return [leaf for leaf in structure.flatten((args, kwargs)) if isinstance(leaf, Tensor)]
+
+
+def _leaf_names(base: str, value: Any) -> list[str]:
+    paths = structure.flatten_with_paths(value)
+    return ["_".join([base, *map(str, path)]) for path, _ in paths]
+
+
+def _generalised(earlier: Any, call: Any) -> Any:
+    """The specs that cover both, None if they differ in more than shapes."""
+    try:
+        structure.assert_same_structure(earlier, call)
+    except (TypeError, ValueError):
+        return None
+    leaves = []
+    for old, new in zip(structure.flatten(earlier), structure.flatten(call), strict=True):
+        if isinstance(old, TensorSpec) and isinstance(new, (Tensor, TensorSpec)):
+            if old.dtype is not new.dtype:
+                return None
+            shape = old.shape.most_specific_compatible_shape(new.shape)
+            leaves.append(TensorSpec.of(shape, old.dtype, old.name))
+        elif isinstance(old, TensorSpec) or isinstance(new, (Tensor, TensorSpec)) or old != new:
+            return None
+        else:
+            leaves.append(new)
+    return structure.pack_sequence_as(call, leaves)
+
+
+def _weakly_bound(function: Callable[..., Any], instance: object) -> Callable[..., Any]:
+    """A bound method that does not keep its object alive."""
+    reference = weakref.ref(instance)
+
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        target = reference()
+        if target is None:
+            message = f"the object that {function.__name__!r} was bound to is gone"
+            raise ReferenceError(message)
+        return function(target, *args, **kwargs)
+
+    method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return method
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Any:
+    """A function that is traced to a graph once per signature, then runs as that graph.
+
+    Tensors and NumPy arrays are arguments of the graph: calls with equal shapes and dtypes share it. Python values
+    are part of the signature: another value is another trace.
+
+    Args:
+        func: the Python function; None for a decorator with options.
+        input_signature: TensorSpecs for the arguments: one trace for all calls, which must fit.
+        autograph: whether Python control flow on tensors becomes ops.
+        jit_compile: accepted for TensorFlow's sake; which tier runs is chosen by measurement.
+        reduce_retracing: whether a second shape makes a trace for all shapes of that rank.
+
+    Returns:
+        A `Function`.
+    """
+    del jit_compile, experimental_implements, experimental_autograph_options, experimental_attributes
+    del experimental_compile, experimental_follow_type_hints
+    relax = reduce_retracing or bool(experimental_relax_shapes)
+
+    def decorate(python_function: Callable[..., Any]) -> Function:
+        return Function(python_function, input_signature, autograph, relax)
+
+    return decorate if func is None else decorate(func)

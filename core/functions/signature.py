@@ -1,0 +1,156 @@
+"""Calls as keys: which calls of a function share one graph."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import structure
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
+from pinnace.framework.variable import Variable
+
+
+class FunctionSpec:
+    """The parameters of a Python function, and how calls are bound to them.
+
+    Args:
+        function: the Python function.
+        input_signature: specs for its tensor arguments, or None.
+        is_method: whether the first parameter is the object (and not an argument of the traced function).
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], input_signature: Sequence[Any] | None, is_method: bool
+    ) -> None:
+        self.name = getattr(function, "__name__", "function").replace("<lambda>", "lambda")
+        signature = inspect.signature(function)
+        parameters = list(signature.parameters.values())
+        if is_method and parameters:
+            parameters = parameters[1:]
+        self.signature = signature.replace(parameters=parameters)
+        self.is_method = is_method
+        self.input_signature = None if input_signature is None else tuple(input_signature)
+        # A method is checked once it is bound and `self` is gone from its parameters.
+        if self.input_signature is not None and not (parameters and parameters[0].name in {"self", "cls"}):
+            self._check_signature(parameters)
+
+    def _check_signature(self, parameters: list[inspect.Parameter]) -> None:
+        positional = [
+            p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}
+        ]
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        given = self.input_signature or ()
+        if len(given) > len(positional) and not variadic:
+            message = f"function {self.name!r}: input_signature has {len(given)} entries, but the function takes {len(positional)} arguments"
+            raise ValueError(message)
+        missing = [p.name for p in positional[len(given) :] if p.default is p.empty]
+        if missing:
+            message = f"function {self.name!r}: input_signature gives no spec for {', '.join(missing)}"
+            raise ValueError(message)
+        for spec in structure.flatten(given):
+            if not isinstance(spec, TensorSpec):
+                message = f"function {self.name!r}: input_signature must hold TensorSpecs, got {spec!r}"
+                raise TypeError(message)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments in canonical form: by position as far as they can, defaults filled in."""
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            message = f"{self.name}{self.signature}: {error}"
+            raise TypeError(message) from None
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def convert_to_signature(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments as tensors that fit `input_signature`; those beyond it as they are."""
+        signature = self.input_signature or ()
+        converted = []
+        for index, (spec, arg) in enumerate(zip(signature, args, strict=False)):
+            converted.append(structure.map_structure_up_to(spec, lambda s, a, i=index: self._fit(i, s, a), spec, arg))
+        return (*converted, *args[len(signature) :])
+
+    def _fit(self, index: int, spec: TensorSpec, arg: Any) -> Tensor:
+        try:
+            tensor = convert_to_tensor(arg, spec.dtype)
+        except (TypeError, ValueError) as error:
+            message = f"{self.name}: argument {self._parameter(index)} must be {spec}: {error}"
+            raise type(error)(message) from None
+        if not spec.shape.is_compatible_with(tensor.shape):
+            message = f"{self.name}: argument {self._parameter(index)} must be {spec}, got shape {tensor.shape.text}"
+            raise TypeError(message)
+        return tensor
+
+    def _parameter(self, index: int) -> str:
+        names = list(self.signature.parameters)
+        return repr(names[index]) if index < len(names) else str(index)
+
+
+def to_tensors(args: Any) -> Any:
+    """NumPy arrays become tensors, as leaves of the call; Python values stay what they are."""
+    return structure.map_structure(
+        lambda leaf: convert_to_tensor(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf, args
+    )
+
+
+class Weak:
+    """A key for an object that cannot be hashed by value: equal only to itself, and gone when it is."""
+
+    __slots__ = ("_hash", "_reference")
+
+    def __init__(self, target: object) -> None:
+        self._hash = id(target)
+        try:
+            self._reference: Callable[[], object] = weakref.ref(target)
+        except TypeError:
+            self._reference = lambda: target
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Weak):
+            return False
+        mine = self._reference()
+        return mine is not None and mine is other._reference()
+
+
+def leaf_key(leaf: Any) -> object:
+    """What must be equal for two calls to share a graph."""
+    if isinstance(leaf, Tensor):
+        return (leaf.dtype, leaf.shape.dims)
+    if isinstance(leaf, Variable):
+        return (Weak(leaf),)
+    if isinstance(leaf, TensorSpec):
+        return (leaf.dtype, leaf.shape.dims)
+    if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
+        return (type(leaf), leaf)
+    try:
+        hash(leaf)
+    except TypeError:
+        return Weak(leaf)
+    return (type(leaf), leaf)
+
+
+def call_key(args: Any, kwargs: dict[str, Any]) -> tuple[object, ...]:
+    """The key of a call in canonical form."""
+    parts: list[object] = [leaf_key(leaf) for leaf in structure.flatten((args, kwargs))]
+    parts.append(_layout(args))
+    if kwargs:
+        parts.append(_layout(kwargs))
+    return tuple(parts)
+
+
+def _layout(value: Any) -> object:
+    """The structure without its leaves, hashable."""
+    if isinstance(value, dict):
+        return (dict, tuple((key, _layout(value[key])) for key in sorted(value)))
+    if isinstance(value, (list, tuple)):
+        return (list if isinstance(value, list) else type(value), tuple(_layout(item) for item in value))
+    return None

@@ -1,0 +1,220 @@
+"""FunctionTracer: takes ops while a Python function runs, and makes them nodes of a graph.
+
+Two things happen here and nowhere else: values from outside become arguments (captures), and the order in
+which effects were written becomes control edges.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import SymbolicTensor, Tensor
+from pinnace.framework.variable import Variable
+from pinnace.graph.graph import FunctionRef, Graph, Node, Value
+from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.ops.opdef import OpDef
+
+
+class Effects:
+    """Control edges that keep effects in program order.
+
+    Per resource: a read waits for the last write, a write for the last write and the reads since. Everything that
+    draws random numbers, prints or asserts is one chain.
+    """
+
+    def __init__(self) -> None:
+        self._writes: dict[Value, Node] = {}
+        self._reads: dict[Value, list[Node]] = {}
+        self._chain: Node | None = None
+
+    def controls(self, op: OpDef, inputs: Sequence[Value], attrs: dict[str, Any]) -> list[Node]:
+        """What a node about to be added must wait for."""
+        found: dict[Node, None] = {}
+        if op.effect == "read":
+            write = self._writes.get(inputs[0]) if inputs else None
+            if write is not None:
+                found[write] = None
+            return list(found)
+        for resource in self._resources(op, inputs):
+            write = self._writes.get(resource)
+            if write is not None:
+                found[write] = None
+            for read in self._reads.get(resource, ()):
+                found[read] = None
+        if self._chain is not None and self._is_chained(op, attrs):
+            found[self._chain] = None
+        return list(found)
+
+    def note(self, node: Node) -> None:
+        """The node was added."""
+        op = node.op
+        if op.effect == "read":
+            if node.inputs:
+                self._reads.setdefault(node.inputs[0], []).append(node)
+            return
+        for resource in self._resources(op, node.inputs):
+            self._writes[resource] = node
+            self._reads.pop(resource, None)
+        if self._is_chained(op, node.attrs):
+            self._chain = node
+
+    @staticmethod
+    def _resources(op: OpDef, inputs: Sequence[Value]) -> list[Value]:
+        return [v for v in inputs if v.dtype is dtypes.resource] if op.effect == "write" else []
+
+    @staticmethod
+    def _is_chained(op: OpDef, attrs: dict[str, Any]) -> bool:
+        if op.effect in {"random", "io"}:
+            return True
+        refs = [a for v in attrs.values() for a in (v if isinstance(v, tuple) else (v,)) if isinstance(a, FunctionRef)]
+        return op.effect == "write" and any(chained_effects(ref.graph) for ref in refs)
+
+
+def chained_effects(graph: Graph) -> bool:
+    """Whether something in the graph, or in what it calls, prints, asserts or draws random numbers."""
+    return any(
+        node.op.effect in {"random", "io"} or any(chained_effects(ref.graph) for ref in _refs(node))
+        for node in graph.nodes
+    )
+
+
+def _refs(node: Node) -> list[FunctionRef]:
+    return [a for v in node.attrs.values() for a in (v if isinstance(v, tuple) else (v,)) if isinstance(a, FunctionRef)]
+
+
+class FunctionTracer:
+    """Builds the graph of one function while its Python code runs.
+
+    Args:
+        name: name of the graph.
+        outer: the tracer around this one, whose tensors may be captured.
+        borrowed: graphs whose tensors may be captured as well (a backward graph takes those of the forward one).
+    """
+
+    def __init__(
+        self, name: str, outer: FunctionTracer | None = None, borrowed: Sequence[Graph] = ()
+    ) -> None:
+        self.graph = Graph(name)
+        self.outer = outer
+        self._borrowed = tuple(borrowed)
+        self.effects = Effects()
+        # By id; the tensors are held so that ids stay theirs.
+        self.captures: dict[int, tuple[Tensor, Value]] = {}
+        self.created: list[Variable] = []
+        self.may_create = True
+
+    def add(
+        self, op: object, arguments: Sequence[object], attrs: dict[str, object], name: str | None
+    ) -> tuple[Tensor, ...]:
+        """The outputs of a new node."""
+        assert isinstance(op, OpDef)  # noqa: S101 (execute calls this)
+        inputs: list[Value] = []
+        for argument in arguments:
+            if type(argument) is tuple:
+                inputs.extend(self.value_of(one) for one in argument)
+            else:
+                inputs.append(self.value_of(argument))  # type: ignore[arg-type]
+        controls = self.effects.controls(op, inputs, attrs) if op.effect is not None else ()
+        node = self.graph.add(op, inputs, attrs, self._scoped(name or op.name), controls)
+        node.source = _user_line()
+        if op.effect is not None:
+            self.effects.note(node)
+            if op.effect in {"write", "io"}:
+                self.graph.effects.append(node)
+        return tuple(self.tensor_of(value) for value in node.outputs)
+
+    def _scoped(self, name: str) -> str:
+        return f"{state.scope}{name}"
+
+    def tensor_of(self, value: Value) -> SymbolicTensor:
+        """The one symbolic tensor that stands for a value."""
+        if value.tensor is None:
+            value.tensor = SymbolicTensor(value, self.graph)
+        return value.tensor  # type: ignore[no-any-return]
+
+    def value_of(self, tensor: Tensor) -> Value:
+        """The value of a tensor in this graph; one from outside is captured."""
+        if isinstance(tensor, SymbolicTensor):
+            if tensor.graph is self.graph:
+                return tensor.value  # type: ignore[no-any-return]
+            if not self._reachable(tensor):
+                message = (
+                    f"{tensor!r} belongs to another traced function and was used in {self.graph.name!r}.\n"
+                    "  A value must leave a traced function through its return value, not through a global, a list "
+                    "or self."
+                )
+                raise TypeError(message)
+        return self.capture(tensor)
+
+    def _reachable(self, tensor: SymbolicTensor) -> bool:
+        if tensor.graph in self._borrowed:
+            return True
+        outer = self.outer
+        while outer is not None:
+            if tensor.graph is outer.graph or tensor.graph in outer._borrowed:  # noqa: SLF001 (same class)
+                return True
+            outer = outer.outer
+        return False
+
+    def capture(self, tensor: Tensor) -> Value:
+        """The argument that stands for a tensor from outside."""
+        known = self.captures.get(id(tensor))
+        if known is not None:
+            return known[1]
+        handle = None
+        if tensor.dtype is dtypes.resource:
+            handle = handle_spec(tensor)
+        value = self.graph.add_input(
+            PLACEHOLDER, TensorSpec.of(tensor.shape, tensor.dtype), self._capture_name(tensor), handle
+        )
+        self.captures[id(tensor)] = (tensor, value)
+        return value
+
+    @staticmethod
+    def _capture_name(tensor: Tensor) -> str:
+        if isinstance(tensor, SymbolicTensor):
+            return f"captured_{tensor.value.node.name}".lower()
+        if tensor.dtype is dtypes.resource:
+            name = getattr(tensor._array[()], "name", "") or "resource"  # noqa: SLF001 (framework code)
+            return f"{name}_resource".lower().replace("/", "_")
+        return "captured"
+
+    def variable_created(self, variable: Variable) -> None:
+        """A Variable was made while tracing."""
+        if not self.may_create:
+            message = (
+                f"function {self.graph.name!r} made variable {variable.name!r} on a later call; variables may be made on "
+                "the first call only.\n  Try: make it once, outside or behind `if self.v is None`"
+            )
+            raise ValueError(message)
+        self.created.append(variable)
+
+
+def handle_spec(tensor: Tensor) -> TensorSpec | None:
+    """The spec of the variable behind a resource tensor, None if it is something else (a table)."""
+    if isinstance(tensor, SymbolicTensor):
+        return tensor.value.handle  # type: ignore[no-any-return]
+    resource = np.asarray(tensor._array)[()]  # noqa: SLF001 (framework code)
+    if hasattr(resource, "shape") and hasattr(resource, "dtype"):
+        return TensorSpec(resource.shape, resource.dtype)
+    return None
+
+
+def _user_line() -> str:
+    """file:line of the innermost frame that is not ours."""
+    frame: Any = sys._getframe(2)  # noqa: SLF001 (there is no public way that is cheap)
+    for _ in range(40):
+        if frame is None:
+            return ""
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith("pinnace"):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

@@ -1,0 +1,68 @@
+"""Copying nodes from one graph into another, under a substitution of values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.graph import Graph, Node, Value
+
+
+class Copy:
+    """Where the values and nodes of one graph went in another.
+
+    Attributes:
+        target: the graph that is copied into.
+        values: value there for value here.
+        nodes: the nodes there that stand for a node here (several for a call that was inlined).
+    """
+
+    def __init__(self, target: Graph) -> None:
+        self.target = target
+        self.values: dict[Value, Value] = {}
+        self.nodes: dict[Node, tuple[Node, ...]] = {}
+
+    def inputs(self, source: Graph) -> None:
+        """Give the target the arguments of `source`."""
+        for value, name in zip(source.inputs, source.input_names, strict=True):
+            made = self.target.add_input(value.node.op, value.spec, name, value.handle)
+            self.values[value] = made
+            self.nodes[value.node] = (made.node,)
+
+    def node(self, node: Node, prefix: str = "", extra: Iterable[Node] = ()) -> Node:
+        """Copy one node; what it takes must have been copied before."""
+        made = self.target.add_raw(
+            node.op,
+            [self.values[value] for value in node.inputs],
+            node.attrs,
+            f"{prefix}{node.name}",
+            [TensorSpec.of(value.spec.shape, value.spec.dtype) for value in node.outputs],
+            self.controls(node.controls, extra),
+        )
+        made.source = node.source
+        for here, there in zip(node.outputs, made.outputs, strict=True):
+            there.handle = here.handle
+            self.values[here] = there
+        self.nodes[node] = (made,)
+        return made
+
+    def controls(self, controls: Sequence[Node], extra: Iterable[Node] = ()) -> tuple[Node, ...]:
+        """The nodes there that stand for these, and `extra`, each once."""
+        found: dict[Node, None] = {}
+        for control in controls:
+            for node in self.nodes.get(control, ()):
+                found[node] = None
+        for node in extra:
+            found[node] = None
+        return tuple(found)
+
+    def outputs(self, source: Graph) -> None:
+        """Give the target the results and effects of `source`."""
+        self.target.outputs = [self.values[value] for value in source.outputs]
+        self.target.output_names = list(source.output_names)
+        effects: dict[Node, None] = {}
+        for node in source.effects:
+            for there in self.nodes.get(node, ()):
+                if there.op.stateful:
+                    effects[there] = None
+        self.target.effects = list(effects)

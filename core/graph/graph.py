@@ -1,0 +1,275 @@
+"""Graph, Node, Value: the program as data, in TensorFlow's vocabulary.
+
+A graph is built by adding nodes and never rewritten in place; passes make new graphs. Node order has no
+meaning: what must happen before what is in the data edges and in the control edges.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array
+from pinnace.graph.known import known_shape, known_value
+from pinnace.ops.execute import infer_shapes
+from pinnace.ops.opdef import InferCall, OpDef
+
+
+class Value:
+    """One output of a node.
+
+    Attributes:
+        node: the node that computes it.
+        index: which of its outputs this is.
+        spec: dtype, and shape as far as it is known.
+        handle: for a resource, the spec of the variable behind it.
+        tensor: the symbolic tensor that stands for it while its graph is traced.
+    """
+
+    __slots__ = ("handle", "index", "node", "spec", "tensor")
+
+    def __init__(self, node: Node, index: int, spec: TensorSpec) -> None:
+        self.node = node
+        self.index = index
+        self.spec = spec
+        self.handle: TensorSpec | None = None
+        self.tensor: Any = None
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The shape as far as it is known."""
+        return self.spec.shape
+
+    def refine(self, shape: Shape) -> None:
+        """Know more about the shape."""
+        self.spec = TensorSpec.of(shape, self.spec.dtype, self.spec.name)
+
+    def __repr__(self) -> str:
+        return f"<{self.node.name}:{self.index} {self.spec}>"
+
+
+class Node:
+    """One application of an op.
+
+    Attributes:
+        op: the op.
+        name: unique in its graph.
+        inputs: the values it takes, flat.
+        controls: the nodes that must have run before, beside those it takes values from.
+        attrs: every attribute, type attributes too, defaults written out.
+        outputs: its values.
+        source: where the user's program called it, for error messages.
+    """
+
+    __slots__ = ("attrs", "controls", "inputs", "name", "op", "outputs", "source")
+
+    def __init__(
+        self,
+        op: OpDef,
+        name: str,
+        inputs: tuple[Value, ...],
+        controls: tuple[Node, ...],
+        attrs: dict[str, Any],
+    ) -> None:
+        self.op = op
+        self.name = name
+        self.inputs = inputs
+        self.controls = controls
+        self.attrs = attrs
+        self.outputs: tuple[Value, ...] = ()
+        self.source: str = ""
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} {self.name!r}>"
+
+
+class FunctionRef:
+    """The value of a `func` attribute: a function's name, and its graph once somebody needs it."""
+
+    __slots__ = ("_graph", "name")
+
+    def __init__(self, name: str, graph: Graph | Any) -> None:
+        self.name = name
+        self._graph = graph
+
+    @property
+    def graph(self) -> Graph:
+        """The function's graph; decoded now if it was not yet."""
+        if not isinstance(self._graph, Graph):
+            self._graph = self._graph()
+        return self._graph
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionRef) and self.name == other.name and self.graph is other.graph
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<function {self.name!r}>"
+
+
+_BAD = re.compile(r"[^A-Za-z0-9_.\\/>-]")
+
+
+class Graph:
+    """Nodes, with named inputs and outputs.
+
+    Attributes:
+        name: of the function this graph is; unique in a SavedModel.
+        inputs: values of Placeholder nodes, in the order of the arguments (captures last).
+        input_names: one per input.
+        outputs: the results, in order.
+        output_names: one per output.
+        effects: the nodes that must run although no output needs them.
+        nodes: all nodes.
+        plan: what the engine made of this graph, once it did.
+        gradients: what differentiating this graph gave, by the choice of inputs.
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self.nodes: list[Node] = []
+        self.inputs: list[Value] = []
+        self.input_names: list[str] = []
+        self.outputs: list[Value] = []
+        self.output_names: list[str] = []
+        self.effects: list[Node] = []
+        self.plan: Any = None
+        self.gradients: dict[tuple[bool, ...], Any] = {}
+        self._taken: dict[str, int] = {}
+
+    def unique_name(self, wanted: str) -> str:
+        """`wanted`, or `wanted_1`, `wanted_2`, ... if a node has that name."""
+        wanted = _BAD.sub("_", wanted) or "node"
+        if not (wanted[0].isalnum() or wanted[0] == "."):
+            wanted = f".{wanted}"
+        count = self._taken.get(wanted)
+        if count is None:
+            self._taken[wanted] = 0
+            return wanted
+        while True:
+            count += 1
+            name = f"{wanted}_{count}"
+            if name not in self._taken:
+                self._taken[wanted] = count
+                self._taken[name] = 0
+                return name
+
+    def add(
+        self,
+        op: OpDef,
+        inputs: Sequence[Value],
+        attrs: dict[str, Any],
+        name: str | None = None,
+        controls: Iterable[Node] = (),
+    ) -> Node:
+        """A new node; the shapes of its outputs are inferred.
+
+        Raises:
+            InvalidArgumentError: the op cannot take inputs of these specs.
+        """
+        full = op.full_attrs(attrs)
+        node = Node(op, self.unique_name(name or op.name), tuple(inputs), tuple(controls), full)
+        kinds = op.output_dtypes(full)
+        packed = op.pack_inputs(node.inputs, full)
+        call = GraphInferCall(op, packed, full)
+        shapes = infer_shapes(op, call, len(kinds))
+        if len(shapes) != len(kinds):
+            message = f"{op.name}: inference gave {len(shapes)} shapes for {len(kinds)} outputs"
+            raise InvalidArgumentError(message)
+        node.outputs = tuple(
+            Value(node, index, TensorSpec.of(shape, kind))
+            for index, (shape, kind) in enumerate(zip(shapes, kinds, strict=True))
+        )
+        if op.name in _PASS_HANDLE:
+            for output, value in zip(node.outputs, node.inputs, strict=False):
+                output.handle = value.handle
+        self.nodes.append(node)
+        return node
+
+    def add_raw(
+        self,
+        op: OpDef,
+        inputs: Sequence[Value],
+        attrs: dict[str, Any],
+        name: str,
+        specs: Sequence[TensorSpec],
+        controls: Iterable[Node] = (),
+    ) -> Node:
+        """A new node whose output specs are known already; nothing is inferred or checked."""
+        node = Node(op, self.unique_name(name), tuple(inputs), tuple(controls), attrs)
+        node.outputs = tuple(Value(node, index, spec) for index, spec in enumerate(specs))
+        self.nodes.append(node)
+        return node
+
+    def add_input(self, placeholder: OpDef, spec: TensorSpec, name: str, handle: TensorSpec | None = None) -> Value:
+        """A new argument of the function."""
+        attrs = {"dtype": spec.dtype, "shape": spec.shape}
+        node = self.add_raw(placeholder, (), attrs, name, [TensorSpec.of(spec.shape, spec.dtype)])
+        value = node.outputs[0]
+        value.handle = handle
+        self.inputs.append(value)
+        self.input_names.append(node.name)
+        return value
+
+    def functions(self) -> Iterator[FunctionRef]:
+        """Every function that a node of this graph refers to, once each, not those of the functions."""
+        seen = set()
+        for node in self.nodes:
+            for attr in node.attrs.values():
+                for ref in attr if isinstance(attr, tuple) else (attr,):
+                    if isinstance(ref, FunctionRef) and ref.name not in seen:
+                        seen.add(ref.name)
+                        yield ref
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name!r}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+
+
+# Ops whose output k is their input k, variable handles included.
+_PASS_HANDLE = frozenset({"Identity", "IdentityN", "StopGradient", "Snapshot"})
+
+
+class GraphInferCall(InferCall):
+    """Inference inside a graph: a constant is known through the nodes that compute it."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, op: OpDef, packed: tuple[Any, ...], attrs: dict[str, Any]) -> None:
+        specs = tuple(
+            tuple(v.spec for v in value) if isinstance(value, tuple) else value.spec for value in packed
+        )
+        super().__init__(op, specs, attrs)
+        self.values = packed
+
+    def constant(self, index: int) -> Array | None:
+        """The value of input `index` if the graph tells it."""
+        value = self.values[index]
+        return None if isinstance(value, tuple) else known_value(value)
+
+    def shape_constant(self, index: int) -> Shape:
+        """The value of input `index` as a shape; entries that the graph does not tell are unknown axes."""
+        shape = known_shape(self.values[index])
+        return super().shape_constant(index) if shape is None else shape
+
+    def handle(self, index: int) -> TensorSpec | None:
+        """The spec of the variable behind the resource input `index`."""
+        return self.values[index].handle  # type: ignore[no-any-return]
+
+
+def constant_of(value: Value) -> Array | None:
+    """The array of a Const node, else None."""
+    return np.asarray(value.node.attrs["value"]) if value.node.op.name == "Const" else None

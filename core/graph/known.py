@@ -1,0 +1,121 @@
+"""What the graph tells about small integer tensors before anything runs: sizes that flow into Reshape and its kin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.shapes import Shape
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Value
+
+# How far back a value is followed, and how large it may be.
+_DEPTH = 16
+_LARGEST = 4096
+_FOLDED = frozenset(
+    {"AddV2", "Add", "Sub", "Mul", "FloorDiv", "RealDiv", "Maximum", "Minimum", "Cast", "Prod", "Neg", "FloorMod", "ExpandDims", "Squeeze", "Range", "GatherV2", "Reshape", "Select", "SelectV2"}
+)
+
+
+def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
+    """The value as an array if constants and known shapes determine it, else None."""
+    node = value.node
+    name = node.op.name
+    if name == "Const":
+        return np.asarray(node.attrs["value"])
+    if depth == 0:
+        return None
+    if name in {"Identity", "StopGradient", "EnsureShape"}:
+        return known_value(node.inputs[0], depth - 1)
+    if name == "Shape":
+        shape = node.inputs[0].shape
+        return np.array(shape.as_list(), node.attrs["out_type"].numpy) if shape.is_fully_defined() else None
+    if name == "Rank":
+        rank = node.inputs[0].shape.rank
+        return None if rank is None else np.array(rank, np.int32)
+    if name == "Size":
+        shape = node.inputs[0].shape
+        return np.array(shape.num_elements(), node.attrs["out_type"].numpy) if shape.is_fully_defined() else None
+    if name in {"Pack", "ConcatV2", "StridedSlice", "Slice"}:
+        shape = known_shape(value, depth)
+        if shape is not None and shape.is_fully_defined() and value.shape.rank == 1:
+            return np.array(shape.as_list(), value.dtype.numpy)
+    return _folded(value, depth)
+
+
+def _folded(value: Value, depth: int) -> Array | None:
+    """The kernel on known inputs, for small pure ops on sizes."""
+    node = value.node
+    if node.op.name not in _FOLDED | {"Pack", "ConcatV2", "StridedSlice", "Slice"} or node.op.kernel is None or len(node.outputs) != 1:
+        return None
+    arrays = [known_value(v, depth - 1) for v in node.inputs]
+    if any(a is None or a.size > _LARGEST for a in arrays):
+        return None
+    options: dict[str, Any] = {name: node.attrs[name] for name in node.op.kernel_attrs}
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(node.op.kernel(*node.op.pack_inputs(arrays, node.attrs), **options))
+    except Exception:  # noqa: BLE001 (what cannot be folded is simply not known)
+        return None
+
+
+def known_shape(value: Value, depth: int = _DEPTH) -> Shape | None:
+    """A vector of sizes as a shape, entry by entry as far as the graph tells; None if it tells nothing."""
+    node = value.node
+    name = node.op.name
+    if depth == 0:
+        return None
+    if name == "Const":
+        return _shape_of(np.asarray(node.attrs["value"]))
+    if name in {"Identity", "StopGradient", "Cast", "EnsureShape"}:
+        return known_shape(node.inputs[0], depth - 1)
+    if name == "Shape":
+        return node.inputs[0].shape
+    if name == "Pack" and value.shape.rank == 1:
+        return Shape([_size(known_value(v, depth - 1)) for v in node.inputs])
+    if name == "ConcatV2" and value.shape.rank == 1:
+        parts = [_part(v, depth) for v in node.inputs[:-1]]
+        if any(part.rank is None for part in parts):
+            return None
+        return Shape([size for part in parts for size in part])
+    if name == "StridedSlice":
+        return _sliced(node, depth)
+    folded = _folded(value, depth) if value.shape.rank == 1 else None
+    return None if folded is None else _shape_of(folded)
+
+
+def _part(value: Value, depth: int) -> Shape:
+    found = known_shape(value, depth - 1)
+    if found is not None:
+        return found
+    size = value.shape[0] if value.shape.rank == 1 else None
+    return Shape(None) if size is None else Shape([None] * int(size))
+
+
+def _sliced(node: Any, depth: int) -> Shape | None:
+    """shape(x)[a:b:c], the usual way to a part of a shape."""
+    source = known_shape(node.inputs[0], depth - 1)
+    bounds = [known_value(v, depth - 1) for v in node.inputs[1:4]]
+    masks = node.attrs
+    if source is None or source.rank is None or any(b is None or b.size != 1 for b in bounds):
+        return None
+    if masks["ellipsis_mask"] or masks["new_axis_mask"] or masks["shrink_axis_mask"]:
+        return None
+    begin, end, step = (int(b[0]) for b in bounds if b is not None)
+    part = slice(
+        None if masks["begin_mask"] & 1 else begin, None if masks["end_mask"] & 1 else end, step
+    )
+    return Shape(source.as_list()[part] if source.is_fully_defined() else list(source)[part])
+
+
+def _shape_of(array: Array) -> Shape | None:
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        return None
+    return Shape([None if n < 0 else int(n) for n in array])
+
+
+def _size(array: Array | None) -> int | None:
+    return None if array is None or array.ndim or array < 0 else int(array)

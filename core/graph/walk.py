@@ -1,0 +1,67 @@
+"""Walks over a graph: what is needed, and in which order it can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.graph.graph import Graph, Node, Value
+
+
+def needed(outputs: Iterable[Value], effects: Iterable[Node]) -> list[Node]:
+    """The nodes that outputs and effects depend on, each after what it depends on.
+
+    Raises:
+        InvalidArgumentError: nodes depend on each other in a circle.
+    """
+    order: list[Node] = []
+    done: set[Node] = set()
+    active: set[Node] = set()
+    stack: list[tuple[Node, bool]] = []
+    roots = [*(value.node for value in outputs), *effects]
+    for root in reversed(roots):
+        stack.append((root, False))
+    while stack:
+        node, leaving = stack.pop()
+        if leaving:
+            active.discard(node)
+            done.add(node)
+            order.append(node)
+            continue
+        if node in done:
+            continue
+        if node in active:
+            message = f"the graph has a circle through node {node.name!r}"
+            raise InvalidArgumentError(message)
+        active.add(node)
+        stack.append((node, True))
+        for value in reversed(node.inputs):
+            before = value.node
+            if before not in done:
+                _refuse_circle(before, active)
+                stack.append((before, False))
+        for before in reversed(node.controls):
+            if before not in done:
+                _refuse_circle(before, active)
+                stack.append((before, False))
+    return order
+
+
+def _refuse_circle(node: Node, active: set[Node]) -> None:
+    if node in active:
+        message = f"the graph has a circle through node {node.name!r}"
+        raise InvalidArgumentError(message)
+
+
+def ordered(graph: Graph) -> list[Node]:
+    """What a graph's outputs and effects need, in an order in which it can run."""
+    return needed(graph.outputs, graph.effects)
+
+
+def users(nodes: Sequence[Node]) -> dict[Value, list[Node]]:
+    """For each value, the nodes among `nodes` that take it."""
+    found: dict[Value, list[Node]] = {}
+    for node in nodes:
+        for value in node.inputs:
+            found.setdefault(value, []).append(node)
+    return found

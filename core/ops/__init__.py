@@ -1,0 +1,74 @@
+"""Every op, and the operators of tensors that are ops."""
+
+from pinnace.framework import dispatch
+from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
+from pinnace.framework.tensor import Tensor, TensorLike
+from pinnace.ops import array as array
+from pinnace.ops import control as control
+from pinnace.ops import functional as functional
+from pinnace.ops import linalg as linalg
+from pinnace.ops import math as math
+from pinnace.ops import nn as nn
+from pinnace.ops import random as random
+from pinnace.ops import state as state
+from pinnace.ops import strings as strings
+from pinnace.ops.array import constants, joining, shapes, slicing
+from pinnace.ops.math import arithmetic, bits, comparison, exponents, logic, products
+from pinnace.ops.state import variables
+
+
+def _and(x: TensorLike, y: TensorLike) -> Tensor:
+    x, y = _pair(x, y)
+    return logic.logical_and(x, y) if x.dtype.is_bool else bits.bitwise_and(x, y)
+
+
+def _or(x: TensorLike, y: TensorLike) -> Tensor:
+    x, y = _pair(x, y)
+    return logic.logical_or(x, y) if x.dtype.is_bool else bits.bitwise_or(x, y)
+
+
+def _xor(x: TensorLike, y: TensorLike) -> Tensor:
+    x, y = _pair(x, y)
+    return logic.logical_xor(x, y) if x.dtype.is_bool else bits.bitwise_xor(x, y)
+
+
+def _not(x: TensorLike) -> Tensor:
+    x = convert_to_tensor(x)
+    return logic.logical_not(x) if x.dtype.is_bool else bits.invert(x)
+
+
+def _pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
+    return arithmetic.as_pair(x, y)
+
+
+dispatch.install(
+    abs=arithmetic.abs,
+    add=arithmetic.add,
+    assign=variables.assign,
+    assign_add=variables.assign_add,
+    assign_sub=variables.assign_sub,
+    bitwise_and=_and,
+    bitwise_not=_not,
+    bitwise_or=_or,
+    bitwise_xor=_xor,
+    constant=constants.constant,
+    equal=comparison.equal,
+    floordiv=arithmetic.floordiv,
+    getitem=slicing.getitem,
+    greater=comparison.greater,
+    greater_equal=comparison.greater_equal,
+    less=comparison.less,
+    less_equal=comparison.less_equal,
+    matmul=products.matmul,
+    mod=arithmetic.floormod,
+    multiply=arithmetic.multiply,
+    negative=arithmetic.negative,
+    not_equal=comparison.not_equal,
+    pack=joining.stack,
+    power=exponents.pow,
+    read_variable=variables.read_variable,
+    shape=shapes.shape,
+    subtract=arithmetic.subtract,
+    truediv=arithmetic.truediv,
+    unstack=joining.unstack,
+)

@@ -1,0 +1,18 @@
+"""Arrays: making, shaping, joining, cutting, choosing; what TensorFlow has at its top level."""
+
+from pinnace.ops.array.casting import *
+from pinnace.ops.array.constants import *
+from pinnace.ops.array.duplicates import *
+from pinnace.ops.array.gathering import *
+from pinnace.ops.array.identities import *
+from pinnace.ops.array.joining import *
+from pinnace.ops.array.padding import *
+from pinnace.ops.array.partitioning import *
+from pinnace.ops.array.permutations import *
+from pinnace.ops.array.reshaping import *
+from pinnace.ops.array.scattering import *
+from pinnace.ops.array.selecting import *
+from pinnace.ops.array.shapes import *
+from pinnace.ops.array.slicing import *
+from pinnace.ops.array.sorting import *
+from pinnace.ops.array.space_depth import *

@@ -1,0 +1,29 @@
+"""Axes that may be negative, in the words of the op that takes them."""
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.opdef import InferCall
+
+
+def normal_axis(op: str, axis: int, rank: int, what: str = "axis") -> int:
+    """`axis` from 0 to rank - 1; InvalidArgumentError in the name of `op` if there is none such."""
+    if -rank <= axis < rank:
+        return axis % rank
+    message = f"{op}: {what} must be in [{-rank}, {rank}), got {axis}"
+    raise InvalidArgumentError(message)
+
+
+def known_axis(call: InferCall, index: int, rank: int, what: str = "axis") -> int | None:
+    """The axis that scalar input `index` names, if its value is known."""
+    value = call.constant(index)
+    if value is None:
+        return None
+    axis = int(value.reshape(-1)[0])
+    if not -rank <= axis < rank:
+        call.fail(f"{what} must be in [{-rank}, {rank}), got {axis}")
+    return axis % rank
+
+
+def require_rank(call: InferCall, index: int, rank: int, what: str) -> None:
+    """Fail with `what` if input `index` is known to have another rank."""
+    if call.spec(index).shape.rank not in {None, rank}:
+        call.fail(what)

@@ -1,0 +1,225 @@
+"""Changes of dtype: Cast rounds or cuts values, Bitcast keeps the bits."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import ANY_VALUE, COMPLEX, FLOATS, NUMBERS, DType
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array import constants
+from pinnace.ops.array.direct import finish
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic, complexes
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.registry import register, same_as_input
+
+__all__ = ["bitcast", "cast", "saturate_cast"]
+
+_CASTABLE = ANY_VALUE - {dtypes.string} - dtypes.QUANTIZED
+_PLAIN = frozenset(dtype.numpy for dtype in NUMBERS - COMPLEX | {dtypes.bool})
+# TensorFlow passes gradients through casts among these only.
+_DIFFERENTIABLE = FLOATS | COMPLEX
+# Bits of mantissa, without the leading one.
+_MANTISSA = {dtypes.float64: 52, dtypes.float32: 23, dtypes.float16: 10, dtypes.bfloat16: 7}
+_BITS = {dtypes.float64: np.uint64, dtypes.float32: np.uint32, dtypes.float16: np.uint16}
+
+
+def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
+    """`x` as another dtype; `x` itself if it has it already.
+
+    Args:
+        x: [...], a number type or bool.
+        dtype: the dtype of the result. Real numbers become integers towards zero, complex numbers
+            lose their
+            imaginary part, and whatever is not zero is True.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], `dtype`.
+
+    Raises:
+        InvalidArgumentError: either dtype is no number, as string is not.
+
+    Source:
+        TensorFlow op `Cast` (math_ops.cc).
+    """
+    kind = dtypes.as_dtype(dtype)
+    if type(x) is Tensor and state.tracer is None:
+        array = x._array
+        target = kind.numpy
+        if array.dtype is target and target is not _OBJECT:
+            return x
+        if array.dtype in _PLAIN and target in _PLAIN:
+            with np.errstate(all="ignore"):
+                return finish(CAST, (x,), {"SrcT": x.dtype, "DstT": kind}, array.astype(target))
+    tensor = convert_to_tensor(x)
+    if tensor.dtype is kind:
+        return tensor
+    return execute(CAST, tensor, DstT=kind, name=name)  # type: ignore[no-any-return]
+
+
+def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
+    """`value` as another dtype, values outside of its range at the end of the range.
+
+    Args:
+        value: [...], a number type.
+        dtype: the dtype of the result.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], `dtype`.
+    """
+    kind = dtypes.as_dtype(dtype)
+    x = convert_to_tensor(value)
+    if x.dtype.is_complex and not kind.is_complex:
+        x = complexes.real(x)
+    if kind.is_integer or kind.is_floating:
+        low, high = _limits(x.dtype, kind)
+        if low is not None:
+            x = arithmetic.maximum(x, constants.constant(low, x.dtype))
+        if high is not None:
+            x = arithmetic.minimum(x, constants.constant(high, x.dtype))
+    return cast(x, kind, name)
+
+
+def _limits(source: DType, target: DType) -> tuple[Any, Any]:
+    """The ends of `source` that `target` can hold; None for an end where it holds all."""
+    if not (source.is_integer or source.is_floating):
+        return None, None
+    ends: list[Any] = []
+    for mine, theirs, inward in (
+        (source.min, target.min, np.inf),
+        (source.max, target.max, -np.inf),
+    ):
+        wide = max(mine, theirs) if inward > 0 else min(mine, theirs)
+        if wide == mine:
+            ends.append(None)
+            continue
+        end = np.asarray(theirs, source.numpy)[()]
+        # The end of an integer range may round to a float outside of it: take the next one inside.
+        if source.is_floating and (float(end) < theirs if inward > 0 else float(end) > theirs):
+            end = _next(end, -inward)
+        ends.append(end)
+    return ends[0], ends[1]
+
+
+def _next(x: Any, towards: float) -> Any:
+    away = x.dtype.type(-towards)
+    return (ml_dtypes.nextafter if hasattr(ml_dtypes, "nextafter") else np.nextafter)(x, away)
+
+
+def bitcast(
+    input: TensorLike,
+    type: Any,
+    name: str | None = None,
+) -> Tensor:
+    """The bits of `input` read as another dtype.
+
+    Args:
+        input: [...] or, if its elements are smaller than those of `type`, [..., ratio].
+        type: the dtype of the result.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], or [..., ratio] if the elements of `type` are smaller.
+
+    Raises:
+        InvalidArgumentError: the last axis does not make up whole elements.
+
+    Source:
+        TensorFlow op `Bitcast` (array_ops.cc).
+    """
+    return execute(BITCAST, input, type=dtypes.as_dtype(type), name=name)  # type: ignore[no-any-return]
+
+
+_OBJECT = np.dtype(object)
+
+
+# Kernels and inference.
+
+
+def cast_array(x: Array, dtype: DType, *, truncate: bool = False) -> Array:
+    """`x` as `dtype`, as TensorFlow's CPU kernel casts."""
+    if x.dtype.kind == "c" and not dtype.is_complex:
+        # TensorFlow: also for bool only the real part counts.
+        x = x.real
+    if truncate:
+        x = _cut(x, dtype)
+    return x.astype(dtype.numpy)
+
+
+def _cut(x: Array, dtype: DType) -> Array:
+    """`x` with those bits of its mantissa zero that `dtype` lacks, so that casting is exact."""
+    source = dtypes.from_numpy(x.dtype)
+    if source not in _BITS or dtype not in _MANTISSA:
+        return x
+    lost = _MANTISSA[source] - _MANTISSA[dtype]
+    if lost <= 0:
+        return x
+    bits = np.ascontiguousarray(x).view(_BITS[source])
+    kept = (bits >> bits.dtype.type(lost)) << bits.dtype.type(lost)
+    return np.where(np.isfinite(x), kept.view(x.dtype), x)
+
+
+def _cast_kernel(x: Array, *, DstT: DType, Truncate: bool) -> Array:  # noqa: N803 (TensorFlow's names)
+    return cast_array(x, DstT, truncate=Truncate)
+
+
+def _cast_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None]:
+    source = call.inputs[0].dtype
+    if source in _DIFFERENTIABLE and dy.dtype in _DIFFERENTIABLE:
+        return (cast(dy, source),)
+    return (None,)
+
+
+def _bitcast_kernel(input: Array, *, type: DType) -> Array:
+    target = type.numpy
+    if target.itemsize == input.itemsize:
+        return input.view(target)
+    if target.itemsize < input.itemsize:
+        return np.ascontiguousarray(input).reshape((*input.shape, 1)).view(target)
+    whole = np.ascontiguousarray(input).view(target)
+    return whole.reshape(input.shape[:-1])
+
+
+def _infer_bitcast(call: InferCall) -> Shape:
+    spec, target = call.spec(0), call.attrs["type"]
+    shape, before, after = spec.shape, spec.dtype.size, target.size
+    if shape.rank is None or before == after:
+        return shape
+    if before > after:
+        return shape.concatenate([before // after])
+    if not shape.rank or shape[-1] not in {None, after // before}:
+        call.fail(
+            f"the last axis of input must be {after // before}: so many make up one {target.name}"
+        )
+    return shape[:-1]
+
+
+CAST = register(
+    OpDef(
+        name="Cast",
+        signature="x: SrcT -> y: DstT",
+        types={"SrcT": _CASTABLE, "DstT": _CASTABLE},
+        attrs={"Truncate": attr("bool", default=False)},
+        infer=same_as_input,
+        kernel=_cast_kernel,
+        gradient=_cast_gradient,
+        elementwise=True,
+    )
+)
+BITCAST = register(
+    OpDef(
+        name="Bitcast",
+        signature="input: T -> output: type",
+        types={"T": NUMBERS | dtypes.QUANTIZED, "type": NUMBERS | dtypes.QUANTIZED},
+        infer=_infer_bitcast,
+        kernel=_bitcast_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

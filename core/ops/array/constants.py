@@ -1,0 +1,233 @@
+"""Constants and arguments: Const, Placeholder, Fill, zeros and ones."""
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.convert import array_of, convert_to_tensor, holds_tensor
+from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int32
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
+from pinnace.ops.array import reshaping, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.math import reduction
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import register, same_as_input
+
+__all__ = ["constant", "fill", "ones", "ones_like", "zeros", "zeros_like"]
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor of known value.
+
+    Args:
+        value: a Python scalar, string, nested sequence or NumPy array.
+        dtype: the element type; told by the value if None (Python floats give float32, ints int32).
+        shape: the shape; a single value is repeated to fill it, a list is reshaped to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The tensor; while a function is traced, a `Const` of its graph.
+
+    Raises:
+        TypeError: the value cannot become that dtype.
+        ValueError: a ragged sequence, or values that do not fill `shape`.
+
+    Source:
+        TensorFlow op `Const` (array_ops.cc).
+    """
+    if isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and holds_tensor(value)):
+        made = convert_to_tensor(value, dtype)
+        return made if shape is None else _shaped(made, shape)
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    array = array_of(value, wanted)
+    if shape is not None:
+        sizes = _known_sizes(shape)
+        if array.size == 1 and array.shape != sizes:
+            array = np.broadcast_to(array.reshape(()), sizes)
+        elif array.size != int(np.prod(sizes, dtype=np.int64)):
+            message = f"constant: {array.size} values cannot fill shape {list(sizes)}"
+            raise ValueError(message)
+        else:
+            array = array.reshape(sizes)
+    if state.tracer is None:
+        return wrap(array, wanted)
+    return _const(array, wanted, name)
+
+
+def _known_sizes(shape: Any) -> tuple[int, ...]:
+    known: list[Any] = Shape(shape).as_list()
+    return tuple(known)
+
+
+def _shaped(tensor: Tensor, shape: Any) -> Tensor:
+    return reshaping.reshape(tensor, _known_sizes(shape))
+
+
+def _const(array: Array, dtype: dtypes.DType | None, name: str | None) -> Tensor:
+    kind = dtype or dtypes.from_numpy(array.dtype)
+    value = np.ascontiguousarray(array) if array.ndim else np.asarray(array)
+    return execute(CONST, value=value, dtype=kind, name=name)  # type: ignore[no-any-return]
+
+
+def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
+    """A tensor of shape `dims`, `value` everywhere.
+
+    Args:
+        dims: [rank], int32 or int64, the sizes.
+        value: a scalar of any dtype.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `Fill` (array_ops.cc).
+    """
+    return execute(FILL, dims, value, name=name)  # type: ignore[no-any-return]
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of zeros (False, empty strings) of that shape."""
+    kind = dtypes.as_dtype(dtype)
+    return _filled(shape, b"" if kind is dtypes.string else 0, kind, name)
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of ones (True) of that shape."""
+    return _filled(shape, 1, dtypes.as_dtype(dtype), name)
+
+
+def _filled(shape: Any, value: object, dtype: dtypes.DType, name: str | None) -> Tensor:
+    if isinstance(shape, Tensor) or (isinstance(shape, (list, tuple)) and holds_tensor(shape)):
+        return fill(convert_to_tensor(shape), constant(_element(value, dtype), dtype), name)
+    sizes = _known_sizes(shape)
+    array = np.empty(sizes, dtype.numpy)
+    array[...] = _element(value, dtype)
+    return wrap(array, dtype) if state.tracer is None else _const(array, dtype, name)
+
+
+def _element(value: object, dtype: dtypes.DType) -> object:
+    return bool(value) if dtype.is_bool else value
+
+
+def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros of the shape of `input`, and of its dtype unless `dtype` is given.
+
+    Source:
+        TensorFlow op `ZerosLike` (array_ops.cc).
+    """
+    return _like(ZEROS_LIKE, 0, input, dtype, name)
+
+
+def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones of the shape of `input`, and of its dtype unless `dtype` is given.
+
+    Source:
+        TensorFlow op `OnesLike` (array_ops.cc).
+    """
+    return _like(ONES_LIKE, 1, input, dtype, name)
+
+
+def _like(op: OpDef, value: int, x: TensorLike, dtype: Any, name: str | None) -> Tensor:
+    tensor = convert_to_tensor(x)
+    kind = tensor.dtype if dtype is None else dtypes.as_dtype(dtype)
+    if kind is tensor.dtype:
+        return execute(op, tensor, name=name)  # type: ignore[no-any-return]
+    if tensor.shape.is_fully_defined():
+        return _filled(tensor.shape, value, kind, name)
+    return fill(shapes.shape(tensor), constant(_element(value, kind), kind), name)
+
+
+def _const_kernel(*, value: Any) -> Array:
+    return np.asarray(value)
+
+
+def _infer_const(call: InferCall) -> Shape:
+    return Shape(np.asarray(call.attrs["value"]).shape)
+
+
+def _fill_kernel(dims: Array, value: Array) -> Array:
+    if dims.size and dims.min() < 0:
+        message = f"Fill: sizes must not be negative, got {dims.tolist()}"
+        raise InvalidArgumentError(message)
+    out = np.empty(tuple(dims.tolist()), value.dtype)
+    out[...] = value
+    return out
+
+
+def _infer_fill(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in {None, 1}:
+        call.fail("dims must be a vector of sizes")
+    if call.spec(1).shape.rank not in {None, 0}:
+        call.fail("value must be a scalar")
+    return call.shape_constant(0)
+
+
+def _fill_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
+    return None, reduction.reduce_sum(dy)
+
+
+def _zeros_like_kernel(x: Array) -> Array:
+    if x.dtype == object:
+        return np.full(x.shape, b"", object)
+    return np.zeros(x.shape, x.dtype)
+
+
+def _infer_placeholder(call: InferCall) -> Shape:
+    shape = call.attrs["shape"]
+    return shape if isinstance(shape, Shape) else Shape(shape)
+
+
+CONST = register(
+    OpDef(
+        name="Const",
+        signature="-> output: dtype",
+        types={"dtype": ANY},
+        attrs={"value": attr("tensor")},
+        infer=_infer_const,
+        kernel=_const_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+PLACEHOLDER = register(
+    OpDef(
+        name="Placeholder",
+        signature="-> output: dtype",
+        types={"dtype": ANY},
+        attrs={"shape": attr("shape", default=Shape(None))},
+        infer=_infer_placeholder,
+        kernel=None,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+FILL = register(
+    OpDef(
+        name="Fill",
+        signature="dims: index_type, value: T -> output: T",
+        types={"T": ANY_VALUE, "index_type": typed(INDEX, default=int32)},
+        infer=_infer_fill,
+        kernel=_fill_kernel,
+        gradient=_fill_gradient,
+    )
+)
+ZEROS_LIKE = register(
+    OpDef(
+        name="ZerosLike",
+        signature="x: T -> y: T",
+        types={"T": ANY_VALUE},
+        infer=same_as_input,
+        kernel=_zeros_like_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+ONES_LIKE = register(
+    OpDef(
+        name="OnesLike",
+        signature="x: T -> y: T",
+        types={"T": ANY_VALUE - {dtypes.string}},
+        infer=same_as_input,
+        kernel=lambda x: np.ones(x.shape, x.dtype),
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

@@ -1,0 +1,25 @@
+"""The short way of an eager call: a computed array becomes a tensor, and the tapes see the op."""
+
+from typing import Any
+
+from pinnace.framework.context import state
+from pinnace.framework.tensor import Array, Tensor
+from pinnace.ops.opdef import OpDef
+
+_new = Tensor.__new__
+
+
+def finish(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], array: Array) -> Tensor:
+    """The tensor around `array`, which `op` gives for these inputs.
+
+    Args:
+        op: an op with one output, not of an opaque dtype.
+        inputs: what `execute` would record, one entry per argument of the signature.
+        attrs: the attributes that were given.
+        array: what the kernel gave.
+    """
+    tensor = _new(Tensor)
+    tensor._array = array
+    for tape in state.tapes:
+        tape.record(op, inputs, attrs, (tensor,))
+    return tensor

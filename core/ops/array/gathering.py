@@ -1,0 +1,620 @@
+"""Parts chosen by index: GatherV2, GatherNd, OneHot, UnravelIndex, meshgrid, sequence_mask."""
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int8, int16, int32, int64, uint8
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.shapes import Shape, unknown_shape
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops.array import casting, constants, joining, reshaping, scattering, shapes
+from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
+from pinnace.ops.array.direct import finish
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic, broadcasting, comparison, ranges, reduction, segments
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import register
+
+__all__ = ["gather", "gather_nd", "meshgrid", "one_hot", "sequence_mask", "unravel_index"]
+
+_OBJECT = np.dtype(object)
+_INDICES = INDEX | {int16}
+# Axis 0 and its kin as the op's third input.
+_AXES = {axis: np.array(axis, np.int32) for axis in range(-4, 5)}
+_NO_ATTRS: dict[str, Any] = {}
+_POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
+
+
+def gather(
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: bool | None = None,  # noqa: ARG001 (TensorFlow has it, and ignores it)
+    axis: Any = None,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> Tensor:
+    """The parts of `params` along `axis` that `indices` names.
+
+    Args:
+        params: [b, p, n, q], groups of axes.
+        indices: [b, i], int16, int32 or int64, from 0 to n - 1.
+        validate_indices: not used.
+        axis: the axis of size n; None is `batch_dims`.
+        batch_dims: how many leading axes, `b`, both have in common.
+        name: name of the node while tracing.
+
+    Returns:
+        [b, p, i, q], dtype of `params`.
+
+    Raises:
+        InvalidArgumentError: an index is out of range, or there is no such axis.
+
+    Source:
+        TensorFlow op `GatherV2` (array_ops.cc).
+    """
+    if axis is None:
+        axis = batch_dims
+    if (
+        type(params) is Tensor
+        and type(indices) is Tensor
+        and type(axis) is int
+        and axis in _AXES
+        and not batch_dims
+        and state.tracer is None
+    ):
+        a, i = np.asarray(params._array), indices._array
+        if i.dtype.kind == "i" and -a.ndim <= axis < a.ndim and a.dtype is not _OBJECT:
+            out = _taken(a, i, axis)
+            return finish(GATHER_V2, (params, indices, _axis_tensor(axis)), _NO_ATTRS, out)
+    return execute(  # type: ignore[no-any-return]
+        GATHER_V2, params, indices, axis, batch_dims=int(batch_dims), name=name
+    )
+
+
+def _axis_tensor(axis: int) -> Tensor:
+    return convert_to_tensor(_AXES[axis])
+
+
+def gather_nd(
+    params: TensorLike,
+    indices: TensorLike,
+    batch_dims: int = 0,
+    name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Tensor:
+    """The parts of `params` at the places that the rows of `indices` name.
+
+    Args:
+        params: [b, p, q], groups of axes.
+        indices: [b, ..., k], int16, int32 or int64; a row names a place in the k axes `p`.
+        batch_dims: how many leading axes, `b`, both have in common.
+        name: name of the node while tracing.
+        bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" gives zeros for them.
+
+    Returns:
+        [b, ..., q], dtype of `params`.
+
+    Raises:
+        InvalidArgumentError: a place is outside of `params`.
+
+    Source:
+        TensorFlow op `GatherNd` (array_ops.cc).
+    """
+    x, places = convert_to_tensor(params), convert_to_tensor(indices)
+    if batch_dims:
+        places = _with_batch_places(places, int(batch_dims))
+    return execute(GATHER_ND, x, places, bad_indices_policy=bad_indices_policy, name=name)  # type: ignore[no-any-return]
+
+
+def _with_batch_places(indices: Tensor, count: int) -> Tensor:
+    """`indices` with the place along each of the first `count` axes in front of every row."""
+    rank = indices.shape.rank
+    if rank is None:
+        message = "gather_nd: the rank of indices must be known where batch_dims is not 0"
+        raise ValueError(message)
+    if not 0 <= count < rank:
+        message = f"gather_nd: batch_dims must be in [0, {rank - 1}], got {count}"
+        raise ValueError(message)
+    sizes = shapes.axis_sizes(indices)
+    columns = []
+    for axis in range(count):
+        steps = ranges.range(0, sizes[axis], 1, dtype=indices.dtype)
+        column = reshaping.reshape(steps, [-1 if i == axis else 1 for i in range(rank)])
+        columns.append(reshaping.broadcast_to(column, [*sizes[:-1], 1]))
+    return joining.concat([*columns, indices], -1)
+
+
+def one_hot(
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`on_value` at the place each index names along a new axis, `off_value` elsewhere.
+
+    Args:
+        indices: [...], uint8, int8, int32 or int64; one out of range names no place.
+        depth: the size of the new axis, a scalar.
+        on_value: a scalar; None is 1 (True for bool).
+        off_value: a scalar; None is 0 (False for bool).
+        axis: where the new axis is in the result; None is -1, the end.
+        dtype: of the result; None is that of the values given, else float32.
+        name: name of the node while tracing.
+
+    Raises:
+        TypeError: `on_value`, `off_value` and `dtype` do not agree.
+        InvalidArgumentError: depth is negative.
+
+    Source:
+        TensorFlow op `OneHot` (array_ops.cc).
+    """
+    kind = None if dtype is None else dtypes.as_dtype(dtype)
+    for given in (on_value, off_value):
+        if given is None:
+            continue
+        mine = convert_to_tensor(given, None if isinstance(given, Operands) else kind).dtype
+        if kind is not None and mine is not kind:
+            message = (
+                f"one_hot: on_value, off_value and dtype must agree, got {mine.name} and "
+                f"{kind.name}"
+            )
+            raise TypeError(message)
+        kind = mine
+    kind = dtypes.float32 if kind is None else kind
+    on = convert_to_tensor(_unit(1, kind) if on_value is None else on_value, kind)
+    off = convert_to_tensor(_unit(0, kind) if off_value is None else off_value, kind)
+    place = -1 if axis is None else int(axis)
+    return execute(ONE_HOT, indices, depth, on, off, axis=place, name=name)  # type: ignore[no-any-return]
+
+
+def _unit(value: int, dtype: dtypes.DType) -> Any:
+    return bool(value) if dtype.is_bool else value
+
+
+def sequence_mask(
+    lengths: TensorLike,
+    maxlen: TensorLike | None = None,
+    dtype: Any = dtypes.bool,
+    name: str | None = None,
+) -> Tensor:
+    """For each length a row that is True at so many first places.
+
+    Args:
+        lengths: [...], integer.
+        maxlen: the size of the rows, a scalar; None is the largest length.
+        dtype: of the result.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., maxlen], `dtype`.
+    """
+    counts = convert_to_tensor(lengths)
+    if maxlen is None:
+        most = reduction.reduce_max(reshaping.reshape(counts, [-1]))
+        # The greatest of no lengths is the least integer.
+        most = arithmetic.maximum(most, constants.constant(0, most.dtype))
+    else:
+        most = convert_to_tensor(maxlen)
+    if most.shape.rank not in {None, 0}:
+        message = f"sequence_mask: maxlen must be a scalar, got shape {most.shape.text}"
+        raise ValueError(message)
+    steps = ranges.range(constants.constant(0, most.dtype), most, constants.constant(1, most.dtype))
+    column = casting.cast(reshaping.expand_dims(counts, -1), most.dtype)
+    return casting.cast(comparison.less(steps, column), dtype, name)
+
+
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:  # noqa: ARG001
+    """For n vectors, n tensors of rank n: the coordinates of every point of their grid.
+
+    Args:
+        *args: vectors (or scalars) of one dtype.
+        indexing: "ij" puts vector i along axis i, "xy" swaps the first two.
+        name: not used.
+
+    Raises:
+        ValueError: `indexing` is something else.
+    """
+    if indexing not in {"xy", "ij"}:
+        message = f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}"
+        raise ValueError(message)
+    vectors = [reshaping.reshape(convert_to_tensor(x), [-1]) for x in args]
+    count = len(vectors)
+    order = list(range(count))
+    if indexing == "xy" and count > 1:
+        order[:2] = [1, 0]
+    sizes: list[Any] = [0] * count
+    for place, vector in zip(order, vectors, strict=True):
+        sizes[place] = shapes.axis_sizes(vector)[0]
+    return [
+        reshaping.broadcast_to(
+            reshaping.reshape(vector, [-1 if axis == place else 1 for axis in range(count)]), sizes
+        )
+        for place, vector in zip(order, vectors, strict=True)
+    ]
+
+
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
+    """The coordinates of places in an array of sizes `dims`, counted in row-major order.
+
+    Args:
+        indices: [] or [n], int32 or int64.
+        dims: [rank], dtype of `indices`.
+        name: name of the node while tracing.
+
+    Returns:
+        [rank] or [rank, n], dtype of `indices`.
+
+    Raises:
+        InvalidArgumentError: an index is out of range.
+
+    Source:
+        TensorFlow op `UnravelIndex` (array_ops.cc).
+    """
+    return execute(UNRAVEL_INDEX, indices, dims, name=name)  # type: ignore[no-any-return]
+
+
+# Gather.
+
+
+def _check_indices(indices: Array, limit: int, axis: int, op: str = "GatherV2") -> None:
+    """InvalidArgumentError that names the first index outside of [0, limit)."""
+    if not indices.size or (indices.min() >= 0 and indices.max() < limit):
+        return
+    bad = (indices < 0) | (indices >= limit)
+    at = (
+        [int(i) for i in np.unravel_index(int(bad.argmax()), indices.shape)] if indices.ndim else []
+    )
+    value = int(indices[tuple(at)])
+    where = ", ".join(map(str, at))
+    message = f"{op}: indices[{where}] = {value} is not in [0, {limit}), the range of axis {axis}"
+    raise InvalidArgumentError(message)
+
+
+def _taken(params: Array, indices: Array, axis: int) -> Array:
+    at = axis % params.ndim
+    _check_indices(indices, params.shape[at], at)
+    # The indices are in range: mode "wrap" saves NumPy a buffer.
+    return params.take(indices, at, mode="wrap") if indices.size else _nothing(params, indices, at)
+
+
+def _nothing(params: Array, indices: Array, axis: int) -> Array:
+    return np.empty((*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :]), params.dtype)
+
+
+def _gather_v2_kernel(params: Array, indices: Array, axis: Array, *, batch_dims: int) -> Array:
+    if params.ndim == 0:
+        message = "GatherV2: params must have at least one axis, got a scalar"
+        raise InvalidArgumentError(message)
+    at = normal_axis("GatherV2", int(axis.reshape(-1)[0]), params.ndim)
+    if not batch_dims:
+        return np.asarray(_taken(params, indices, at))
+    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    if not 0 <= batch <= min(indices.ndim, at) or params.shape[:batch] != indices.shape[:batch]:
+        message = (
+            f"GatherV2: the first {batch} axes of params and indices must be equal, and axis not "
+            f"less, got axis {at}\n"
+            f"  params: shape {list(params.shape)}   indices: shape {list(indices.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    return _taken_in_batches(params, indices, at, batch)
+
+
+def _taken_in_batches(params: Array, indices: Array, axis: int, batch: int) -> Array:
+    limit = params.shape[axis]
+    _check_indices(indices, limit, axis)
+    lead, outer, inner = params.shape[:batch], params.shape[batch:axis], params.shape[axis + 1 :]
+    count = int(np.prod(lead, dtype=np.int64))
+    rows = params.reshape(count, *outer, limit, *inner)
+    places = indices.reshape(count, -1) if indices.size else indices.reshape(count, 0)
+    flat = np.moveaxis(rows, axis - batch + 1, 1)[np.arange(count)[:, None], places]
+    out = np.moveaxis(flat, 1, 1 + len(outer))
+    return out.reshape(*lead, *outer, *indices.shape[batch:], *inner)
+
+
+def _gather_kernel(params: Array, indices: Array) -> Array:
+    if params.ndim == 0:
+        message = "Gather: params must have at least one axis, got a scalar"
+        raise InvalidArgumentError(message)
+    return np.asarray(_taken(params, indices, 0))
+
+
+def _infer_gather_v2(call: InferCall) -> Shape:
+    params, indices = call.spec(0).shape, call.spec(1).shape
+    batch = call.attrs["batch_dims"]
+    if params.rank == 0:
+        call.fail("params must have at least one axis")
+    if batch < 0:
+        if indices.rank is None:
+            return Shape(None)
+        batch += indices.rank
+    if indices.rank is not None and not 0 <= batch <= indices.rank:
+        call.fail(f"batch_dims must be at most the rank of indices, got {batch}")
+    if params.rank is not None and batch >= params.rank:
+        call.fail(f"batch_dims must be less than the rank of params, got {batch}")
+    if params.rank is None or indices.rank is None:
+        return Shape(None)
+    lead, more = params[:batch], indices[:batch]
+    if not lead.is_compatible_with(more):
+        call.fail(f"the first {batch} axes of params and indices must be equal")
+    lead = lead.merge_with(more)
+    axis = known_axis(call, 2, params.rank)
+    if axis is None:
+        rest = unknown_shape(params.rank - 1 + indices.rank - 2 * batch)
+        return lead.concatenate(rest)
+    if axis < batch:
+        call.fail(f"axis must be at least batch_dims, got {axis} and {batch}")
+    parts = [*lead, *list(params)[batch:axis], *list(indices)[batch:], *list(params)[axis + 1 :]]
+    return Shape(parts)
+
+
+def _infer_gather(call: InferCall) -> Shape:
+    params, indices = call.spec(0).shape, call.spec(1).shape
+    if params.rank == 0:
+        call.fail("params must have at least one axis")
+    return indices.concatenate(params[1:]) if params.rank is not None else Shape(None)
+
+
+def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return _rows_gradient(call.inputs[0], call.inputs[1], dy), None
+
+
+def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    params, indices, axis = call.inputs
+    batch, found = call.attr("batch_dims"), broadcasting.known_value(axis)
+    rank, depth = params.shape.rank, indices.shape.rank
+    at = None if found is None else int(found.reshape(-1)[0])
+    if at is not None and at < 0 and rank is not None:
+        at += rank
+    if at == 0 and not batch:
+        return _rows_gradient(params, indices, dy), None, None
+    if at is None or at < 0 or rank is None or depth is None:
+        message = (
+            f"the gradient of GatherV2 needs the axis and the ranks while tracing, got {params!r}, "
+            f"{indices!r} and axis {axis!r}"
+        )
+        raise UnimplementedError(message)
+    lead = batch + depth if batch < 0 else batch
+    return _gather_axis_gradient(params, indices, dy, at, lead), None, None
+
+
+def _rows_gradient(params: Tensor, indices: Tensor, dy: Tensor) -> Tensor:
+    """Each row of `dy` added to the row of zeros that was its source."""
+    if params.shape.rank is not None:
+        sizes = shapes.axis_sizes(params)
+        target: Any = [
+            _product(shapes.axis_sizes(indices))
+            if indices.shape.rank is not None
+            else shapes.size(indices),
+            *sizes[1:],
+        ]
+        rows = sizes[0]
+    else:
+        whole = shapes.shape(params)
+        rows = whole[0]
+        target = joining.concat([reshaping.reshape(shapes.size(indices), [1]), whole[1:]], 0)
+    values = reshaping.reshape(dy, target)
+    return segments.unsorted_segment_sum(values, reshaping.reshape(indices, [-1]), rows)
+
+
+def _gather_axis_gradient(
+    params: Tensor, indices: Tensor, dy: Tensor, axis: int, batch: int
+) -> Tensor:
+    """As `_rows_gradient`, the gathered axis put first and every batch by itself."""
+    rank, depth = len(params.shape), len(indices.shape)
+    sizes, counts = shapes.axis_sizes(params), shapes.axis_sizes(indices)
+    limit, width = sizes[axis], depth - batch
+    # dy is [lead, outer, i, inner]: to [lead, i, outer, inner].
+    order = [
+        *range(batch),
+        *range(axis, axis + width),
+        *range(batch, axis),
+        *range(axis + width, rank - 1 + width),
+    ]
+    moved = reshaping.transpose(dy, order)
+    rest = [*sizes[batch:axis], *sizes[axis + 1 :]]
+    groups, each = _product(sizes[:batch]), _product(counts[batch:])
+    rows = reshaping.reshape(moved, [groups * each, *rest])
+    places = reshaping.reshape(indices, [groups, each])
+    if batch:
+        starts = ranges.range(0, groups, 1, dtype=indices.dtype) * casting.cast(
+            limit, indices.dtype
+        )
+        places = places + reshaping.expand_dims(starts, 1)
+    total = segments.unsorted_segment_sum(rows, reshaping.reshape(places, [-1]), groups * limit)
+    spread = reshaping.reshape(total, [*sizes[:batch], limit, *rest])
+    back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, rank)]
+    return reshaping.transpose(spread, back)
+
+
+def _product(sizes: list[Any]) -> Any:
+    total: Any = 1
+    for n in sizes:
+        total = total * n
+    return total
+
+
+# GatherNd.
+
+
+def _gather_nd_kernel(params: Array, indices: Array, *, bad_indices_policy: str) -> Array:
+    if indices.ndim == 0:
+        message = "GatherNd: indices must have at least one axis, got a scalar"
+        raise InvalidArgumentError(message)
+    depth = indices.shape[-1]
+    if depth > params.ndim:
+        message = (
+            "GatherNd: the rows of indices must not be longer than the rank of params, got "
+            f"{depth} and {params.ndim}"
+        )
+        raise InvalidArgumentError(message)
+    lead, rest = indices.shape[:-1], params.shape[depth:]
+    if depth == 0:
+        return np.broadcast_to(params, (*lead, *rest))
+    limits = np.array(params.shape[:depth], np.int64)
+    bad = (indices < 0) | (indices >= limits)
+    if not bad.any():
+        return (
+            np.asarray(params[tuple(np.moveaxis(indices, -1, 0))])
+            if rest or lead
+            else params[(*indices, ...)]
+        )
+    wrong = bad.any(axis=-1)
+    if bad_indices_policy != "IGNORE":
+        at = np.unravel_index(int(wrong.argmax()), lead) if lead else ()
+        where = ", ".join(str(int(i)) for i in at)
+        message = (
+            f"GatherNd: indices[{where}] = {indices[at].tolist()} does not index into params of "
+            f"shape {list(params.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    out = np.zeros((*lead, *rest), params.dtype)
+    good = ~wrong
+    if good.any():
+        out[good] = params[tuple(indices[good].T)]
+    return out
+
+
+def _infer_gather_nd(call: InferCall) -> Shape:
+    params, indices = call.spec(0).shape, call.spec(1).shape
+    if indices.rank == 0:
+        call.fail("indices must have at least one axis")
+    if indices.rank is None or params.rank is None or indices[-1] is None:
+        return Shape(None)
+    depth = int(indices[-1])
+    if depth > params.rank:
+        call.fail(
+            f"the rows of indices must not be longer than the rank of params, got {depth} and "
+            f"{params.rank}"
+        )
+    return Shape([*list(indices)[:-1], *list(params)[depth:]])
+
+
+def _gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    params, indices = call.inputs
+    sizes = shapes.shape(params, indices.dtype)
+    policy = call.attr("bad_indices_policy")
+    return scattering.scatter_nd(indices, dy, sizes, bad_indices_policy=policy), None
+
+
+# OneHot and UnravelIndex.
+
+
+def _one_hot_kernel(
+    indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: int
+) -> Array:
+    size = int(depth.reshape(-1)[0])
+    if size < 0:
+        message = f"OneHot: depth must be at least 0, got {size}"
+        raise InvalidArgumentError(message)
+    at = indices.ndim if axis == -1 else axis
+    if not 0 <= at <= indices.ndim:
+        message = f"OneHot: axis must be in [-1, {indices.ndim}], got {axis}"
+        raise InvalidArgumentError(message)
+    flat = indices.reshape(-1)
+    out = np.full((flat.size, size), off_value.reshape(-1)[0], on_value.dtype)
+    rows = np.flatnonzero((flat >= 0) & (flat < size))
+    out[rows, flat[rows]] = on_value.reshape(-1)[0]
+    spread = out.reshape(*indices.shape, size)
+    return spread if at == indices.ndim else np.moveaxis(spread, -1, at)
+
+
+def _infer_one_hot(call: InferCall) -> Shape:
+    shape, axis = call.spec(0).shape, call.attrs["axis"]
+    for index in (1, 2, 3):
+        require_rank(call, index, 0, "depth, on_value and off_value must be scalars")
+    if shape.rank is None:
+        return Shape(None)
+    at = shape.rank if axis == -1 else axis
+    if not 0 <= at <= shape.rank:
+        call.fail(f"axis must be in [-1, {shape.rank}], got {axis}")
+    depth = call.constant(1)
+    if depth is not None and depth < 0:
+        call.fail(f"depth must be at least 0, got {int(depth)}")
+    sizes = list(shape)
+    return Shape([*sizes[:at], None if depth is None else int(depth), *sizes[at:]])
+
+
+def _unravel_index_kernel(indices: Array, dims: Array) -> Array:
+    sizes = dims.tolist()
+    limit = int(np.prod(sizes, dtype=np.int64))
+    if indices.size and (indices.min() < 0 or indices.max() >= limit):
+        bad = indices[(indices < 0) | (indices >= limit)].reshape(-1)[0]
+        message = (
+            f"UnravelIndex: indices must be in [0, {limit}), the number of places in {sizes}, got "
+            f"{int(bad)}"
+        )
+        raise InvalidArgumentError(message)
+    return np.array(np.unravel_index(indices, sizes), indices.dtype)
+
+
+def _infer_unravel_index(call: InferCall) -> Shape:
+    indices, dims = call.spec(0).shape, call.spec(1).shape
+    if dims.rank not in {None, 1}:
+        call.fail("dims must be a vector of sizes")
+    rows = dims[0] if dims.rank == 1 else None
+    if indices.rank is None:
+        return Shape(None)
+    return Shape([rows]).concatenate(indices)
+
+
+GATHER_V2 = register(
+    OpDef(
+        name="GatherV2",
+        signature="params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams",
+        types={"Tparams": ANY, "Tindices": _INDICES, "Taxis": INDEX},
+        attrs={"batch_dims": attr("int", default=0)},
+        infer=_infer_gather_v2,
+        kernel=_gather_v2_kernel,
+        gradient=_gather_v2_gradient,
+    )
+)
+GATHER = register(
+    OpDef(
+        name="Gather",
+        signature="params: Tparams, indices: Tindices -> output: Tparams",
+        types={"Tparams": ANY, "Tindices": INDEX},
+        attrs={"validate_indices": attr("bool", default=True)},
+        infer=_infer_gather,
+        kernel=_gather_kernel,
+        gradient=_gather_gradient,
+    )
+)
+GATHER_ND = register(
+    OpDef(
+        name="GatherNd",
+        signature="params: Tparams, indices: Tindices -> output: Tparams",
+        types={"Tparams": ANY_VALUE, "Tindices": _INDICES},
+        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
+        infer=_infer_gather_nd,
+        kernel=_gather_nd_kernel,
+        gradient=_gather_nd_gradient,
+    )
+)
+ONE_HOT = register(
+    OpDef(
+        name="OneHot",
+        signature="indices: TI, depth: int32, on_value: T, off_value: T -> output: T",
+        types={"T": ANY_VALUE, "TI": typed({uint8, int8, int32, int64}, default=int64)},
+        attrs={"axis": attr("int", default=-1)},
+        infer=_infer_one_hot,
+        kernel=_one_hot_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+UNRAVEL_INDEX = register(
+    OpDef(
+        name="UnravelIndex",
+        signature="indices: Tidx, dims: Tidx -> output: Tidx",
+        types={"Tidx": typed(INDEX, default=int32)},
+        infer=_infer_unravel_index,
+        kernel=_unravel_index_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

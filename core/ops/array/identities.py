@@ -1,0 +1,194 @@
+"""Ops that hand a tensor on: Identity, IdentityN, StopGradient, PreventGradient, CheckNumerics."""
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pinnace.framework.dtypes import ANY, FLOATS
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.registry import register, same_as_input
+
+__all__ = ["check_numerics", "identity", "identity_n", "prevent_gradient", "stop_gradient"]
+
+
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
+    """A new tensor with the value of `input`.
+
+    Args:
+        input: [...], any dtype.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `Identity` (array_ops.cc).
+    """
+    return IDENTITY.entry(input, name=name)  # type: ignore[no-any-return]
+
+
+def identity_n(input: Sequence[TensorLike], name: str | None = None) -> tuple[Tensor, ...]:
+    """New tensors with the values of `input`, of any shapes and dtypes.
+
+    Source:
+        TensorFlow op `IdentityN` (array_ops.cc).
+    """
+    return execute(IDENTITY_N, input, name=name)  # type: ignore[no-any-return]
+
+
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
+    """`input`, as a constant where gradients are concerned.
+
+    Source:
+        TensorFlow op `StopGradient` (array_ops.cc).
+    """
+    return STOP_GRADIENT.entry(input, name=name)  # type: ignore[no-any-return]
+
+
+def prevent_gradient(
+    input: TensorLike,
+    message: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """`input`; taking a gradient through it is an error that says `message`.
+
+    Raises:
+        LookupError: not here, but when a gradient is taken.
+
+    Source:
+        TensorFlow op `PreventGradient` (array_ops.cc).
+    """
+    return execute(PREVENT_GRADIENT, input, message=message, name=name)  # type: ignore[no-any-return]
+
+
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
+    """`tensor`, which must be finite throughout.
+
+    Args:
+        tensor: [...], floating point.
+        message: the beginning of the error.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: a value is NaN or infinite.
+
+    Source:
+        TensorFlow op `CheckNumerics` (array_ops.cc).
+    """
+    return execute(CHECK_NUMERICS, tensor, message=message, name=name)  # type: ignore[no-any-return]
+
+
+# Kernels and gradients.
+
+
+def _same(input: Array) -> Array:
+    return input
+
+
+def _same_n(input: tuple[Array, ...]) -> tuple[Array, ...]:
+    return input
+
+
+def _infer_same_n(call: InferCall) -> tuple[Shape, ...]:
+    return tuple(spec.shape for spec in call.specs(0))
+
+
+def _handed_on(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+    return (dy,)
+
+
+def _handed_on_n(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
+    return (dys,)
+
+
+def _refused(call: OpCall, dy: Tensor) -> NoReturn:  # noqa: ARG001 (the protocol)
+    message = f"gradient explicitly disabled. Reason: {call.attr('message')!r}"
+    raise LookupError(message)
+
+
+def _check_kernel(tensor: Array, *, message: str) -> Array:
+    if np.isfinite(tensor).all():
+        return tensor
+    found = [text for text, test in (("NaN", np.isnan), ("Inf", np.isinf)) if test(tensor).any()]
+    text = f"CheckNumerics: {message} : Tensor had {' and '.join(found)} values"
+    raise InvalidArgumentError(text)
+
+
+def _check_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    text = call.attr("message")
+    return (
+        check_numerics(
+            dy, f"Not a number (NaN) or infinity (Inf) values detected in gradient. {text}"
+        ),
+    )
+
+
+IDENTITY = register(
+    OpDef(
+        name="Identity",
+        signature="input: T -> output: T",
+        types={"T": ANY},
+        infer=same_as_input,
+        kernel=_same,
+        gradient=_handed_on,
+        elementwise=True,
+    )
+)
+IDENTITY_N = register(
+    OpDef(
+        name="IdentityN",
+        signature="input: (T) -> output: (T)",
+        infer=_infer_same_n,
+        kernel=_same_n,
+        gradient=_handed_on_n,
+    )
+)
+SNAPSHOT = register(
+    OpDef(
+        name="Snapshot",
+        signature="input: T -> output: T",
+        types={"T": ANY},
+        infer=same_as_input,
+        kernel=_same,
+        gradient=_handed_on,
+        elementwise=True,
+    )
+)
+STOP_GRADIENT = register(
+    OpDef(
+        name="StopGradient",
+        signature="input: T -> output: T",
+        types={"T": ANY},
+        infer=same_as_input,
+        kernel=_same,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+PREVENT_GRADIENT = register(
+    OpDef(
+        name="PreventGradient",
+        signature="input: T -> output: T",
+        types={"T": ANY},
+        attrs={"message": attr("string", default="")},
+        infer=same_as_input,
+        kernel=_same,
+        gradient=_refused,
+        elementwise=True,
+    )
+)
+CHECK_NUMERICS = register(
+    OpDef(
+        name="CheckNumerics",
+        signature="tensor: T -> output: T",
+        types={"T": FLOATS},
+        attrs={"message": attr("string")},
+        infer=same_as_input,
+        kernel=_check_kernel,
+        gradient=_check_gradient,
+        effect="io",
+        elementwise=True,
+    )
+)

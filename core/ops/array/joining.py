@@ -1,0 +1,624 @@
+"""Several tensors to one and back: ConcatV2, Pack, Unpack, Split, SplitV, Tile, repeat."""
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import ANY, INDEX, int8, int32, int64
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape, unknown_shape
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops.array import (
+    casting,
+    constants,
+    gathering,
+    identities,
+    reshaping,
+    selecting,
+    shapes,
+)
+from pinnace.ops.array.axes import known_axis, normal_axis
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic, ranges, reduction
+from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import register
+
+__all__ = ["concat", "repeat", "split", "stack", "tile", "unstack"]
+
+
+def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensors of `values` one after the other along `axis`.
+
+    Args:
+        values: tensors of one dtype whose shapes differ along `axis` at most.
+        axis: an integer scalar; negative ones count from the end.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or sizes of another axis, or there is no such axis.
+
+    Source:
+        TensorFlow op `ConcatV2` (array_ops.cc).
+    """
+    if isinstance(values, Operands) or not isinstance(values, (list, tuple)):
+        values = [values]
+    if len(values) == 1:
+        return identities.identity(values[0], name)
+    return execute(CONCAT_V2, values, axis, name=name)  # type: ignore[no-any-return]
+
+
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
+    """The tensors of `values` as the parts along a new axis.
+
+    Args:
+        values: tensors of one dtype and shape, at least one.
+        axis: where the new axis is in the result; negative ones count from its end.
+        name: name of the node while tracing.
+
+    Raises:
+        ValueError: `values` is empty.
+        InvalidArgumentError: dtypes or shapes differ, or there is no such axis.
+
+    Source:
+        TensorFlow op `Pack` (array_ops.cc).
+    """
+    if isinstance(values, Tensor) and axis == 0:
+        return values
+    parts = list(values)
+    if not parts:
+        message = "stack: values must hold at least one tensor, got none"
+        raise ValueError(message)
+    return execute(PACK, parts, axis=int(axis), name=name)  # type: ignore[no-any-return]
+
+
+def unstack(
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = None
+) -> list[Tensor]:
+    """The parts of `value` along `axis`, which they no longer have.
+
+    Args:
+        value: [...], any dtype, rank at least 1.
+        num: the size of `axis`; needed where that is unknown.
+        axis: the axis; negative ones count from the end.
+        name: name of the node while tracing.
+
+    Raises:
+        ValueError: the size of `axis` is unknown and `num` is not given.
+        InvalidArgumentError: `num` is not that size, or there is no such axis.
+
+    Source:
+        TensorFlow op `Unpack` (array_ops.cc).
+    """
+    x = convert_to_tensor(value)
+    if num is None:
+        rank = x.shape.rank
+        if rank is not None:
+            at = normal_axis("Unpack", axis, rank)
+            num = x.shape[at]
+        if num is None:
+            message = (
+                f"unstack: num must be given where the size of axis {axis} is unknown, got shape "
+                f"{x.shape.text}"
+            )
+            raise ValueError(message)
+    return list(execute(UNPACK, x, num=int(num), axis=int(axis), name=name))
+
+
+def split(
+    value: TensorLike,
+    num_or_size_splits: Any,
+    axis: Any = 0,
+    num: int | None = None,
+    name: str | None = None,
+) -> list[Tensor]:
+    """`value` cut along `axis`.
+
+    Args:
+        value: [...], any dtype.
+        num_or_size_splits: how many equal parts, or the size of each part; one size may be -1.
+        axis: the axis; negative ones count from the end.
+        num: how many parts, where the sizes are a tensor of unknown length.
+        name: name of the node while tracing.
+
+    Raises:
+        ValueError: the number of parts is unknown.
+        InvalidArgumentError: the parts do not add up to the axis.
+
+    Source:
+        TensorFlow ops `Split`, `SplitV` (array_ops.cc).
+    """
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        count = int(num_or_size_splits)
+        return list(execute(SPLIT, axis, value, num_split=count, name=name))
+    sizes = convert_to_tensor(num_or_size_splits)
+    if sizes.shape.rank == 0:
+        message = (
+            "split: the number of parts must be a Python integer; a tensor must be a vector of "
+            "sizes"
+        )
+        raise ValueError(message)
+    if num is None:
+        num = sizes.shape[0] if sizes.shape.rank == 1 else None
+        if num is None:
+            message = (
+                f"split: num must be given where the number of sizes is unknown, got {sizes!r}"
+            )
+            raise ValueError(message)
+    return list(execute(SPLIT_V, value, sizes, axis, num_split=int(num), name=name))
+
+
+def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
+    """`input` repeated: multiples[i] times along axis i.
+
+    Args:
+        input: [...], any dtype.
+        multiples: [rank], int32 or int64, at least 0.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: not one multiple per axis, or a negative one.
+
+    Source:
+        TensorFlow op `Tile` (array_ops.cc).
+    """
+    return execute(TILE, input, multiples, name=name)  # type: ignore[no-any-return]
+
+
+def repeat(
+    input: TensorLike,
+    repeats: TensorLike,
+    axis: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Each part of `input` along `axis`, as often as `repeats` says.
+
+    Args:
+        input: [...], any dtype.
+        repeats: how often: a scalar for all, or [n], one number for each of the n parts.
+        axis: the axis; None flattens `input` first.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `input` with sum(repeats) along `axis`.
+
+    Raises:
+        InvalidArgumentError: `repeats` has neither one number nor one per part.
+    """
+    x = convert_to_tensor(input)
+    if axis is None:
+        x, axis = reshaping.reshape(x, [-1]), 0
+    counts = convert_to_tensor(repeats, dtype_hint=int32)
+    rank = x.shape.rank
+    if rank is None:
+        message = "repeat: the rank of input must be known"
+        raise ValueError(message)
+    at = normal_axis("repeat", axis, rank)
+    if counts.shape.rank == 1 and counts.shape[0] == 1:
+        counts = reshaping.reshape(counts, [])
+    if counts.shape.rank == 0:
+        return _repeated_alike(x, counts, at, name)
+    rows = x.shape[at]
+    if not counts.shape.is_compatible_with([rows]):
+        message = (
+            "repeat: repeats must be a scalar or have one number per part, got "
+            f"{counts.shape.text} for {x.shape.text}"
+        )
+        raise InvalidArgumentError(message)
+    # Row i of the mask has counts[i] places that are true: the parts that stay.
+    most = (
+        reduction.reduce_max(counts)
+        if rows is None or rows
+        else constants.constant(0, counts.dtype)
+    )
+    mask = gathering.sequence_mask(
+        counts, arithmetic.maximum(most, constants.constant(0, counts.dtype))
+    )
+    wide = reshaping.expand_dims(x, at + 1)
+    multiples = [casting.cast(most, int32) if i == at + 1 else 1 for i in range(rank + 1)]
+    spread = tile(wide, convert_to_tensor(multiples, int32))
+    return selecting.boolean_mask(spread, mask, axis=at, name=name)
+
+
+def _repeated_alike(x: Tensor, count: Tensor, axis: int, name: str | None) -> Tensor:
+    wide = reshaping.expand_dims(x, axis + 1)
+    rank = len(x.shape)
+    sizes: Any = [count if i == axis + 1 else 1 for i in range(rank + 1)]
+    spread = tile(wide, convert_to_tensor(sizes, count.dtype))
+    if x.shape.is_fully_defined():
+        known: list[Any] = x.shape.as_list()
+        rows = -1 if 0 not in known else known[axis] * casting.cast(count, int32)
+        return reshaping.reshape(spread, [*known[:axis], rows, *known[axis + 1 :]], name)
+    before = shapes.shape(x)
+    rows = before[axis] * casting.cast(count, int32)
+    target = concat([before[:axis], reshaping.reshape(rows, [1]), before[axis + 1 :]], 0)
+    return reshaping.reshape(spread, target, name)
+
+
+# Kernels and inference.
+
+
+def _concat_kernel(values: tuple[Array, ...], axis: Array) -> Array:
+    if axis.size != 1:
+        message = f"ConcatV2: axis must be one number, got {axis.tolist()}"
+        raise InvalidArgumentError(message)
+    at = normal_axis("ConcatV2", int(axis.reshape(-1)[0]), values[0].ndim)
+    try:
+        return np.concatenate(values, at)
+    except ValueError:
+        _refuse_concat("ConcatV2", [x.shape for x in values], at)
+
+
+def _refuse_concat(op: str, shapes_: Sequence[Any], axis: int) -> NoReturn:
+    first = shapes_[0]
+    for i, shape in enumerate(shapes_):
+        ranks = len(shape) != len(first)
+        if ranks or any(
+            a != b for at, (a, b) in enumerate(zip(first, shape, strict=True)) if at != axis
+        ):
+            what = (
+                "ranks must be equal" if ranks else f"sizes must be equal except along axis {axis}"
+            )
+            message = (
+                f"{op}: {what}, got shapes {list(first)} for values[0] and {list(shape)} for "
+                f"values[{i}]"
+            )
+            raise InvalidArgumentError(message)
+    message = (
+        f"{op}: values cannot be joined along axis {axis}: {[list(shape) for shape in shapes_]}"
+    )
+    raise InvalidArgumentError(message)
+
+
+def _concat_v1_kernel(concat_dim: Array, values: tuple[Array, ...]) -> Array:
+    return _concat_kernel(values, concat_dim)
+
+
+def _infer_concat(call: InferCall) -> Shape:
+    return _joined(call, 0, 1)
+
+
+def _infer_concat_v1(call: InferCall) -> Shape:
+    return _joined(call, 1, 0)
+
+
+def _joined(call: InferCall, values: int, axis: int) -> Shape:
+    found = [spec.shape for spec in call.specs(values)]
+    ranks = {shape.rank for shape in found if shape.rank is not None}
+    if not ranks:
+        return Shape(None)
+    if len(ranks) > 1:
+        call.fail("all values must have one rank")
+    rank = ranks.pop()
+    if rank == 0:
+        call.fail("values must have at least one axis: scalars are joined with stack")
+    known = [shape for shape in found if shape.rank is not None]
+    at = known_axis(call, axis, rank)
+    if at is None:
+        return unknown_shape(rank)
+    merged = Shape([None] * rank)
+    for shape in known:
+        others = Shape([None if i == at else n for i, n in enumerate(shape)])
+        if not merged.is_compatible_with(others):
+            call.fail(f"sizes of values must be equal except along axis {at}")
+        merged = merged.merge_with(others)
+    parts = [None if shape.rank is None else shape[at] for shape in found]
+    total = None if None in parts else sum(int(n) for n in parts if n is not None)
+    return Shape([total if i == at else n for i, n in enumerate(merged)])
+
+
+def _concat_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    values, axis = call.inputs
+    return _cut(values, axis, dy), None
+
+
+def _concat_v1_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    axis, values = call.inputs
+    return None, _cut(values, axis, dy)
+
+
+def _cut(values: Sequence[Tensor], axis: Tensor, dy: Tensor) -> list[Tensor]:
+    """`dy` in parts of the sizes that `values` have along `axis`."""
+    if len(values) == 1:
+        return [dy]
+    axis = casting.cast(reshaping.reshape(axis, []), int32)
+    if type(axis) is Tensor and all(value.shape.is_fully_defined() for value in values):
+        at = int(axis)
+        return split(dy, [int(value.shape[at]) for value in values], axis)  # type: ignore[arg-type]
+    rank = values[0].shape.rank
+    place = arithmetic.floormod(
+        axis, constants.constant(rank, int32) if rank else shapes.rank(values[0])
+    )
+    sizes = [gathering.gather(shapes.shape(value), place) for value in values]
+    return split(dy, stack(sizes), axis)
+
+
+def _pack_kernel(values: tuple[Array, ...], *, axis: int) -> Array:
+    first = values[0]
+    for i, x in enumerate(values):
+        if x.shape != first.shape:
+            message = (
+                f"Pack: shapes of values must be equal, got {list(first.shape)} for values[0] and "
+                f"{list(x.shape)} for values[{i}]"
+            )
+            raise InvalidArgumentError(message)
+    at = normal_axis("Pack", axis, first.ndim + 1)
+    if at == 0:
+        return np.array(values, first.dtype) if first.ndim == 0 else np.stack(values)
+    return np.stack(values, at)
+
+
+def _infer_pack(call: InferCall) -> Shape:
+    merged = Shape(None)
+    for spec in call.specs(0):
+        if not merged.is_compatible_with(spec.shape):
+            call.fail("all values must have one shape")
+        merged = merged.merge_with(spec.shape)
+    if merged.rank is None:
+        return merged
+    axis, rank = call.attrs["axis"], merged.rank + 1
+    if not -rank <= axis < rank:
+        call.fail(f"axis must be in [{-rank}, {rank}), got {axis}")
+    at = axis % rank
+    sizes = list(merged)
+    return Shape([*sizes[:at], len(call.specs(0)), *sizes[at:]])
+
+
+def _pack_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return (unstack(dy, len(call.inputs[0]), call.attr("axis")),)
+
+
+def _unpack_kernel(value: Array, *, num: int, axis: int) -> tuple[Array, ...]:
+    at = normal_axis("Unpack", axis, value.ndim)
+    if value.shape[at] != num:
+        message = (
+            f"Unpack: num must be the size of axis {at}, got {num} and {value.shape[at]}\n"
+            f"  value: shape {list(value.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    first = value if at == 0 else np.moveaxis(value, at, 0)
+    # The Ellipsis keeps parts of a vector of strings arrays.
+    return tuple([first[i, ...] for i in range(num)])
+
+
+def _infer_unpack(call: InferCall) -> tuple[Shape, ...]:
+    shape, num, axis = call.spec(0).shape, call.attrs["num"], call.attrs["axis"]
+    if shape.rank is None:
+        return (shape,) * num  # type: ignore[no-any-return]
+    if not -shape.rank <= axis < shape.rank:
+        call.fail(f"axis must be in [{-shape.rank}, {shape.rank}), got {axis}")
+    at = axis % shape.rank
+    if shape[at] not in {None, num}:
+        call.fail(f"num must be the size of axis {at}, got {num} and {shape[at]}")
+    sizes = list(shape)
+    return (Shape([*sizes[:at], *sizes[at + 1 :]]),) * num  # type: ignore[no-any-return]
+
+
+def _unpack_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
+    if not dys:
+        return (constants.zeros_like(call.inputs[0]),)
+    return (stack(_without_gaps(call, dys), call.attr("axis")),)
+
+
+def _without_gaps(call: OpCall, dys: Sequence[Tensor | None]) -> list[Tensor]:
+    """`dys` with zeros where nothing flows."""
+    return [
+        constants.zeros_like(y) if dy is None else dy
+        for dy, y in zip(dys, call.outputs, strict=True)
+    ]
+
+
+def _split_kernel(split_dim: Array, value: Array, *, num_split: int) -> tuple[Array, ...]:
+    at = normal_axis("Split", int(split_dim.reshape(-1)[0]), value.ndim)
+    size = value.shape[at]
+    if num_split < 1 or size % num_split:
+        message = (
+            f"Split: axis {at} must be a multiple of num_split, got {size} and {num_split}\n"
+            f"  value: shape {list(value.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    return _parts(value, [size // num_split] * num_split, at)
+
+
+def _parts(value: Array, lengths: Sequence[int], axis: int) -> tuple[Array, ...]:
+    lead = (slice(None),) * axis
+    found = []
+    start = 0
+    for length in lengths:
+        found.append(value[(*lead, slice(start, start + length))])
+        start += length
+    return tuple(found)
+
+
+def _infer_split(call: InferCall) -> tuple[Shape, ...]:
+    shape, count = call.spec(1).shape, call.attrs["num_split"]
+    if count < 1:
+        call.fail(f"num_split must be at least 1, got {count}")
+    if shape.rank is None:
+        return (shape,) * count  # type: ignore[no-any-return]
+    if shape.rank == 0:
+        call.fail("value must have at least one axis")
+    at = known_axis(call, 0, shape.rank)
+    if at is None:
+        return (unknown_shape(shape.rank),) * count  # type: ignore[no-any-return]
+    size = shape[at]
+    if size is not None and size % count:
+        call.fail(f"axis {at} must be a multiple of num_split, got {size} and {count}")
+    part = None if size is None else size // count
+    return (Shape([part if i == at else n for i, n in enumerate(shape)]),) * count  # type: ignore[no-any-return]
+
+
+def _split_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
+    return None, concat(_without_gaps(call, dys), call.inputs[0])
+
+
+def _split_v_kernel(
+    value: Array, size_splits: Array, split_dim: Array, *, num_split: int
+) -> tuple[Array, ...]:
+    at = normal_axis("SplitV", int(split_dim.reshape(-1)[0]), value.ndim)
+    given = [int(n) for n in size_splits.reshape(-1)]
+    lengths = _completed(given, value.shape[at])
+    if len(lengths) != num_split or min(lengths, default=0) < 0 or sum(lengths) != value.shape[at]:
+        message = (
+            f"SplitV: size_splits must be {num_split} sizes that add up to axis {at}, got {given} "
+            f"and {value.shape[at]}\n"
+            f"  value: shape {list(value.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    return _parts(value, lengths, at)
+
+
+def _completed(lengths: list[int], total: int) -> list[int]:
+    """`lengths` with one -1 replaced by what is left."""
+    if lengths.count(-1) != 1:
+        return lengths
+    rest = total - sum(lengths) - 1
+    return [rest if n == -1 else n for n in lengths]
+
+
+def _infer_split_v(call: InferCall) -> tuple[Shape, ...]:
+    shape, count = call.spec(0).shape, int(call.attrs["num_split"])
+    given = call.spec(1).shape
+    if given.rank not in {None, 1} or (given.rank == 1 and given[0] not in {None, count}):
+        call.fail(f"size_splits must be a vector of num_split = {count} sizes")
+    if shape.rank is None:
+        return (shape,) * count
+    if shape.rank == 0:
+        call.fail("value must have at least one axis")
+    at = known_axis(call, 2, shape.rank)
+    if at is None:
+        return (unknown_shape(shape.rank),) * count
+    sizes: list[int | None] = [None] * count
+    value = call.constant(1)
+    if value is not None:
+        lengths = [int(n) for n in value.reshape(-1)]
+        size = shape[at]
+        if size is not None:
+            lengths = _completed(lengths, size)
+            if min(lengths, default=0) < 0 or sum(lengths) != size:
+                call.fail(f"size_splits must add up to axis {at}, got {lengths} and {size}")
+        sizes = [None if n < 0 else n for n in lengths]
+    return tuple(Shape([part if i == at else n for i, n in enumerate(shape)]) for part in sizes)
+
+
+def _split_v_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
+    return concat(_without_gaps(call, dys), call.inputs[2]), None, None
+
+
+def _tile_kernel(input: Array, multiples: Array) -> Array:
+    counts = multiples.tolist()
+    if len(counts) != input.ndim or min(counts, default=0) < 0:
+        message = (
+            f"Tile: multiples must hold one number of at least 0 per axis, got {counts}\n"
+            f"  input: shape {list(input.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    wide = input.reshape([n for size in input.shape for n in (1, size)])
+    target = [n for pair in zip(counts, input.shape, strict=True) for n in pair]
+    return np.broadcast_to(wide, target).reshape(
+        [count * size for count, size in zip(counts, input.shape, strict=True)]
+    )
+
+
+def _infer_tile(call: InferCall) -> Shape:
+    shape, given = call.spec(0).shape, call.spec(1).shape
+    if given.rank not in {None, 1}:
+        call.fail("multiples must be a vector")
+    length = given[0] if given.rank == 1 else None
+    if shape.rank is None:
+        return unknown_shape(length)
+    if length not in {None, shape.rank}:
+        call.fail("multiples must hold one number per axis of input")
+    counts = call.shape_constant(1)
+    if counts.rank is None:
+        return unknown_shape(shape.rank)
+    return Shape(
+        [None if n is None or m is None else n * m for n, m in zip(shape, counts, strict=True)]
+    )
+
+
+def _tile_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, multiples = call.inputs
+    sizes = shapes.shape(x, multiples.dtype)
+    pairs = reshaping.reshape(stack([multiples, sizes], axis=1), [-1])
+    rank = x.shape.rank
+    if rank is None:
+        axes: Any = ranges.range(0, 2 * shapes.rank(x), 2)
+    else:
+        axes = list(range(0, 2 * rank, 2))
+    return reduction.reduce_sum(reshaping.reshape(dy, pairs), axes), None
+
+
+CONCAT_V2 = register(
+    OpDef(
+        name="ConcatV2",
+        signature="values: N*T, axis: Tidx -> output: T",
+        types={"T": ANY, "Tidx": typed(INDEX, default=int32)},
+        infer=_infer_concat,
+        kernel=_concat_kernel,
+        gradient=_concat_gradient,
+    )
+)
+CONCAT = register(
+    OpDef(
+        name="Concat",
+        signature="concat_dim: int32, values: N*T -> output: T",
+        types={"T": ANY},
+        infer=_infer_concat_v1,
+        kernel=_concat_v1_kernel,
+        gradient=_concat_v1_gradient,
+    )
+)
+PACK = register(
+    OpDef(
+        name="Pack",
+        signature="values: N*T -> output: T",
+        types={"T": ANY},
+        attrs={"axis": attr("int", default=0)},
+        infer=_infer_pack,
+        kernel=_pack_kernel,
+        gradient=_pack_gradient,
+    )
+)
+UNPACK = register(
+    OpDef(
+        name="Unpack",
+        signature="value: T -> output: num*T",
+        types={"T": ANY},
+        attrs={"axis": attr("int", default=0)},
+        infer=_infer_unpack,
+        kernel=_unpack_kernel,
+        gradient=_unpack_gradient,
+    )
+)
+SPLIT = register(
+    OpDef(
+        name="Split",
+        signature="split_dim: int32, value: T -> output: num_split*T",
+        types={"T": ANY},
+        infer=_infer_split,
+        kernel=_split_kernel,
+        gradient=_split_gradient,
+    )
+)
+SPLIT_V = register(
+    OpDef(
+        name="SplitV",
+        signature="value: T, size_splits: Tlen, split_dim: int32 -> output: num_split*T",
+        types={"T": ANY, "Tlen": typed({int8, int32, int64}, default=int64)},
+        infer=_infer_split_v,
+        kernel=_split_v_kernel,
+        gradient=_split_v_gradient,
+    )
+)
+TILE = register(
+    OpDef(
+        name="Tile",
+        signature="input: T, multiples: Tmultiples -> output: T",
+        types={"T": ANY, "Tmultiples": typed(INDEX, default=int32)},
+        infer=_infer_tile,
+        kernel=_tile_kernel,
+        gradient=_tile_gradient,
+    )
+)

@@ -1,0 +1,165 @@
+"""Rows dealt out to several tensors and put together again: DynamicPartition, DynamicStitch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.dtypes import ANY_VALUE
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array import constants, gathering, reshaping, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.math import ranges
+from pinnace.ops.opdef import InferCall, OpCall, OpDef
+from pinnace.ops.registry import register
+
+__all__ = ["dynamic_partition", "dynamic_stitch"]
+
+
+def dynamic_partition(
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """The rows of `data`, in order, in the tensor that `partitions` names for each.
+
+    Args:
+        data: [p, q], groups of axes.
+        partitions: [p], int32, from 0 to num_partitions - 1.
+        num_partitions: how many tensors, at least 1.
+        name: name of the node while tracing.
+
+    Returns:
+        `num_partitions` tensors [?, q], dtype of `data`.
+
+    Raises:
+        InvalidArgumentError: a number in `partitions` is out of range, or `data` does not begin
+            with its shape.
+
+    Source:
+        TensorFlow op `DynamicPartition` (data_flow_ops.cc).
+    """
+    return list(
+        execute(DYNAMIC_PARTITION, data, partitions, num_partitions=int(num_partitions), name=name)
+    )
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """The rows of all of `data` in one tensor, each where `indices` says; the last one stays.
+
+    Args:
+        indices: tensors [p_i], int32, of any shapes.
+        data: tensors [p_i, q], of one dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        [largest index + 1, q], dtype of `data`; rows that nobody names are 0.
+
+    Raises:
+        InvalidArgumentError: shapes do not fit, or an index is negative.
+
+    Source:
+        TensorFlow op `DynamicStitch` (data_flow_ops.cc).
+    """
+    return execute(DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
+
+
+# Kernels and inference.
+
+
+def _partition_kernel(data: Array, partitions: Array, *, num_partitions: int) -> tuple[Array, ...]:
+    if partitions.size and (partitions.min() < 0 or partitions.max() >= num_partitions):
+        bad = (partitions < 0) | (partitions >= num_partitions)
+        at = tuple(int(i) for i in np.unravel_index(int(bad.argmax()), partitions.shape))
+        message = (
+            f"DynamicPartition: partitions{list(at)} = {int(partitions[at])} is not in [0, "
+            f"{num_partitions})"
+        )
+        raise InvalidArgumentError(message)
+    rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
+    owner = partitions.reshape(-1)
+    return tuple(rows[owner == i] for i in range(num_partitions))
+
+
+def _infer_partition(call: InferCall) -> tuple[Shape, ...]:
+    data, partitions, count = call.spec(0).shape, call.spec(1).shape, call.attrs["num_partitions"]
+    if count < 1:
+        call.fail(f"num_partitions must be at least 1, got {count}")
+    if data.rank is None or partitions.rank is None:
+        return (Shape(None),) * count  # type: ignore[no-any-return]
+    if not data[: partitions.rank].is_compatible_with(partitions):
+        call.fail("data must begin with the shape of partitions")
+    return (Shape([None, *list(data)[partitions.rank :]]),) * count  # type: ignore[no-any-return]
+
+
+def _partition_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
+    data, partitions = call.inputs
+    places = reshaping.reshape(
+        ranges.range(0, shapes.size(partitions), 1), shapes.sizes(partitions)
+    )
+    count = len(call.outputs)
+    found = dynamic_partition(places, partitions, count)
+    parts = [
+        constants.zeros_like(y) if dy is None else dy
+        for dy, y in zip(dys, call.outputs, strict=True)
+    ]
+    return reshaping.reshape(dynamic_stitch(found, parts), shapes.sizes(data)), None
+
+
+def _stitch_kernel(indices: tuple[Array, ...], data: tuple[Array, ...]) -> Array:
+    count = 1 + max((int(i.max()) for i in indices if i.size), default=-1)
+    rest = data[0].shape[indices[0].ndim :]
+    out = np.full((count, *rest), b"" if data[0].dtype == object else 0, data[0].dtype)
+    for i, rows in zip(indices, data, strict=True):
+        if i.size and i.min() < 0:
+            message = f"DynamicStitch: indices must be at least 0, got {int(i.min())}"
+            raise InvalidArgumentError(message)
+        out[i.reshape(-1)] = rows.reshape(i.size, *rest)
+    return out
+
+
+def _infer_stitch(call: InferCall) -> Shape:
+    indices, data = _shapes(call, 0), _shapes(call, 1)
+    if len(indices) != len(data):
+        call.fail("indices and data must be as many")
+    rest = Shape(None)
+    for i, rows in zip(indices, data, strict=True):
+        if i.rank is None or rows.rank is None:
+            continue
+        if not rows[: i.rank].is_compatible_with(i):
+            call.fail("each of data must begin with the shape of its indices")
+        if not rest.is_compatible_with(rows[i.rank :]):
+            call.fail("what follows the shape of the indices must be equal in all of data")
+        rest = rest.merge_with(rows[i.rank :])
+    return Shape([None]).concatenate(rest)
+
+
+def _shapes(call: InferCall, index: int) -> Sequence[Shape]:
+    return [spec.shape for spec in call.specs(index)]
+
+
+def _stitch_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    indices = call.inputs[0]
+    # TensorFlow: a row that was written over gets what the one that stayed gets.
+    return (None,) * len(indices), [gathering.gather(dy, i) for i in indices]
+
+
+DYNAMIC_PARTITION = register(
+    OpDef(
+        name="DynamicPartition",
+        signature="data: T, partitions: int32 -> outputs: num_partitions*T",
+        types={"T": ANY_VALUE},
+        infer=_infer_partition,
+        kernel=_partition_kernel,
+        gradient=_partition_gradient,
+    )
+)
+_STITCH: dict[str, Any] = {
+    "signature": "indices: N*int32, data: N*T -> merged: T",
+    "types": {"T": ANY_VALUE},
+    "infer": _infer_stitch,
+    "kernel": _stitch_kernel,
+    "gradient": _stitch_gradient,
+}
+DYNAMIC_STITCH = register(OpDef(name="DynamicStitch", **_STITCH))
+PARALLEL_DYNAMIC_STITCH = register(OpDef(name="ParallelDynamicStitch", **_STITCH))

@@ -1,0 +1,277 @@
+"""The same parts in another order: ReverseV2, ReverseSequence, Roll, InvertPermutation."""
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32, int64
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array.axes import normal_axis, require_rank
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import normal_axes, register
+
+__all__ = ["invert_permutation", "reverse", "reverse_sequence", "roll"]
+
+
+def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
+    """`tensor` back to front along every axis in `axis`.
+
+    Args:
+        tensor: [...], any dtype.
+        axis: [k], int32 or int64, distinct; negative ones count from the end.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: there is no such axis, or one is named twice.
+
+    Source:
+        TensorFlow op `ReverseV2` (array_ops.cc).
+    """
+    return execute(REVERSE_V2, tensor, axis, name=name)  # type: ignore[no-any-return]
+
+
+def reverse_sequence(
+    input: TensorLike,
+    seq_lengths: TensorLike,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Each part of `input` along `batch_axis` with its first seq_lengths[i] steps back to front.
+
+    Args:
+        input: [...], any dtype.
+        seq_lengths: [batch], int32 or int64, at most the size of `seq_axis`.
+        seq_axis: the axis of the steps.
+        batch_axis: the axis of the parts; None is 0.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: a length is longer than `seq_axis`, or the axes are equal.
+
+    Source:
+        TensorFlow op `ReverseSequence` (array_ops.cc).
+    """
+    if seq_axis is None:
+        message = "reverse_sequence: seq_axis must be given"
+        raise ValueError(message)
+    batch = 0 if batch_axis is None else int(batch_axis)
+    return execute(  # type: ignore[no-any-return]
+        REVERSE_SEQUENCE, input, seq_lengths, seq_dim=int(seq_axis), batch_dim=batch, name=name
+    )
+
+
+def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = None) -> Tensor:
+    """`input` moved on by `shift` places along `axis`; what leaves at the end enters at the start.
+
+    Args:
+        input: [...], any dtype.
+        shift: int32 or int64, a scalar or one number per axis.
+        axis: int32 or int64, a scalar or a vector.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: there is no such axis, or not one shift for each.
+
+    Source:
+        TensorFlow op `Roll` (array_ops.cc).
+    """
+    return execute(ROLL, input, shift, axis, name=name)  # type: ignore[no-any-return]
+
+
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
+    """Y with y[x[i]] = i.
+
+    Args:
+        x: [n], int32 or int64: every number from 0 to n - 1 once.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: a number is missing.
+
+    Source:
+        TensorFlow op `InvertPermutation` (array_ops.cc).
+    """
+    return INVERT_PERMUTATION.entry(x, name=name)  # type: ignore[no-any-return]
+
+
+# Kernels and inference.
+
+
+def _reverse_kernel(tensor: Array, axis: Array) -> Array:
+    axes = [normal_axis("ReverseV2", a, tensor.ndim) for a in axis.tolist()]
+    if len(set(axes)) != len(axes):
+        message = f"ReverseV2: axes must be distinct, got {axis.tolist()}"
+        raise InvalidArgumentError(message)
+    key: list[Any] = [slice(None)] * tensor.ndim
+    for a in axes:
+        key[a] = slice(None, None, -1)
+    return tensor[(*key, ...)]
+
+
+def _infer_reverse(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    require_rank(call, 1, 1, "axis must be a vector of axes")
+    axes = call.constant(1)
+    if (
+        axes is not None
+        and shape.rank is not None
+        and len(normal_axes(call, axes, shape.rank)) != axes.size
+    ):
+        call.fail(f"axes must be distinct, got {axes.tolist()}")
+    return shape
+
+
+def _reverse_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return reverse(dy, call.inputs[1]), None
+
+
+def _reverse_sequence_kernel(
+    input: Array,
+    seq_lengths: Array,
+    *,
+    seq_dim: int,
+    batch_dim: int,
+) -> Array:
+    steps_axis = normal_axis("ReverseSequence", seq_dim, input.ndim, "seq_dim")
+    batch_axis = normal_axis("ReverseSequence", batch_dim, input.ndim, "batch_dim")
+    size = input.shape[steps_axis]
+    if seq_lengths.size and (seq_lengths.min() < 0 or seq_lengths.max() > size):
+        message = f"ReverseSequence: seq_lengths must be in [0, {size}], got {seq_lengths.tolist()}"
+        raise InvalidArgumentError(message)
+    steps = np.arange(size)
+    lengths = seq_lengths.reshape(-1, 1)
+    places = np.where(steps < lengths, lengths - 1 - steps, steps)
+    if batch_axis > steps_axis:
+        places = places.T
+    spread = [1] * input.ndim
+    spread[steps_axis], spread[batch_axis] = size, input.shape[batch_axis]
+    return np.take_along_axis(input, places.reshape(spread), steps_axis)
+
+
+def _infer_reverse_sequence(call: InferCall) -> Shape:
+    shape, lengths = call.spec(0).shape, call.spec(1).shape
+    require_rank(call, 1, 1, "seq_lengths must be a vector")
+    if shape.rank is None:
+        return shape
+    axes = []
+    for what in ("seq_dim", "batch_dim"):
+        axis = call.attrs[what]
+        if not -shape.rank <= axis < shape.rank:
+            call.fail(f"{what} must be in [{-shape.rank}, {shape.rank}), got {axis}")
+        axes.append(axis % shape.rank)
+    if axes[0] == axes[1]:
+        call.fail(f"seq_dim and batch_dim must differ, got {axes[0]} for both")
+    if lengths.rank == 1 and not lengths.is_compatible_with([shape[axes[1]]]):
+        call.fail("seq_lengths must hold one length per part along batch_dim")
+    return shape
+
+
+def _reverse_sequence_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return (
+        reverse_sequence(dy, call.inputs[1], call.attr("seq_dim"), call.attr("batch_dim")),
+        None,
+    )
+
+
+def _roll_kernel(input: Array, shift: Array, axis: Array) -> Array:
+    shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
+    if input.ndim < 1:
+        message = "Roll: input must have at least one axis, got a scalar"
+        raise InvalidArgumentError(message)
+    if len(shifts) != len(axes):
+        message = f"Roll: shift must hold one number per axis, got {shifts} for axes {axes}"
+        raise InvalidArgumentError(message)
+    out = input
+    totals: dict[int, int] = {}
+    for step, a in zip(shifts, axes, strict=True):
+        at = normal_axis("Roll", a, input.ndim)
+        totals[at] = totals.get(at, 0) + step
+    for at, step in totals.items():
+        size = out.shape[at]
+        cut = size - step % size if size and step % size else 0
+        if cut:
+            lead = (slice(None),) * at
+            out = np.concatenate([out[(*lead, slice(cut, None))], out[(*lead, slice(0, cut))]], at)
+    return out
+
+
+def _infer_roll(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank == 0:
+        call.fail("input must have at least one axis")
+    if not call.spec(1).shape.is_compatible_with(call.spec(2).shape):
+        call.fail("shift must hold one number per axis")
+    return call.spec(0).shape
+
+
+def _roll_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return roll(dy, arithmetic.negative(call.inputs[1]), call.inputs[2]), None, None
+
+
+def _invert_permutation_kernel(x: Array) -> Array:
+    n = x.size
+    if n and (x.min() < 0 or x.max() >= n):
+        bad = int(x[(x < 0) | (x >= n)][0])
+        message = f"InvertPermutation: x must hold every number from 0 to {n - 1} once, got {bad}"
+        raise InvalidArgumentError(message)
+    y = np.full(n, -1, x.dtype)
+    y[x] = np.arange(n, dtype=x.dtype)
+    if n and y.min() < 0:
+        message = (
+            f"InvertPermutation: x must hold every number from 0 to {n - 1} once, "
+            f"{int(y.argmin())} is missing"
+        )
+        raise InvalidArgumentError(message)
+    return y
+
+
+def _infer_invert_permutation(call: InferCall) -> Shape:
+    require_rank(call, 0, 1, "x must be a vector")
+    return call.spec(0).shape.with_rank(1)
+
+
+REVERSE_V2 = register(
+    OpDef(
+        name="ReverseV2",
+        signature="tensor: T, axis: Tidx -> output: T",
+        types={"T": ANY_VALUE, "Tidx": typed(INDEX, default=int32)},
+        infer=_infer_reverse,
+        kernel=_reverse_kernel,
+        gradient=_reverse_gradient,
+    )
+)
+REVERSE_SEQUENCE = register(
+    OpDef(
+        name="ReverseSequence",
+        signature="input: T, seq_lengths: Tlen -> output: T",
+        types={"T": ANY_VALUE, "Tlen": typed(INDEX, default=int64)},
+        attrs={"seq_dim": attr("int"), "batch_dim": attr("int", default=0)},
+        infer=_infer_reverse_sequence,
+        kernel=_reverse_sequence_kernel,
+        gradient=_reverse_sequence_gradient,
+    )
+)
+ROLL = register(
+    OpDef(
+        name="Roll",
+        signature="input: T, shift: Tshift, axis: Taxis -> output: T",
+        types={"T": ANY_VALUE, "Tshift": INDEX, "Taxis": INDEX},
+        infer=_infer_roll,
+        kernel=_roll_kernel,
+        gradient=_roll_gradient,
+    )
+)
+INVERT_PERMUTATION = register(
+    OpDef(
+        name="InvertPermutation",
+        signature="x: T -> y: T",
+        types={"T": typed(INDEX, default=int32)},
+        infer=_infer_invert_permutation,
+        kernel=_invert_permutation_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

@@ -1,0 +1,148 @@
+"""Specialised eager entries: the common call of an op in as few steps as Python allows.
+
+An entry does what `execute` does, for an op whose inputs are all single tensors and whose attributes have
+defaults. It knows the op's arity, its kernel and its dtypes; whatever is not the plain case goes to `execute`.
+A test holds both equal for every op.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.tensor import Tensor
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import ArgDef, OpDef
+
+# Overflow, 0/0 and the like are values here (inf, nan), not warnings. Where somebody turned warnings into errors
+# the entries catch them and run once more in silence.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pinnace\.")
+
+_OPAQUE = frozenset({dtypes.resource, dtypes.variant, dtypes.qint8, dtypes.quint8, dtypes.qint16, dtypes.quint16, dtypes.qint32})
+# How many shapes an entry remembers before it starts over.
+_PASSED_LIMIT = 4096
+_NO_ATTRS: dict[str, Any] = {}
+_new = Tensor.__new__
+
+
+def make_entry(op: OpDef) -> Callable[..., Any]:
+    """entry(*inputs, name=None), equal to `execute(op, *inputs, name=name)`."""
+    if not _is_plain(op):
+        def general(*arguments: Any, name: str | None = None) -> Any:
+            return execute(op, *arguments, name=name)
+
+        return general
+    kernel = _bound_kernel(op)
+    if len(op.inputs) == 1:
+        return _unary_entry(op, kernel)
+    return _binary_entry(op, kernel)
+
+
+def _is_plain(op: OpDef) -> bool:
+    """One or two single inputs of one dtype, one single output, all attributes optional, no effect."""
+    if op.kernel is None or op.effect is not None or op.wants_ctx:
+        return False
+    if len(op.outputs) != 1 or op.outputs[0].is_list or len(op.inputs) not in {1, 2}:
+        return False
+    if any(arg.is_list for arg in op.inputs) or any(definition.required for definition in op.attrs.values()):
+        return False
+    if len({_kind(arg) for arg in op.inputs}) != 1 or any(name in op.type_sets for name in op.kernel_attrs):
+        return False
+    output = op.outputs[0]
+    if output.type_attr and output.type_attr != op.inputs[0].type_attr:
+        return False
+    kinds = {output.dtype} | set(_allowed(op, op.inputs[0]))
+    return not kinds & _OPAQUE
+
+
+def _kind(arg: ArgDef) -> object:
+    return arg.type_attr or arg.dtype
+
+
+def _allowed(op: OpDef, arg: ArgDef) -> frozenset[Any]:
+    return frozenset({arg.dtype}) if arg.dtype else op.type_sets[arg.type_attr].allowed
+
+
+def _bound_kernel(op: OpDef) -> Callable[..., Any]:
+    kernel: Any = op.kernel
+    options = {name: op.default(name) for name in op.kernel_attrs}
+    if not options:
+        return kernel  # type: ignore[no-any-return]
+
+    def bound(*arrays: Any) -> Any:
+        return kernel(*arrays, **options)
+
+    return bound
+
+
+def _unary_entry(op: OpDef, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
+    # Shapes that inference has passed; an elementwise op needs none.
+    passed: set[object] | None = None if op.elementwise else set()
+
+    def entry(x: Any, name: str | None = None) -> Any:
+        if type(x) is Tensor and state.tracer is None:
+            a = x._array
+            if a.dtype in allowed:
+                if passed is not None and (a.shape, a.dtype) not in passed:
+                    result = execute(op, x, name=name)
+                    _remember(passed, (a.shape, a.dtype))
+                    return result
+                try:
+                    out = kernel(a)
+                except (RuntimeWarning, FloatingPointError):
+                    with np.errstate(all="ignore"):
+                        out = kernel(a)
+                tensor = _new(Tensor)
+                tensor._array = out
+                tapes = state.tapes
+                if tapes:
+                    for tape in tapes:
+                        tape.record(op, (x,), _NO_ATTRS, (tensor,))
+                return tensor
+        return execute(op, x, name=name)
+
+    return entry
+
+
+def _binary_entry(op: OpDef, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
+    passed: set[object] | None = None if op.elementwise else set()
+
+    def entry(x: Any, y: Any, name: str | None = None) -> Any:
+        if type(x) is Tensor and type(y) is Tensor and state.tracer is None:
+            a = x._array
+            b = y._array
+            if a.dtype is b.dtype and a.dtype in allowed:
+                if passed is not None and (a.shape, b.shape, a.dtype) not in passed:
+                    result = execute(op, x, y, name=name)
+                    _remember(passed, (a.shape, b.shape, a.dtype))
+                    return result
+                try:
+                    out = kernel(a, b)
+                except (RuntimeWarning, FloatingPointError):
+                    with np.errstate(all="ignore"):
+                        out = kernel(a, b)
+                except ValueError:
+                    return execute(op, x, y, name=name)  # which explains what does not broadcast
+                tensor = _new(Tensor)
+                tensor._array = out
+                tapes = state.tapes
+                if tapes:
+                    for tape in tapes:
+                        tape.record(op, (x, y), _NO_ATTRS, (tensor,))
+                return tensor
+        return execute(op, x, y, name=name)
+
+    return entry
+
+
+def _remember(passed: set[object], key: object) -> None:
+    if len(passed) >= _PASSED_LIMIT:
+        passed.clear()
+    passed.add(key)

@@ -1,0 +1,298 @@
+"""The one way an op runs: convert and check the inputs, then the kernel or the tracer, then the tapes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dispatch import operators
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array, Operands, SymbolicTensor, Tensor, wrap
+from pinnace.ops.opdef import ArgDef, InferCall, OpDef, explain
+from pinnace.ops.running import RunContext
+
+_EAGER_CONTEXT = RunContext()
+# How many input specs an op remembers as checked before it starts over.
+_CHECKED_LIMIT = 4096
+
+
+def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -> Any:
+    """Run `op`, or add it to the graph that is being traced.
+
+    Args:
+        op: the op.
+        *arguments: one per argument of the signature; a sequence for a list argument.
+        name: name of the node while tracing.
+        **attrs: attributes that the inputs do not tell; the others have their defaults.
+
+    Returns:
+        A tensor; a tuple for several outputs, in which a list output is one tuple; None for no outputs.
+
+    Raises:
+        InvalidArgumentError: dtypes, shapes or values that the op does not take.
+        TypeError, ValueError: a Python value that cannot become the tensor that is needed.
+    """
+    inputs = resolve(op, arguments, attrs)
+    tracer = state.tracer
+    if tracer is not None:
+        outputs = tracer.add(op, inputs, attrs, name)
+    else:
+        outputs = run_eagerly(op, inputs, attrs)
+    for tape in state.tapes:
+        tape.record(op, inputs, attrs, outputs)  # type: ignore[arg-type]
+    return shaped_result(op, outputs, attrs)  # type: ignore[arg-type]
+
+
+def shaped_result(op: OpDef, outputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """Flat outputs in the form that `execute` promises."""
+    args = op.outputs
+    if len(args) == 1:
+        return outputs if args[0].is_list else outputs[0]
+    if not args:
+        return None
+    packed: list[Any] = []
+    position = 0
+    for arg in args:
+        if arg.is_list:
+            count = op.input_count(arg, attrs)
+            packed.append(tuple(outputs[position : position + count]))
+            position += count
+        else:
+            packed.append(outputs[position])
+            position += 1
+    return tuple(packed)
+
+
+def resolve(op: OpDef, arguments: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments as tensors, a tuple of tensors for a list; completes `attrs` with what they tell."""
+    if len(arguments) != len(op.inputs):
+        message = f"{op.name} takes {len(op.inputs)} inputs ({op.signature}), got {len(arguments)}"
+        raise TypeError(message)
+    for key in attrs:
+        if key not in op.attrs and key not in op.type_sets and key not in op.number_attrs:
+            message = f"{op.name} has no attribute {key!r}"
+            raise TypeError(message)
+    inputs: list[Any] = list(arguments)
+    waiting = []
+    for index, arg in enumerate(op.inputs):
+        value = inputs[index]
+        if arg.number_attr or arg.list_attr:
+            inputs[index] = _resolve_list(op, arg, value, attrs)
+        elif isinstance(value, Operands):
+            tensor = _tensor_of(value, arg)
+            inputs[index] = tensor
+            if arg.type_attr:
+                _note_type(op, arg, tensor.dtype, attrs)
+            elif tensor.dtype is not arg.dtype:
+                _wrong_type(op, arg, tensor.dtype)
+        else:
+            waiting.append(index)
+    for index in waiting:
+        arg = op.inputs[index]
+        wanted = arg.dtype or attrs.get(arg.type_attr)
+        inputs[index] = tensor = _convert(op, arg, inputs[index], wanted)
+        if arg.type_attr:
+            _note_type(op, arg, tensor.dtype, attrs)
+    return tuple(inputs)
+
+
+def _tensor_of(value: Operands, arg: ArgDef) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    if arg.dtype is dtypes.resource:
+        return value.handle  # type: ignore[attr-defined,no-any-return]
+    return operators.read_variable(value)  # type: ignore[no-any-return]
+
+
+def _convert(op: OpDef, arg: ArgDef, value: object, wanted: DType | None) -> Tensor:
+    hint = None
+    if wanted is None and arg.type_attr:
+        hint = op.type_sets[arg.type_attr].default
+    try:
+        return convert_to_tensor(value, wanted, hint)
+    except (TypeError, ValueError, OverflowError) as error:
+        message = f"{op.name}: argument {arg.name}: {error}"
+        raise type(error)(message) from None
+
+
+def _resolve_list(op: OpDef, arg: ArgDef, value: object, attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+    if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
+        message = f"{op.name}: argument {arg.name} is a list of tensors, got {value!r}"
+        raise TypeError(message)
+    items = list(value)  # type: ignore[call-overload]
+    tensors: list[Tensor | None] = [
+        _tensor_of(item, arg) if isinstance(item, Operands) else None for item in items
+    ]
+    if arg.list_attr:
+        given = attrs.get(arg.list_attr)
+        found = tuple(
+            tensor if tensor is not None else _convert(op, arg, item, given[i] if given else None)
+            for i, (tensor, item) in enumerate(zip(tensors, items, strict=True))
+        )
+        kinds = tuple(tensor.dtype for tensor in found)
+        if given is not None and tuple(given) != kinds:
+            message = f"{op.name}: {arg.list_attr} is {[t.name for t in given]}, but {arg.name} has {[t.name for t in kinds]}"
+            raise InvalidArgumentError(message)
+        attrs[arg.list_attr] = kinds
+        return found
+    attrs[arg.number_attr] = len(items)
+    for tensor in tensors:
+        if tensor is not None and arg.type_attr:
+            _note_type(op, arg, tensor.dtype, attrs)
+    wanted = arg.dtype or attrs.get(arg.type_attr)
+    done = []
+    for tensor, item in zip(tensors, items, strict=True):
+        made = tensor if tensor is not None else _convert(op, arg, item, wanted)
+        if arg.type_attr:
+            _note_type(op, arg, made.dtype, attrs)
+            wanted = attrs[arg.type_attr]
+        done.append(made)
+    return tuple(done)
+
+
+def _note_type(op: OpDef, arg: ArgDef, dtype: DType, attrs: dict[str, Any]) -> None:
+    """Hold that all arguments of one type attribute agree, and that the op takes that type."""
+    name = arg.type_attr
+    known = attrs.get(name)
+    if known is dtype:
+        return
+    if known is not None:
+        message = (
+            f"{op.name}: all arguments of type {name} must have one dtype, got {dtype.name} for {arg.name} "
+            f"beside {known.name}\n  {op.signature}\n  Try: cast({arg.name}, '{known.name}')"
+        )
+        raise InvalidArgumentError(message)
+    if dtype not in op.type_sets[name].allowed:
+        _wrong_type(op, arg, dtype)
+    attrs[name] = dtype
+
+
+def _wrong_type(op: OpDef, arg: ArgDef, dtype: DType) -> NoReturn:
+    allowed = [arg.dtype] if arg.dtype else sorted(op.type_sets[arg.type_attr].allowed, key=lambda t: t.enum)
+    names = ", ".join(t.name for t in allowed if t is not None)
+    message = f"{op.name}: {arg.name} must be one of {names}, got {dtype.name}"
+    raise InvalidArgumentError(message)
+
+
+def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """The outputs of the kernel, flat."""
+    kernel = op.kernel
+    if kernel is None:
+        message = f"{op.name} cannot run eagerly: it has a meaning only inside a graph"
+        raise UnimplementedError(message)
+    arrays = [
+        tuple([_array(t) for t in value]) if type(value) is tuple else _array(value) for value in inputs
+    ]
+    if not op.elementwise:
+        check_specs(op, inputs, attrs)
+    options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
+    if op.wants_ctx:
+        options["ctx"] = _EAGER_CONTEXT
+    result = call_kernel(op, kernel, arrays, options, inputs)
+    return wrap_outputs(op, result, attrs)
+
+
+def call_kernel(op: OpDef, kernel: Any, arrays: Sequence[Any], options: dict[str, Any], inputs: tuple[Any, ...]) -> Any:
+    """kernel(*arrays, **options), silent about overflow, its failures in the words of inference."""
+    try:
+        return kernel(*arrays, **options)
+    except (RuntimeWarning, FloatingPointError):
+        with np.errstate(all="ignore"):
+            return kernel(*arrays, **options)
+    except (ValueError, IndexError, TypeError) as error:
+        if type(error).__module__ == "builtins":
+            _explain_failure(op, inputs, options, error)
+        raise
+
+
+def _explain_failure(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], error: Exception) -> NoReturn:
+    """What NumPy refused: in the words of shape inference if it refuses too, else NumPy's with our facts."""
+    specs = input_specs(inputs)
+    op.infer(InferCall(op, specs, op.full_attrs(attrs), lambda index: np.asarray(inputs[index]._array)))  # noqa: SLF001
+    raise InvalidArgumentError(explain(op, str(error), specs)) from error
+
+
+def _array(tensor: Tensor) -> Array:
+    if isinstance(tensor, SymbolicTensor):
+        message = (
+            f"{tensor!r} belongs to a function that is being traced, and was used outside of it.\n"
+            "  A value must leave a traced function through its return value, not through a global, a list or self."
+        )
+        raise TypeError(message)
+    array = tensor._array  # noqa: SLF001
+    return array if isinstance(array, np.ndarray) else np.asarray(array)
+
+
+def wrap_outputs(op: OpDef, result: Any, attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """What a kernel gave, as tensors."""
+    args = op.outputs
+    if len(args) == 1 and not args[0].is_list:
+        return (wrap(result, args[0].dtype or attrs.get(args[0].type_attr)),)
+    if not args:
+        return ()
+    return tuple(wrap(array, dtype) for array, dtype in zip(result, op.output_dtypes(attrs), strict=True))
+
+
+def input_specs(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The specs of resolved inputs."""
+    return tuple(
+        tuple(TensorSpec(t.shape, t.dtype) for t in value) if type(value) is tuple else TensorSpec(value.shape, value.dtype)
+        for value in inputs
+    )
+
+
+def check_specs(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> None:
+    """Inference on these specs, remembered, so that eager and traced calls fail with the same words."""
+    try:
+        key = (
+            *[
+                tuple([(t._array.shape, t._array.dtype) for t in value])  # noqa: SLF001
+                if type(value) is tuple
+                else (value._array.shape, value._array.dtype)  # noqa: SLF001
+                for value in inputs
+            ],
+            *attrs.items(),
+        )
+        if key in op.checked:
+            return
+    except TypeError:  # an attribute that cannot be hashed
+        key = None  # type: ignore[assignment]
+    op.infer(InferCall(op, input_specs(inputs), op.full_attrs(attrs)))
+    if key is not None:
+        if len(op.checked) >= _CHECKED_LIMIT:
+            op.checked.clear()
+        op.checked.add(key)
+
+
+def infer_shapes(op: OpDef, call: InferCall, count: int) -> tuple[Shape, ...]:
+    """One shape per output, however `infer` gave them."""
+    shapes = op.infer(call)
+    if isinstance(shapes, Shape):
+        return (shapes,) * count
+    return tuple(shapes)
+
+
+@contextlib.contextmanager
+def forced_context(context: RunContext) -> Iterator[None]:
+    """Eager kernels inside run under `context`; for tests of seeds and cancellation."""
+    global _EAGER_CONTEXT  # noqa: PLW0603 (the one eager context; tests restore it)
+    saved = _EAGER_CONTEXT
+    _EAGER_CONTEXT = context
+    try:
+        yield
+    finally:
+        _EAGER_CONTEXT = saved
+
+
+def eager_context() -> RunContext:
+    """The context of kernels that run eagerly: its random streams."""
+    return _EAGER_CONTEXT

@@ -1,0 +1,3 @@
+"""Ops that take functions: calls, conditions, loops."""
+
+from pinnace.ops.functional.calls import *

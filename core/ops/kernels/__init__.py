@@ -1,0 +1,1 @@
+"""Array code too long to stand beside its op: arrays in, arrays out, no registry, no Tensor."""

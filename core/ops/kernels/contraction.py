@@ -1,0 +1,180 @@
+"""Einstein sums of one or two arrays, as matrix products.
+
+Labels are single letters; "..." stands for axes that broadcast, counted from the last. A label that occurs twice
+in an input takes its diagonal, twice in the output fills one; a label that is not in the output is summed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnace.ops.kernels.precision import Array, computed_in
+
+ELLIPSIS = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """`ab,bc->ac`, taken apart.
+
+    Args:
+        inputs: the labels of each input, one string per axis; "..." is one of them.
+        output: the labels of the output.
+    """
+
+    inputs: tuple[tuple[str, ...], ...]
+    output: tuple[str, ...]
+
+
+def parse_equation(text: str) -> Equation:
+    """The labels of an equation with an arrow.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    left, arrow, right = text.replace(" ", "").partition("->")
+    if not arrow:
+        message = f"an equation must have the form 'ab,bc->ac', got {text!r}"
+        raise ValueError(message)
+    return Equation(tuple(_labels(part, text) for part in left.split(",")), _labels(right, text))
+
+
+def _labels(part: str, text: str) -> tuple[str, ...]:
+    before, dots, after = part.partition(ELLIPSIS)
+    labels = (*before, *([ELLIPSIS] if dots else []), *after)
+    for label in labels:
+        if label != ELLIPSIS and not (label.isascii() and label.isalpha()):
+            message = f"labels must be letters, got {label!r} in {text!r}"
+            raise ValueError(message)
+    return labels
+
+
+def contract(text: str, arrays: Sequence[Array]) -> Array:
+    """The Einstein sum `text` of one or two arrays."""
+    equation = parse_equation(text)
+    dtype = arrays[0].dtype
+    wide = computed_in(dtype)
+    # Axes under an ellipsis get numbers as labels, 0 for the last.
+    operands = [
+        (array.astype(wide, copy=False), _spelled(labels, array.ndim, text))
+        for array, labels in zip(arrays, equation.inputs, strict=True)
+    ]
+    broad = [label for _, labels in operands for label in labels if label.isdigit()]
+    hidden = sorted(set(broad), key=int, reverse=True)
+    output = _replaced(equation.output, hidden)
+    simple = []
+    for index, (array, labels) in enumerate(operands):
+        others = {label for at, (_, found) in enumerate(operands) if at != index for label in found}
+        simple.append(_simplified(array, labels, others | set(output)))
+    result, found = (
+        simple[0] if len(simple) == 1 else _multiplied(*simple[0], *simple[1], set(output))
+    )
+    return _arranged(result, found, output).astype(dtype, copy=False)
+
+
+def _spelled(labels: tuple[str, ...], rank: int, text: str) -> tuple[str, ...]:
+    hidden = rank - sum(label != ELLIPSIS for label in labels)
+    if hidden < 0 or (hidden and ELLIPSIS not in labels):
+        message = f"an input of rank {rank} does not fit {''.join(labels)!r} in {text!r}"
+        raise ValueError(message)
+    return _replaced(labels, [str(n) for n in reversed(range(hidden))])
+
+
+def _replaced(labels: tuple[str, ...], hidden: list[str]) -> tuple[str, ...]:
+    return tuple(name for label in labels for name in (hidden if label == ELLIPSIS else [label]))
+
+
+def _simplified(
+    array: Array, labels: tuple[str, ...], wanted: set[str]
+) -> tuple[Array, tuple[str, ...]]:
+    """Diagonals taken, and axes summed that nobody else has."""
+    unique = tuple(dict.fromkeys(labels))
+    if len(unique) != len(labels):
+        array = _diagonal(array, labels, unique)
+    alone = tuple(axis for axis, label in enumerate(unique) if label not in wanted)
+    if alone:
+        array = np.add.reduce(array, axis=alone, dtype=array.dtype)
+    return array, tuple(label for label in unique if label in wanted)
+
+
+def _diagonal(array: Array, labels: tuple[str, ...], unique: tuple[str, ...]) -> Array:
+    sizes, strides = [], []
+    for name in unique:
+        axes = [axis for axis, label in enumerate(labels) if label == name]
+        if len({array.shape[axis] for axis in axes}) != 1:
+            message = f"axes with the label {name!r} must have one size, got {[array.shape[a] for a in axes]}"
+            raise ValueError(message)
+        sizes.append(array.shape[axes[0]])
+        strides.append(sum(array.strides[axis] for axis in axes))
+    return np.lib.stride_tricks.as_strided(array, sizes, strides, writeable=False)
+
+
+def _multiplied(
+    x: Array, xs: tuple[str, ...], y: Array, ys: tuple[str, ...], wanted: set[str]
+) -> tuple[Array, tuple[str, ...]]:
+    """One batched matrix product: [batch, left, shared] with [batch, shared, right]."""
+    batch = [label for label in dict.fromkeys((*xs, *ys)) if _is_batch(label, xs, ys, wanted)]
+    shared = [label for label in xs if label in ys and label not in batch]
+    left = [label for label in xs if label not in batch and label not in shared]
+    right = [label for label in ys if label not in batch and label not in shared]
+    _check_sizes(x, xs, y, ys, shared + [label for label in batch if not label.isdigit()])
+    a = _permuted(x, xs, [*batch, *left, *shared], batch)
+    b = _permuted(y, ys, [*batch, *shared, *right], batch)
+    lefts, rights = a.shape[len(batch) : a.ndim - len(shared)], b.shape[len(batch) + len(shared) :]
+    inner = int(np.prod(b.shape[len(batch) : len(batch) + len(shared)], dtype=np.int64))
+    a = a.reshape(*a.shape[: len(batch)], int(np.prod(lefts, dtype=np.int64)), inner)
+    b = b.reshape(*b.shape[: len(batch)], inner, int(np.prod(rights, dtype=np.int64)))
+    product = np.matmul(a, b)
+    return product.reshape(*product.shape[: len(batch)], *lefts, *rights), (*batch, *left, *right)
+
+
+def _is_batch(label: str, xs: tuple[str, ...], ys: tuple[str, ...], wanted: set[str]) -> bool:
+    if label.isdigit():
+        return True  # axes that broadcast; those the output lacks are summed at the end
+    return label in xs and label in ys and label in wanted
+
+
+def _check_sizes(
+    x: Array, xs: tuple[str, ...], y: Array, ys: tuple[str, ...], labels: Sequence[str]
+) -> None:
+    for label in labels:
+        m, n = x.shape[xs.index(label)], y.shape[ys.index(label)]
+        if m != n:
+            message = f"axes with the label {label!r} must have one size, got {m} and {n}"
+            raise ValueError(message)
+
+
+def _permuted(
+    array: Array, labels: tuple[str, ...], order: Sequence[str], batch: Sequence[str]
+) -> Array:
+    """The axes in that order; batch axes that it lacks have size 1."""
+    array = array.transpose([labels.index(label) for label in order if label in labels])
+    missing = [axis for axis, label in enumerate(batch) if label not in labels]
+    return np.expand_dims(array, tuple(missing)) if missing else array
+
+
+def _arranged(array: Array, labels: tuple[str, ...], output: tuple[str, ...]) -> Array:
+    """The axes as the output has them: the rest summed, repeated ones on a diagonal."""
+    rest = tuple(axis for axis, label in enumerate(labels) if label not in output)
+    if rest:
+        array = np.add.reduce(array, axis=rest, dtype=array.dtype)
+        labels = tuple(label for label in labels if label in output)
+    unique = tuple(dict.fromkeys(output))
+    missing = [label for label in unique if label not in labels]
+    if missing:
+        message = f"the output has the label {missing[0]!r}, which no input has"
+        raise ValueError(message)
+    array = array.transpose([labels.index(label) for label in unique])
+    if len(unique) == len(output):
+        return array
+    sizes = dict(zip(unique, array.shape, strict=True))
+    filled = np.zeros([sizes[label] for label in output], array.dtype)
+    strides = [
+        sum(stride for stride, label in zip(filled.strides, output, strict=True) if label == name)
+        for name in unique
+    ]
+    np.lib.stride_tricks.as_strided(filled, array.shape, strides)[...] = array
+    return filled

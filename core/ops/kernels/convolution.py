@@ -1,0 +1,392 @@
+"""Convolution over 1 to 3 spatial axes, channels last, and its two gradients.
+
+Everything is a matrix product. Forward and filter gradient gather the windows of a block of images
+into a matrix (`columns`), one row per window, and multiply; a block is small enough that the
+matrix is still in the cache when it is multiplied. The input gradient is again a convolution, of
+`dy` with the reversed filter, one for each phase of the strides, so that no zeros are inserted; or,
+where `dy` has many more channels than x, the product is formed first and its pieces are added up.
+
+Axes: x [batch, *spatial, C]; filter [*window, C / groups, O]; out and dy [batch, *sizes, O].
+Channels first comes as a transposed view. `pads` are (before, after) per spatial axis.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
+from pinnace.ops.kernels.precision import Array, computed_in
+
+# Bytes of columns gathered at a time. 2 to 8 MiB measured best: smaller blocks cost calls, and are
+# not closer, since a BLAS thread fetches them from the cache of the core that gathered them anyway.
+BLOCK_BYTES = 1 << 22
+# Fewest contiguous elements of a window's row for which gathering rows beats gathering planes.
+SHORT_RUN = 12
+# Output channels per input channel beyond which adding up products beats gathering from dy.
+MANY_OUTPUTS = 7
+
+
+class Block(NamedTuple):
+    """Windows [images, rows] of all, and their contents: [windows, taps * channels]."""
+
+    images: slice
+    rows: slice
+    columns: Array
+
+
+def conv(
+    x: Array,
+    filter: Array,
+    strides: Sequence[int],
+    pads: Pads,
+    dilations: Sequence[int],
+    out: Array | None = None,
+) -> Array:
+    """Cross-correlation of x with a filter: what neural networks call convolution.
+
+    Args:
+        x: [batch, *spatial, C].
+        filter: [*window, C / groups, O]; the number of groups follows from the shapes.
+        strides: step between windows, per spatial axis.
+        pads: zeros (before, after), per spatial axis; negative numbers crop.
+        dilations: step between taps, per spatial axis.
+        out: [batch, *sizes, O], dtype of x: written and returned if given.
+
+    Returns:
+        [batch, *sizes, O], dtype of x; 16-bit floats are summed in float32.
+
+    Raises:
+        InvalidArgumentError: the channels of x and of the filter do not fit.
+
+    Source:
+        TensorFlow ops `Conv2D`, `Conv3D`.
+    """
+    g = geometry(x.shape[1:-1], filter.shape[:-2], strides, pads, dilations)
+    groups = _group_count(x.shape[-1], filter.shape)
+    compute = computed_in(x.dtype)
+    shape = (x.shape[0], *g.counts, filter.shape[-1])
+    if compute != x.dtype:
+        exact = np.empty(shape, compute)
+        _conv_groups(x.astype(compute), filter.astype(compute), g, groups, exact)
+        if out is None:
+            return exact.astype(x.dtype)
+        out[...] = exact
+        return out
+    result = np.empty(shape, compute) if out is None else out
+    _conv_groups(x, filter, g, groups, result)
+    return result
+
+
+def conv_input_gradient(
+    input_shape: Sequence[int],
+    filter: Array,
+    dy: Array,
+    strides: Sequence[int],
+    pads: Pads,
+    dilations: Sequence[int],
+) -> Array:
+    """Gradient of `conv` with respect to x; by itself the transposed convolution.
+
+    Args:
+        input_shape: shape of x, [batch, *spatial, C].
+        filter: [*window, C / groups, O].
+        dy: [batch, *sizes, O].
+        strides: as for `conv`.
+        pads: as for `conv`.
+        dilations: as for `conv`.
+
+    Returns:
+        [batch, *spatial, C], dtype of dy.
+
+    Raises:
+        InvalidArgumentError: the shapes are not those of one convolution.
+
+    Source:
+        TensorFlow ops `Conv2DBackpropInput`, `Conv3DBackpropInputV2`.
+    """
+    g = geometry(input_shape[1:-1], filter.shape[:-2], strides, pads, dilations)
+    groups = _group_count(input_shape[-1], filter.shape)
+    _check_dy(dy, (input_shape[0], *g.counts, filter.shape[-1]))
+    compute = computed_in(dy.dtype)
+    dy_exact = dy.astype(compute, copy=False)
+    exact_filter = filter.astype(compute, copy=False)
+    inputs, outputs = filter.shape[-2], filter.shape[-1] // groups
+    dx = np.empty(tuple(input_shape), compute)
+    for group in range(groups):
+        i = slice(group * inputs, (group + 1) * inputs)
+        o = slice(group * outputs, (group + 1) * outputs)
+        _input_gradient(exact_filter[..., o], dy_exact[..., o], g, dx[..., i])
+    return dx.astype(dy.dtype, copy=False)
+
+
+def conv_filter_gradient(
+    x: Array,
+    filter_shape: Sequence[int],
+    dy: Array,
+    strides: Sequence[int],
+    pads: Pads,
+    dilations: Sequence[int],
+) -> Array:
+    """Gradient of `conv` with respect to the filter.
+
+    Args:
+        x: [batch, *spatial, C].
+        filter_shape: shape of the filter, [*window, C / groups, O].
+        dy: [batch, *sizes, O].
+        strides: as for `conv`.
+        pads: as for `conv`.
+        dilations: as for `conv`.
+
+    Returns:
+        [*window, C / groups, O], dtype of x.
+
+    Raises:
+        InvalidArgumentError: the shapes are not those of one convolution.
+
+    Source:
+        TensorFlow ops `Conv2DBackpropFilter`, `Conv3DBackpropFilterV2`.
+    """
+    shape = tuple(filter_shape)
+    g = geometry(x.shape[1:-1], shape[:-2], strides, pads, dilations)
+    groups = _group_count(x.shape[-1], shape)
+    _check_dy(dy, (x.shape[0], *g.counts, shape[-1]))
+    compute = computed_in(x.dtype)
+    x_exact, dy_exact = x.astype(compute, copy=False), dy.astype(compute, copy=False)
+    inputs, outputs = shape[-2], shape[-1] // groups
+    df = np.empty(shape, compute)
+    for group in range(groups):
+        i = slice(group * inputs, (group + 1) * inputs)
+        o = slice(group * outputs, (group + 1) * outputs)
+        df[..., o] = _filter_gradient(x_exact[..., i], dy_exact[..., o], g)
+    return df.astype(x.dtype, copy=False)
+
+
+def _group_count(channels: int, filter_shape: Sequence[int]) -> int:
+    inputs, outputs = filter_shape[-2:]
+    if inputs == channels:
+        return 1
+    if inputs < 1 or channels % inputs or outputs % (channels // inputs):
+        raise InvalidArgumentError(
+            "channels of the input must be a multiple of the filter's input channels, and the "
+            "filter's output channels a multiple of that many groups, got "
+            f"{channels} channels and a filter of shape {list(filter_shape)}"
+        )
+    return channels // inputs
+
+
+def _check_dy(dy: Array, shape: tuple[int, ...]) -> None:
+    if dy.shape != shape:
+        raise InvalidArgumentError(
+            f"gradient of a convolution must have the shape of its output, {list(shape)}, "
+            f"got {list(dy.shape)}"
+        )
+
+
+def _conv_groups(x: Array, filter: Array, g: Geometry, groups: int, out: Array) -> None:
+    """out[...] = conv, group by group; everything in one dtype."""
+    inputs, outputs = filter.shape[-2], filter.shape[-1] // groups
+    for group in range(groups):
+        i = slice(group * inputs, (group + 1) * inputs)
+        o = slice(group * outputs, (group + 1) * outputs)
+        _conv(x[..., i], filter[..., o], g, out[..., o])
+
+
+def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
+    """out[...] = conv for one group; `out` may be a strided view."""
+    outputs = filter.shape[-1]
+    matrix = filter.reshape(-1, outputs)
+    if out.size == 0:
+        return
+    if matrix.shape[0] == 0:
+        out[...] = 0
+        return
+    if _is_pointwise(g) and out.flags.c_contiguous:
+        np.matmul(x.reshape(-1, x.shape[-1]), matrix, out=out.reshape(-1, outputs))
+        return
+    for images, rows, columns in column_blocks(x, g):
+        part = out[images, rows]
+        if part.flags.c_contiguous:
+            np.matmul(columns, matrix, out=part.reshape(-1, outputs))
+        else:
+            part[...] = np.matmul(columns, matrix).reshape(part.shape)
+
+
+def _filter_gradient(x: Array, dy: Array, g: Geometry) -> Array:
+    """[*window, C, O] for one group."""
+    channels, outputs = x.shape[-1], dy.shape[-1]
+    shape = (*g.window, channels, outputs)
+    if dy.size == 0:
+        return np.zeros(shape, dy.dtype)
+    if _is_pointwise(g):
+        columns = x.reshape(-1, channels)
+        return np.asarray(np.matmul(columns.T, dy.reshape(-1, outputs)).reshape(shape))
+    total: Array | None = None
+    for images, rows, columns in column_blocks(x, g):
+        part = np.matmul(columns.T, dy[images, rows].reshape(-1, outputs))
+        total = part if total is None else np.add(total, part, out=total)
+    assert total is not None  # noqa: S101 - for mypy: dy.size > 0, so there was a block
+    return total.reshape(shape)
+
+
+def _input_gradient(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
+    """dx[...] = gradient for one group; `dx` may be a strided view."""
+    inputs, outputs = filter.shape[-2:]
+    if dx.size == 0:
+        return
+    if dy.size == 0:
+        dx[...] = 0
+    elif _is_pointwise(g):
+        product_ = np.matmul(dy.reshape(-1, outputs), filter.reshape(inputs, outputs).T)
+        dx[...] = product_.reshape(dx.shape)
+    elif outputs > MANY_OUTPUTS * inputs:
+        _scatter_products(filter, dy, g, dx)
+    else:
+        _gather_phases(filter, dy, g, dx)
+
+
+def _gather_phases(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
+    """Input gradient as one convolution of dy for each phase (position modulo stride) of x.
+
+    Tap t of window o reads x at o * stride - before + t * dilation. The positions r, r + stride, …
+    are therefore met by the taps with (r + before - t * dilation) divisible by the stride, and by
+    no others: those taps, reversed, are the filter of a convolution with stride 1.
+    """
+    axes = [_phases_along(axis, g) for axis in range(len(g.sizes))]
+    transposed = filter.swapaxes(-1, -2)
+    for phase in product(*axes):
+        target = dx[(slice(None), *(part.positions for part in phase))]
+        if any(len(part.taps) == 0 for part in phase):
+            target[...] = 0
+            continue
+        taps = transposed
+        for axis, part in enumerate(phase):
+            taps = taps[(slice(None),) * axis + (part.taps_reversed,)]
+        sizes = dy.shape[1:-1]
+        g = geometry(
+            sizes,
+            taps.shape[:-2],
+            (1,) * len(sizes),
+            [part.pads for part in phase],
+            [part.dilation for part in phase],
+        )
+        _conv(dy, np.ascontiguousarray(taps), g, target)
+
+
+class Phase(NamedTuple):
+    """One phase of one axis: positions of x, taps that reach them, and where dy is read."""
+
+    positions: slice
+    taps: range
+    dilation: int
+    pads: tuple[int, int]
+
+    @property
+    def taps_reversed(self) -> slice:
+        """The taps, last first, as an index of the filter's axis."""
+        last, step = self.taps[-1], self.taps.step
+        end = self.taps[0] - step
+        return slice(last, None if end < 0 else end, -step)
+
+
+def _phases_along(axis: int, g: Geometry) -> list[Phase]:
+    size, stride, dilation = g.sizes[axis], g.strides[axis], g.dilations[axis]
+    before, taps, count = g.pads[axis][0], g.window[axis], g.counts[axis]
+    common = math.gcd(stride, dilation)
+    step = stride // common
+    phases = []
+    for start in range(min(stride, size)):
+        positions = slice(start, None, stride)
+        first = next(
+            (t for t in range(min(step, taps)) if (start + before - t * dilation) % stride == 0),
+            taps,
+        )
+        mine = range(first, taps, step)
+        if not mine:
+            phases.append(Phase(positions, mine, 1, (0, 0)))
+            continue
+        # Position start + stride * m takes window m + offset(t); the last tap has the least offset.
+        least = (start + before - mine[-1] * dilation) // stride
+        most = (start + before - mine[0] * dilation) // stride
+        length = len(range(start, size, stride))
+        pads = (-least, length + most - count)
+        phases.append(Phase(positions, mine, dilation // common, pads))
+    return phases
+
+
+def _scatter_products(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
+    """Input gradient as products of dy and every tap, added where the tap had read.
+
+    Planes, [taps, C, images, *sizes], because C is small here and the last spatial axis is not.
+    """
+    inputs, outputs = filter.shape[-2:]
+    matrix = filter.reshape(-1, outputs)
+    batch, sizes = dy.shape[0], dy.shape[1:-1]
+    per_image = matrix.shape[0] * math.prod(sizes) * dy.itemsize
+    step = max(1, BLOCK_BYTES // per_image)
+    planes = np.empty((inputs, min(step, batch), *g.reach), dy.dtype)
+    channels_last = (*range(1, planes.ndim), 0)
+    for start in range(0, batch, step):
+        block = dy[start : start + step]
+        products = np.matmul(matrix, block.reshape(-1, outputs).T)
+        products = products.reshape(*g.window, inputs, len(block), *sizes)
+        sums = planes[:, : len(block)]
+        sums[...] = 0
+        for tap in np.ndindex(*g.window):
+            target = sums[(slice(None), slice(None), *g.tap_slices(tap))]
+            target += products[tap]
+        dx[start : start + step] = sums[(slice(None), slice(None), *g.interior)].transpose(
+            channels_last
+        )
+
+
+def _is_pointwise(g: Geometry) -> bool:
+    return (
+        all(n == 1 for n in g.window)
+        and all(n == 1 for n in g.strides)
+        and not any(any(pair) for pair in g.pads)
+    )
+
+
+def column_blocks(x: Array, g: Geometry) -> Iterator[Block]:
+    """The windows of x as rows of a matrix, block by block.
+
+    Args:
+        x: [batch, *spatial, C].
+        g: the convolution; no empty axis.
+
+    Yields:
+        Blocks that cover [batch, counts[0]] in order. A block is several whole images, or rows of
+        one image. `columns` is [windows, taps * C] and valid until the next block is asked for.
+    """
+    batch, channels = x.shape[0], x.shape[-1]
+    per_row = math.prod(g.counts[1:]) * math.prod(g.window) * channels * x.itemsize
+    per_image = per_row * g.counts[0]
+    images = min(batch, max(1, BLOCK_BYTES // per_image))
+    rows = g.counts[0] if per_image <= 2 * BLOCK_BYTES else max(1, BLOCK_BYTES // per_row)
+    # Copying costs by the contiguous run: a row of a window's taps, or a row of windows.
+    run = channels * (g.window[-1] if g.dilations[-1] == 1 else 1)
+    planar = run < min(SHORT_RUN, g.counts[-1])
+    spatial = len(g.counts)
+    # [*window, C, images, *counts]
+    planes_first = (*range(1 + spatial, 2 + 2 * spatial), *range(1 + spatial))
+    buffer = np.empty(images * rows * per_row // x.itemsize, x.dtype)
+    padded = PaddedImages(x, g, images)
+    for image in range(0, batch, images):
+        every = padded.windows(image)
+        for row in range(0, g.counts[0], rows):
+            view = every[:, row : row + rows]
+            counts = view.shape[1 : 1 + spatial]
+            windows = len(view) * math.prod(counts)
+            if planar:
+                view = view.transpose(planes_first)
+            columns = buffer[: view.size].reshape(view.shape)
+            np.copyto(columns, view)
+            yield Block(
+                slice(image, image + len(every)),
+                slice(row, row + counts[0]),
+                columns.reshape(-1, windows).T if planar else columns.reshape(windows, -1),
+            )

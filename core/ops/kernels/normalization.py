@@ -1,0 +1,353 @@
+"""Batch and layer normalisation over the last axis, forward and gradient.
+
+Column sums go through BLAS (`ones @ x`), several times faster than sum(axis=0). Batch norm is
+(x - mean) * factor + offset with one of each per channel, so x is read from memory three times: for
+its mean, for its variance, and to be scaled; rows go in blocks that stay in the cache.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pinnace.ops.kernels.precision import Array, computed_in
+
+# Bytes of rows worked on at a time, and the elements that a row should have for NumPy's inner loop.
+BLOCK_BYTES = 1 << 18
+WIDE = 512
+
+
+class BatchNorm(NamedTuple):
+    """What a training step of batch norm gives; everything but y is [C], in the dtype of scale.
+
+    Attributes:
+        y: [..., C], dtype of x.
+        mean: mean of the batch.
+        variance: its variance with Bessel's correction, N / (N - 1), for the running average.
+        biased_variance: its variance without, which y was normalised by and the gradient needs.
+    """
+
+    y: Array
+    mean: Array
+    variance: Array
+    biased_variance: Array
+
+
+def batch_norm_training(x: Array, scale: Array, offset: Array, epsilon: float) -> BatchNorm:
+    """Scale * (x - mean) / sqrt(variance + epsilon) + offset, moments over all axes but the last.
+
+    Args:
+        x: [..., C], a float dtype; 16-bit floats are computed with in float32.
+        scale: [C].
+        offset: [C].
+        epsilon: added to the variance.
+
+    Returns:
+        `BatchNorm`. Of an empty batch, mean and variance are NaN and the biased variance is 0.
+
+    Source:
+        TensorFlow op `FusedBatchNormV3`, is_training=True (fused_batch_norm_op.cc).
+    """
+    rows, compute = _rows(x)
+    count = len(rows)
+    if count == 0:
+        nan = np.full(scale.shape, np.nan, scale.dtype)
+        return BatchNorm(np.empty(x.shape, x.dtype), nan, nan.copy(), np.zeros_like(scale))
+    mean, biased = _moments(rows)
+    y = _scaled(rows, mean, biased, scale, offset, epsilon).reshape(x.shape)
+    bessel = compute.type(count / max(count - 1, 1))
+    return BatchNorm(
+        y.astype(x.dtype, copy=False),
+        mean.astype(scale.dtype, copy=False),
+        (biased * bessel).astype(scale.dtype, copy=False),
+        biased.astype(scale.dtype, copy=False),
+    )
+
+
+def batch_norm_inference(
+    x: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float
+) -> Array:
+    """Scale * (x - mean) / sqrt(variance + epsilon) + offset with given moments.
+
+    Args:
+        x: [..., C], a float dtype.
+        scale: [C].
+        offset: [C].
+        mean: [C].
+        variance: [C].
+        epsilon: added to the variance.
+
+    Returns:
+        [..., C], dtype of x.
+
+    Source:
+        TensorFlow op `FusedBatchNormV3`, is_training=False.
+    """
+    rows, _ = _rows(x)
+    y = _scaled(rows, mean, variance, scale, offset, epsilon).reshape(x.shape)
+    return y.astype(x.dtype, copy=False)
+
+
+def batch_norm_training_gradient(
+    dy: Array, x: Array, scale: Array, mean: Array, biased_variance: Array, epsilon: float
+) -> tuple[Array, Array, Array]:
+    """Gradients of `batch_norm_training` with respect to x, scale and offset.
+
+    Args:
+        dy: [..., C], gradient of y.
+        x: [..., C].
+        scale: [C].
+        mean: [C], of the batch.
+        biased_variance: [C], of the batch.
+        epsilon: as for `batch_norm_training`.
+
+    Returns:
+        dx [..., C] in the dtype of x, dscale [C] and doffset [C] in the dtype of scale.
+
+    Source:
+        TensorFlow op `FusedBatchNormGradV3`, is_training=True; Ioffe and Szegedy, 2015, section 3.
+    """
+    rows, compute = _rows(x)
+    dy_rows, _ = _rows(dy)
+    if len(rows) == 0:
+        return np.empty(x.shape, x.dtype), np.zeros_like(scale), np.zeros_like(scale)
+    centre = mean.astype(compute, copy=False)
+    inverse = 1 / np.sqrt(biased_variance.astype(compute, copy=False) + compute.type(epsilon))
+    doffset, projection = _gradient_sums(rows, dy_rows, centre)
+    # dx = factor * (dy - mean(dy) - (x - mean) * inverse^2 * mean(dy * (x - mean)))
+    count = compute.type(len(rows))
+    factor = scale.astype(compute, copy=False) * inverse
+    dx = np.empty(rows.shape, compute)
+    wide, times = _widened(rows)
+    slope = np.tile(factor * inverse * inverse * projection / count, times)
+    constant = np.tile(factor * doffset / count, times)
+    factors, centres = np.tile(factor, times), np.tile(centre, times)
+    dy_wide, dx_wide = dy_rows.reshape(wide.shape), dx.reshape(wide.shape)
+    for part, buffer in _blocks(wide):
+        target = dx_wide[part]
+        np.subtract(wide[part], centres, out=buffer)
+        np.multiply(buffer, slope, out=buffer)
+        np.add(buffer, constant, out=buffer)
+        np.multiply(dy_wide[part], factors, out=target)
+        np.subtract(target, buffer, out=target)
+    return (
+        dx.reshape(x.shape).astype(x.dtype, copy=False),
+        (projection * inverse).astype(scale.dtype, copy=False),
+        doffset.astype(scale.dtype, copy=False),
+    )
+
+
+def batch_norm_inference_gradient(
+    dy: Array, x: Array, scale: Array, mean: Array, variance: Array, epsilon: float
+) -> tuple[Array, Array, Array]:
+    """Gradients of `batch_norm_inference` with respect to x, scale and offset; moments are fixed.
+
+    Args:
+        dy: [..., C], gradient of y.
+        x: [..., C].
+        scale: [C].
+        mean: [C].
+        variance: [C].
+        epsilon: as for `batch_norm_inference`.
+
+    Returns:
+        dx [..., C] in the dtype of x, dscale [C] and doffset [C] in the dtype of scale.
+
+    Source:
+        TensorFlow op `FusedBatchNormGradV3`, is_training=False.
+    """
+    rows, compute = _rows(x)
+    dy_rows, _ = _rows(dy)
+    inverse = 1 / np.sqrt(variance.astype(compute, copy=False) + compute.type(epsilon))
+    doffset, projection = _gradient_sums(rows, dy_rows, mean.astype(compute, copy=False))
+    wide, times = _widened(dy_rows)
+    dx = wide * np.tile(scale.astype(compute, copy=False) * inverse, times)
+    return (
+        dx.reshape(x.shape).astype(x.dtype, copy=False),
+        (projection * inverse).astype(scale.dtype, copy=False),
+        doffset.astype(scale.dtype, copy=False),
+    )
+
+
+class LayerNorm(NamedTuple):
+    """A layer norm and what its gradient needs.
+
+    Attributes:
+        y: [..., C], dtype of x.
+        normalised: [..., C], (x - mean) / sqrt(variance + epsilon).
+        inverse: [..., 1], 1 / sqrt(variance + epsilon).
+    """
+
+    y: Array
+    normalised: Array
+    inverse: Array
+
+
+def layer_norm(x: Array, scale: Array | None, offset: Array | None, epsilon: float) -> LayerNorm:
+    """Scale * (x - mean) / sqrt(variance + epsilon) + offset, moments over the last axis.
+
+    Args:
+        x: [..., C], a float dtype; 16-bit floats are computed with in float32.
+        scale: [C], or None for 1.
+        offset: [C], or None for 0.
+        epsilon: added to the variance.
+
+    Returns:
+        `LayerNorm`.
+
+    Source:
+        Ba, Kiros and Hinton, 2016, equation 4; Keras `LayerNormalization`.
+    """
+    rows, compute = _rows(x)
+    size = compute.type(max(rows.shape[-1], 1))
+    normalised = rows - (_row_sums(rows) / size)[:, None]
+    variance = _row_sums(normalised * normalised) / size
+    inverse = 1 / np.sqrt(variance + compute.type(epsilon))[:, None]
+    np.multiply(normalised, inverse, out=normalised)
+    y = normalised
+    if scale is not None:
+        y = y * scale.astype(compute, copy=False)
+    if offset is not None:
+        y = y + offset.astype(compute, copy=False)
+    return LayerNorm(
+        y.reshape(x.shape).astype(x.dtype, copy=y is normalised),
+        normalised.reshape(x.shape),
+        inverse.reshape(*x.shape[:-1], 1),
+    )
+
+
+def layer_norm_gradient(
+    dy: Array, normalised: Array, inverse: Array, scale: Array | None
+) -> tuple[Array, Array, Array]:
+    """Gradients of `layer_norm` with respect to x, scale and offset.
+
+    Args:
+        dy: [..., C], gradient of y.
+        normalised: as `layer_norm` gave it.
+        inverse: as `layer_norm` gave it.
+        scale: [C], or None for 1.
+
+    Returns:
+        dx [..., C] in the dtype of dy, dscale [C], doffset [C].
+    """
+    dy_rows, compute = _rows(dy)
+    unit = normalised.reshape(dy_rows.shape)
+    size = compute.type(max(dy_rows.shape[-1], 1))
+    product = dy_rows * unit
+    doffset, dscale = _column_sums(dy_rows), _column_sums(product)
+    scaled = dy_rows if scale is None else dy_rows * scale.astype(compute, copy=False)
+    # dx = inverse * (g - mean(g) - unit * mean(g * unit)), g = dy * scale
+    mean = (_row_sums(scaled) / size)[:, None]
+    if scale is not None:
+        np.multiply(scaled, unit, out=product)
+    projection = (_row_sums(product) / size)[:, None]
+    np.multiply(unit, projection, out=product)
+    np.subtract(scaled, product, out=product)
+    np.subtract(product, mean, out=product)
+    np.multiply(product, inverse.reshape(-1, 1), out=product)
+    return product.reshape(dy.shape).astype(dy.dtype, copy=False), dscale, doffset
+
+
+def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
+    """X as [rows, C] in the dtype that it is computed with, and that dtype."""
+    compute = computed_in(x.dtype)
+    # Not reshape(-1, C): that cannot tell the number of rows when C is 0.
+    rows = int(np.prod(x.shape[:-1], dtype=np.int64))
+    return x.reshape(rows, x.shape[-1]).astype(compute, copy=False), compute
+
+
+def _row_sums(rows: Array) -> Array:
+    """[rows]."""
+    return np.asarray(np.dot(rows, np.ones(rows.shape[-1], rows.dtype)))
+
+
+def _column_sums(rows: Array) -> Array:
+    """[C]."""
+    return np.asarray(np.dot(np.ones(len(rows), rows.dtype), rows))
+
+
+def _widened(rows: Array) -> tuple[Array, int]:
+    """[rows / times, times * C], and times.
+
+    Broadcasting [C] over rows makes inner loops of C elements; with few channels that is slow, with
+    several rows side by side it is not.
+    """
+    count, channels = rows.shape
+    times = max(1, min(count, WIDE // max(channels, 1)))
+    while count % times:
+        times -= 1
+    return rows.reshape(count // times, times * channels), times
+
+
+def _blocks(rows: Array) -> Iterator[tuple[slice, Array]]:
+    """Slices that cover the rows, each with a buffer for as many of them."""
+    step = max(1, BLOCK_BYTES // max(1, rows.shape[-1] * rows.itemsize))
+    buffer = np.empty((min(step, len(rows)), rows.shape[-1]), rows.dtype)
+    for start in range(0, len(rows), step):
+        stop = min(start + step, len(rows))
+        yield slice(start, stop), buffer[: stop - start]
+
+
+def _moments(rows: Array) -> tuple[Array, Array]:
+    """Mean and biased variance of each column, each [C]; at least one row.
+
+    The squares are of differences from the first guess of the mean: a sum of plain squares would
+    lose all digits where the mean is large against the spread.
+    """
+    count = rows.dtype.type(len(rows))
+    wide, times = _widened(rows)
+    mean = _folded(_column_sums(wide), times) / count
+    centres = np.tile(mean, times)
+    squares, drift = np.zeros_like(centres), np.zeros_like(centres)
+    for part, buffer in _blocks(wide):
+        np.subtract(wide[part], centres, out=buffer)
+        drift += _column_sums(buffer)
+        np.multiply(buffer, buffer, out=buffer)
+        squares += _column_sums(buffer)
+    # What rounding left in the mean is taken out of both.
+    correction = _folded(drift, times) / count
+    variance = _folded(squares, times) / count - correction * correction
+    return mean + correction, np.maximum(variance, 0)
+
+
+def _gradient_sums(rows: Array, dy: Array, centre: Array) -> tuple[Array, Array]:
+    """Column sums of dy and of dy * (rows - centre), each [C]."""
+    wide, times = _widened(rows)
+    dy_wide, centres = dy.reshape(wide.shape), np.tile(centre, times)
+    total, projection = np.zeros_like(centres), np.zeros_like(centres)
+    for part, buffer in _blocks(wide):
+        total += _column_sums(dy_wide[part])
+        np.subtract(wide[part], centres, out=buffer)
+        np.multiply(buffer, dy_wide[part], out=buffer)
+        projection += _column_sums(buffer)
+    return _folded(total, times), _folded(projection, times)
+
+
+def _folded(sums: Array, times: int) -> Array:
+    """Sums of widened columns, [times * C], as sums of the columns, [C]."""
+    return np.asarray(sums.reshape(times, -1).sum(axis=0))
+
+
+def _scaled(
+    rows: Array, mean: Array, variance: Array, scale: Array, offset: Array, epsilon: float
+) -> Array:
+    """(rows - mean) * factor + offset.
+
+    Subtracted first: rows * factor + (offset - mean * factor) saves nothing that is worth the
+    digits it loses where the mean is large.
+    """
+    compute = rows.dtype
+    factor = scale.astype(compute, copy=False) / np.sqrt(
+        variance.astype(compute, copy=False) + compute.type(epsilon)
+    )
+    wide, times = _widened(rows)
+    centres = np.tile(mean.astype(compute, copy=False), times)
+    factors = np.tile(factor, times)
+    offsets = np.tile(offset.astype(compute, copy=False), times)
+    y = np.empty(wide.shape, compute)
+    for part, _ in _blocks(wide):
+        target = y[part]
+        np.subtract(wide[part], centres, out=target)
+        np.multiply(target, factors, out=target)
+        np.add(target, offsets, out=target)
+    return y.reshape(rows.shape)

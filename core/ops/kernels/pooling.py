@@ -1,0 +1,423 @@
+"""Maxima and means over windows, channels last, and their gradients.
+
+Maxima and sums are taken along one spatial axis after the other: a window of k x k costs 2 k
+passes, not k * k. No padded copy is made; a tap meets only the windows in which it reads the image.
+
+Axes: x [batch, *spatial, C]; y and dy [batch, *sizes, C]. `pads` are (before, after) per spatial
+axis.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pinnace.ops.kernels.patches import Pads
+from pinnace.ops.kernels.precision import Array, computed_in
+from pinnace.ops.kernels.windows import window_counts
+
+Ties: TypeAlias = Literal["first", "every"]
+# Index of the windows that a tap meets, index of what it reads there.
+Tap: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
+
+# Bytes of images whose gradient is worked on at a time: five arrays of about this size are in use.
+BLOCK_BYTES = 1 << 19
+
+
+def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads) -> Array:
+    """The maximum of every window, per channel.
+
+    Args:
+        x: [batch, *spatial, C].
+        ksize: taps per spatial axis.
+        strides: step between windows, per spatial axis.
+        pads: positions outside x (before, after), per spatial axis; they never win.
+
+    Returns:
+        [batch, *sizes, C], dtype of x. Like TensorFlow's CPU kernel, NaN never wins either, and
+        a window of nothing else, or of -inf, gives the lowest finite value.
+
+    Source:
+        TensorFlow ops `MaxPool`, `MaxPool3D`.
+    """
+    counts = window_counts(x.shape[1:-1], ksize, strides, (1,) * len(ksize), pads)
+    low = lowest(x.dtype)
+    # fmax, not maximum: it passes over NaN. Integers have none.
+    larger = np.fmax if x.dtype.kind in "fV" else np.maximum
+    y = x
+    for axis, count in enumerate(counts, start=1):
+        taps, stride, before = ksize[axis - 1], strides[axis - 1], pads[axis - 1][0]
+        y = _along(y, axis, count, taps, stride, before, larger, low)
+    if x.dtype.kind in "fV" or y is x:
+        y = larger(y, low)
+    return y
+
+
+def _along(
+    x: Array,
+    axis: int,
+    count: int,
+    taps: int,
+    stride: int,
+    before: int,
+    combine: np.ufunc,
+    neutral: object,
+) -> Array:
+    """`combine` over the taps of each of `count` windows along one axis."""
+    if taps == 1 and stride == 1 and x.shape[axis] == count:
+        return x
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    out = np.empty(shape, x.dtype)
+    lead = (slice(None),) * axis
+    parts = list(_taps_along(x.shape[axis], count, taps, stride, before))
+    # Taps that meet every window can be the start; two of them together save a pass.
+    whole = [read for windows, read in parts if windows == slice(0, count)]
+    rest = [part for part in parts if part[0] != slice(0, count)]
+    if len(whole) >= 2:
+        combine(x[(*lead, whole[0])], x[(*lead, whole[1])], out=out)
+    elif whole:
+        np.copyto(out, x[(*lead, whole[0])])
+    else:
+        out[...] = neutral
+    for read in whole[2:]:
+        combine(out, x[(*lead, read)], out=out)
+    for windows, read in rest:
+        part = out[(*lead, windows)]
+        combine(part, x[(*lead, read)], out=part)
+    return out
+
+
+def _taps_along(
+    size: int, count: int, taps: int, stride: int, before: int
+) -> Iterator[tuple[slice, slice]]:
+    """Per tap: the windows in which it reads the image, and the positions that it reads there."""
+    for tap in range(taps):
+        shift = tap - before  # window o reads position o * stride + shift
+        first = max(0, -(shift // stride))
+        last = min(count - 1, (size - 1 - shift) // stride)
+        if first <= last:
+            start = first * stride + shift
+            yield (
+                slice(first, last + 1),
+                slice(start, start + (last - first) * stride + 1, stride),
+            )
+
+
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """The lowest finite value of a dtype, as a scalar of it."""
+    if dtype.kind in "iu":
+        return dtype.type(np.iinfo(dtype).min)
+    if dtype.kind == "f":
+        return dtype.type(np.finfo(dtype).min)
+    # bfloat16 and the 8-bit floats, which NumPy's finfo does not know: the finite value whose bits
+    # are highest, by looking at all of them.
+    bits = np.arange(1 << (8 * min(dtype.itemsize, 2)), dtype=f"u{dtype.itemsize}")
+    values = bits.view(dtype).astype(np.float32)
+    return dtype.type(values[np.isfinite(values)].min())
+
+
+def max_pool_gradient(
+    x: Array,
+    y: Array,
+    dy: Array,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+    ties: Ties = "first",
+) -> Array:
+    """Gradient of `max_pool`: dy goes to where the maximum was.
+
+    Args:
+        x: [batch, *spatial, C].
+        y: `max_pool` of x, [batch, *sizes, C].
+        dy: gradient of y.
+        ksize: as for `max_pool`.
+        strides: as for `max_pool`.
+        pads: as for `max_pool`.
+        ties: "first": the first maximum in row-major order gets dy (TensorFlow `MaxPoolGrad`);
+            "every": each maximum gets it (TensorFlow `MaxPool3DGrad`).
+
+    Returns:
+        [batch, *spatial, C], dtype of dy.
+
+    Source:
+        TensorFlow ops `MaxPoolGrad`, `MaxPool3DGrad`.
+    """
+    compute = computed_in(dy.dtype)
+    dy_exact = dy.astype(compute, copy=False)
+    if ties == "first" and _needs_tournament(x, y):
+        dx = np.zeros(x.shape, compute)
+        winners, _ = _winners(x, ksize, strides, pads)
+        places = _flat_places(winners, x.shape)
+        np.add.at(dx.reshape(-1), places.reshape(-1), dy_exact.reshape(-1))
+        return dx.astype(dy.dtype, copy=False)
+    written = all(
+        k == s and count * s == size
+        for k, s, count, size in zip(ksize, strides, y.shape[1:-1], x.shape[1:-1], strict=True)
+    )
+    dx = np.empty(x.shape, compute) if written else np.zeros(x.shape, compute)
+    taps = list(_taps(x.shape[1:-1], y.shape[1:-1], ksize, strides, pads))
+    overlap = any(k > s for k, s in zip(ksize, strides, strict=True))
+    step = max(1, BLOCK_BYTES // max(1, math.prod(x.shape[1:]) * x.dtype.itemsize))
+    for start in range(0, len(x), step):
+        part = slice(start, start + step)
+        _send_to_maxima(x[part], y[part], dy_exact[part], dx[part], taps, overlap, ties)
+    return dx.astype(dy.dtype, copy=False)
+
+
+def _send_to_maxima(
+    x: Array,
+    y: Array,
+    dy: Array,
+    dx: Array,
+    taps: Sequence[Tap],
+    overlap: bool,
+    ties: Ties,
+) -> None:
+    """Add dy to dx, tap by tap, where x equals y; without overlap, set it."""
+    free = np.ones(y.shape, np.bool_)
+    for windows, reads in taps:
+        hit = np.equal(x[reads], y[windows])
+        if ties == "first":
+            mine = free[windows]
+            hit &= mine
+            mine ^= hit
+        gradient = _where(hit, dy[windows])
+        target = dx[reads]
+        if overlap:
+            np.add(target, gradient, out=target)
+        else:
+            target[...] = gradient
+
+
+def _where(hit: npt.NDArray[np.bool_], value: Array) -> Array:
+    """`value` where `hit`, else 0: a product with 0 would turn inf into NaN."""
+    if value.dtype.itemsize not in (4, 8) or value.dtype.kind not in "fiu":
+        return np.where(hit, value, value.dtype.type(0))
+    # All ones or all zeros, and a bitwise and: several times faster than np.where.
+    bits = np.dtype(f"i{value.dtype.itemsize}")
+    mask = hit.view(np.int8).astype(bits)
+    np.negative(mask, out=mask)
+    mask &= np.ascontiguousarray(value).view(bits)
+    return mask.view(value.dtype)
+
+
+def _needs_tournament(x: Array, y: Array) -> bool:
+    """Whether comparing x with y can miss a winner: x has NaN, or y stands for -inf."""
+    if x.dtype.kind not in "fV":
+        return False
+    if x.dtype in (np.float32, np.float64) and x.flags.c_contiguous:
+        # A sum of squares is NaN exactly if one of them is, and BLAS adds it up at full speed.
+        flat = x.reshape(-1)
+        has_nan = bool(np.isnan(np.dot(flat, flat)))
+    else:
+        has_nan = bool(np.isnan(x).any())
+    return has_nan or bool((y == lowest(y.dtype)).any())
+
+
+def _taps(
+    sizes: Sequence[int],
+    counts: Sequence[int],
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+) -> Iterator[Tap]:
+    """Per tap, in row-major order: index of the windows it meets, index of what it reads."""
+    axes = [
+        list(_taps_along(size, count, taps, stride, before))
+        for size, count, taps, stride, (before, _) in zip(
+            sizes, counts, ksize, strides, pads, strict=True
+        )
+    ]
+    for choice in np.ndindex(*(len(axis) for axis in axes)):
+        parts = [axis[i] for axis, i in zip(axes, choice, strict=True)]
+        yield (
+            (slice(None), *(windows for windows, _ in parts)),
+            (slice(None), *(reads for _, reads in parts)),
+        )
+
+
+def _winners(
+    x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads
+) -> tuple[npt.NDArray[np.int64], Array]:
+    """Position of each window's winner within the image's spatial axes, flat; and its value.
+
+    TensorFlow's rule: the first element stands until a strictly greater one comes, so that a NaN
+    which comes first stays and one that comes later never wins.
+    """
+    sizes = x.shape[1:-1]
+    counts = window_counts(sizes, ksize, strides, (1,) * len(ksize), pads)
+    shape = (len(x), *counts, x.shape[-1])
+    best = np.zeros(shape, x.dtype)
+    places = np.full(shape, -1, np.int64)
+    positions = np.arange(math.prod(sizes)).reshape(*sizes, 1)
+    for windows, reads in _taps(sizes, counts, ksize, strides, pads):
+        value, standing, place = x[reads], best[windows], places[windows]
+        wins = (value > standing) | (place < 0)
+        np.copyto(standing, value, where=wins)
+        np.copyto(place, positions[reads[1:]], where=wins)
+    return places, best
+
+
+def _flat_places(places: npt.NDArray[np.int64], x_shape: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Flat index into x of each winner."""
+    channels, positions = x_shape[-1], math.prod(x_shape[1:-1])
+    image = np.arange(x_shape[0]).reshape(-1, *(1,) * (places.ndim - 1))
+    return np.asarray((image * positions + places) * channels + np.arange(channels))
+
+
+def max_pool_with_argmax(
+    x: Array,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+    include_batch_in_index: bool = False,
+) -> tuple[Array, npt.NDArray[np.int64]]:
+    """The maximum of every window and where it stood.
+
+    Args:
+        x: [batch, *spatial, C].
+        ksize: as for `max_pool`.
+        strides: as for `max_pool`.
+        pads: as for `max_pool`.
+        include_batch_in_index: flat index into all of x, not into its image.
+
+    Returns:
+        y [batch, *sizes, C] and argmax, int64, same shape: (row * width + column) * C + channel.
+        The first of equal maxima. Unlike `max_pool`, NaN wins if it comes first in its window.
+
+    Source:
+        TensorFlow op `MaxPoolWithArgmax`.
+    """
+    places, best = _winners(x, ksize, strides, pads)
+    if include_batch_in_index:
+        return best, _flat_places(places, x.shape)
+    return best, np.asarray(places * x.shape[-1] + np.arange(x.shape[-1]))
+
+
+def max_pool_with_argmax_gradient(
+    dy: Array, argmax: npt.NDArray[np.integer], input_shape: Sequence[int], with_batch: bool
+) -> Array:
+    """Gradient of `max_pool_with_argmax`: dy added up at the places that `argmax` names.
+
+    Args:
+        dy: [batch, *sizes, C].
+        argmax: indices of `max_pool_with_argmax`, same shape.
+        input_shape: shape of x.
+        with_batch: whether the indices count from the start of the batch.
+
+    Returns:
+        `input_shape`, dtype of dy.
+
+    Source:
+        TensorFlow op `MaxPoolGradWithArgmax`.
+    """
+    dx = np.zeros(math.prod(input_shape), computed_in(dy.dtype))
+    places = argmax.astype(np.int64)
+    if not with_batch:
+        per_image = math.prod(input_shape[1:])
+        places += (np.arange(len(dy)) * per_image).reshape(-1, *(1,) * (dy.ndim - 1))
+    np.add.at(dx, places.reshape(-1), dy.reshape(-1).astype(dx.dtype, copy=False))
+    return dx.reshape(tuple(input_shape)).astype(dy.dtype, copy=False)
+
+
+def avg_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads) -> Array:
+    """The mean of every window, per channel; padding counts neither as value nor as number.
+
+    Args:
+        x: [batch, *spatial, C], a float dtype.
+        ksize: taps per spatial axis.
+        strides: step between windows, per spatial axis.
+        pads: positions outside x (before, after), per spatial axis.
+
+    Returns:
+        [batch, *sizes, C], dtype of x; 16-bit floats are summed in float32.
+
+    Source:
+        TensorFlow ops `AvgPool`, `AvgPool3D`.
+    """
+    compute = computed_in(x.dtype)
+    counts = window_counts(x.shape[1:-1], ksize, strides, (1,) * len(ksize), pads)
+    total = x.astype(compute, copy=False)
+    for axis, count in enumerate(counts, start=1):
+        taps, stride, before = ksize[axis - 1], strides[axis - 1], pads[axis - 1][0]
+        total = _along(total, axis, count, taps, stride, before, np.add, 0)
+    divisor = _tap_counts(x.shape[1:-1], counts, ksize, strides, pads, compute)
+    mean: Array = np.divide(total, divisor, out=None if total is x else total)
+    return mean.astype(x.dtype, copy=False)
+
+
+def _tap_counts(
+    sizes: Sequence[int],
+    counts: Sequence[int],
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+    dtype: np.dtype[np.generic],
+) -> Array:
+    """How many taps of each window read the image: [*counts, 1], or a scalar if all the same."""
+    if not any(any(pair) for pair in pads):
+        return np.asarray(math.prod(ksize), dtype)
+    total = np.ones((*counts, 1), dtype)
+    for axis, size in enumerate(sizes):
+        along = np.zeros(counts[axis], dtype)
+        for windows, _ in _taps_along(
+            size, counts[axis], ksize[axis], strides[axis], pads[axis][0]
+        ):
+            along[windows] += 1
+        total *= along.reshape(-1, *(1,) * (len(sizes) - axis))
+    return total
+
+
+def avg_pool_gradient(
+    input_shape: Sequence[int],
+    dy: Array,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+) -> Array:
+    """Gradient of `avg_pool`: every position gets its share of the windows that it is in.
+
+    Args:
+        input_shape: shape of x, [batch, *spatial, C].
+        dy: [batch, *sizes, C].
+        ksize: as for `avg_pool`.
+        strides: as for `avg_pool`.
+        pads: as for `avg_pool`.
+
+    Returns:
+        [batch, *spatial, C], dtype of dy.
+
+    Source:
+        TensorFlow ops `AvgPoolGrad`, `AvgPool3DGrad`.
+    """
+    compute = computed_in(dy.dtype)
+    counts = dy.shape[1:-1]
+    sizes = tuple(input_shape[1:-1])
+    divisor = _tap_counts(sizes, counts, ksize, strides, pads, compute)
+    spread: Array = dy.astype(compute, copy=False) / divisor
+    # The last axis first: the array is still small while its rows are short.
+    for axis in reversed(range(1, dy.ndim - 1)):
+        taps, stride, before = ksize[axis - 1], strides[axis - 1], pads[axis - 1][0]
+        spread = _spread_along(spread, axis, sizes[axis - 1], taps, stride, before)
+    return spread.astype(dy.dtype, copy=False)
+
+
+def _spread_along(dy: Array, axis: int, size: int, taps: int, stride: int, before: int) -> Array:
+    """The adjoint of a sum over windows along one axis."""
+    count = dy.shape[axis]
+    if taps == 1 and stride == 1 and size == count:
+        return dy
+    if taps == stride and count * stride == size:
+        return np.repeat(dy, taps, axis=axis)
+    lead = (slice(None),) * axis
+    out = np.zeros((*dy.shape[:axis], size, *dy.shape[axis + 1 :]), dy.dtype)
+    for windows, reads in _taps_along(size, count, taps, stride, before):
+        target = out[(*lead, reads)]
+        if taps <= stride:
+            target[...] = dy[(*lead, windows)]
+        else:
+            np.add(target, dy[(*lead, windows)], out=target)
+    return out

@@ -1,0 +1,275 @@
+"""Reductions over groups of rows, and scattering into an array where places may repeat.
+
+Sorted groups go through `ufunc.reduceat`. For the rest, `ufunc.at` is quick only on flat arrays
+with flat indices (there NumPy has a compiled loop), so rows are spread into elements first; that
+beats sorting, `bincount` and a product with one-hot rows at every size that was tried.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.kernels.pooling import lowest
+from pinnace.ops.kernels.precision import Array, Indices, computed_in
+
+Reduction: TypeAlias = Literal["sum", "prod", "max", "min"]
+Mean: TypeAlias = Literal["mean", "sqrt_n"]
+Scatter: TypeAlias = Literal["update", "add", "sub", "max", "min"]
+
+_UFUNCS: dict[str, np.ufunc] = {
+    "sum": np.add,
+    "add": np.add,
+    "sub": np.subtract,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+
+
+def segment_reduce(
+    data: Array, ids: Indices, how: Reduction | Mean, num_segments: int | None = None
+) -> Array:
+    """Rows with the same id reduced to one row; the ids are sorted.
+
+    Args:
+        data: [n, ...].
+        ids: [n], not negative, never decreasing.
+        how: "sum", "prod", "max", "min", "mean", or "sqrt_n": sum / sqrt(number of rows).
+        num_segments: rows of the result, more than any id; by default one more than the last id.
+
+    Returns:
+        [segments, ...], dtype of data. A segment without rows is 0, for "prod" 1. NaN spreads.
+
+    Raises:
+        InvalidArgumentError: ids decrease, are negative or reach `num_segments`, or their number is
+            not that of the rows.
+
+    Source:
+        TensorFlow ops `SegmentSum`, `SegmentProd`, `SegmentMax`, `SegmentMin`, `SegmentMean`,
+        `SparseSegmentSum`, `SparseSegmentMean`, `SparseSegmentSqrtN`.
+    """
+    if ids.ndim != 1 or len(ids) != len(data):
+        raise InvalidArgumentError(
+            "segment ids must be a vector as long as the data has rows, got shape "
+            f"{list(ids.shape)} and {len(data)} rows"
+        )
+    last = int(ids[-1]) + 1 if len(ids) else 0
+    count = last if num_segments is None else num_segments
+    neutral = 1 if how == "prod" else 0
+    compute = computed_in(data.dtype)
+    out = np.full((count, *data.shape[1:]), neutral, compute)
+    if len(ids):
+        starts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
+        if ids[0] < 0 or (ids[1:] < ids[:-1]).any():
+            raise InvalidArgumentError("segment ids must be sorted and not negative")
+        if last > count:
+            raise InvalidArgumentError(
+                f"segment ids must be below the number of segments, got {last - 1} and {count}"
+            )
+        starts = np.concatenate(([0], starts))
+        ufunc = _UFUNCS.get(how, np.add)
+        rows: Array = ufunc.reduceat(data.astype(compute, copy=False), starts, axis=0)
+        if how in ("mean", "sqrt_n"):
+            sizes = np.diff(starts, append=len(ids)).reshape(-1, *(1,) * (data.ndim - 1))
+            rows = _divided(rows, sizes if how == "mean" else np.sqrt(sizes))
+        out[ids[starts]] = rows
+    return out.astype(data.dtype, copy=False)
+
+
+def _divided(rows: Array, by: Array) -> Array:
+    """Integers stay integers: TensorFlow divides them as C does, towards 0."""
+    if rows.dtype.kind in "iu":
+        divisor = by.astype(rows.dtype)
+        quotient: Array = rows // divisor
+        quotient += (rows < 0) & (rows % divisor != 0)
+        return quotient
+    return np.asarray(np.divide(rows, by.astype(rows.dtype)))
+
+
+def unsorted_segment_reduce(data: Array, ids: Indices, num_segments: int, how: Reduction) -> Array:
+    """Rows with the same id reduced to one row; the ids come in any order.
+
+    Args:
+        data: [*ids.shape, ...].
+        ids: any shape; rows with a negative id are left out.
+        num_segments: rows of the result.
+        how: "sum", "prod", "max" or "min".
+
+    Returns:
+        [num_segments, ...], dtype of data. A segment without rows is 0 for "sum", 1 for "prod", the
+        lowest finite value for "max", the highest for "min".
+
+    Raises:
+        InvalidArgumentError: an id is not below `num_segments`, or the shapes do not fit.
+
+    Source:
+        TensorFlow ops `UnsortedSegmentSum`, `UnsortedSegmentProd`, `UnsortedSegmentMax`,
+        `UnsortedSegmentMin`.
+    """
+    if data.shape[: ids.ndim] != ids.shape:
+        raise InvalidArgumentError(
+            "data must start with the shape of the segment ids, got "
+            f"{list(data.shape)} and {list(ids.shape)}"
+        )
+    if num_segments < 0:
+        raise InvalidArgumentError(f"num_segments must not be negative, got {num_segments}")
+    inner = data.shape[ids.ndim :]
+    flat_ids = ids.reshape(-1)
+    rows = data.reshape(len(flat_ids), math.prod(inner))
+    if len(flat_ids):
+        if flat_ids.max() >= num_segments:
+            first = int(np.argmax(flat_ids >= num_segments))
+            at = [int(i) for i in np.unravel_index(first, ids.shape)]
+            raise InvalidArgumentError(
+                f"segment ids must be below the number of segments, got {flat_ids[first]} at {at} "
+                f"and {num_segments}"
+            )
+        if flat_ids.min() < 0:
+            keep = flat_ids >= 0
+            flat_ids, rows = flat_ids[keep], rows[keep]
+    compute = computed_in(data.dtype)
+    out = np.full((num_segments, rows.shape[1]), _neutral(how, data.dtype), compute)
+    _combine_rows(out, flat_ids, rows.astype(compute, copy=False), _UFUNCS[how])
+    return out.reshape(num_segments, *inner).astype(data.dtype, copy=False)
+
+
+def _neutral(how: Reduction, dtype: np.dtype[Any]) -> Any:
+    if how == "sum":
+        return 0
+    if how == "prod":
+        return 1
+    low = lowest(dtype)
+    if how == "max":
+        return low
+    return dtype.type(np.iinfo(dtype).max) if dtype.kind in "iu" else -low
+
+
+def _combine_rows(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> None:
+    """out[places] = ufunc(out[places], rows), one after the other where places repeat.
+
+    Args:
+        out: [m, width], C-contiguous.
+        places: [n], from 0 to m - 1.
+        rows: [n, width].
+        ufunc: of two arguments.
+    """
+    width = out.shape[1]
+    if width == 0 or len(places) == 0:
+        return
+    flat = places if width == 1 else (places[:, None] * np.intp(width) + np.arange(width))
+    ufunc.at(out.reshape(-1), flat.reshape(-1).astype(np.intp, copy=False), rows.reshape(-1))
+
+
+def flat_places(indices: Indices, shape: Sequence[int]) -> npt.NDArray[np.intp]:
+    """Row numbers that index tuples stand for.
+
+    Args:
+        indices: [..., k], each a place in the first k axes.
+        shape: of the array that is indexed, rank at least k.
+
+    Returns:
+        [number of tuples].
+
+    Raises:
+        InvalidArgumentError: a tuple points outside.
+    """
+    depth = indices.shape[-1]
+    if depth > len(shape):
+        raise InvalidArgumentError(
+            f"index tuples must not be longer than the rank, got {depth} and shape {list(shape)}"
+        )
+    tuples = indices.reshape(math.prod(indices.shape[:-1]), depth)
+    outside = (tuples < 0) | (tuples >= np.array(shape[:depth], np.int64))
+    if outside.any():
+        first = int(np.argmax(outside.any(axis=1)))
+        at = [int(i) for i in np.unravel_index(first, indices.shape[:-1])]
+        raise InvalidArgumentError(
+            f"indices{at} = {tuples[first].tolist()} does not index into shape {list(shape)}"
+        )
+    places = np.zeros(len(tuples), np.intp)
+    for axis in range(depth):
+        places *= shape[axis]
+        places += tuples[:, axis].astype(np.intp, copy=False)
+    return places
+
+
+def scatter_nd(indices: Indices, updates: Array, shape: Sequence[int]) -> Array:
+    """Zeros of `shape` with updates added at their places.
+
+    Args:
+        indices: [*batch, k].
+        updates: [*batch, *shape[k:]].
+        shape: of the result.
+
+    Returns:
+        `shape`, dtype of updates; updates of the same place add up.
+
+    Raises:
+        InvalidArgumentError: a tuple points outside, or the shapes do not fit.
+
+    Source:
+        TensorFlow op `ScatterNd`.
+    """
+    out = np.zeros(tuple(shape), computed_in(updates.dtype))
+    scatter_into(out, indices, updates, "add")
+    return out.astype(updates.dtype, copy=False)
+
+
+def scattered(x: Array, indices: Indices, updates: Array, how: Scatter) -> Array:
+    """A copy of x with updates worked in at their places.
+
+    Args:
+        x: any shape.
+        indices: [*batch, k].
+        updates: [*batch, *x.shape[k:]].
+        how: "update" (of the same place, the last stays), "add", "sub", "max" or "min".
+
+    Returns:
+        Shape and dtype of x.
+
+    Raises:
+        InvalidArgumentError: a tuple points outside, or the shapes do not fit.
+
+    Source:
+        TensorFlow ops `TensorScatterUpdate`, `TensorScatterAdd`, `TensorScatterSub`,
+        `TensorScatterMax`, `TensorScatterMin`.
+    """
+    out = x.astype(x.dtype if how == "update" else computed_in(x.dtype), order="C")
+    scatter_into(out, indices, updates, how)
+    return out.astype(x.dtype, copy=False)
+
+
+def scatter_into(x: Array, indices: Indices, updates: Array, how: Scatter) -> None:
+    """Like `scattered`, in x itself, which must be C-contiguous.
+
+    Args:
+        x: any shape; written.
+        indices: [*batch, k].
+        updates: [*batch, *x.shape[k:]].
+        how: as for `scattered`.
+
+    Raises:
+        InvalidArgumentError: a tuple points outside, or the shapes do not fit; x is as it was.
+    """
+    depth = indices.shape[-1]
+    places = flat_places(indices, x.shape)
+    expected = (*indices.shape[:-1], *x.shape[depth:])
+    if updates.shape != expected:
+        raise InvalidArgumentError(
+            f"updates must have shape {list(expected)}, that of the indices and of the slices, "
+            f"got {list(updates.shape)}"
+        )
+    rows, width = math.prod(x.shape[:depth]), math.prod(x.shape[depth:])
+    target = x.reshape(rows, width)
+    values = updates.reshape(len(places), width).astype(x.dtype, copy=False)
+    if how == "update":
+        # NumPy, too, writes in order, so that the last one stays.
+        target[places] = values
+    elif x.dtype == object or x.dtype.kind == "b":
+        raise InvalidArgumentError(f"scatter {how}: dtype must be numeric, got {x.dtype}")
+    else:
+        _combine_rows(target, places, values, _UFUNCS[how])

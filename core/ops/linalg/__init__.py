@@ -1,0 +1,8 @@
+"""Linear algebra: what TensorFlow calls `tf.linalg`."""
+
+from pinnace.ops.linalg.bands import *
+from pinnace.ops.linalg.determinants import *
+from pinnace.ops.linalg.factorization import *
+from pinnace.ops.linalg.matrices import *
+from pinnace.ops.linalg.norms import *
+from pinnace.ops.linalg.solving import *

@@ -1,0 +1,382 @@
+"""Bands and diagonals of matrices: to take, to set, to make a matrix of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, int32, int64
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops.array import constants, joining, reshaping
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels.diagonals import (
+    band_limits,
+    longest,
+    matrix_of_diagonals,
+    matrix_size,
+    put_diagonals,
+    take_diagonals,
+)
+from pinnace.ops.math import reduction
+from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import register
+
+__all__ = ["band_part", "diag", "diag_part", "eye", "set_diag", "tensor_diag", "tensor_diag_part", "trace"]
+
+_ALIGN = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
+
+
+def band_part(input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
+    """Matrices with zeros outside of a band around the main diagonal.
+
+    Args:
+        input: [..., m, n].
+        num_lower: how many diagonals below the main one stay; negative keeps all.
+        num_upper: how many above it stay; negative keeps all.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `MatrixBandPart` (array_ops.cc).
+    """
+    if not isinstance(num_lower, Operands) and not isinstance(num_upper, Operands):
+        num_lower = convert_to_tensor(num_lower, dtype_hint=int64)
+        num_upper = convert_to_tensor(num_upper, num_lower.dtype)
+    return execute(MATRIX_BAND_PART, input, num_lower, num_upper, name=name)  # type: ignore[no-any-return]
+
+
+def diag(
+    diagonal: TensorLike,
+    name: str | None = "diag",
+    k: TensorLike = 0,
+    num_rows: TensorLike = -1,
+    num_cols: TensorLike = -1,
+    padding_value: TensorLike = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Matrices with these diagonals.
+
+    Args:
+        diagonal: [..., length], or [..., k₁ - k₀ + 1, longest] for several.
+        name: name of the node while tracing.
+        k: which diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to k₁.
+        num_rows: -1 is as many as are needed.
+        num_cols: -1 is as many as are needed.
+        padding_value: what stands elsewhere.
+        align: on which side shorter diagonals stand: superdiagonals, then subdiagonals.
+
+    Returns:
+        [..., num_rows, num_cols].
+
+    Source:
+        TensorFlow op `MatrixDiagV3` (array_ops.cc).
+    """
+    values = convert_to_tensor(diagonal)
+    padding = _padding(padding_value, values)
+    return execute(  # type: ignore[no-any-return]
+        MATRIX_DIAG_V3, values, k, num_rows, num_cols, padding, align=align, name=name
+    )
+
+
+def diag_part(
+    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    name: str | None = "diag_part",
+    k: TensorLike = 0,
+    padding_value: TensorLike = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Diagonals of matrices: [..., length], or [..., k₁ - k₀ + 1, longest] for several.
+
+    Args:
+        input: [..., m, n].
+        name: name of the node while tracing.
+        k: which diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to k₁.
+        padding_value: what fills the rows of shorter diagonals.
+        align: on which side shorter diagonals stand: superdiagonals, then subdiagonals.
+
+    Source:
+        TensorFlow op `MatrixDiagPartV3` (array_ops.cc).
+    """
+    matrices = convert_to_tensor(input)
+    padding = _padding(padding_value, matrices)
+    return execute(MATRIX_DIAG_PART_V3, matrices, k, padding, align=align, name=name)  # type: ignore[no-any-return]
+
+
+def set_diag(
+    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    diagonal: TensorLike,
+    name: str | None = "set_diag",
+    k: TensorLike = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Matrices with other diagonals: those that `diag_part` with this k and align then gives.
+
+    Source:
+        TensorFlow op `MatrixSetDiagV3` (array_ops.cc).
+    """
+    return execute(MATRIX_SET_DIAG_V3, input, diagonal, k, align=align, name=name)  # type: ignore[no-any-return]
+
+
+def _padding(value: TensorLike, like: Tensor) -> Tensor:
+    if like.dtype.is_bool and isinstance(value, int):
+        value = bool(value)
+    return convert_to_tensor(value, like.dtype)
+
+
+def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
+    """Of shape [...] a tensor of shape [..., ...], zero where both halves of the index differ.
+
+    Source:
+        TensorFlow op `Diag` (array_ops.cc).
+    """
+    return execute(DIAG, diagonal, name=name)  # type: ignore[no-any-return]
+
+
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
+    """Of shape [..., ...] the part, of shape [...], where both halves of the index agree.
+
+    Source:
+        TensorFlow op `DiagPart` (array_ops.cc).
+    """
+    return execute(DIAG_PART, input, name=name)  # type: ignore[no-any-return]
+
+
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
+    """The sums of the main diagonals: [..., m, n] gives [...]."""
+    return reduction.reduce_sum(diag_part(x), [-1], name=name)
+
+
+def eye(
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Identity matrices.
+
+    Args:
+        num_rows: a scalar.
+        num_columns: a scalar; None is `num_rows`.
+        batch_shape: the axes before those of the matrix.
+        dtype: of the result.
+        name: name of the node while tracing.
+
+    Returns:
+        [*batch_shape, num_rows, num_columns].
+    """
+    kind = dtypes.as_dtype(dtype)
+    columns = num_rows if num_columns is None else num_columns
+    batch = () if batch_shape is None else batch_shape
+    if not any(isinstance(n, Operands) for n in (num_rows, columns, batch)):
+        one = np.eye(int(num_rows), int(columns), dtype=kind.numpy)  # type: ignore[arg-type]  # they are numbers
+        return constants.constant(np.broadcast_to(one, (*Shape(batch).as_list(), *one.shape)), kind, name=name)  # type: ignore[arg-type]  # known
+    rows, cols = convert_to_tensor(num_rows, dtype_hint=int32), convert_to_tensor(columns, dtype_hint=int32)
+    length = reduction.reduce_min(joining.stack([rows, cols]))
+    lead = convert_to_tensor(batch, dtype_hint=int32) if batch_shape is not None else None
+    sizes = reshaping.reshape(length, [1])
+    if lead is not None:
+        sizes = joining.concat([lead, sizes], 0)
+    return diag(constants.ones(sizes, kind), name, num_rows=rows, num_cols=cols)
+
+
+# Kernels and shapes.
+
+
+def _band_kernel(input: Array, num_lower: Array, num_upper: Array) -> Array:  # noqa: A002
+    rows, columns = input.shape[-2:]
+    low = rows if num_lower < 0 else int(num_lower)
+    high = columns if num_upper < 0 else int(num_upper)
+    away = np.arange(columns) - np.arange(rows)[:, None]
+    return np.where((away >= -low) & (away <= high), input, input.dtype.type(0))
+
+
+def _infer_band(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank is not None and shape.rank < 2:  # noqa: PLR2004 (a matrix)
+        call.fail("input must have at least two axes")
+    return shape
+
+
+def _diag_kernel(
+    diagonal: Array, k: Array, num_rows: Array, num_cols: Array, padding_value: Array, *, align: str
+) -> Array:
+    return matrix_of_diagonals(diagonal, k, int(num_rows), int(num_cols), padding_value, align)
+
+
+def _infer_diag(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank == 0:
+        call.fail("diagonal must have at least one axis")
+    k, rows, columns = (call.constant(index) for index in (1, 2, 3))
+    if shape.rank is None or k is None:
+        return Shape(None)
+    low, high = band_limits(k)
+    lead = shape[:-1] if low == high else shape[:-2]
+    width = shape[-1]
+    if rows is None or columns is None or width is None:
+        return lead.concatenate(Shape([None, None]))
+    return lead.concatenate(Shape(list(matrix_size(width, low, high, int(rows), int(columns)))))
+
+
+def _part_kernel(input: Array, k: Array, padding_value: Array, *, align: str) -> Array:  # noqa: A002
+    return take_diagonals(input, k, padding_value, align)
+
+
+def _infer_part(call: InferCall) -> Shape:
+    shape = _infer_band(call)
+    k = call.constant(1)
+    if shape.rank is None or k is None:
+        return Shape(None)
+    return shape[:-2].concatenate(_diagonal_shape(shape, k))
+
+
+def _diagonal_shape(matrix: Shape, k: Array) -> Shape:
+    low, high = band_limits(k)
+    count = [] if low == high else [high - low + 1]
+    rows, columns = matrix[-2], matrix[-1]
+    known = rows is not None and columns is not None
+    return Shape([*count, max(longest(rows, columns, low, high), 0) if known else None])  # type: ignore[arg-type]  # known
+
+
+def _set_kernel(input: Array, diagonal: Array, k: Array, *, align: str) -> Array:  # noqa: A002
+    return put_diagonals(input, diagonal, k, align)
+
+
+def _infer_set(call: InferCall) -> Shape:
+    shape = _infer_band(call)
+    k = call.constant(2)
+    if k is not None and shape.rank is not None:
+        wanted = shape[:-2].concatenate(_diagonal_shape(shape, k))
+        if not wanted.is_compatible_with(call.spec(1).shape):
+            call.fail(f"diagonal must have shape {wanted}")
+    return shape
+
+
+def _tensor_diag_kernel(diagonal: Array) -> Array:
+    return np.diag(diagonal.reshape(-1)).reshape(diagonal.shape * 2)
+
+
+def _infer_tensor_diag(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    return shape.concatenate(shape)
+
+
+def _tensor_part_kernel(input: Array) -> Array:  # noqa: A002
+    half = input.shape[: input.ndim // 2]
+    if input.shape != half * 2:
+        message = f"DiagPart: input must have a shape whose halves agree, got {list(input.shape)}"
+        raise InvalidArgumentError(message)
+    size = int(np.prod(half, dtype=np.int64))
+    return np.diagonal(input.reshape(size, size)).reshape(half).copy()
+
+
+def _infer_tensor_part(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank is None:
+        return Shape(None)
+    half = shape.rank // 2
+    if shape.rank % 2 or not shape.rank or not shape[:half].is_compatible_with(shape[half:]):
+        call.fail("input must have a shape whose halves agree")
+    return shape[:half].merge_with(shape[half:])
+
+
+# Gradients.
+
+
+def _band_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return band_part(dy, call.inputs[1], call.inputs[2]), None, None
+
+
+def _diag_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    # TensorFlow gives padding_value no gradient.
+    part = diag_part(dy, k=call.inputs[1], align=call.attr("align"))
+    return part, None, None, None, None
+
+
+def _part_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    empty = constants.zeros_like(call.inputs[0])
+    return set_diag(empty, dy, k=call.inputs[1], align=call.attr("align")), None, None
+
+
+def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    _, diagonal, k = call.inputs
+    rest = set_diag(dy, constants.zeros_like(diagonal), k=k, align=call.attr("align"))
+    return rest, diag_part(dy, k=k, align=call.attr("align")), None
+
+
+def _tensor_diag_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+    return (tensor_diag_part(dy),)
+
+
+def _tensor_part_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+    return (tensor_diag(dy),)
+
+
+MATRIX_BAND_PART = register(
+    OpDef(
+        name="MatrixBandPart",
+        signature="input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
+        types={"T": NUMBERS | {dtypes.bool}, "Tindex": typed(INDEX, default=int64)},
+        infer=_infer_band,
+        kernel=_band_kernel,
+        gradient=_band_gradient,
+    )
+)
+MATRIX_DIAG_V3 = register(
+    OpDef(
+        name="MatrixDiagV3",
+        signature="diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T",
+        types={"T": ANY_VALUE},
+        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
+        infer=_infer_diag,
+        kernel=_diag_kernel,
+        gradient=_diag_gradient,
+    )
+)
+MATRIX_DIAG_PART_V3 = register(
+    OpDef(
+        name="MatrixDiagPartV3",
+        signature="input: T, k: int32, padding_value: T -> diagonal: T",
+        types={"T": ANY_VALUE},
+        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
+        infer=_infer_part,
+        kernel=_part_kernel,
+        gradient=_part_gradient,
+    )
+)
+MATRIX_SET_DIAG_V3 = register(
+    OpDef(
+        name="MatrixSetDiagV3",
+        signature="input: T, diagonal: T, k: int32 -> output: T",
+        types={"T": ANY_VALUE},
+        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
+        infer=_infer_set,
+        kernel=_set_kernel,
+        gradient=_set_gradient,
+    )
+)
+DIAG = register(
+    OpDef(
+        name="Diag",
+        signature="diagonal: T -> output: T",
+        types={"T": NUMBERS},
+        infer=_infer_tensor_diag,
+        kernel=_tensor_diag_kernel,
+        gradient=_tensor_diag_gradient,
+    )
+)
+DIAG_PART = register(
+    OpDef(
+        name="DiagPart",
+        signature="input: T -> diagonal: T",
+        types={"T": NUMBERS},
+        infer=_infer_tensor_part,
+        kernel=_tensor_part_kernel,
+        gradient=_tensor_part_gradient,
+    )
+)

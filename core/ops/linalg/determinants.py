@@ -1,0 +1,100 @@
+"""Determinants and their logarithms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array import constants, reshaping
+from pinnace.ops.execute import execute
+from pinnace.ops.linalg import bands, factorization, solving
+from pinnace.ops.linalg.matrices import MATRIX_TYPES, WIDE_TYPES, solved, square_shape
+from pinnace.ops.math import arithmetic, complexes, exponents, reduction
+from pinnace.ops.opdef import InferCall, OpCall, OpDef
+from pinnace.ops.registry import register
+
+__all__ = ["det", "logdet", "slogdet"]
+
+
+def det(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002 (TensorFlow's name)
+    """The determinants of [..., n, n], of shape [...].
+
+    Source:
+        TensorFlow op `MatrixDeterminant` (linalg_ops.cc).
+    """
+    return execute(MATRIX_DETERMINANT, input, name=name)  # type: ignore[no-any-return]
+
+
+def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:  # noqa: A002
+    """(sign, log |determinant|), without overflow.
+
+    Source:
+        TensorFlow op `LogMatrixDeterminant` (linalg_ops.cc).
+    """
+    return execute(LOG_MATRIX_DETERMINANT, input, name=name)  # type: ignore[no-any-return]
+
+
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
+    """The logarithms of the determinants of Hermitian positive definite matrices."""
+    factor = factorization.cholesky(matrix)
+    logs = exponents.log(complexes.real(bands.diag_part(factor)))
+    return arithmetic.multiply(reduction.reduce_sum(logs, [-1]), 2, name)
+
+
+def _infer(call: InferCall) -> Shape:
+    shape = square_shape(call)
+    return Shape(None) if shape.rank is None else shape[:-2]
+
+
+def _infer_log(call: InferCall) -> tuple[Shape, Shape]:
+    shape = _infer(call)
+    return shape, shape
+
+
+def _det_kernel(input: Array) -> Array:  # noqa: A002
+    return solved("MatrixDeterminant", "input must be square", np.linalg.det, input)  # type: ignore[no-any-return]
+
+
+def _log_kernel(input: Array) -> tuple[Array, Array]:  # noqa: A002
+    sign, log = np.linalg.slogdet(input)
+    return np.asarray(sign, input.dtype), np.asarray(log, input.dtype)
+
+
+def _as_matrices(x: Tensor) -> Tensor:
+    return reshaping.expand_dims(reshaping.expand_dims(x, -1), -1)
+
+
+def _det_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    inverse = solving.inv(call.inputs[0], adjoint=True)
+    return (_as_matrices(dy * complexes.conj(call.outputs[0])) * inverse,)
+
+
+def _log_gradient(call: OpCall, _: Any, dy: Tensor | None) -> tuple[Tensor | None]:
+    if dy is None:
+        return (constants.zeros_like(call.inputs[0]),)
+    return (_as_matrices(dy) * solving.inv(call.inputs[0], adjoint=True),)
+
+
+MATRIX_DETERMINANT = register(
+    OpDef(
+        name="MatrixDeterminant",
+        signature="input: T -> output: T",
+        types={"T": WIDE_TYPES},
+        infer=_infer,
+        kernel=_det_kernel,
+        gradient=_det_gradient,
+    )
+)
+LOG_MATRIX_DETERMINANT = register(
+    OpDef(
+        name="LogMatrixDeterminant",
+        signature="input: T -> sign: T, log_abs_determinant: T",
+        types={"T": MATRIX_TYPES},
+        infer=_infer_log,
+        kernel=_log_kernel,
+        gradient=_log_gradient,
+    )
+)

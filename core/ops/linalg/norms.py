@@ -1,0 +1,132 @@
+"""Norms of vectors and matrices, and what has norm 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.tensor import Tensor, TensorLike
+from pinnace.ops.array import reshaping
+from pinnace.ops.linalg import factorization
+from pinnace.ops.math import arithmetic, complexes, exponents, reduction
+
+__all__ = ["l2_normalize", "norm", "normalize"]
+
+
+def norm(
+    tensor: TensorLike,
+    ord: Any = "euclidean",  # noqa: A002 (TensorFlow's name)
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The norm of vectors or matrices.
+
+    Args:
+        tensor: [...], floating point or complex.
+        ord: for vectors "euclidean", 1, 2, np.inf or any number above 0; for matrices "euclidean" or "fro", 1, 2
+            (the largest singular value), np.inf.
+        axis: None is one vector of all values; a number the axis of vectors, a pair the axes of matrices.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes; of complex values real.
+
+    Raises:
+        ValueError: an order that there is no norm for, or more than two axes.
+    """
+    x = convert_to_tensor(tensor)
+    keep = bool(keepdims)
+    if isinstance(axis, (list, tuple)) and len(axis) == 1:
+        axis = axis[0]
+    if isinstance(axis, (list, tuple)):
+        if len(axis) != 2 or axis[0] == axis[1]:  # noqa: PLR2004 (the axes of a matrix)
+            message = f"norm: axis must be None, a number or a pair of different ones, got {axis!r}"
+            raise ValueError(message)
+        return _matrix_norm(x, ord, tuple(axis), keep, name)
+    return _vector_norm(x, ord, axis, keep, name)
+
+
+def _vector_norm(x: Tensor, order: Any, axis: Any, keep: bool, name: str | None) -> Tensor:
+    if order in ("euclidean", 2, 2.0):
+        return exponents.sqrt(reduction.reduce_sum(_square(x), axis, keep), name)
+    size = arithmetic.abs(x)
+    if order in (1, 1.0):
+        return reduction.reduce_sum(size, axis, keep, name)
+    if order == np.inf:
+        return reduction.reduce_max(size, axis, keep, name)
+    if isinstance(order, (int, float)) and order > 0:
+        total = reduction.reduce_sum(exponents.pow(size, float(order)), axis, keep)
+        return exponents.pow(total, 1.0 / order, name)
+    message = f"norm: ord must be 'euclidean', inf or a number above 0 for vectors, got {order!r}"
+    raise ValueError(message)
+
+
+def _matrix_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool, name: str | None) -> Tensor:
+    if order in ("euclidean", "fro"):
+        return exponents.sqrt(reduction.reduce_sum(_square(x), axes, keep), name)
+    if order in (1, 1.0):
+        return _largest_sum(arithmetic.abs(x), axes[0], axes[1], keep, name)
+    if order == np.inf:
+        return _largest_sum(arithmetic.abs(x), axes[1], axes[0], keep, name)
+    if order in (2, 2.0):
+        return _spectral_norm(x, axes, keep, name)
+    message = f"norm: ord must be 'euclidean', 'fro', 1, 2 or inf for matrices, got {order!r}"
+    raise ValueError(message)
+
+
+def _largest_sum(x: Tensor, summed: int, compared: int, keep: bool, name: str | None) -> Tensor:
+    sums = reduction.reduce_sum(x, summed, keepdims=True)
+    largest = reduction.reduce_max(sums, compared, keepdims=True)
+    return largest if keep else reshaping.squeeze(largest, [summed, compared], name)
+
+
+def _spectral_norm(x: Tensor, axes: tuple[int, ...], keep: bool, name: str | None) -> Tensor:
+    rank = x.shape.rank
+    if rank is None:
+        message = "norm: ord 2 of matrices needs a tensor of known rank"
+        raise ValueError(message)
+    last = [axis % rank for axis in axes]
+    order = [axis for axis in range(rank) if axis not in last] + last
+    moved = x if order == list(range(rank)) else reshaping.transpose(x, order)
+    largest = reduction.reduce_max(factorization.svd(moved, compute_uv=False), -1, name=name)
+    for axis in sorted(last) if keep else ():
+        largest = reshaping.expand_dims(largest, axis)
+    return largest
+
+
+def _square(x: Tensor) -> Tensor:
+    return complexes.real(x * complexes.conj(x)) if x.dtype.is_complex else arithmetic.square(x)
+
+
+def normalize(
+    tensor: TensorLike,
+    ord: Any = "euclidean",  # noqa: A002 (TensorFlow's name)
+    axis: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(tensor / norm, norm), the norm with axes of size 1; arguments as for `norm`."""
+    x = convert_to_tensor(tensor)
+    length = norm(x, ord, axis, keepdims=True)
+    if x.dtype.is_complex:
+        from pinnace.ops.array import casting  # noqa: PLC0415 (complex numbers only)
+
+        return arithmetic.divide(x, casting.cast(length, x.dtype), name), length
+    return arithmetic.divide(x, length, name), length
+
+
+def l2_normalize(
+    x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
+) -> Tensor:
+    """x / √max(Σ|x|², epsilon), the sum over `axis`."""
+    values = convert_to_tensor(x)
+    if values.dtype.is_complex:
+        total = reduction.reduce_sum(_square(values), axis, keepdims=True)
+        scale = exponents.rsqrt(arithmetic.maximum(total, epsilon))
+        real, imag = complexes.real(values) * scale, complexes.imag(values) * scale
+        return complexes.complex(real, imag, name)
+    total = reduction.reduce_sum(arithmetic.square(values), axis, keepdims=True)
+    return arithmetic.multiply(values, exponents.rsqrt(arithmetic.maximum(total, epsilon)), name)

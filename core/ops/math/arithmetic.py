@@ -1,0 +1,493 @@
+"""Arithmetic of two numbers, and of one: sums, products, quotients, remainders, signs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import COMPLEX, FLOATS, NUMBERS, REAL, SIGNED
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops.array import casting, constants, selecting
+from pinnace.ops.execute import execute
+from pinnace.ops.math import broadcasting, complexes, rounding
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef
+from pinnace.ops.registry import binary, register, unary
+
+__all__ = [
+    "abs",
+    "add",
+    "add_n",
+    "divide",
+    "divide_no_nan",
+    "floordiv",
+    "floormod",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "multiply_no_nan",
+    "negative",
+    "reciprocal",
+    "reciprocal_no_nan",
+    "sign",
+    "square",
+    "squared_difference",
+    "subtract",
+    "truediv",
+    "truncatediv",
+    "truncatemod",
+]
+
+
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x + y, element by element, with broadcasting; strings are joined.
+
+    Args:
+        x: [...], a number type or string.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `AddV2` (math_ops.cc); `Add` for strings.
+    """
+    if _is_text(x) or _is_text(y):
+        return execute(ADD, x, y, name=name)  # type: ignore[no-any-return]
+    return ADD_V2.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def _is_text(x: object) -> bool:
+    return isinstance(x, (str, bytes)) or (isinstance(x, Operands) and x.dtype is dtypes.string)  # type: ignore[attr-defined]
+
+
+def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x - y, element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `Sub` (math_ops.cc).
+    """
+    return SUB.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x y, element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `Mul` (math_ops.cc).
+    """
+    return MUL.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y as real numbers: integers become float64 first (float32 for 8 and 16 bits).
+
+    Source:
+        Python's `/`; TensorFlow op `RealDiv` (math_ops.cc).
+    """
+    x, y = as_pair(x, y)
+    if x.dtype.is_integer or x.dtype.is_bool:
+        wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64  # noqa: PLR2004 (bytes)
+        x, y = casting.cast(x, wide), casting.cast(y, wide)
+    return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y as Python computes it."""
+    return truediv(x, y, name)
+
+
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """floor(x / y), towards minus infinity for integers too.
+
+    Raises:
+        InvalidArgumentError: an integer is divided by zero.
+
+    Source:
+        TensorFlow op `FloorDiv` (math_ops.cc).
+    """
+    return FLOOR_DIV.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x - floor(x / y) y: the remainder with the sign of y, as Python's `%`.
+
+    Raises:
+        InvalidArgumentError: an integer is divided by zero.
+
+    Source:
+        TensorFlow op `FloorMod` (math_ops.cc).
+    """
+    return FLOOR_MOD.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+mod = floormod
+
+
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y rounded towards zero, for integers.
+
+    Source:
+        TensorFlow op `TruncateDiv` (math_ops.cc).
+    """
+    return TRUNCATE_DIV.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The remainder with the sign of x, as C's `%` and `fmod`.
+
+    Source:
+        TensorFlow op `TruncateMod` (math_ops.cc).
+    """
+    return TRUNCATE_MOD.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y, and 0 where y is 0.
+
+    Source:
+        TensorFlow op `DivNoNan` (math_ops.cc).
+    """
+    return DIV_NO_NAN.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x y, and 0 where y is 0, whatever x is there.
+
+    Source:
+        TensorFlow op `MulNoNan` (math_ops.cc).
+    """
+    return MUL_NO_NAN.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The larger of both, element by element; NaN if either is.
+
+    Source:
+        TensorFlow op `Maximum` (math_ops.cc).
+    """
+    return MAXIMUM.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The smaller of both, element by element; NaN if either is.
+
+    Source:
+        TensorFlow op `Minimum` (math_ops.cc).
+    """
+    return MINIMUM.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """|x - y|², element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `SquaredDifference` (math_ops.cc).
+    """
+    return SQUARED_DIFFERENCE.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def negative(x: TensorLike, name: str | None = None) -> Tensor:
+    """-x.
+
+    Source:
+        TensorFlow op `Neg` (math_ops.cc).
+    """
+    return NEG.entry(x, name)  # type: ignore[no-any-return]
+
+
+def square(x: TensorLike, name: str | None = None) -> Tensor:
+    """x².
+
+    Source:
+        TensorFlow op `Square` (math_ops.cc).
+    """
+    return SQUARE.entry(x, name)  # type: ignore[no-any-return]
+
+
+def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / x.
+
+    Source:
+        TensorFlow op `Reciprocal` (math_ops.cc).
+    """
+    return RECIPROCAL.entry(x, name)  # type: ignore[no-any-return]
+
+
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / x, and 0 where x is 0."""
+    x = convert_to_tensor(x)
+    return divide_no_nan(constants.ones_like(x), x, name)
+
+
+def sign(x: TensorLike, name: str | None = None) -> Tensor:
+    """-1, 0 or 1 by the sign of x; x / |x| for complex numbers.
+
+    Source:
+        TensorFlow op `Sign` (math_ops.cc).
+    """
+    return SIGN.entry(x, name)  # type: ignore[no-any-return]
+
+
+def abs(x: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001 (TensorFlow's name)
+    """|x|; the modulus, a real number, for complex numbers.
+
+    Source:
+        TensorFlow ops `Abs`, `ComplexAbs` (math_ops.cc).
+    """
+    x = convert_to_tensor(x)
+    if x.dtype.is_complex:
+        return execute(complexes.COMPLEX_ABS, x, Tout=x.dtype.real_dtype, name=name)  # type: ignore[no-any-return]
+    return ABS.entry(x, name)  # type: ignore[no-any-return]
+
+
+def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
+    """The sum of several tensors of one shape and dtype, without broadcasting.
+
+    Raises:
+        ValueError: `inputs` is empty.
+        InvalidArgumentError: shapes or dtypes differ.
+
+    Source:
+        TensorFlow op `AddN` (math_ops.cc).
+    """
+    if isinstance(inputs, Operands):
+        return convert_to_tensor(inputs)
+    if not inputs:
+        message = "add_n: inputs must hold at least one tensor, got none"
+        raise ValueError(message)
+    return execute(ADD_N, inputs, name=name)  # type: ignore[no-any-return]
+
+
+def as_pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
+    """Both as tensors of one dtype, that of whichever is a tensor already."""
+    if isinstance(x, Operands):
+        x = convert_to_tensor(x)
+        return x, convert_to_tensor(y, dtype_hint=x.dtype)
+    y = convert_to_tensor(y)
+    return convert_to_tensor(x, dtype_hint=y.dtype), y
+
+
+# Kernels.
+
+
+def _no_zero(name: str, y: Array) -> None:
+    if y.dtype.kind in "iu" and not y.all():
+        message = f"{name}: integer division by zero\n  y: {y.dtype}{list(y.shape)}"
+        raise InvalidArgumentError(message)
+
+
+def _floor_div_kernel(x: Array, y: Array) -> Array:
+    _no_zero("FloorDiv", y)
+    return np.floor_divide(x, y)
+
+
+def _floor_mod_kernel(x: Array, y: Array) -> Array:
+    _no_zero("FloorMod", y)
+    return np.mod(x, y)
+
+
+def _truncate_div_kernel(x: Array, y: Array) -> Array:
+    _no_zero("TruncateDiv", y)
+    if x.dtype.kind not in "iu":
+        return np.trunc(x / y)
+    quotient = np.floor_divide(x, y)
+    # Floor and truncation differ by one where the signs differ and there is a remainder.
+    return np.asarray(quotient + ((quotient < 0) & (quotient * y != x)), x.dtype)
+
+
+def _truncate_mod_kernel(x: Array, y: Array) -> Array:
+    _no_zero("TruncateMod", y)
+    return np.fmod(x, y)
+
+
+def _div_no_nan_kernel(x: Array, y: Array) -> Array:
+    zero = y == 0
+    with np.errstate(all="ignore"):
+        return np.where(zero, x.dtype.type(0), x / np.where(zero, y.dtype.type(1), y))
+
+
+def _mul_no_nan_kernel(x: Array, y: Array) -> Array:
+    return np.where(y == 0, x.dtype.type(0), x * y)
+
+
+def _squared_difference_kernel(x: Array, y: Array) -> Array:
+    d = x - y
+    return d * np.conj(d) if d.dtype.kind == "c" else d * d
+
+
+def _sign_kernel(x: Array) -> Array:
+    if x.dtype.kind != "c":
+        return np.sign(x)
+    size = np.abs(x)
+    return np.where(size == 0, x.dtype.type(0), x / np.where(size == 0, 1, size)).astype(x.dtype)
+
+
+def _add_n_kernel(inputs: tuple[Array, ...]) -> Array:
+    total = inputs[0]
+    for x in inputs[1:]:
+        total = total + x
+    return total
+
+
+# Gradients.
+
+
+def _add_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(dy, y, x)
+
+
+def _sub_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(negative(dy), y, x)
+
+
+def _mul_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy * complexes.conj(y), x, y), broadcasting.reduced_to(dy * complexes.conj(x), y, x)
+
+
+def _div_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    return (
+        broadcasting.reduced_to(dy / y, call.inputs[0], call.inputs[1]),
+        broadcasting.reduced_to(dy * negative(x) / y / y, call.inputs[1], call.inputs[0]),
+    )
+
+
+def _div_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    return (
+        broadcasting.reduced_to(divide_no_nan(dy, y), call.inputs[0], call.inputs[1]),
+        broadcasting.reduced_to(dy * divide_no_nan(divide_no_nan(negative(x), y), y), call.inputs[1], call.inputs[0]),
+    )
+
+
+def _mul_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return (
+        broadcasting.reduced_to(multiply_no_nan(dy, complexes.conj(y)), x, y),
+        broadcasting.reduced_to(multiply_no_nan(complexes.conj(x), dy), y, x),
+    )
+
+
+def _floor_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(dy * negative(rounding.floor(x / y)), y, x)
+
+
+def _truncate_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(dy * negative((x - call.outputs[0]) / y), y, x)
+
+
+def _extreme_gradient(wins: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., tuple[Any, ...]]:
+    """All of dy to x where it wins (ties too), the rest to y, as TensorFlow does."""
+
+    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+        x, y = call.inputs
+        to_x = wins(x, y)
+        zero = constants.zeros_like(dy)
+        return (
+            broadcasting.reduced_to(selecting.where(to_x, dy, zero), x, y),
+            broadcasting.reduced_to(selecting.where(to_x, zero, dy), y, x),
+        )
+
+    return gradient
+
+
+def _squared_difference_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    dx = dy * (x - y) * constants.constant(2, x.dtype)
+    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(negative(dx), y, x)
+
+
+def _neg_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (negative(dy),)
+
+
+def _square_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x = complexes.conj(call.inputs[0])
+    return (dy * (x * constants.constant(2, x.dtype)),)
+
+
+def _reciprocal_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    y = complexes.conj(call.outputs[0])
+    return (negative(dy * y * y),)
+
+
+def _abs_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * sign(call.inputs[0]),)
+
+
+def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (constants.zeros_like(call.inputs[0]),)
+
+
+def _add_n_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return ((dy,) * len(call.inputs[0]),)
+
+
+def _infer_add_n(call: InferCall) -> Shape:
+    shape = call.specs(0)[0].shape
+    for spec in call.specs(0)[1:]:
+        if not shape.is_compatible_with(spec.shape):
+            call.fail("all inputs must have one shape")
+        shape = shape.merge_with(spec.shape)
+    return shape
+
+
+ADD = register(binary("Add", np.add, _add_gradient, types=NUMBERS | {dtypes.string}, fuse="{x} + {y}"))
+ADD_V2 = register(binary("AddV2", np.add, _add_gradient, fuse="{x} + {y}"))
+SUB = register(binary("Sub", np.subtract, _sub_gradient, fuse="{x} - {y}"))
+MUL = register(binary("Mul", np.multiply, _mul_gradient, fuse="{x} * {y}"))
+REAL_DIV = register(binary("RealDiv", np.true_divide, _div_gradient, types=FLOATS | COMPLEX, fuse="{x} / {y}"))
+DIV = register(
+    binary("Div", lambda x, y: _truncate_div_kernel(x, y) if x.dtype.kind in "iu" else x / y, _div_gradient)
+)
+DIV_NO_NAN = register(binary("DivNoNan", _div_no_nan_kernel, _div_no_nan_gradient, types=FLOATS | COMPLEX))
+MUL_NO_NAN = register(binary("MulNoNan", _mul_no_nan_kernel, _mul_no_nan_gradient, types=FLOATS | COMPLEX))
+FLOOR_DIV = register(binary("FloorDiv", _floor_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
+FLOOR_MOD = register(binary("FloorMod", _floor_mod_kernel, _floor_mod_gradient, types=REAL))
+TRUNCATE_DIV = register(binary("TruncateDiv", _truncate_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
+TRUNCATE_MOD = register(binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=REAL))
+MAXIMUM = register(
+    binary("Maximum", np.maximum, _extreme_gradient(lambda x, y: x >= y), types=REAL, fuse="max({x}, {y})")
+)
+MINIMUM = register(
+    binary("Minimum", np.minimum, _extreme_gradient(lambda x, y: x <= y), types=REAL, fuse="min({x}, {y})")
+)
+SQUARED_DIFFERENCE = register(
+    binary("SquaredDifference", _squared_difference_kernel, _squared_difference_gradient, fuse="({x} - {y}) * ({x} - {y})")
+)
+NEG = register(unary("Neg", np.negative, _neg_gradient, types=SIGNED | COMPLEX, fuse="-{x}"))
+SQUARE = register(unary("Square", np.square, _square_gradient, types=NUMBERS, fuse="{x} * {x}"))
+RECIPROCAL = register(
+    unary("Reciprocal", lambda x: x.dtype.type(1) / x, _reciprocal_gradient, types=FLOATS | COMPLEX, fuse="T(1) / {x}")
+)
+INV = register(
+    unary("Inv", lambda x: x.dtype.type(1) / x, _reciprocal_gradient, types=FLOATS | COMPLEX, fuse="T(1) / {x}")
+)
+ABS = register(unary("Abs", np.abs, _abs_gradient, types=SIGNED, fuse="abs({x})"))
+SIGN = register(unary("Sign", _sign_kernel, _sign_gradient, types=SIGNED | COMPLEX))
+ADD_N = register(
+    OpDef(
+        name="AddN",
+        signature="inputs: N*T -> sum: T",
+        types={"T": NUMBERS},
+        infer=_infer_add_n,
+        kernel=_add_n_kernel,
+        gradient=_add_n_gradient,
+    )
+)

@@ -1,0 +1,95 @@
+"""Bits of integers: and, or, exclusive or, not, shifts. In TensorFlow this is `tf.bitwise`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinnace.framework.dtypes import INTEGERS
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
+from pinnace.ops.registry import binary, register, unary
+
+__all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
+
+
+def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The bits that are set in x and in y, with broadcasting.
+
+    Args:
+        x: [...], an integer type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `BitwiseAnd` (bitwise_ops.cc).
+    """
+    return BITWISE_AND.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The bits that are set in x or in y, with broadcasting.
+
+    Source:
+        TensorFlow op `BitwiseOr` (bitwise_ops.cc).
+    """
+    return BITWISE_OR.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The bits that x and y differ in, with broadcasting.
+
+    Source:
+        TensorFlow op `BitwiseXor` (bitwise_ops.cc).
+    """
+    return BITWISE_XOR.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def invert(x: TensorLike, name: str | None = None) -> Tensor:
+    """The bits that are not set in x.
+
+    Source:
+        TensorFlow op `Invert` (bitwise_ops.cc).
+    """
+    return INVERT.entry(x, name)  # type: ignore[no-any-return]
+
+
+def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The bits of x moved y places up, y kept within 0 and the width of the type less 1.
+
+    Source:
+        TensorFlow op `LeftShift` (bitwise_ops.cc).
+    """
+    return LEFT_SHIFT.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The bits of x moved y places down, y kept within 0 and the width of the type less 1; the sign stays.
+
+    Source:
+        TensorFlow op `RightShift` (bitwise_ops.cc).
+    """
+    return RIGHT_SHIFT.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def _places(y: Array) -> Array:
+    return np.clip(y, 0, y.dtype.itemsize * 8 - 1)
+
+
+def _left_shift_kernel(x: Array, y: Array) -> Array:
+    return np.left_shift(x, _places(y))
+
+
+def _right_shift_kernel(x: Array, y: Array) -> Array:
+    return np.right_shift(x, _places(y))
+
+
+def _of_integers(name: str, kernel: object, fuse: str | None = None) -> OpDef:
+    return binary(name, kernel, NOT_DIFFERENTIABLE, types=INTEGERS, fuse=fuse)  # type: ignore[arg-type]  # ufunc or function
+
+
+BITWISE_AND = register(_of_integers("BitwiseAnd", np.bitwise_and, "{x} & {y}"))
+BITWISE_OR = register(_of_integers("BitwiseOr", np.bitwise_or, "{x} | {y}"))
+BITWISE_XOR = register(_of_integers("BitwiseXor", np.bitwise_xor, "{x} ^ {y}"))
+INVERT = register(unary("Invert", np.invert, NOT_DIFFERENTIABLE, types=INTEGERS, fuse="~{x}"))
+LEFT_SHIFT = register(_of_integers("LeftShift", _left_shift_kernel))
+RIGHT_SHIFT = register(_of_integers("RightShift", _right_shift_kernel))

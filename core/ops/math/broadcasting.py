@@ -1,0 +1,86 @@
+"""Undoing a broadcast: the gradient of a broadcast is a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pinnace.framework.dtypes import INDEX, int32
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, SymbolicTensor, Tensor
+from pinnace.ops.array import reshaping, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.math import reduction
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
+from pinnace.ops.registry import register
+
+__all__: list[str] = []
+
+
+def known_value(x: Tensor) -> Array | None:
+    """The value of an eager tensor or of a constant of a graph; None if only the run will tell."""
+    if not isinstance(x, SymbolicTensor):
+        return np.asarray(x._array)  # noqa: SLF001 (an op's code is the reader arrays are for)
+    node = x.value.node
+    return np.asarray(node.attrs["value"]) if node.op.name == "Const" else None
+
+
+def reduced_to(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
+    """dy summed over the axes along which `x` was broadcast against `other`.
+
+    Args:
+        dy: the broadcast shape of `x` and `other`.
+        x: what the gradient is for.
+        other: what it was broadcast against.
+
+    Returns:
+        The shape of `x`.
+    """
+    wide, narrow = dy.shape, x.shape
+    if wide.is_fully_defined() and narrow.is_fully_defined():
+        if wide == narrow:
+            return dy
+        return _summed(dy, narrow)
+    axes, _ = execute(BROADCAST_GRADIENT_ARGS, shapes.shape(x), shapes.shape(other))
+    return reshaping.reshape(reduction.reduce_sum(dy, axes), shapes.shape(x))
+
+
+def _summed(dy: Tensor, shape: Shape) -> Tensor:
+    sizes = dy.shape
+    lead = len(sizes) - len(shape)
+    axes = [*range(lead)]
+    axes += [lead + axis for axis, size in enumerate(shape) if size == 1 and sizes[lead + axis] != 1]
+    total = reduction.reduce_sum(dy, axes) if axes else dy
+    return total if total.shape == shape else reshaping.reshape(total, shape.as_list())
+
+
+def broadcast_axes(shape: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """The axes of the broadcast shape along which `shape` was repeated."""
+    rank = max(len(shape), len(other))
+    padded = [1] * (rank - len(shape)) + list(shape)
+    wide = [1] * (rank - len(other)) + list(other)
+    return tuple(
+        axis for axis, (n, m) in enumerate(zip(padded, wide, strict=True)) if n == 1 and (m != 1 or axis < rank - len(shape))
+    )
+
+
+def _kernel(s0: Array, s1: Array) -> tuple[Array, Array]:
+    a, b = s0.tolist(), s1.tolist()
+    return np.array(broadcast_axes(a, b), s0.dtype), np.array(broadcast_axes(b, a), s0.dtype)
+
+
+def _infer(call: InferCall) -> tuple[Shape, Shape]:
+    return Shape([None]), Shape([None])
+
+
+BROADCAST_GRADIENT_ARGS = register(
+    OpDef(
+        name="BroadcastGradientArgs",
+        signature="s0: T, s1: T -> r0: T, r1: T",
+        types={"T": typed(INDEX, default=int32)},
+        infer=_infer,
+        kernel=_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

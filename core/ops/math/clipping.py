@@ -1,0 +1,163 @@
+"""Clipping: of values to an interval, of vectors to a length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import NUMBERS
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape, broadcast_shapes
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops.array import constants, selecting
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic, broadcasting, comparison, exponents, logic, reduction
+from pinnace.ops.opdef import InferCall, OpCall, OpDef
+from pinnace.ops.registry import register
+
+__all__ = ["clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm"]
+
+
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor:
+    """min(max(t, clip_value_min), clip_value_max).
+
+    Args:
+        t: [...], a number type.
+        clip_value_min: a scalar, or broadcastable to `t`.
+        clip_value_max: a scalar, or broadcastable to `t`.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `t`.
+
+    Raises:
+        InvalidArgumentError: the bounds do not broadcast to `t`.
+
+    Source:
+        TensorFlow's function of that name: `Minimum`, then `Maximum` (clip_ops.py).
+    """
+    value = convert_to_tensor(t)
+    low_enough = arithmetic.minimum(value, clip_value_max)
+    clipped = arithmetic.maximum(low_enough, clip_value_min, name)
+    if not value.shape.is_compatible_with(clipped.shape):
+        message = f"clip_by_value: the bounds must broadcast to t, got {clipped.shape} for t of {value.shape}"
+        raise InvalidArgumentError(message)
+    return clipped
+
+
+def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
+    """t, scaled down to the Euclidean length `clip_norm` over `axes` where it is longer.
+
+    Args:
+        t: [...], floating point.
+        clip_norm: a scalar above 0.
+        axes: over which lengths are taken; None is all.
+        name: name of the node while tracing.
+    """
+    values = convert_to_tensor(t)
+    squares = reduction.reduce_sum(arithmetic.square(values), axes, keepdims=True)
+    # √0 has no slope: a vector of length 0 is kept out of it.
+    there = comparison.greater(squares, constants.zeros_like(squares))
+    safe = selecting.where(there, squares, constants.ones_like(squares))
+    length = selecting.where(there, exponents.sqrt(safe), squares)
+    return arithmetic.divide(values * clip_norm, arithmetic.maximum(length, clip_norm), name)
+
+
+def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
+    """√Σ|t|² over all tensors; None among them counts nothing.
+
+    Raises:
+        TypeError: `t_list` is a tensor, not a list of them.
+    """
+    _check_list("global_norm", t_list)
+    squares = [_half_square(convert_to_tensor(t)) for t in t_list if t is not None]
+    if not squares:
+        return constants.constant(0.0)
+    total = arithmetic.add_n(squares)
+    return exponents.sqrt(arithmetic.multiply(total, 2), name)
+
+
+def _half_square(t: Tensor) -> Tensor:
+    return reduction.reduce_sum(arithmetic.square(t)) * 0.5
+
+
+def clip_by_global_norm(
+    t_list: Sequence[TensorLike | None],
+    clip_norm: TensorLike,
+    use_norm: TensorLike | None = None,
+    name: str | None = None,
+) -> tuple[list[Tensor | None], Tensor]:
+    """Tensors scaled down together, so that √Σ|t|² is at most `clip_norm`.
+
+    Args:
+        t_list: floating point tensors; None stays None.
+        clip_norm: a scalar above 0.
+        use_norm: their norm, if it is known already.
+        name: name of the nodes while tracing.
+
+    Returns:
+        The tensors, and the norm that they had. All are NaN if that is infinite or NaN.
+    """
+    _check_list("clip_by_global_norm", t_list)
+    norm = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
+    one = constants.ones_like(norm)
+    scale = clip_norm * arithmetic.minimum(one / norm, one / clip_norm)
+    # An infinite norm must be seen, not hidden by a scale of 0.
+    scale = selecting.where(comparison.is_finite(norm), scale, constants.zeros_like(norm) * norm / norm)
+    return [None if t is None else convert_to_tensor(t) * scale for t in t_list], norm
+
+
+def _check_list(name: str, t_list: Any) -> None:
+    if isinstance(t_list, (str, bytes, Operands)) or not isinstance(t_list, Sequence):
+        message = f"{name}: t_list must be a list of tensors, got {t_list!r}"
+        raise TypeError(message)
+
+
+def _kernel(t: Array, clip_value_min: Array, clip_value_max: Array) -> Array:
+    return np.maximum(np.minimum(t, clip_value_max), clip_value_min)
+
+
+def _infer(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    for index, name in ((1, "clip_value_min"), (2, "clip_value_max")):
+        bound = call.spec(index).shape
+        if bound.rank == 0 or shape.is_compatible_with(bound):
+            continue
+        try:
+            fits = shape.is_compatible_with(broadcast_shapes(shape, bound))
+        except InvalidArgumentError:
+            fits = False
+        if not fits:
+            call.fail(f"{name} must be a scalar or have the shape of t")
+    return shape
+
+
+def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    t, low, high = call.inputs
+    zero = constants.zeros_like(dy)
+    below, above = comparison.less(t, low), comparison.greater(t, high)
+    inside = selecting.where(logic.logical_or(below, above), zero, dy)
+    return (
+        inside,
+        broadcasting.reduced_to(selecting.where(below, dy, zero), low, t),
+        broadcasting.reduced_to(selecting.where(above, dy, zero), high, t),
+    )
+
+
+CLIP_BY_VALUE = register(
+    OpDef(
+        name="ClipByValue",
+        signature="t: T, clip_value_min: T, clip_value_max: T -> output: T",
+        types={"T": NUMBERS},
+        infer=_infer,
+        kernel=_kernel,
+        gradient=_gradient,
+        elementwise=True,
+        fuse="max(min({t}, {clip_value_max}), {clip_value_min})",
+    )
+)

@@ -1,0 +1,219 @@
+"""Comparisons of two values, and questions about one: finite, infinite, not a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.dtypes import ANY_VALUE, FLOATS, NUMBERS, REAL
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.registry import broadcast, comparison, register, same_as_input
+
+__all__ = [
+    "approximate_equal",
+    "equal",
+    "greater",
+    "greater_equal",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "less",
+    "less_equal",
+    "not_equal",
+]
+
+
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x = y, element by element, with broadcasting.
+
+    Args:
+        x: [...], a number type, bool or string.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, bool.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `Equal` (math_ops.cc).
+    """
+    return EQUAL.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x ≠ y, element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `NotEqual` (math_ops.cc).
+    """
+    return NOT_EQUAL.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x < y, element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `Less` (math_ops.cc).
+    """
+    return LESS.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x ≤ y, element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `LessEqual` (math_ops.cc).
+    """
+    return LESS_EQUAL.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x > y, element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `Greater` (math_ops.cc).
+    """
+    return GREATER.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x ≥ y, element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `GreaterEqual` (math_ops.cc).
+    """
+    return GREATER_EQUAL.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def approximate_equal(
+    x: TensorLike, y: TensorLike, tolerance: float = 1e-05, name: str | None = None
+) -> Tensor:
+    """|x - y| < tolerance, element by element, for two tensors of one shape.
+
+    Source:
+        TensorFlow op `ApproximateEqual` (math_ops.cc).
+    """
+    return execute(APPROXIMATE_EQUAL, x, y, tolerance=float(tolerance), name=name)  # type: ignore[no-any-return]
+
+
+def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is neither infinite nor NaN.
+
+    Source:
+        TensorFlow op `IsFinite` (math_ops.cc).
+    """
+    return IS_FINITE.entry(x, name)  # type: ignore[no-any-return]
+
+
+def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is +∞ or -∞.
+
+    Source:
+        TensorFlow op `IsInf` (math_ops.cc).
+    """
+    return IS_INF.entry(x, name)  # type: ignore[no-any-return]
+
+
+def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is NaN.
+
+    Source:
+        TensorFlow op `IsNan` (math_ops.cc).
+    """
+    return IS_NAN.entry(x, name)  # type: ignore[no-any-return]
+
+
+def _infer_equal(call: InferCall) -> Shape:
+    x, y = call.spec(0).shape, call.spec(1).shape
+    if not call.attrs["incompatible_shape_error"]:
+        # TensorFlow: shapes that do not broadcast give one answer, a scalar.
+        return x if x.is_fully_defined() and x == y else Shape(None)
+    return broadcast(call)
+
+
+def _equality(ufunc: np.ufunc, otherwise: bool) -> Callable[..., Array]:
+    """Compares; of shapes that do not broadcast, where that is allowed, it answers `otherwise`."""
+
+    def kernel(x: Array, y: Array, *, incompatible_shape_error: bool) -> Array:
+        if not incompatible_shape_error:
+            try:
+                np.broadcast_shapes(x.shape, y.shape)
+            except ValueError:
+                return np.array(otherwise)
+        # Strings are objects: their comparison answers with objects.
+        return ufunc(x, y, dtype=bool) if x.dtype == object else ufunc(x, y)  # type: ignore[no-any-return]
+
+    return kernel
+
+
+def _equality_op(name: str, ufunc: np.ufunc, otherwise: bool, fuse: str) -> OpDef:
+    return OpDef(
+        name=name,
+        signature="x: T, y: T -> z: bool",
+        types={"T": ANY_VALUE},
+        attrs={"incompatible_shape_error": attr("bool", default=True)},
+        infer=_infer_equal,
+        kernel=_equality(ufunc, otherwise),
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+        fuse=fuse,
+    )
+
+
+def _order(name: str, ufunc: np.ufunc, fuse: str) -> OpDef:
+    return comparison(name, ufunc, NOT_DIFFERENTIABLE, types=REAL, fuse=fuse)
+
+
+def _question(name: str, ufunc: np.ufunc) -> OpDef:
+    return OpDef(
+        name=name,
+        signature="x: T -> y: bool",
+        types={"T": FLOATS},
+        infer=same_as_input,
+        kernel=ufunc,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+        out=True,
+    )
+
+
+def _infer_approximate(call: InferCall) -> Shape:
+    x, y = call.spec(0).shape, call.spec(1).shape
+    if not x.is_compatible_with(y):
+        call.fail("x and y must have one shape")
+    return x.merge_with(y)
+
+
+def _approximate_kernel(x: Array, y: Array, *, tolerance: float) -> Any:
+    apart = np.abs(x - y)
+    return apart < apart.dtype.type(tolerance)
+
+
+EQUAL = register(_equality_op("Equal", np.equal, otherwise=False, fuse="{x} == {y}"))
+NOT_EQUAL = register(_equality_op("NotEqual", np.not_equal, otherwise=True, fuse="{x} != {y}"))
+LESS = register(_order("Less", np.less, "{x} < {y}"))
+LESS_EQUAL = register(_order("LessEqual", np.less_equal, "{x} <= {y}"))
+GREATER = register(_order("Greater", np.greater, "{x} > {y}"))
+GREATER_EQUAL = register(_order("GreaterEqual", np.greater_equal, "{x} >= {y}"))
+IS_FINITE = register(_question("IsFinite", np.isfinite))
+IS_INF = register(_question("IsInf", np.isinf))
+IS_NAN = register(_question("IsNan", np.isnan))
+APPROXIMATE_EQUAL = register(
+    OpDef(
+        name="ApproximateEqual",
+        signature="x: T, y: T -> z: bool",
+        types={"T": NUMBERS},
+        attrs={"tolerance": attr("float", default=1e-05)},
+        infer=_infer_approximate,
+        kernel=_approximate_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

@@ -1,0 +1,312 @@
+"""Counting: how often values occur, which bucket they fall in, which predictions are right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import INDEX, float32, float64, int32, int64
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array import casting, constants, joining, reshaping, scattering, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic, comparison, reduction
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
+from pinnace.ops.registry import register, same_as_input
+
+__all__ = [
+    "bincount",
+    "confusion_matrix",
+    "in_top_k",
+    "is_non_decreasing",
+    "is_strictly_increasing",
+]
+
+_COUNTS = frozenset({int32, int64, float32, float64})
+
+
+def bincount(
+    arr: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
+    dtype: Any = int32,
+    name: str | None = None,
+    axis: int | None = None,
+    binary_output: bool = False,
+) -> Tensor:
+    """How often each of 0, 1, 2, … occurs.
+
+    Args:
+        arr: [...] with axis None or 0, [rows, n] with axis -1; int32 or int64, not negative.
+        weights: the shape of `arr`: added up in place of ones.
+        minlength: a scalar: the result is at least this long.
+        maxlength: a scalar: the result is at most this long; larger values are not counted.
+        dtype: of the counts, where there are no weights.
+        name: name of the node while tracing.
+        axis: None or 0 counts all values, -1 those of each row.
+        binary_output: 1 for each value that occurs, instead of its count.
+
+    Returns:
+        [largest value + 1], or [rows, largest value + 1].
+
+    Raises:
+        ValueError: another axis, or both weights and binary_output.
+        InvalidArgumentError: a value is negative.
+
+    Source:
+        TensorFlow op `DenseBincount` (math_ops.cc).
+    """
+    if axis not in {None, 0, -1}:
+        message = f"bincount: axis must be None, 0 or -1, got {axis!r}"
+        raise ValueError(message)
+    if binary_output and weights is not None:
+        message = "bincount: weights and binary_output cannot be given together"
+        raise ValueError(message)
+    values = convert_to_tensor(arr)
+    if values.dtype not in INDEX:
+        values = casting.cast(values, int32)
+    size = _bin_count(values, minlength, maxlength)
+    if weights is None:
+        each = constants.constant([], dtypes.as_dtype(dtype))
+    else:
+        each = convert_to_tensor(weights)
+    if axis != -1:
+        values = reshaping.reshape(values, [-1])
+        each = reshaping.reshape(each, [-1])
+    return execute(DENSE_BINCOUNT, values, size, each, binary_output=binary_output, name=name)  # type: ignore[no-any-return]
+
+
+def _bin_count(values: Tensor, minlength: TensorLike | None, maxlength: TensorLike | None) -> Tensor:
+    kind = values.dtype
+    some = casting.cast(comparison.greater(shapes.size(values), 0), kind)
+    # The maximum of nothing is the least integer: the sum keeps to the type, the product makes it 0.
+    size = some * (reduction.reduce_max(values) + 1)
+    if minlength is not None:
+        size = arithmetic.maximum(casting.cast(convert_to_tensor(minlength), kind), size)
+    if maxlength is not None:
+        size = arithmetic.minimum(casting.cast(convert_to_tensor(maxlength), kind), size)
+    return size
+
+
+def confusion_matrix(
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike | None = None,
+    weights: TensorLike | None = None,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """How often each label (row) was predicted as each class (column).
+
+    Args:
+        labels: [n], integers that are not negative.
+        predictions: [n], the same.
+        num_classes: a scalar; None is one more than the largest of both.
+        weights: [n]: added up in place of ones.
+        dtype: of the result.
+        name: name of the node while tracing.
+
+    Returns:
+        [num_classes, num_classes].
+    """
+    rows = casting.cast(convert_to_tensor(labels), int64)
+    columns = casting.cast(convert_to_tensor(predictions), int64)
+    rows, columns = _same_rank(rows, columns)
+    kind = dtypes.as_dtype(dtype)
+    if num_classes is None:
+        last = arithmetic.maximum(reduction.reduce_max(rows), reduction.reduce_max(columns))
+        count = last + 1
+    else:
+        count = casting.cast(convert_to_tensor(num_classes), int64)
+    places = joining.stack([rows, columns], axis=-1)
+    if weights is None:
+        values = constants.ones(shapes.sizes(rows), kind)
+    else:
+        values = casting.cast(convert_to_tensor(weights), kind)
+    return scattering.scatter_nd(places, values, joining.stack([count, count]), name)
+
+
+def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
+    """Without a last axis of size 1 that only one of them has."""
+    m, n = labels.shape.rank, predictions.shape.rank
+    if m is not None and n is not None:
+        if m == n + 1 and labels.shape[-1] == 1:
+            labels = reshaping.squeeze(labels, [-1])
+        elif n == m + 1 and predictions.shape[-1] == 1:
+            predictions = reshaping.squeeze(predictions, [-1])
+    return labels, predictions
+
+
+def in_top_k(targets: TensorLike, predictions: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
+    """Whether each target is among the k largest predictions of its row; ties are.
+
+    Args:
+        targets: [rows], int32 or int64.
+        predictions: [rows, classes], float32.
+        k: a scalar.
+        name: name of the node while tracing.
+
+    Returns:
+        [rows], bool; False where the target or its prediction is out of range or not finite.
+
+    Source:
+        TensorFlow op `InTopKV2` (nn_ops.cc).
+    """
+    wanted = convert_to_tensor(targets)
+    return execute(IN_TOP_K_V2, predictions, wanted, casting.cast(convert_to_tensor(k), wanted.dtype), name=name)  # type: ignore[no-any-return]
+
+
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether no value is above the next one, in row-major order."""
+    before, after = _neighbours(x)
+    return reduction.reduce_all(comparison.less_equal(before, after), name=name)
+
+
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether every value is below the next one, in row-major order."""
+    before, after = _neighbours(x)
+    return reduction.reduce_all(comparison.less(before, after), name=name)
+
+
+def _neighbours(x: TensorLike) -> tuple[Tensor, Tensor]:
+    flat = reshaping.reshape(convert_to_tensor(x), [-1])
+    return flat[:-1], flat[1:]
+
+
+def _require_size(name: str, size: Array) -> int:
+    if size < 0:
+        message = f"{name}: size must not be negative, got {int(size)}"
+        raise InvalidArgumentError(message)
+    return int(size)
+
+
+def _counts(name: str, values: Array, size: int, weights: Array, binary: bool) -> Array:
+    """The counts of one row."""
+    if values.size and values.min() < 0:
+        message = f"{name}: values must not be negative, got {int(values.min())}"
+        raise InvalidArgumentError(message)
+    inside = values < size
+    out = np.zeros(size, weights.dtype)
+    if binary:
+        out[values[inside]] = 1
+    elif weights.size:
+        np.add.at(out, values[inside], weights[inside])
+    else:
+        out += np.bincount(values[inside], minlength=size).astype(out.dtype)
+    return out
+
+
+def _dense_kernel(input: Array, size: Array, weights: Array, *, binary_output: bool) -> Array:  # noqa: A002
+    count = _require_size("DenseBincount", size)
+    if weights.size and weights.shape != input.shape:
+        message = f"DenseBincount: weights must be empty or have the shape of input, got {list(weights.shape)} and {list(input.shape)}"
+        raise InvalidArgumentError(message)
+    if input.ndim <= 1:
+        return _counts("DenseBincount", input.reshape(-1), count, weights.reshape(-1), binary_output)
+    out = np.empty((len(input), count), weights.dtype)
+    for row, values in enumerate(input):
+        each = weights[row] if weights.size else weights
+        out[row] = _counts("DenseBincount", values, count, each, binary_output)
+    return out
+
+
+def _infer_dense(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if call.spec(1).shape.rank not in {None, 0}:
+        call.fail("size must be a scalar")
+    if shape.rank is None:
+        return Shape(None)
+    if shape.rank > 2:  # noqa: PLR2004 (a vector, or rows of them)
+        call.fail("input must have at most two axes")
+    count = call.constant(1)
+    last = Shape([None if count is None else int(count)])
+    return last if shape.rank <= 1 else shape[:1].concatenate(last)
+
+
+def _bincount_kernel(arr: Array, size: Array, weights: Array) -> Array:
+    count = _require_size("Bincount", size)
+    return _counts("Bincount", arr.reshape(-1), count, weights.reshape(-1), False)
+
+
+def _infer_bincount(call: InferCall) -> Shape:
+    count = call.constant(1)
+    return Shape([None if count is None else int(count)])
+
+
+def _bucketize_kernel(input: Array, *, boundaries: tuple[float, ...]) -> Array:  # noqa: A002
+    edges = np.asarray(boundaries, np.float32)
+    if (edges[1:] < edges[:-1]).any():
+        message = f"Bucketize: boundaries must be sorted, got {list(boundaries)}"
+        raise InvalidArgumentError(message)
+    return np.asarray(np.searchsorted(edges, input, side="right"), np.int32)
+
+
+def _in_top_k_kernel(predictions: Array, targets: Array, k: Array) -> Array:
+    rows, classes = predictions.shape
+    inside = (targets >= 0) & (targets < classes)
+    own = predictions[np.arange(rows), np.where(inside, targets, 0)] if classes else np.zeros(rows)
+    better = np.count_nonzero(predictions > own[:, None], axis=1)
+    # TensorFlow: a row in which something up to there is not finite has no right answer.
+    finite = np.isfinite(predictions).all(axis=1)
+    return inside & finite & (better < k)
+
+
+def _infer_in_top_k(call: InferCall) -> Shape:
+    predictions, targets = call.spec(0).shape, call.spec(1).shape
+    if predictions.rank not in {None, 2}:
+        call.fail("predictions must have two axes")
+    if targets.rank not in {None, 1}:
+        call.fail("targets must be a vector")
+    rows = Shape([predictions[0]])
+    if not rows.is_compatible_with(targets):
+        call.fail("targets must have one entry per row of predictions")
+    return rows.merge_with(targets)
+
+
+DENSE_BINCOUNT = register(
+    OpDef(
+        name="DenseBincount",
+        signature="input: Tidx, size: Tidx, weights: T -> output: T",
+        types={"Tidx": INDEX, "T": _COUNTS},
+        attrs={"binary_output": attr("bool", default=False)},
+        infer=_infer_dense,
+        kernel=_dense_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+BINCOUNT = register(
+    OpDef(
+        name="Bincount",
+        signature="arr: int32, size: int32, weights: T -> bins: T",
+        types={"T": _COUNTS},
+        infer=_infer_bincount,
+        kernel=_bincount_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+BUCKETIZE = register(
+    OpDef(
+        name="Bucketize",
+        signature="input: T -> output: int32",
+        types={"T": _COUNTS},
+        attrs={"boundaries": attr("list(float)")},
+        infer=same_as_input,
+        kernel=_bucketize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+IN_TOP_K_V2 = register(
+    OpDef(
+        name="InTopKV2",
+        signature="predictions: float32, targets: T, k: T -> precision: bool",
+        types={"T": typed(INDEX, default=int32)},
+        infer=_infer_in_top_k,
+        kernel=_in_top_k_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

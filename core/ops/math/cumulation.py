@@ -1,0 +1,179 @@
+"""Running sums and products along one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import FLOATS, INDEX, NUMBERS, int32
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array import constants, selecting
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels.precision import computed_in
+from pinnace.ops.math import arithmetic, comparison, complexes, exponents
+from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import normal_axes, register
+
+__all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]
+
+
+def cumsum(
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The sums of all values up to each place of `axis`.
+
+    Args:
+        x: [...], a number type.
+        axis: the axis; negative ones count from the end.
+        exclusive: up to but not including each place.
+        reverse: from the end to each place.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `Cumsum` (math_ops.cc).
+    """
+    return _accumulated(CUMSUM, x, axis, exclusive, reverse, name)
+
+
+def cumprod(
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The products of all values up to each place of `axis`; arguments as for `cumsum`.
+
+    Source:
+        TensorFlow op `Cumprod` (math_ops.cc).
+    """
+    return _accumulated(CUMPROD, x, axis, exclusive, reverse, name)
+
+
+def cumulative_logsumexp(
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """log Σ exp of all values up to each place of `axis`; arguments as for `cumsum`.
+
+    Source:
+        TensorFlow op `CumulativeLogsumexp` (math_ops.cc).
+    """
+    return _accumulated(CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
+
+
+def _accumulated(
+    op: OpDef, x: TensorLike, axis: TensorLike, exclusive: bool, reverse: bool, name: str | None
+) -> Tensor:
+    return execute(  # type: ignore[no-any-return]
+        op, convert_to_tensor(x), axis, exclusive=bool(exclusive), reverse=bool(reverse), name=name
+    )
+
+
+def _running(name: str, ufunc: np.ufunc, first: Callable[[np.dtype[Any]], Any]) -> Callable[..., Array]:
+    """A kernel that accumulates by `ufunc`; where nothing came before, `first` stands."""
+
+    def kernel(x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
+        at = int(axis)
+        if not -x.ndim <= at < x.ndim:
+            message = f"{name}: axis must be in [{-x.ndim}, {x.ndim}), got {at}\n  x: rank {x.ndim}"
+            raise InvalidArgumentError(message)
+        lines = np.moveaxis(x, at, 0)
+        if reverse:
+            lines = lines[::-1]
+        wide = computed_in(x.dtype)
+        if exclusive:
+            out = np.empty(lines.shape, wide)
+            out[:1] = first(wide)
+            ufunc.accumulate(lines[:-1], axis=0, dtype=wide, out=out[1:])
+        else:
+            out = ufunc.accumulate(lines, axis=0, dtype=wide)
+        if reverse:
+            out = out[::-1]
+        return np.moveaxis(out, 0, at).astype(x.dtype, copy=False)
+
+    return kernel
+
+
+def _infer(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if call.spec(1).shape.rank not in {None, 0}:
+        call.fail("axis must be a scalar")
+    axis = call.constant(1)
+    if axis is not None and shape.rank is not None:
+        normal_axes(call, axis, shape.rank)
+    return shape
+
+
+def _flags(call: OpCall) -> dict[str, bool]:
+    """The attributes of the same walk from the other end."""
+    return {"exclusive": call.attr("exclusive"), "reverse": not call.attr("reverse")}
+
+
+def _cumsum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return cumsum(dy, call.inputs[1], **_flags(call)), None
+
+
+def _cumprod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, axis = call.inputs
+    # TensorFlow: a factor that is 0 gets the gradient 0.
+    total = cumsum(complexes.conj(call.outputs[0]) * dy, axis, **_flags(call))
+    return arithmetic.divide_no_nan(total, complexes.conj(x)), None
+
+
+def _logsumexp_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    """Positive and negative parts of dy pass on their own, as logarithms."""
+    x, axis = call.inputs
+    zero = constants.zeros_like(dy)
+    nothing = zero + constants.constant(float(dy.dtype.min), dy.dtype)
+
+    def part(values: Tensor) -> Tensor:
+        there = comparison.greater(values, zero)
+        safe = selecting.where(there, values, constants.ones_like(values))
+        logs = selecting.where(there, exponents.log(safe), nothing)
+        walked = cumulative_logsumexp(logs - call.outputs[0], axis, **_flags(call))
+        return exponents.exp(walked + x)
+
+    return part(dy) - part(arithmetic.negative(dy)), None
+
+
+def _cumulative(name: str, kernel: Any, gradient: Any, types: frozenset[dtypes.DType]) -> OpDef:
+    return OpDef(
+        name=name,
+        signature="x: T, axis: Tidx -> out: T",
+        types={"T": types, "Tidx": typed(INDEX, default=int32)},
+        attrs={"exclusive": attr("bool", default=False), "reverse": attr("bool", default=False)},
+        infer=_infer,
+        kernel=kernel,
+        gradient=gradient,
+    )
+
+
+CUMSUM = register(
+    _cumulative("Cumsum", _running("Cumsum", np.add, lambda _: 0), _cumsum_gradient, NUMBERS)
+)
+CUMPROD = register(
+    _cumulative("Cumprod", _running("Cumprod", np.multiply, lambda _: 1), _cumprod_gradient, NUMBERS)
+)
+CUMULATIVE_LOGSUMEXP = register(
+    _cumulative(
+        "CumulativeLogsumexp",
+        # TensorFlow: of nothing the least finite number, not -inf.
+        _running("CumulativeLogsumexp", np.logaddexp, lambda wide: np.finfo(wide).min),
+        _logsumexp_gradient,
+        FLOATS,
+    )
+)

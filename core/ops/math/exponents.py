@@ -1,0 +1,343 @@
+"""Powers, roots, exponentials, logarithms and what is built of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.dtypes import COMPLEX, FLOATS, SIGNED
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array import casting, constants, selecting
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic, broadcasting, comparison, complexes
+from pinnace.ops.math.widening import widened
+from pinnace.ops.opdef import OpCall, OpDef
+from pinnace.ops.registry import binary, register, same_as_input, unary
+
+__all__ = [
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "log_sigmoid",
+    "pow",
+    "rsqrt",
+    "sigmoid",
+    "sqrt",
+    "xdivy",
+    "xlog1py",
+    "xlogy",
+]
+
+_ANALYTIC = FLOATS | COMPLEX
+
+
+def exp(x: TensorLike, name: str | None = None) -> Tensor:
+    """eˣ.
+
+    Source:
+        TensorFlow op `Exp` (math_ops.cc).
+    """
+    return EXP.entry(x, name)  # type: ignore[no-any-return]
+
+
+def expm1(x: TensorLike, name: str | None = None) -> Tensor:
+    """eˣ - 1, exact near 0.
+
+    Source:
+        TensorFlow op `Expm1` (math_ops.cc).
+    """
+    return EXPM1.entry(x, name)  # type: ignore[no-any-return]
+
+
+def log(x: TensorLike, name: str | None = None) -> Tensor:
+    """The natural logarithm.
+
+    Source:
+        TensorFlow op `Log` (math_ops.cc).
+    """
+    return LOG.entry(x, name)  # type: ignore[no-any-return]
+
+
+def log1p(x: TensorLike, name: str | None = None) -> Tensor:
+    """log(1 + x), exact near 0.
+
+    Source:
+        TensorFlow op `Log1p` (math_ops.cc).
+    """
+    return LOG1P.entry(x, name)  # type: ignore[no-any-return]
+
+
+def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
+    """√x.
+
+    Source:
+        TensorFlow op `Sqrt` (math_ops.cc).
+    """
+    return SQRT.entry(x, name)  # type: ignore[no-any-return]
+
+
+def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / √x.
+
+    Source:
+        TensorFlow op `Rsqrt` (math_ops.cc).
+    """
+    return RSQRT.entry(x, name)  # type: ignore[no-any-return]
+
+
+def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001 (TensorFlow's name)
+    """x to the power y, element by element, with broadcasting.
+
+    Raises:
+        InvalidArgumentError: an integer to a negative power.
+
+    Source:
+        TensorFlow op `Pow` (math_ops.cc).
+    """
+    return POW.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / (1 + e⁻ˣ).
+
+    Source:
+        TensorFlow op `Sigmoid` (math_ops.cc).
+    """
+    return SIGMOID.entry(x, name)  # type: ignore[no-any-return]
+
+
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
+    """log(1 / (1 + e⁻ˣ)), without underflow."""
+    from pinnace.ops.nn import smooth  # noqa: PLC0415 (the only use of nn in a family that nn needs)
+
+    return arithmetic.negative(smooth.softplus(arithmetic.negative(x)), name)
+
+
+def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x log y, and 0 where x is 0.
+
+    Source:
+        TensorFlow op `Xlogy` (math_ops.cc).
+    """
+    return XLOGY.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x log(1 + y), and 0 where x is 0.
+
+    Source:
+        TensorFlow op `Xlog1py` (math_ops.cc).
+    """
+    return XLOG1PY.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y, and 0 where x is 0.
+
+    Source:
+        TensorFlow op `Xdivy` (math_ops.cc).
+    """
+    return XDIVY.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+@widened
+def _rsqrt_kernel(x: Array) -> Array:
+    return np.reciprocal(np.sqrt(x))
+
+
+@widened
+def _plain_sigmoid(x: Array) -> Array:
+    # No overflow harms it: 1 / (1 + inf) is the right 0.
+    y = np.exp(-x)
+    y += 1
+    return np.reciprocal(y)
+
+
+def _sigmoid_kernel(x: Array, *, out: Array | None = None) -> Array:
+    if out is None or out.dtype.itemsize == 2:  # noqa: PLR2004 (16 bits are computed elsewhere)
+        y = _plain_sigmoid(x)
+        if out is None:
+            return y
+        out[...] = y
+        return out
+    np.negative(x, out=out)
+    np.exp(out, out=out)
+    np.add(out, 1, out=out)
+    return np.reciprocal(out, out=out)
+
+
+def _where_x(x: Array, value: Array) -> Array:
+    """`value`, and 0 where x is 0, whatever y is there."""
+    return np.where(x == 0, value.dtype.type(0), value)
+
+
+@widened
+def _xlogy_kernel(x: Array, y: Array) -> Array:
+    return _where_x(x, x * np.log(y))
+
+
+@widened
+def _xlog1py_kernel(x: Array, y: Array) -> Array:
+    return _where_x(x, x * np.log1p(y))
+
+
+def _xdivy_kernel(x: Array, y: Array) -> Array:
+    return _where_x(x, x / y)
+
+
+@widened
+def _sqrt_grad_kernel(y: Array, dy: Array) -> Array:
+    return dy * y.dtype.type(0.5) / y
+
+
+@widened
+def _rsqrt_grad_kernel(y: Array, dy: Array) -> Array:
+    return dy * (y.dtype.type(-0.5) * y * y * y)
+
+
+@widened
+def _sigmoid_grad_kernel(y: Array, dy: Array) -> Array:
+    return dy * y * (y.dtype.type(1) - y)
+
+
+def _exp_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * complexes.conj(call.outputs[0]),)
+
+
+def _expm1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * exp(complexes.conj(call.inputs[0])),)
+
+
+def _log_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * arithmetic.reciprocal(complexes.conj(call.inputs[0])),)
+
+
+def _log1p_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * arithmetic.reciprocal(1 + complexes.conj(call.inputs[0])),)
+
+
+def _sqrt_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (execute(SQRT_GRAD, complexes.conj(call.outputs[0]), dy),)
+
+
+def _rsqrt_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (execute(RSQRT_GRAD, complexes.conj(call.outputs[0]), dy),)
+
+
+def _sigmoid_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (SIGMOID_GRAD.entry(complexes.conj(call.outputs[0]), dy),)
+
+
+def _sqrt_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
+    scaled = dz / complexes.conj(call.inputs[0])
+    return arithmetic.negative(scaled) * complexes.conj(call.outputs[0]), scaled * 0.5
+
+
+def _rsqrt_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
+    y, dy = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    return dz * dy * arithmetic.square(y) * -1.5, execute(RSQRT_GRAD, y, dz)
+
+
+def _sigmoid_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
+    y, dy = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    through = dz * dy
+    return through - 2 * through * y, SIGMOID_GRAD.entry(y, dz)
+
+
+def _pow_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    z = complexes.conj(call.outputs[0])
+    dx = dy * y * pow(x, y - 1)
+    zero = constants.zeros_like(x)
+    # TensorFlow: where log x is not real, y gets nothing.
+    positive = comparison.not_equal(x, zero) if x.dtype.is_complex else comparison.greater(x, zero)
+    safe = selecting.where(positive, x, constants.ones_like(x))
+    log_x = selecting.where(positive, log(safe), zero)
+    return (
+        broadcasting.reduced_to(dx, call.inputs[0], call.inputs[1]),
+        broadcasting.reduced_to(dy * z * log_x, call.inputs[1], call.inputs[0]),
+    )
+
+
+def _not_zero(x: Tensor) -> Tensor:
+    """1 where x is not 0, else 0."""
+    return casting.cast(comparison.not_equal(x, constants.zeros_like(x)), x.dtype)
+
+
+def _xlogy_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    dx = dy * complexes.conj(xlogy(_not_zero(x), y))
+    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(dy * complexes.conj(xdivy(x, y)), y, x)
+
+
+def _xlog1py_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    dx = dy * complexes.conj(xlog1py(_not_zero(x), y))
+    along_y = dy * complexes.conj(xdivy(x, y + 1))
+    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(along_y, y, x)
+
+
+def _xdivy_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    dx = dy * complexes.conj(xdivy(_not_zero(x), y))
+    along_y = dy * complexes.conj(xdivy(arithmetic.negative(x), arithmetic.square(y)))
+    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(along_y, y, x)
+
+
+EXP = register(unary("Exp", np.exp, _exp_gradient, types=_ANALYTIC, fuse="exp({x})"))
+EXPM1 = register(unary("Expm1", np.expm1, _expm1_gradient, types=_ANALYTIC, fuse="expm1({x})"))
+LOG = register(unary("Log", np.log, _log_gradient, types=_ANALYTIC, fuse="log({x})"))
+LOG1P = register(unary("Log1p", np.log1p, _log1p_gradient, types=_ANALYTIC, fuse="log1p({x})"))
+SQRT = register(unary("Sqrt", np.sqrt, _sqrt_gradient, types=_ANALYTIC, fuse="sqrt({x})"))
+RSQRT = register(
+    unary("Rsqrt", _rsqrt_kernel, _rsqrt_gradient, types=_ANALYTIC, fuse="T(1) / sqrt({x})")
+)
+POW = register(binary("Pow", np.power, _pow_gradient, types=SIGNED | COMPLEX))
+SIGMOID = register(
+    OpDef(
+        name="Sigmoid",
+        signature="x: T -> y: T",
+        types={"T": _ANALYTIC},
+        infer=same_as_input,
+        kernel=_sigmoid_kernel,
+        gradient=_sigmoid_gradient,
+        elementwise=True,
+        out=True,
+        fuse="T(1) / (T(1) + exp(-{x}))",
+    )
+)
+XLOGY = register(binary("Xlogy", _xlogy_kernel, _xlogy_gradient, types=_ANALYTIC))
+XLOG1PY = register(binary("Xlog1py", _xlog1py_kernel, _xlog1py_gradient, types=_ANALYTIC))
+XDIVY = register(binary("Xdivy", _xdivy_kernel, _xdivy_gradient, types=_ANALYTIC))
+SQRT_GRAD = register(
+    binary(
+        "SqrtGrad",
+        _sqrt_grad_kernel,
+        _sqrt_grad_gradient,
+        types=_ANALYTIC,
+        signature="y: T, dy: T -> z: T",
+        fuse="{dy} * T(0.5) / {y}",
+    )
+)
+RSQRT_GRAD = register(
+    binary(
+        "RsqrtGrad",
+        _rsqrt_grad_kernel,
+        _rsqrt_grad_gradient,
+        types=_ANALYTIC,
+        signature="y: T, dy: T -> z: T",
+        fuse="{dy} * (T(-0.5) * {y} * {y} * {y})",
+    )
+)
+SIGMOID_GRAD = register(
+    binary(
+        "SigmoidGrad",
+        _sigmoid_grad_kernel,
+        _sigmoid_grad_gradient,
+        types=_ANALYTIC,
+        signature="y: T, dy: T -> z: T",
+        fuse="{dy} * {y} * (T(1) - {y})",
+    )
+)

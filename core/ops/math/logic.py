@@ -1,0 +1,80 @@
+"""Logic of truth values: and, or, not, exclusive or."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinnace.framework.tensor import Tensor, TensorLike
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
+from pinnace.ops.registry import broadcast, register, same_as_input
+
+__all__ = ["logical_and", "logical_not", "logical_or", "logical_xor"]
+
+
+def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x and y, element by element, with broadcasting.
+
+    Args:
+        x: [...], bool.
+        y: [...], bool, broadcastable to `x`.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: the values are not bool, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `LogicalAnd` (math_ops.cc).
+    """
+    return LOGICAL_AND.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x or y, element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `LogicalOr` (math_ops.cc).
+    """
+    return LOGICAL_OR.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
+    """Not x.
+
+    Source:
+        TensorFlow op `LogicalNot` (math_ops.cc).
+    """
+    return LOGICAL_NOT.entry(x, name)  # type: ignore[no-any-return]
+
+
+def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
+    """Either x or y and not both: (x or y) and not (x and y)."""
+    return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name)
+
+
+def _joined(name: str, kernel: np.ufunc, fuse: str) -> OpDef:
+    return OpDef(
+        name=name,
+        signature="x: bool, y: bool -> z: bool",
+        infer=broadcast,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+        out=True,
+        fuse=fuse,
+    )
+
+
+LOGICAL_AND = register(_joined("LogicalAnd", np.logical_and, "{x} and {y}"))
+LOGICAL_OR = register(_joined("LogicalOr", np.logical_or, "{x} or {y}"))
+LOGICAL_NOT = register(
+    OpDef(
+        name="LogicalNot",
+        signature="x: bool -> y: bool",
+        infer=same_as_input,
+        kernel=np.logical_not,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+        out=True,
+        fuse="not {x}",
+    )
+)

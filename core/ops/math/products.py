@@ -1,0 +1,407 @@
+"""Products of matrices and of arrays: matmul, tensordot, cross."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, REAL, int32
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape, broadcast_shapes
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops.array import casting, reshaping, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels.precision import computed_in
+from pinnace.ops.math import broadcasting, complexes, reduction
+from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
+from pinnace.ops.registry import register
+
+__all__ = ["cross", "matmul", "matvec", "tensordot"]
+
+_MATRIX_TYPES = FLOATS | COMPLEX | INDEX | dtypes.UNSIGNED_INTEGERS
+_BATCH_TYPES = _MATRIX_TYPES | {dtypes.int16}
+
+
+def matmul(
+    a: TensorLike,
+    b: TensorLike,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,  # noqa: ARG001 (a hint)
+    b_is_sparse: bool = False,  # noqa: ARG001 (a hint)
+    output_type: Any = None,
+    grad_a: bool = False,  # noqa: ARG001 (a hint)
+    grad_b: bool = False,  # noqa: ARG001 (a hint)
+    name: str | None = None,
+) -> Tensor:
+    """a b, matrix by matrix; the axes before the last two broadcast.
+
+    Args:
+        a: [..., m, k]; [..., k, m] if it is transposed.
+        b: [..., k, n]; [..., n, k] if it is transposed.
+        transpose_a: a's last two axes are exchanged first.
+        transpose_b: the same for b.
+        adjoint_a: a is conjugated and transposed first.
+        adjoint_b: the same for b.
+        a_is_sparse: has no effect.
+        b_is_sparse: has no effect.
+        output_type: the dtype of the result; None is that of `a`.
+        grad_a: has no effect.
+        grad_b: has no effect.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., m, n].
+
+    Raises:
+        ValueError: both a transpose and an adjoint of one argument are asked for.
+        InvalidArgumentError: columns of a and rows of b differ.
+
+    Source:
+        TensorFlow ops `MatMul`, `BatchMatMulV2` (math_ops.cc).
+    """
+    if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
+        message = "matmul: of transpose and adjoint of one argument only one may be True"
+        raise ValueError(message)
+    if not isinstance(a, Operands) and isinstance(b, Operands):
+        b = convert_to_tensor(b)
+        a = convert_to_tensor(a, dtype_hint=b.dtype)
+    else:
+        a = convert_to_tensor(a)
+        b = convert_to_tensor(b, dtype_hint=a.dtype)
+    product = _product(a, b, (transpose_a, adjoint_a), (transpose_b, adjoint_b), name)
+    return product if output_type is None else casting.cast(product, output_type)
+
+
+def _product(a: Tensor, b: Tensor, flip_a: tuple[bool, bool], flip_b: tuple[bool, bool], name: str | None) -> Tensor:
+    """Flips are (transpose, adjoint)."""
+    m, n = a.shape.rank, b.shape.rank
+    if m is None or n is None or m > 2 or n > 2:  # noqa: PLR2004 (a matrix has two axes)
+        # The batched op has adjoints only; of real numbers they are transposes.
+        a = complexes.conj(a) if flip_a[0] else a
+        b = complexes.conj(b) if flip_b[0] else b
+        return execute(BATCH_MAT_MUL_V2, a, b, adj_x=any(flip_a), adj_y=any(flip_b), name=name)  # type: ignore[no-any-return]
+    if not (any(flip_a) or any(flip_b)):
+        return MAT_MUL.entry(a, b, name)  # type: ignore[no-any-return]
+    a = complexes.conj(a) if flip_a[1] else a
+    b = complexes.conj(b) if flip_b[1] else b
+    return execute(MAT_MUL, a, b, transpose_a=any(flip_a), transpose_b=any(flip_b), name=name)  # type: ignore[no-any-return]
+
+
+def matvec(
+    a: TensorLike,
+    b: TensorLike,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """a b, matrix by vector: [..., m, k] and [..., k] give [..., m]."""
+    column = reshaping.expand_dims(convert_to_tensor(b), -1)
+    product = matmul(
+        a,
+        column,
+        transpose_a=transpose_a,
+        adjoint_a=adjoint_a,
+        a_is_sparse=a_is_sparse,
+        b_is_sparse=b_is_sparse,
+    )
+    return reshaping.squeeze(product, axis=-1, name=name)
+
+
+def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) -> Tensor:
+    """Σ over pairs of axes, one of a and one of b each.
+
+    Args:
+        a: [...], a number type.
+        b: [...], dtype of `a`.
+        axes: a number n, for the last n axes of a and the first n of b, or a pair of lists of axes.
+        name: name of the node while tracing.
+
+    Returns:
+        The axes of a that are left, then those of b.
+
+    Raises:
+        ValueError: `axes` does not fit the ranks.
+    """
+    x = convert_to_tensor(a)
+    y = convert_to_tensor(b, dtype_hint=x.dtype)
+    left, right = _paired_axes(axes, x, y)
+    rows, kept_x = _as_matrix(x, left, shared_last=True)
+    columns, kept_y = _as_matrix(y, right, shared_last=False)
+    product = matmul(rows, columns)
+    sizes = _joined_sizes(kept_x, kept_y)
+    return reshaping.reshape(product, sizes, name=name)
+
+
+def _paired_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
+    m, n = x.shape.rank, y.shape.rank
+    if isinstance(axes, Operands):
+        known = broadcasting.known_value(convert_to_tensor(axes))
+        if known is None:
+            message = "tensordot: axes must be known while tracing"
+            raise ValueError(message)
+        axes = known.tolist()
+    if m is None or n is None:
+        message = "tensordot: a and b must have known ranks"
+        raise ValueError(message)
+    if np.ndim(axes) == 0:
+        count = int(axes)
+        if not 0 <= count <= min(m, n):
+            message = f"tensordot: axes must be from 0 to {min(m, n)}, got {count}"
+            raise ValueError(message)
+        return list(range(m - count, m)), list(range(count))
+    if len(axes) != 2:  # noqa: PLR2004 (one list per argument)
+        message = f"tensordot: axes must be a number or two lists, got {axes!r}"
+        raise ValueError(message)
+    pair = [[int(axis) for axis in np.atleast_1d(np.asarray(side))] for side in axes]
+    if len(pair[0]) != len(pair[1]):
+        message = f"tensordot: axes must name as many axes of a as of b, got {axes!r}"
+        raise ValueError(message)
+    return [_counted(axis, m) for axis in pair[0]], [_counted(axis, n) for axis in pair[1]]
+
+
+def _counted(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        message = f"tensordot: axis must be in [{-rank}, {rank}), got {axis}"
+        raise ValueError(message)
+    return axis % rank
+
+
+def _as_matrix(x: Tensor, shared: list[int], *, shared_last: bool) -> tuple[Tensor, Any]:
+    """`x` as a matrix with the shared axes in the columns (in the rows), and the sizes of its other axes."""
+    rank = len(x.shape)
+    kept = [axis for axis in range(rank) if axis not in shared]
+    order = [*kept, *shared] if shared_last else [*shared, *kept]
+    moved = x if order == list(range(rank)) else reshaping.transpose(x, order)
+    if x.shape.is_fully_defined():
+        sizes = [x.shape[axis] for axis in kept]
+        outer = int(np.prod(sizes, dtype=np.int64))
+        inner = int(np.prod([x.shape[axis] for axis in shared], dtype=np.int64))
+        return reshaping.reshape(moved, [outer, inner] if shared_last else [inner, outer]), sizes
+    every = shapes.shape(moved)
+    cut = len(kept) if shared_last else len(shared)
+    first, last = every[:cut], every[cut:]
+    flat = [reduction.reduce_prod(first), reduction.reduce_prod(last)]
+    return reshaping.reshape(moved, convert_to_tensor(flat)), first if shared_last else last
+
+
+def _joined_sizes(first: Any, last: Any) -> Any:
+    if isinstance(first, list) and isinstance(last, list):
+        return [*first, *last]
+    from pinnace.ops.array import joining  # noqa: PLC0415 (needed for unknown sizes only)
+
+    parts = [convert_to_tensor(part, int32) for part in (first, last)]
+    return joining.concat(parts, 0)
+
+
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """a × b, vectors of three along the last axis.
+
+    Raises:
+        InvalidArgumentError: shapes differ, or the last axis is not 3.
+
+    Source:
+        TensorFlow op `Cross` (math_ops.cc).
+    """
+    return CROSS.entry(a, b, name)  # type: ignore[no-any-return]
+
+
+# MatMul and BatchMatMul.
+
+
+def _mat_mul_kernel(
+    a: Array, b: Array, *, transpose_a: bool, transpose_b: bool, out: Array | None = None
+) -> Array:
+    if transpose_a:
+        a = a.T
+    if transpose_b:
+        b = b.T
+    wide = computed_in(a.dtype)
+    if wide != a.dtype:
+        # BLAS has no 16-bit floats, and their sums would be too coarse.
+        product = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
+    elif out is None:
+        return np.dot(a, b)  # type: ignore[no-any-return]
+    else:
+        return np.matmul(a, b, out=out)  # type: ignore[no-any-return]
+    if out is None:
+        return product  # type: ignore[no-any-return]
+    out[...] = product
+    return out
+
+
+def _infer_mat_mul(call: InferCall) -> Shape:
+    a, b = call.spec(0).shape, call.spec(1).shape
+    for name, shape in (("a", a), ("b", b)):
+        if shape.rank not in {None, 2}:
+            call.fail(f"{name} must be a matrix, got {shape.rank} axes")
+    m, k = (a[1], a[0]) if call.attrs["transpose_a"] else (a[0], a[1])
+    rows, n = (b[1], b[0]) if call.attrs["transpose_b"] else (b[0], b[1])
+    if k is not None and rows is not None and k != rows:
+        flips = "".join(f" (transpose_{x})" for x in "ab" if call.attrs[f"transpose_{x}"])
+        call.fail(f"columns of a must equal rows of b, got {k} and {rows}{flips}", *_advice(call, k, rows))
+    return Shape([m, n])
+
+
+def _advice(call: InferCall, k: int, rows: int) -> list[str]:
+    """A remedy, if flipping b would do."""
+    other = call.spec(1).shape[0 if call.attrs["transpose_b"] else 1]
+    if other != k or other == rows:
+        return []
+    return [f"Try: matmul(a, b, transpose_b={not call.attrs['transpose_b']})"]
+
+
+def _mat_mul_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
+    a, b = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    flip_a, flip_b = call.attr("transpose_a"), call.attr("transpose_b")
+    if not flip_a and not flip_b:
+        return _flipped(dy, b, False, True), _flipped(a, dy, True, False)
+    if not flip_a:
+        return _flipped(dy, b, False, False), _flipped(dy, a, True, False)
+    if not flip_b:
+        return _flipped(b, dy, False, True), _flipped(a, dy, False, False)
+    return _flipped(b, dy, True, True), _flipped(dy, a, True, True)
+
+
+def _flipped(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool) -> Tensor:
+    return execute(MAT_MUL, a, b, transpose_a=flip_a, transpose_b=flip_b)  # type: ignore[no-any-return]
+
+
+def _adjoint(x: Array) -> Array:
+    flipped = x.swapaxes(-1, -2)
+    return flipped.conj() if x.dtype.kind == "c" else flipped
+
+
+def _batch_kernel(x: Array, y: Array, *, adj_x: bool, adj_y: bool, out: Array | None = None) -> Array:
+    if adj_x:
+        x = _adjoint(x)
+    if adj_y:
+        y = _adjoint(y)
+    wide = computed_in(x.dtype)
+    if wide == x.dtype:
+        return np.matmul(x, y) if out is None else np.matmul(x, y, out=out)
+    product = np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
+    if out is None:
+        return product  # type: ignore[no-any-return]
+    out[...] = product
+    return out
+
+
+def _infer_batch(call: InferCall) -> Shape:
+    x, y = call.spec(0).shape, call.spec(1).shape
+    for name, shape in (("x", x), ("y", y)):
+        if shape.rank is not None and shape.rank < 2:  # noqa: PLR2004 (a matrix has two axes)
+            call.fail(f"{name} must have at least two axes, got {shape.rank}")
+    if x.rank is None or y.rank is None:
+        return Shape(None)
+    m, k = (x[-1], x[-2]) if call.attrs["adj_x"] else (x[-2], x[-1])
+    rows, n = (y[-1], y[-2]) if call.attrs["adj_y"] else (y[-2], y[-1])
+    if k is not None and rows is not None and k != rows:
+        call.fail(f"columns of x must equal rows of y, got {k} and {rows}")
+    try:
+        batch = broadcast_shapes(x[:-2], y[:-2])
+    except InvalidArgumentError:
+        call.fail("the axes before the last two must broadcast")
+    return batch.concatenate(Shape([m, n]))
+
+
+def _batch_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = call.inputs
+    if not call.attr("adj_x"):
+        dx = _batched(dy, y, False, not call.attr("adj_y"))
+        along_y = _batched(dy, x, True, False) if call.attr("adj_y") else _batched(x, dy, True, False)
+    else:
+        dx = _batched(y, dy, call.attr("adj_y"), True)
+        along_y = _batched(dy, x, True, True) if call.attr("adj_y") else _batched(x, dy, False, False)
+    return without_batches(dx, x, y), without_batches(along_y, y, x)
+
+
+def _batched(x: Tensor, y: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
+    return execute(BATCH_MAT_MUL_V2, x, y, adj_x=adj_x, adj_y=adj_y)  # type: ignore[no-any-return]
+
+
+def without_batches(dx: Tensor, x: Tensor, other: Tensor) -> Tensor:
+    """`dx` summed over the batches along which `x` was broadcast."""
+    if x.shape.is_fully_defined() and dx.shape == x.shape:
+        return dx
+    if x.shape.rank is not None and other.shape.rank is not None:
+        mine, theirs = x.shape[:-2], other.shape[:-2]
+        if mine.is_fully_defined() and theirs.is_fully_defined():
+            axes = broadcasting.broadcast_axes(list(mine), list(theirs))  # type: ignore[arg-type]  # they are known
+            summed = reduction.reduce_sum(dx, axes) if axes else dx
+            return reshaping.reshape(summed, shapes.sizes(x))
+    axes_of_x, _ = execute(
+        broadcasting.BROADCAST_GRADIENT_ARGS, shapes.shape(x)[:-2], shapes.shape(other)[:-2]
+    )
+    return reshaping.reshape(reduction.reduce_sum(dx, axes_of_x), shapes.shape(x))
+
+
+# Cross.
+
+
+def _cross_kernel(a: Array, b: Array) -> Array:
+    return np.cross(a, b)
+
+
+def _infer_cross(call: InferCall) -> Shape:
+    a, b = call.spec(0).shape, call.spec(1).shape
+    if not a.is_compatible_with(b):
+        call.fail("a and b must have one shape")
+    shape = a.merge_with(b)
+    if shape.rank is not None and (not shape.rank or shape[-1] not in {None, 3}):
+        call.fail("the last axis must have size 3")
+    return shape
+
+
+def _cross_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
+    a, b = call.inputs
+    return cross(b, dy), cross(dy, a)
+
+
+def _batch_mat_mul(name: str) -> OpDef:
+    return OpDef(
+        name=name,
+        signature="x: T, y: T -> output: T",
+        types={"T": _BATCH_TYPES},
+        attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
+        infer=_infer_batch,
+        kernel=_batch_kernel,
+        gradient=_batch_gradient,
+        out=True,
+    )
+
+
+MAT_MUL = register(
+    OpDef(
+        name="MatMul",
+        signature="a: T, b: T -> product: T",
+        types={"T": _MATRIX_TYPES},
+        attrs={
+            "transpose_a": attr("bool", default=False),
+            "transpose_b": attr("bool", default=False),
+        },
+        infer=_infer_mat_mul,
+        kernel=_mat_mul_kernel,
+        gradient=_mat_mul_gradient,
+        out=True,
+    )
+)
+BATCH_MAT_MUL = register(_batch_mat_mul("BatchMatMul"))
+BATCH_MAT_MUL_V2 = register(_batch_mat_mul("BatchMatMulV2"))
+CROSS = register(
+    OpDef(
+        name="Cross",
+        signature="a: T, b: T -> product: T",
+        types={"T": REAL},
+        infer=_infer_cross,
+        kernel=_cross_kernel,
+        gradient=_cross_gradient,
+    )
+)

@@ -1,0 +1,526 @@
+"""Reductions: sums, means, extremes, products and their kin over some axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor, holds_tensor
+from pinnace.framework.dtypes import INDEX, REAL, int32, int64
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
+from pinnace.ops.array import (
+    casting,
+    constants,
+    identities,
+    reshaping,
+    selecting,
+    shapes,
+)
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels.precision import computed_in
+from pinnace.ops.math import (
+    arithmetic,
+    broadcasting,
+    comparison,
+    complexes,
+    exponents,
+    ranges,
+)
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import normal_axes, reduction, register
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "reduce_all",
+    "reduce_any",
+    "reduce_euclidean_norm",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_std",
+    "reduce_sum",
+    "reduce_variance",
+    "zero_fraction",
+]
+
+# The axes of a tensor of rank n, for the ranks one meets.
+_AXES = tuple(np.arange(rank, dtype=np.int32) for rank in range(9))
+
+
+def reduce_sum(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The sum over `axis`.
+
+    Args:
+        input_tensor: [...], a number type.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes, dtype of `input_tensor`.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
+
+    Source:
+        TensorFlow op `Sum` (math_ops.cc).
+    """
+    return _reduced(SUM, input_tensor, axis, keepdims, name)
+
+
+def reduce_mean(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean over `axis`; of integers, rounded towards zero.
+
+    Source:
+        TensorFlow op `Mean` (math_ops.cc).
+    """
+    return _reduced(MEAN, input_tensor, axis, keepdims, name)
+
+
+def reduce_prod(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The product over `axis`.
+
+    Source:
+        TensorFlow op `Prod` (math_ops.cc).
+    """
+    return _reduced(PROD, input_tensor, axis, keepdims, name)
+
+
+def reduce_max(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The largest value over `axis`; NaN if there is one, the least value of the dtype if none.
+
+    Source:
+        TensorFlow op `Max` (math_ops.cc).
+    """
+    return _reduced(MAX, input_tensor, axis, keepdims, name)
+
+
+def reduce_min(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The least value over `axis`; NaN if there is one, the largest value of the dtype if none.
+
+    Source:
+        TensorFlow op `Min` (math_ops.cc).
+    """
+    return _reduced(MIN, input_tensor, axis, keepdims, name)
+
+
+def reduce_all(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Whether all values over `axis` are true.
+
+    Source:
+        TensorFlow op `All` (math_ops.cc).
+    """
+    return _reduced(ALL, input_tensor, axis, keepdims, name)
+
+
+def reduce_any(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Whether any value over `axis` is true.
+
+    Source:
+        TensorFlow op `Any` (math_ops.cc).
+    """
+    return _reduced(ANY, input_tensor, axis, keepdims, name)
+
+
+def reduce_euclidean_norm(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """√Σ|x|² over `axis`.
+
+    Source:
+        TensorFlow op `EuclideanNorm` (math_ops.cc).
+    """
+    return _reduced(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
+
+
+def reduce_variance(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean of |x - mean(x)|² over `axis`: the population's variance.
+
+    Raises:
+        TypeError: `input_tensor` is neither floating point nor complex.
+    """
+    x = convert_to_tensor(input_tensor)
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        message = f"reduce_variance: input_tensor must be floating point or complex, got {x.dtype.name}"
+        raise TypeError(message)
+    away = x - reduce_mean(x, axis, keepdims=True)
+    if away.dtype.is_complex:
+        squares = complexes.real(away * complexes.conj(away))
+    else:
+        squares = arithmetic.square(away)
+    return reduce_mean(squares, axis, keepdims, name)
+
+
+def reduce_std(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """√variance over `axis`: the population's standard deviation.
+
+    Raises:
+        TypeError: `input_tensor` is neither floating point nor complex.
+    """
+    return exponents.sqrt(reduce_variance(input_tensor, axis, keepdims), name)
+
+
+def reduce_logsumexp(
+    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """log Σ exp(x) over `axis`, without overflow."""
+    x = convert_to_tensor(input_tensor)
+    largest = reduce_max(x, axis, keepdims=True)
+    finite = comparison.is_finite(largest)
+    shift = identities.stop_gradient(selecting.where(finite, largest, constants.zeros_like(largest)))
+    total = exponents.log(reduce_sum(exponents.exp(x - shift), axis, keepdims))
+    if not keepdims:
+        shift = reshaping.reshape(shift, shapes.sizes(total))
+    return arithmetic.add(total, shift, name)
+
+
+def argmax(
+    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    axis: Any = None,
+    output_type: Any = int64,
+    name: str | None = None,
+) -> Tensor:
+    """The index of the largest value along `axis`, the first of equal ones.
+
+    Args:
+        input: [...], a real type or bool.
+        axis: the axis; None is 0.
+        output_type: int64, int32, int16 or uint16.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `ArgMax` (math_ops.cc).
+    """
+    kind = dtypes.as_dtype(output_type)
+    return execute(ARG_MAX, input, 0 if axis is None else axis, output_type=kind, name=name)  # type: ignore[no-any-return]
+
+
+def argmin(
+    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    axis: Any = None,
+    output_type: Any = int64,
+    name: str | None = None,
+) -> Tensor:
+    """The index of the least value along `axis`, the first of equal ones.
+
+    Source:
+        TensorFlow op `ArgMin` (math_ops.cc).
+    """
+    kind = dtypes.as_dtype(output_type)
+    return execute(ARG_MIN, input, 0 if axis is None else axis, output_type=kind, name=name)  # type: ignore[no-any-return]
+
+
+def count_nonzero(
+    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: Any = int64,
+    name: str | None = None,
+) -> Tensor:
+    """How many values over `axis` are not zero (not empty, for strings)."""
+    x = convert_to_tensor(input)
+    if x.dtype.is_bool:
+        differs = x
+    else:
+        zero = b"" if x.dtype is dtypes.string else 0
+        differs = comparison.not_equal(x, constants.constant(zero, x.dtype))
+    total = reduce_sum(casting.cast(differs, int64), axis, bool(keepdims))
+    return casting.cast(total, dtype, name)
+
+
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
+    """The share of zeros in `value`, float32; NaN if it is empty."""
+    x = convert_to_tensor(value)
+    zeros = comparison.equal(x, constants.constant(0, x.dtype))
+    return reduce_mean(casting.cast(zeros, dtypes.float32), name=name)
+
+
+def _reduced(op: OpDef, x: TensorLike, axis: Any, keepdims: bool | None, name: str | None) -> Tensor:
+    tensor = convert_to_tensor(x)
+    return execute(op, tensor, _axes(tensor, axis), keep_dims=bool(keepdims), name=name)  # type: ignore[no-any-return]
+
+
+def _axes(x: Tensor, axis: Any) -> Any:
+    """`axis` as an op takes it: all of them for None, a number or a vector as they are."""
+    if isinstance(axis, Operands):
+        return axis
+    if axis is None:
+        rank = x.shape.rank
+        if rank is None:
+            return ranges.range(0, shapes.rank(x), 1)
+        array = _AXES[rank] if rank < len(_AXES) else np.arange(rank, dtype=np.int32)
+    elif isinstance(axis, (list, tuple)) and holds_tensor(axis):
+        return convert_to_tensor(axis, int32)
+    else:
+        array = np.asarray(axis)
+        if array.dtype != np.int64 or not isinstance(axis, (np.ndarray, np.generic)):
+            array = _as_int32(axis, array)
+    # An eager tensor needs no conversion; a graph gets a constant.
+    return wrap(array) if state.tracer is None else array
+
+
+def _as_int32(axis: Any, array: Array) -> Array:
+    if array.size and array.dtype.kind not in "iu":
+        message = f"axis must be an integer, several, or an integer tensor, got {axis!r}"
+        raise TypeError(message)
+    return array.astype(np.int32)
+
+
+# Kernels. An empty set of axes reduces nothing.
+
+
+def _total(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    wide = computed_in(x.dtype)
+    total = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    return total if wide == x.dtype else total.astype(x.dtype)
+
+
+def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    wide = computed_in(x.dtype)
+    total = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    if x.dtype.kind not in "iu":
+        mean = total / wide.type(count)
+        return mean if wide == x.dtype else mean.astype(x.dtype)
+    if not count:
+        return np.zeros_like(total)
+    # TensorFlow: division of integers truncates.
+    return np.asarray(np.sign(total) * (np.abs(total) // count), x.dtype)
+
+
+def _product(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    wide = computed_in(x.dtype)
+    product = np.multiply.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    return product if wide == x.dtype else product.astype(x.dtype)
+
+
+def _extreme(ufunc: np.ufunc, worst: Callable[[Array], object]) -> Callable[..., Array]:
+    """Reduces by a ufunc without identity; of nothing it gives the worst value of the dtype."""
+
+    def kernel(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+        if x.size:
+            return ufunc.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
+        start = np.asarray(worst(x), x.dtype)[()]
+        return ufunc.reduce(x, axis=axes, keepdims=keep, initial=start)  # type: ignore[no-any-return]
+
+    return kernel
+
+
+def _least(x: Array) -> object:
+    kind = dtypes.from_numpy(x.dtype)
+    return -np.inf if kind.is_floating else kind.min
+
+
+def _largest(x: Array) -> object:
+    kind = dtypes.from_numpy(x.dtype)
+    return np.inf if kind.is_floating else kind.max
+
+
+def _all(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    return np.logical_and.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
+
+
+def _any(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    return np.logical_or.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
+
+
+def _norm(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    wide = computed_in(x.dtype)
+    squares = np.square(np.abs(x.astype(wide)))
+    norm = np.sqrt(np.add.reduce(squares, axis=axes, dtype=squares.dtype, keepdims=keep))
+    return norm.astype(x.dtype)  # type: ignore[no-any-return]
+
+
+def _arg_kernel(name: str, find: Callable[..., Any]) -> Callable[..., Array]:
+    def kernel(input: Array, dimension: Array, *, output_type: dtypes.DType) -> Array:  # noqa: A002
+        axis = int(dimension)
+        if not -input.ndim <= axis < input.ndim:
+            message = f"{name}: axis must be in [{-input.ndim}, {input.ndim}), got {axis}\n  input: rank {input.ndim}"
+            raise InvalidArgumentError(message)
+        if not input.shape[axis]:
+            message = f"{name}: axis {axis} must not be empty\n  input: {input.dtype}{list(input.shape)}"
+            raise InvalidArgumentError(message)
+        return find(input, axis=axis).astype(output_type.numpy)  # type: ignore[no-any-return]
+
+    return kernel
+
+
+def _infer_arg(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if call.spec(1).shape.rank not in {None, 0}:
+        call.fail("axis must be a scalar")
+    if shape.rank is None:
+        return Shape(None)
+    if shape.rank == 0:
+        call.fail("input must have at least one axis")
+    axis = call.constant(1)
+    if axis is None:
+        return Shape([None] * (shape.rank - 1))
+    gone = normal_axes(call, axis, shape.rank)
+    return Shape([size for at, size in enumerate(shape) if at not in gone])
+
+
+# Gradients.
+
+
+def _known_axes(call: OpCall) -> tuple[int, ...] | None:
+    """The reduced axes in order, from 0; None if rank or axes are unknown."""
+    rank = call.inputs[0].shape.rank
+    axes = broadcasting.known_value(call.inputs[1])
+    if rank is None or axes is None:
+        return None
+    return tuple(sorted({int(axis) % rank for axis in axes.reshape(-1)}))
+
+
+def _kept(call: OpCall, value: Tensor) -> Tensor:
+    """`value`, of the shape of the output, with the reduced axes back as axes of size 1."""
+    if call.attr("keep_dims"):
+        return value
+    x = call.inputs[0]
+    axes = _known_axes(call)
+    if axes is None:
+        sizes = shapes.shape(x)
+        return reshaping.reshape(value, selecting.where(_is_reduced(call), constants.ones_like(sizes), sizes))
+    if x.shape.is_fully_defined():
+        return reshaping.reshape(value, [1 if axis in axes else size for axis, size in enumerate(x.shape)])
+    for axis in axes:
+        value = reshaping.expand_dims(value, axis)
+    return value
+
+
+def _is_reduced(call: OpCall) -> Tensor:
+    """[rank], bool: which axes of the input are reduced, where only the run can tell."""
+    rank = shapes.rank(call.inputs[0])
+    axes = arithmetic.floormod(casting.cast(reshaping.reshape(call.inputs[1], [-1]), int32), rank)
+    every = reshaping.expand_dims(ranges.range(0, rank, 1), 1)
+    return reduce_any(comparison.equal(every, axes), 1)
+
+
+def _spread(call: OpCall, dy: Tensor) -> Tensor:
+    """`dy` repeated to the shape of the input."""
+    axes = _known_axes(call)
+    # Leading axes come back by broadcasting alone.
+    if axes is None or axes != tuple(range(len(axes))):
+        dy = _kept(call, dy)
+    return reshaping.broadcast_to(dy, shapes.sizes(call.inputs[0]))
+
+
+def _sum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return _spread(call, dy), None
+
+
+def _mean_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs[0], call.outputs[0]
+    n, m = x.shape.num_elements(), y.shape.num_elements()
+    if n is not None and m is not None:
+        count = constants.constant(n // max(m, 1), dy.dtype)
+    else:
+        rows = shapes.size(x) // arithmetic.maximum(shapes.size(y), 1)
+        count = casting.cast(rows, dy.dtype)
+    return _spread(call, dy / count), None
+
+
+def _extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    """Equal values share dy, as in TensorFlow."""
+    x = call.inputs[0]
+    hit = casting.cast(comparison.equal(x, _kept(call, call.outputs[0])), dy.dtype)
+    count = reduce_sum(hit, call.inputs[1], keepdims=True)
+    return hit / count * _kept(call, dy), None
+
+
+def _norm_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return call.inputs[0] / (_kept(call, call.outputs[0]) / _kept(call, dy)), None
+
+
+def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    """For each factor the product of the others, which a zero among them does not spoil."""
+    x, axes = call.inputs
+    zero = comparison.equal(x, constants.zeros_like(x))
+    filled = selecting.where(zero, constants.ones_like(x), x)
+    own = casting.cast(zero, int32)
+    other_zeros = reduce_sum(own, axes, keepdims=True) - own
+    quotient = reduce_prod(filled, axes, keepdims=True) / filled
+    others = selecting.where(comparison.equal(other_zeros, 0), quotient, constants.zeros_like(quotient))
+    return _kept(call, dy) * complexes.conj(others), None
+
+
+SUM = register(reduction("Sum", _total, _sum_gradient))
+MEAN = register(reduction("Mean", _mean, _mean_gradient))
+PROD = register(reduction("Prod", _product, _prod_gradient))
+MAX = register(reduction("Max", _extreme(np.maximum, _least), _extreme_gradient, types=REAL))
+MIN = register(reduction("Min", _extreme(np.minimum, _largest), _extreme_gradient, types=REAL))
+EUCLIDEAN_NORM = register(reduction("EuclideanNorm", _norm, _norm_gradient))
+ALL = register(
+    reduction(
+        "All",
+        _all,
+        NOT_DIFFERENTIABLE,
+        signature="input: bool, reduction_indices: Tidx -> output: bool",
+    )
+)
+ANY = register(
+    reduction(
+        "Any",
+        _any,
+        NOT_DIFFERENTIABLE,
+        signature="input: bool, reduction_indices: Tidx -> output: bool",
+    )
+)
+ARG_MAX = register(
+    OpDef(
+        name="ArgMax",
+        signature="input: T, dimension: Tidx -> output: output_type",
+        types={
+            "T": REAL | {dtypes.bool},
+            "Tidx": typed(INDEX | {dtypes.int16}, default=int32),
+            "output_type": typed(INDEX | {dtypes.int16, dtypes.uint16}, default=int64),
+        },
+        infer=_infer_arg,
+        kernel=_arg_kernel("ArgMax", np.argmax),
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+ARG_MIN = register(
+    OpDef(
+        name="ArgMin",
+        signature="input: T, dimension: Tidx -> output: output_type",
+        types={
+            "T": REAL | {dtypes.bool},
+            "Tidx": typed(INDEX, default=int32),
+            "output_type": typed(INDEX, default=int64),
+        },
+        infer=_infer_arg,
+        kernel=_arg_kernel("ArgMin", np.argmin),
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

@@ -1,0 +1,60 @@
+"""Rounding to integers: up, down and to the nearest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import FLOATS, SIGNED
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE
+from pinnace.ops.registry import register, unary
+
+__all__ = ["ceil", "floor", "rint", "round"]
+
+
+def floor(x: TensorLike, name: str | None = None) -> Tensor:
+    """The largest integer that is not above x.
+
+    Source:
+        TensorFlow op `Floor` (math_ops.cc).
+    """
+    return FLOOR.entry(x, name)  # type: ignore[no-any-return]
+
+
+def ceil(x: TensorLike, name: str | None = None) -> Tensor:
+    """The least integer that is not below x.
+
+    Source:
+        TensorFlow op `Ceil` (math_ops.cc).
+    """
+    return CEIL.entry(x, name)  # type: ignore[no-any-return]
+
+
+def rint(x: TensorLike, name: str | None = None) -> Tensor:
+    """The nearest integer; of two, the even one.
+
+    Source:
+        TensorFlow op `Rint` (math_ops.cc).
+    """
+    return RINT.entry(x, name)  # type: ignore[no-any-return]
+
+
+def round(x: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001 (TensorFlow's name)
+    """The nearest integer; of two, the even one. Integers stay as they are.
+
+    Source:
+        TensorFlow op `Round` (math_ops.cc).
+    """
+    x = convert_to_tensor(x)
+    return x if x.dtype.is_integer else ROUND.entry(x, name)
+
+
+def _round_kernel(x: Array) -> Array:
+    return x if x.dtype.kind in "iu" else np.rint(x)
+
+
+FLOOR = register(unary("Floor", np.floor, NOT_DIFFERENTIABLE, fuse="floor({x})"))
+CEIL = register(unary("Ceil", np.ceil, NOT_DIFFERENTIABLE, fuse="ceil({x})"))
+RINT = register(unary("Rint", np.rint, NOT_DIFFERENTIABLE, fuse="rint({x})"))
+ROUND = register(unary("Round", _round_kernel, NOT_DIFFERENTIABLE, types=SIGNED, fuse="rint({x})"))

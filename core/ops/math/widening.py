@@ -1,0 +1,25 @@
+"""Computing in float32 what float16 and bfloat16 are too coarse for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pinnace.framework.tensor import Array
+from pinnace.ops.kernels.precision import computed_in
+
+__all__: list[str] = []
+
+
+def widened(kernel: Callable[..., Array]) -> Callable[..., Array]:
+    """`kernel`, whose arrays of 16-bit floats become float32 first; its result becomes 16-bit again."""
+
+    def wide_kernel(*arrays: Array) -> Array:
+        dtype = arrays[0].dtype
+        wide = computed_in(dtype)
+        if wide == dtype:
+            return kernel(*arrays)
+        result: Any = kernel(*[array.astype(wide) for array in arrays])
+        return result.astype(dtype)  # type: ignore[no-any-return]
+
+    return wide_kernel

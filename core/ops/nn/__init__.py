@@ -1,0 +1,25 @@
+"""Ops of neural networks: activations, convolutions, poolings, normalisation, losses."""
+
+# A package's names are those of its families; TensorFlow has some of others here too.
+# ruff: noqa: F403
+
+from pinnace.ops.array.sorting import top_k as top_k
+from pinnace.ops.array.space_depth import depth_to_space as depth_to_space
+from pinnace.ops.array.space_depth import space_to_batch as space_to_batch
+from pinnace.ops.array.space_depth import space_to_depth as space_to_depth
+from pinnace.ops.math.counting import in_top_k as in_top_k
+from pinnace.ops.math.exponents import sigmoid as sigmoid
+from pinnace.ops.math.reduction import zero_fraction as zero_fraction
+from pinnace.ops.math.trigonometry import tanh as tanh
+from pinnace.ops.nn import experimental as experimental
+from pinnace.ops.nn.biases import *
+from pinnace.ops.nn.convolutions import *
+from pinnace.ops.nn.depthwise import *
+from pinnace.ops.nn.dropouts import *
+from pinnace.ops.nn.embedding import *
+from pinnace.ops.nn.losses import *
+from pinnace.ops.nn.normalization import *
+from pinnace.ops.nn.pooling import *
+from pinnace.ops.nn.rectifiers import *
+from pinnace.ops.nn.smooth import *
+from pinnace.ops.nn.softmaxes import *

@@ -1,0 +1,691 @@
+"""Convolutions with 1 to 3 spatial axes and their transposes: Conv2D, Conv3D, gradients."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import FLOATS, INDEX, int32
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops.array import casting, joining, reshaping, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels import convolution as kernels
+from pinnace.ops.nn import layouts
+from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import register
+
+__all__ = [
+    "atrous_conv2d",
+    "atrous_conv2d_transpose",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "conv_transpose",
+    "convolution",
+]
+
+_FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def conv2d(
+    input: TensorLike,
+    filters: TensorLike,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Cross-correlation of images with filters.
+
+    Args:
+        input: [..., height, width, in], or [..., in, height, width] for "NCHW"; any float dtype.
+        filters: [rows, columns, in / groups, out], dtype of `input`; the number of groups follows.
+        strides: a number, one per spatial axis, or one per axis.
+        padding: "SAME", "VALID", or a pair (before, after) for each of the 4 axes.
+        data_format: "NHWC" or "NCHW".
+        dilations: step between the taps of a filter, given as `strides` are; 1 if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., height', width', out] in the order of `data_format`, dtype of `input`.
+
+    Raises:
+        InvalidArgumentError: channels of both do not fit, or a filter is larger than the image.
+        ValueError: `strides`, `padding`, `data_format` or `dilations` of another form.
+
+    Source:
+        TensorFlow op `Conv2D` (nn_ops.cc).
+    """
+    options = _options("conv2d", 2, strides, padding, data_format, dilations)
+    return _batched(CONV2D, 2, input, filters, options, name)
+
+
+def conv3d(
+    input: TensorLike,
+    filters: TensorLike,
+    strides: Any,
+    padding: str,
+    data_format: str = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Cross-correlation of volumes with filters; see `conv2d`.
+
+    Args:
+        input: [..., depth, height, width, in], or channels first for "NCDHW".
+        filters: [planes, rows, columns, in / groups, out].
+        strides: as for `conv2d`.
+        padding: "SAME" or "VALID".
+        data_format: "NDHWC" or "NCDHW".
+        dilations: as for `conv2d`.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `Conv3D` (nn_ops.cc).
+    """
+    options = _options("conv3d", 3, strides, padding, data_format, dilations)
+    return _batched(CONV3D, 3, input, filters, options, name)
+
+
+def conv1d(
+    input: TensorLike,
+    filters: TensorLike,
+    stride: Any,
+    padding: str,
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Cross-correlation of sequences with filters: `conv2d` of images one row high.
+
+    Args:
+        input: [..., width, in], or [..., in, width] for "NCW".
+        filters: [taps, in / groups, out].
+        stride: a number.
+        padding: "SAME", "VALID", or a pair (before, after) for each of the 3 axes.
+        data_format: "NWC" or "NCW".
+        dilations: a number.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow `tf.nn.conv1d`.
+    """
+    data_format = layouts.checked_format("conv1d", data_format, _FORMATS[1])
+    x = convert_to_tensor(input)
+    w = convert_to_tensor(filters, dtype_hint=x.dtype)
+    row = -3 if data_format == "NWC" else -2
+    y = conv2d(
+        reshaping.expand_dims(x, row),
+        reshaping.expand_dims(w, 0),
+        _with_row("conv1d", "stride", stride, data_format),
+        _padding_with_row(padding, data_format),
+        "NHWC" if data_format == "NWC" else "NCHW",
+        _with_row("conv1d", "dilations", dilations, data_format),
+    )
+    return reshaping.squeeze(y, [row], name=name)
+
+
+def _with_row(function: str, argument: str, value: Any, data_format: str) -> tuple[int, ...]:
+    """One entry per axis of a sequence as one per axis of an image one row high."""
+    entries = layouts.per_axis(function, argument, value, 1, data_format)
+    row = 1 if data_format == "NWC" else 2
+    return (*entries[:row], 1, *entries[row:])
+
+
+def _padding_with_row(padding: Any, data_format: str) -> Any:
+    if isinstance(padding, str):
+        return padding
+    row = 1 if data_format == "NWC" else 2
+    return [*padding[:row], (0, 0), *padding[row:]]
+
+
+def convolution(
+    input: TensorLike,
+    filters: TensorLike,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`conv1d`, `conv2d` or `conv3d`, as many spatial axes as the filters have.
+
+    Raises:
+        ValueError: the filters have not 3, 4 or 5 axes.
+
+    Source:
+        TensorFlow `tf.nn.convolution`.
+    """
+    x = convert_to_tensor(input)
+    w = convert_to_tensor(filters, dtype_hint=x.dtype)
+    spatial = _spatial_axes("convolution", w)
+    data_format = layouts.checked_format("convolution", data_format, _FORMATS[spatial])
+    function: Callable[..., Tensor] = {1: conv1d, 2: conv2d, 3: conv3d}[spatial]
+    return function(x, w, 1 if strides is None else strides, padding, data_format, dilations, name)
+
+
+def _spatial_axes(function: str, filters: Tensor) -> int:
+    rank = filters.shape.rank
+    if rank not in {3, 4, 5}:
+        message = f"{function}: filters must have 3, 4 or 5 axes, got shape {filters.shape.text}"
+        raise ValueError(message)
+    return rank - 2
+
+
+def atrous_conv2d(
+    value: TensorLike, filters: TensorLike, rate: int, padding: str, name: str | None = None
+) -> Tensor:
+    """`conv2d` with stride 1 and filters whose taps are `rate` apart.
+
+    Source:
+        TensorFlow `tf.nn.atrous_conv2d`.
+    """
+    return conv2d(value, filters, 1, padding, "NHWC", rate, name)
+
+
+# Transposes: the gradient of a convolution with respect to its input, as a function of its own.
+
+
+def conv2d_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv2d`: from the shape of its output to the shape of its input.
+
+    Args:
+        input: [batch, height, width, in], or channels first for "NCHW".
+        filters: [rows, columns, out, in]: those of the convolution that this transposes.
+        output_shape: [4], the shape of the result, which strides do not tell.
+        strides: as for `conv2d`.
+        padding: as for `conv2d`.
+        data_format: "NHWC" or "NCHW".
+        dilations: as for `conv2d`.
+        name: name of the node while tracing.
+
+    Returns:
+        `output_shape`, dtype of `input`.
+
+    Raises:
+        InvalidArgumentError: no convolution leads from `output_shape` to the shape of `input`.
+
+    Source:
+        TensorFlow op `Conv2DBackpropInput` (nn_ops.cc).
+    """
+    options = _options("conv2d_transpose", 2, strides, padding, data_format, dilations)
+    x = convert_to_tensor(input)
+    return execute(  # type: ignore[no-any-return]
+        CONV2D_BACKPROP_INPUT, _sizes(output_shape), filters, x, name=name, **options
+    )
+
+
+def conv3d_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv3d`; see `conv2d_transpose`.
+
+    Source:
+        TensorFlow op `Conv3DBackpropInputV2` (nn_ops.cc).
+    """
+    options = _options("conv3d_transpose", 3, strides, padding, data_format, dilations)
+    x = convert_to_tensor(input)
+    return execute(  # type: ignore[no-any-return]
+        CONV3D_BACKPROP_INPUT, _sizes(output_shape), filters, x, name=name, **options
+    )
+
+
+def conv1d_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv1d`; see `conv2d_transpose`.
+
+    Source:
+        TensorFlow `tf.nn.conv1d_transpose`.
+    """
+    data_format = layouts.checked_format("conv1d_transpose", data_format, _FORMATS[1])
+    x = convert_to_tensor(input)
+    w = convert_to_tensor(filters, dtype_hint=x.dtype)
+    row = 1 if data_format == "NWC" else 2
+    sizes = _sizes(output_shape)
+    y = conv2d_transpose(
+        reshaping.expand_dims(x, row),
+        reshaping.expand_dims(w, 0),
+        joining.concat([sizes[:row], [1], sizes[row:]], 0),
+        _with_row("conv1d_transpose", "strides", strides, data_format),
+        _padding_with_row(padding, data_format),
+        "NHWC" if data_format == "NWC" else "NCHW",
+        _with_row("conv1d_transpose", "dilations", dilations, data_format),
+    )
+    return reshaping.squeeze(y, [row], name=name)
+
+
+def conv_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the rank of the filters.
+
+    Source:
+        TensorFlow `tf.nn.conv_transpose`.
+    """
+    x = convert_to_tensor(input)
+    w = convert_to_tensor(filters, dtype_hint=x.dtype)
+    spatial = _spatial_axes("conv_transpose", w)
+    data_format = layouts.checked_format("conv_transpose", data_format, _FORMATS[spatial])
+    functions = {1: conv1d_transpose, 2: conv2d_transpose, 3: conv3d_transpose}
+    function: Callable[..., Tensor] = functions[spatial]
+    return function(x, w, output_shape, strides, padding, data_format, dilations, name)
+
+
+def atrous_conv2d_transpose(
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    rate: int,
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `atrous_conv2d`.
+
+    Source:
+        TensorFlow `tf.nn.atrous_conv2d_transpose`.
+    """
+    return conv2d_transpose(value, filters, output_shape, 1, padding, "NHWC", rate, name)
+
+
+def _options(
+    function: str, spatial: int, strides: Any, padding: Any, data_format: str, dilations: Any
+) -> dict[str, Any]:
+    """Public arguments as attributes."""
+    data_format = layouts.checked_format(function, data_format, _FORMATS[spatial])
+    options = {
+        "strides": layouts.per_axis(function, "strides", strides, spatial, data_format),
+        **layouts.padding_attrs(function, padding),
+        "data_format": data_format,
+    }
+    if spatial > 2 and options["padding"] == "EXPLICIT":
+        message = f"{function}: padding must be 'SAME' or 'VALID', got {padding!r}"
+        raise ValueError(message)
+    if dilations is not None:
+        options["dilations"] = layouts.per_axis(
+            function, "dilations", dilations, spatial, data_format
+        )
+    return options
+
+
+def _sizes(output_shape: Any) -> Tensor:
+    """`output_shape` as int32."""
+    if isinstance(output_shape, Operands):
+        sizes = convert_to_tensor(output_shape)
+        return sizes if sizes.dtype is int32 else casting.cast(sizes, int32)
+    if isinstance(output_shape, Shape):
+        output_shape = output_shape.as_list()
+    return convert_to_tensor(output_shape, int32)
+
+
+def _batched(
+    op: OpDef,
+    spatial: int,
+    x: TensorLike,
+    filters: TensorLike,
+    options: dict[str, Any],
+    name: str | None,
+) -> Tensor:
+    """The op, with several leading axes made one before and several again after."""
+    x = convert_to_tensor(x)
+    rank = x.shape.rank
+    if rank is None or rank <= spatial + 2:
+        return execute(op, x, filters, name=name, **options)  # type: ignore[no-any-return]
+    lead = rank - spatial - 1
+    y = execute(op, _flattened(x, lead), filters, **options)
+    sizes = joining.concat([shapes.shape(x)[:lead], shapes.shape(y)[1:]], 0)
+    if x.shape[:lead].is_fully_defined() and y.shape[1:].is_fully_defined():
+        return reshaping.reshape(y, [*x.shape[:lead], *y.shape[1:]], name=name)
+    return reshaping.reshape(y, sizes, name=name)
+
+
+def _flattened(x: Tensor, lead: int) -> Tensor:
+    if x.shape[lead:].is_fully_defined():
+        return reshaping.reshape(x, [-1, *x.shape[lead:]])
+    return reshaping.reshape(x, joining.concat([[-1], shapes.shape(x)[lead:]], 0))
+
+
+# Kernels: NumPy works channels last; the other order is a view before and a copy after.
+
+
+# The attributes that say where windows lie, as `layouts.placement` takes them after the sizes.
+_Rule: TypeAlias = tuple[tuple[int, ...], str, tuple[int, ...], str, tuple[int, ...]]
+
+
+def _conv(x: Array, filters: Array, rule: _Rule) -> Array:
+    data_format = rule[3]
+    x = layouts.channels_last(x, data_format)
+    steps, rates, pads, _ = layouts.placement(x.shape[1:-1], filters.shape[:-2], *rule)
+    return layouts.as_format(kernels.conv(x, filters, steps, pads, rates), data_format)
+
+
+def _input_gradient(sizes: list[int], filters: Array, dy: Array, rule: _Rule) -> Array:
+    data_format = rule[3]
+    dy = layouts.channels_last(dy, data_format)
+    if len(sizes) == dy.ndim - 2:  # TensorFlow: only the spatial ones
+        shape = (len(dy), *sizes, filters.shape[-2])
+    else:
+        shape = layouts.last_shape(sizes, data_format)
+    steps, rates, pads, _ = layouts.placement(shape[1:-1], filters.shape[:-2], *rule)
+    dx = kernels.conv_input_gradient(shape, filters, dy, steps, pads, rates)
+    return layouts.as_format(dx, data_format)
+
+
+def _filter_gradient(x: Array, sizes: list[int], dy: Array, rule: _Rule) -> Array:
+    data_format = rule[3]
+    x, dy = layouts.channels_last(x, data_format), layouts.channels_last(dy, data_format)
+    steps, rates, pads, _ = layouts.placement(x.shape[1:-1], tuple(sizes[:-2]), *rule)
+    return kernels.conv_filter_gradient(x, sizes, dy, steps, pads, rates)
+
+
+def _conv2d_kernel(
+    input: Array,
+    filter: Array,
+    *,
+    strides: tuple[int, ...],
+    padding: str,
+    explicit_paddings: tuple[int, ...],
+    data_format: str,
+    dilations: tuple[int, ...],
+) -> Array:
+    rule = (strides, padding, explicit_paddings, data_format, dilations)
+    return _conv(input, filter, rule)
+
+
+def _conv3d_kernel(
+    input: Array,
+    filter: Array,
+    *,
+    strides: tuple[int, ...],
+    padding: str,
+    data_format: str,
+    dilations: tuple[int, ...],
+) -> Array:
+    return _conv(input, filter, (strides, padding, (), data_format, dilations))
+
+
+def _conv2d_input_kernel(
+    input_sizes: Array,
+    filter: Array,
+    out_backprop: Array,
+    *,
+    strides: tuple[int, ...],
+    padding: str,
+    explicit_paddings: tuple[int, ...],
+    data_format: str,
+    dilations: tuple[int, ...],
+) -> Array:
+    rule = (strides, padding, explicit_paddings, data_format, dilations)
+    return _input_gradient(input_sizes.tolist(), filter, out_backprop, rule)
+
+
+def _conv3d_input_kernel(
+    input_sizes: Array,
+    filter: Array,
+    out_backprop: Array,
+    *,
+    strides: tuple[int, ...],
+    padding: str,
+    data_format: str,
+    dilations: tuple[int, ...],
+) -> Array:
+    rule = (strides, padding, (), data_format, dilations)
+    return _input_gradient(input_sizes.tolist(), filter, out_backprop, rule)
+
+
+def _conv2d_filter_kernel(
+    input: Array,
+    filter_sizes: Array,
+    out_backprop: Array,
+    *,
+    strides: tuple[int, ...],
+    padding: str,
+    explicit_paddings: tuple[int, ...],
+    data_format: str,
+    dilations: tuple[int, ...],
+) -> Array:
+    rule = (strides, padding, explicit_paddings, data_format, dilations)
+    return _filter_gradient(input, filter_sizes.tolist(), out_backprop, rule)
+
+
+def _conv3d_filter_kernel(
+    input: Array,
+    filter_sizes: Array,
+    out_backprop: Array,
+    *,
+    strides: tuple[int, ...],
+    padding: str,
+    data_format: str,
+    dilations: tuple[int, ...],
+) -> Array:
+    rule = (strides, padding, (), data_format, dilations)
+    return _filter_gradient(input, filter_sizes.tolist(), out_backprop, rule)
+
+
+# Inference.
+
+
+def _infer(spatial: int) -> Callable[[InferCall], Shape]:
+    """[batch, *sizes, out] in the order of `data_format`."""
+
+    def infer(call: InferCall) -> Shape:
+        data_format = call.attrs["data_format"]
+        x = layouts.known_rank(call, 0, spatial + 2)
+        filters = layouts.known_rank(call, 1, spatial + 2)
+        batch, channels = x[0], x[data_format.index("C")]
+        _check_groups(call, channels, filters)
+        sizes = layouts.inner(x.as_list(), data_format)
+        windows = layouts.inferred_windows(call, sizes, filters.as_list()[:-2])
+        return layouts.format_shape(batch, windows.sizes, filters[-1], data_format)
+
+    return infer
+
+
+def _check_groups(call: InferCall, channels: int | None, filters: Shape) -> None:
+    per_group, outputs = filters[-2], filters[-1]
+    if channels is None or per_group is None:
+        return
+    if per_group == 0 or channels % per_group:
+        call.fail(
+            "channels of the input must equal those of the filter, or be a multiple for groups, "
+            f"got {channels} and {per_group}"
+        )
+    if outputs is not None and channels and outputs % (channels // per_group):
+        call.fail(
+            f"output channels must be a multiple of the {channels // per_group} groups, "
+            f"got {outputs}"
+        )
+
+
+def _infer_input_gradient(spatial: int) -> Callable[[InferCall], Shape]:
+    def infer(call: InferCall) -> Shape:
+        data_format = call.attrs["data_format"]
+        sizes = call.shape_constant(0)
+        filters = layouts.known_rank(call, 1, spatial + 2)
+        dy = layouts.known_rank(call, 2, spatial + 2)
+        outputs = dy[data_format.index("C")]
+        if outputs is not None and filters[-1] is not None and outputs != filters[-1]:
+            call.fail(
+                "channels of out_backprop must be those of the filter, "
+                f"got {outputs} and {filters[-1]}"
+            )
+        layouts.check_per_axis(call, "strides")
+        layouts.check_per_axis(call, "dilations")
+        if sizes.rank == spatial:
+            return layouts.format_shape(dy[0], sizes.as_list(), filters[-2], data_format)
+        if sizes.rank not in {None, spatial + 2}:
+            call.fail(f"input_sizes must have {spatial + 2} entries, got {sizes.rank}")
+        return Shape([None] * (spatial + 2)) if sizes.rank is None else sizes
+
+    return infer
+
+
+def _infer_filter_gradient(spatial: int) -> Callable[[InferCall], Shape]:
+    def infer(call: InferCall) -> Shape:
+        layouts.known_rank(call, 0, spatial + 2)
+        layouts.known_rank(call, 2, spatial + 2)
+        layouts.check_per_axis(call, "strides")
+        layouts.check_per_axis(call, "dilations")
+        sizes = call.shape_constant(1)
+        if sizes.rank not in {None, spatial + 2}:
+            call.fail(f"filter_sizes must have {spatial + 2} entries, got {sizes.rank}")
+        return Shape([None] * (spatial + 2)) if sizes.rank is None else sizes
+
+    return infer
+
+
+# Gradients. A convolution is linear in both inputs, so three ops are each other's gradients.
+
+
+def _passed_on(call: OpCall) -> dict[str, Any]:
+    return {name: call.attr(name) for name in call.op.attrs}
+
+
+def _gradients(
+    conv: Callable[[], OpDef], to_input: Callable[[], OpDef], to_filter: Callable[[], OpDef]
+) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Gradients of a convolution, of its input gradient and of its filter gradient."""
+
+    def of_conv(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+        x, w = call.inputs
+        options = _passed_on(call)
+        return (
+            execute(to_input(), layouts.sizes_of(x), w, dy, **options),
+            execute(to_filter(), x, layouts.sizes_of(w), dy, **options),
+        )
+
+    def of_input_gradient(call: OpCall, ddx: Tensor) -> tuple[Any, ...]:
+        _, w, dy = call.inputs
+        options = _passed_on(call)
+        return (
+            None,
+            execute(to_filter(), ddx, layouts.sizes_of(w), dy, **options),
+            execute(conv(), ddx, w, **options),
+        )
+
+    def of_filter_gradient(call: OpCall, ddw: Tensor) -> tuple[Any, ...]:
+        x, _, dy = call.inputs
+        options = _passed_on(call)
+        return (
+            execute(to_input(), layouts.sizes_of(x), ddw, dy, **options),
+            None,
+            execute(conv(), x, ddw, **options),
+        )
+
+    return of_conv, of_input_gradient, of_filter_gradient
+
+
+def _attrs(spatial: int) -> dict[str, Any]:
+    attrs = layouts.window_attrs(spatial, explicit=spatial == 2, dilations=True)
+    if spatial == 2:
+        attrs["use_cudnn_on_gpu"] = attr("bool", default=True)
+    return attrs
+
+
+_of_conv2d, _of_conv2d_input, _of_conv2d_filter = _gradients(
+    lambda: CONV2D, lambda: CONV2D_BACKPROP_INPUT, lambda: CONV2D_BACKPROP_FILTER
+)
+_of_conv3d, _of_conv3d_input, _of_conv3d_filter = _gradients(
+    lambda: CONV3D, lambda: CONV3D_BACKPROP_INPUT, lambda: CONV3D_BACKPROP_FILTER
+)
+
+CONV2D: OpDef = register(
+    OpDef(
+        name="Conv2D",
+        signature="input: T, filter: T -> output: T",
+        types={"T": FLOATS | {int32}},
+        attrs=_attrs(2),
+        infer=_infer(2),
+        kernel=_conv2d_kernel,
+        gradient=_of_conv2d,
+    )
+)
+CONV2D_BACKPROP_INPUT: OpDef = register(
+    OpDef(
+        name="Conv2DBackpropInput",
+        signature="input_sizes: int32, filter: T, out_backprop: T -> output: T",
+        types={"T": FLOATS | {int32}},
+        attrs=_attrs(2),
+        infer=_infer_input_gradient(2),
+        kernel=_conv2d_input_kernel,
+        gradient=_of_conv2d_input,
+    )
+)
+CONV2D_BACKPROP_FILTER: OpDef = register(
+    OpDef(
+        name="Conv2DBackpropFilter",
+        signature="input: T, filter_sizes: int32, out_backprop: T -> output: T",
+        types={"T": FLOATS},
+        attrs=_attrs(2),
+        infer=_infer_filter_gradient(2),
+        kernel=_conv2d_filter_kernel,
+        gradient=_of_conv2d_filter,
+    )
+)
+CONV3D: OpDef = register(
+    OpDef(
+        name="Conv3D",
+        signature="input: T, filter: T -> output: T",
+        types={"T": FLOATS},
+        attrs=_attrs(3),
+        infer=_infer(3),
+        kernel=_conv3d_kernel,
+        gradient=_of_conv3d,
+    )
+)
+CONV3D_BACKPROP_INPUT: OpDef = register(
+    OpDef(
+        name="Conv3DBackpropInputV2",
+        signature="input_sizes: Tshape, filter: T, out_backprop: T -> output: T",
+        types={"T": FLOATS, "Tshape": typed(INDEX, int32)},
+        attrs=_attrs(3),
+        infer=_infer_input_gradient(3),
+        kernel=_conv3d_input_kernel,
+        gradient=_of_conv3d_input,
+    )
+)
+CONV3D_BACKPROP_FILTER: OpDef = register(
+    OpDef(
+        name="Conv3DBackpropFilterV2",
+        signature="input: T, filter_sizes: int32, out_backprop: T -> output: T",
+        types={"T": FLOATS},
+        attrs=_attrs(3),
+        infer=_infer_filter_gradient(3),
+        kernel=_conv3d_filter_kernel,
+        gradient=_of_conv3d_filter,
+    )
+)

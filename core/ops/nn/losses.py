@@ -1,0 +1,433 @@
+"""Losses of classifiers and counters: cross entropies, L2Loss."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import FLOATS, INDEX, float32, int64
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape, broadcast_shapes
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array import casting, constants, reshaping, selecting, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels.precision import computed_in
+from pinnace.ops.math import (
+    arithmetic,
+    broadcasting,
+    comparison,
+    exponents,
+    logic,
+    reduction,
+)
+from pinnace.ops.nn import rectifiers, softmaxes
+from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
+from pinnace.ops.registry import register, scalar
+
+__all__ = [
+    "compute_average_loss",
+    "l2_loss",
+    "log_poisson_loss",
+    "scale_regularization_loss",
+    "sigmoid_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits",
+]
+
+
+def softmax_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """-sum(labels * log_softmax(logits)) along `axis`.
+
+    Args:
+        labels: [..., classes, ...], probabilities.
+        logits: [..., classes, ...], any float dtype.
+        axis: the axis of the classes.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `logits` without `axis`, dtype of `logits`; gradients flow to both.
+
+    Raises:
+        InvalidArgumentError: shapes of both differ and do not broadcast.
+
+    Source:
+        TensorFlow op `SoftmaxCrossEntropyWithLogits` (nn_ops.cc).
+    """
+    x = convert_to_tensor(logits)
+    p = convert_to_tensor(labels, dtype_hint=x.dtype)
+    precise = casting.cast(x, float32) if x.dtype.size == 2 else x
+    if p.dtype is not precise.dtype:
+        p = casting.cast(p, precise.dtype)
+    rank = precise.shape.rank
+    if rank is not None and axis % max(rank, 1) != rank - 1:
+        order = [n for n in range(rank) if n != axis % rank] + [axis % rank]
+        precise, p = reshaping.transpose(precise, order), reshaping.transpose(p, order)
+    loss = _per_row(SOFTMAX_CROSS_ENTROPY, precise, p, name if precise is x else None)
+    return loss if precise.dtype is x.dtype else casting.cast(loss, x.dtype, name=name)
+
+
+def _per_row(op: OpDef, logits: Tensor, labels: Tensor, name: str | None) -> Tensor:
+    """The loss of an op that knows rows only, for any number of leading axes."""
+    if logits.shape.rank == 2:
+        return execute(op, logits, labels, name=name)[0]  # type: ignore[no-any-return]
+    classes = logits.shape[-1]
+    sizes = shapes.shape(logits)
+    last: Any = sizes[-1] if classes is None else classes
+    flat = reshaping.reshape(logits, [-1, last])
+    if op is SOFTMAX_CROSS_ENTROPY:
+        labels = reshaping.reshape(labels, [-1, last])
+    else:
+        labels = reshaping.reshape(labels, [-1])
+    loss, _ = execute(op, flat, labels)
+    lead = logits.shape[:-1]
+    if lead.is_fully_defined():
+        return reshaping.reshape(loss, lead.as_list(), name=name)
+    return reshaping.reshape(loss, sizes[:-1], name=name)
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, name: str | None = None
+) -> Tensor:
+    """-log_softmax(logits) at the class that `labels` names.
+
+    Args:
+        labels: [...], int32 or int64, in [0, classes).
+        logits: [..., classes], any float dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `logits`.
+
+    Raises:
+        InvalidArgumentError: a label that is no class, or shapes that do not fit.
+        ValueError: `labels` has not one axis less than `logits`.
+
+    Source:
+        TensorFlow op `SparseSoftmaxCrossEntropyWithLogits` (nn_ops.cc).
+    """
+    y = convert_to_tensor(labels)
+    x = convert_to_tensor(logits)
+    if x.shape.rank == 0:
+        message = "sparse_softmax_cross_entropy_with_logits: logits must not be a scalar"
+        raise ValueError(message)
+    if x.shape.rank is not None and y.shape.rank not in {None, x.shape.rank - 1}:
+        message = (
+            "sparse_softmax_cross_entropy_with_logits: labels must have one axis less than logits, "
+            f"got shapes {y.shape.text} and {x.shape.text}"
+        )
+        raise ValueError(message)
+    if not y.shape.is_compatible_with(x.shape[:-1]):
+        message = (
+            "sparse_softmax_cross_entropy_with_logits: labels must have the shape of logits "
+            f"without the last axis, got {y.shape.text} and {x.shape.text}"
+        )
+        raise ValueError(message)
+    if y.dtype not in INDEX:
+        y = casting.cast(y, int64)
+    if x.dtype.size > 2:
+        return _per_row(SPARSE_SOFTMAX_CROSS_ENTROPY, x, y, name)
+    loss = _per_row(SPARSE_SOFTMAX_CROSS_ENTROPY, casting.cast(x, float32), y, None)
+    return casting.cast(loss, x.dtype, name=name)
+
+
+def sigmoid_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, name: str | None = None
+) -> Tensor:
+    """-labels log(sigmoid(logits)) - (1 - labels) log(1 - sigmoid(logits)), without overflow.
+
+    Args:
+        labels: [...], probabilities.
+        logits: [...], any float dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `logits`.
+
+    Raises:
+        ValueError: shapes of both differ.
+
+    Source:
+        TensorFlow `tf.nn.sigmoid_cross_entropy_with_logits`.
+    """
+    x, y = _logits_and_labels("sigmoid_cross_entropy_with_logits", logits, labels)
+    # max(x, 0) - x y + log(1 + exp(-|x|)). Not Relu and Abs: their slopes at 0 would add up to 0.
+    zero = constants.zeros_like(x)
+    positive = comparison.greater_equal(x, zero)
+    above = selecting.where(positive, x, zero)
+    below = selecting.where(positive, -x, x)
+    return arithmetic.add(above - x * y, exponents.log1p(exponents.exp(below)), name)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
+) -> Tensor:
+    """`sigmoid_cross_entropy_with_logits` with the positive term times `pos_weight`.
+
+    Args:
+        labels: [...], probabilities.
+        logits: [...], any float dtype.
+        pos_weight: broadcastable to `logits`.
+        name: name of the node while tracing.
+
+    Raises:
+        ValueError: shapes of both differ.
+
+    Source:
+        TensorFlow `tf.nn.weighted_cross_entropy_with_logits`.
+    """
+    x, y = _logits_and_labels("weighted_cross_entropy_with_logits", logits, labels)
+    weight = 1.0 + (pos_weight - constants.constant(1, x.dtype)) * y
+    softplus = exponents.log1p(exponents.exp(-arithmetic.abs(x))) + rectifiers.relu(-x)
+    return arithmetic.add((1.0 - y) * x, weight * softplus, name)
+
+
+def _logits_and_labels(
+    function: str, logits: TensorLike, labels: TensorLike
+) -> tuple[Tensor, Tensor]:
+    x = convert_to_tensor(logits)
+    y = convert_to_tensor(labels, dtype_hint=x.dtype)
+    if not x.shape.is_compatible_with(y.shape):
+        message = (
+            f"{function}: logits and labels must have one shape, got {x.shape.text} and "
+            f"{y.shape.text}"
+        )
+        raise ValueError(message)
+    return x, y
+
+
+def log_poisson_loss(
+    targets: TensorLike,
+    log_input: TensorLike,
+    compute_full_loss: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """exp(log_input) - log_input targets: the negative log likelihood of counts.
+
+    Args:
+        targets: [...], counts.
+        log_input: [...], logarithms of the expected counts.
+        compute_full_loss: add Stirling's approximation of log(targets!), 0 where targets <= 1.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `log_input`.
+
+    Raises:
+        ValueError: shapes of both differ.
+
+    Source:
+        TensorFlow `tf.nn.log_poisson_loss`.
+    """
+    x, t = _logits_and_labels("log_poisson_loss", log_input, targets)
+    if not compute_full_loss:
+        return arithmetic.subtract(exponents.exp(x), x * t, name)
+    stirling = t * exponents.log(t) - t + 0.5 * exponents.log(2 * math.pi * t)
+    zero, one = constants.zeros_like(t), constants.ones_like(t)
+    small = logic.logical_and(comparison.greater_equal(t, zero), comparison.less_equal(t, one))
+    result = exponents.exp(x) - x * t
+    return arithmetic.add(result, selecting.where(small, zero, stirling), name)
+
+
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
+    """sum(t²) / 2.
+
+    Source:
+        TensorFlow op `L2Loss` (nn_ops.cc).
+    """
+    return L2_LOSS.entry(t, name)  # type: ignore[no-any-return]
+
+
+def compute_average_loss(
+    per_example_loss: TensorLike,
+    sample_weight: TensorLike | None = None,
+    global_batch_size: TensorLike | None = None,
+) -> Tensor:
+    """The sum of the losses, each times its weight, over the number of examples.
+
+    Args:
+        per_example_loss: [examples, ...], any float dtype.
+        sample_weight: broadcastable to the losses from the left.
+        global_batch_size: the number to divide by; that of the examples if None.
+
+    Source:
+        TensorFlow `tf.nn.compute_average_loss`.
+    """
+    losses = convert_to_tensor(per_example_loss)
+    dtype = losses.dtype
+    if sample_weight is not None:
+        weight = casting.cast(convert_to_tensor(sample_weight), dtype)
+        while weight.shape.rank is not None and weight.shape.rank < (losses.shape.rank or 0):
+            weight = reshaping.expand_dims(weight, -1)
+        losses = losses * weight
+    if global_batch_size is None:
+        global_batch_size = shapes.shape(losses)[0]
+    total = reduction.reduce_sum(losses)
+    return arithmetic.divide(total, casting.cast(convert_to_tensor(global_batch_size), dtype))
+
+
+def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
+    """The sum of the losses: there is one replica, over whose number TensorFlow divides.
+
+    Source:
+        TensorFlow `tf.nn.scale_regularization_loss`.
+    """
+    return reduction.reduce_sum(convert_to_tensor(regularization_loss))
+
+
+# Kernels.
+
+
+def _softmax_cross_entropy_kernel(features: Array, labels: Array) -> tuple[Array, Array]:
+    dtype, compute = features.dtype, computed_in(features.dtype)
+    if features.shape != labels.shape:
+        features, labels = np.broadcast_arrays(features, labels)
+    if not features.size:
+        return np.zeros(len(features), dtype), np.empty(features.shape, dtype)
+    x, p = features.astype(compute, copy=False), labels.astype(compute, copy=False)
+    shifted = x - np.maximum.reduce(x, axis=1, keepdims=True)
+    softmax = np.exp(shifted)
+    total = np.add.reduce(softmax, axis=1, keepdims=True)
+    shifted -= np.log(total)
+    shifted *= p
+    loss = -np.add.reduce(shifted, axis=1)
+    softmax /= total
+    softmax -= p
+    return loss.astype(dtype, copy=False), softmax.astype(dtype, copy=False)
+
+
+def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tuple[Array, Array]:
+    dtype, classes = features.dtype, features.shape[1]
+    if labels.size and (labels.min() < 0 or labels.max() >= classes):
+        wrong = labels[(labels < 0) | (labels >= classes)][0]
+        message = (
+            f"SparseSoftmaxCrossEntropyWithLogits: labels must be in [0, {classes}), got {wrong}"
+        )
+        raise InvalidArgumentError(message)
+    if not features.size:
+        return np.zeros(len(features), dtype), np.empty(features.shape, dtype)
+    x = features.astype(computed_in(dtype), copy=False)
+    shifted = x - np.maximum.reduce(x, axis=1, keepdims=True)
+    rows = np.arange(len(x))
+    chosen = shifted[rows, labels]
+    np.exp(shifted, out=shifted)
+    total = np.add.reduce(shifted, axis=1, keepdims=True)
+    loss = np.log(total[:, 0]) - chosen
+    shifted /= total
+    shifted[rows, labels] -= shifted.dtype.type(1)
+    return loss.astype(dtype, copy=False), shifted.astype(dtype, copy=False)
+
+
+def _l2_loss_kernel(t: Array) -> Any:
+    flat = t.reshape(-1).astype(computed_in(t.dtype), copy=False)
+    return (np.dot(flat, flat) / 2).astype(t.dtype)
+
+
+# Inference.
+
+
+def _infer_softmax_cross_entropy(call: InferCall) -> tuple[Shape, Shape]:
+    features, labels = call.spec(0).shape, call.spec(1).shape
+    try:
+        shape = broadcast_shapes(features, labels)
+    except InvalidArgumentError:
+        call.fail("features and labels must have one shape, or broadcast")
+    if shape.rank is None:
+        return Shape([None]), Shape([None, None])
+    if shape.rank != 2:
+        call.fail(f"features and labels must have 2 axes, got rank {shape.rank}")
+    return Shape([shape[0]]), shape
+
+
+def _infer_sparse_softmax_cross_entropy(call: InferCall) -> tuple[Shape, Shape]:
+    features, labels = call.spec(0).shape, call.spec(1).shape
+    if features.rank not in {None, 2}:
+        call.fail(f"features must have 2 axes, got rank {features.rank}")
+    if labels.rank not in {None, 1}:
+        call.fail(f"labels must be a vector, got rank {labels.rank}")
+    rows = Shape([None]) if features.rank is None else features[:1]
+    if not rows.is_compatible_with(labels):
+        call.fail("there must be one label for each row of features")
+    rows = rows.merge_with(labels)
+    classes = None if features.rank is None else features[1]
+    return rows, Shape([rows[0], classes])
+
+
+# Gradients.
+
+
+def _as_column(x: Tensor) -> Tensor:
+    return reshaping.expand_dims(x, -1)
+
+
+def _of_logits(call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None) -> Tensor | None:
+    """What flows to the logits; the second output is itself a gradient, of the first."""
+    x, backprop = call.inputs[0], call.outputs[1]
+    total = None if dloss is None else _as_column(dloss) * backprop
+    if dbackprop is None:
+        return total
+    softmax = softmaxes.softmax(x)
+    inner = reduction.reduce_sum(dbackprop * softmax, -1, keepdims=True)
+    second = (dbackprop - inner) * softmax
+    return second if total is None else total + second
+
+
+def _softmax_cross_entropy_gradient(
+    call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None
+) -> tuple[Any, ...]:
+    x, p = call.inputs
+    dx = _of_logits(call, dloss, dbackprop)
+    dp = None if dloss is None else _as_column(dloss) * -softmaxes.log_softmax(x)
+    if dbackprop is not None:
+        dp = -dbackprop if dp is None else dp - dbackprop
+    if x.shape.is_fully_defined() and x.shape == p.shape:
+        return dx, dp
+    return (
+        None if dx is None else broadcasting.reduced_to(dx, x, p),
+        None if dp is None else broadcasting.reduced_to(dp, p, x),
+    )
+
+
+def _sparse_softmax_cross_entropy_gradient(
+    call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None
+) -> tuple[Any, ...]:
+    return _of_logits(call, dloss, dbackprop), None
+
+
+def _l2_loss_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (call.inputs[0] * dy,)
+
+
+SOFTMAX_CROSS_ENTROPY: OpDef = register(
+    OpDef(
+        name="SoftmaxCrossEntropyWithLogits",
+        signature="features: T, labels: T -> loss: T, backprop: T",
+        types={"T": FLOATS},
+        infer=_infer_softmax_cross_entropy,
+        kernel=_softmax_cross_entropy_kernel,
+        gradient=_softmax_cross_entropy_gradient,
+    )
+)
+SPARSE_SOFTMAX_CROSS_ENTROPY: OpDef = register(
+    OpDef(
+        name="SparseSoftmaxCrossEntropyWithLogits",
+        signature="features: T, labels: Tlabels -> loss: T, backprop: T",
+        types={"T": FLOATS, "Tlabels": typed(INDEX, int64)},
+        infer=_infer_sparse_softmax_cross_entropy,
+        kernel=_sparse_softmax_cross_entropy_kernel,
+        gradient=_sparse_softmax_cross_entropy_gradient,
+    )
+)
+L2_LOSS: OpDef = register(
+    OpDef(
+        name="L2Loss",
+        signature="t: T -> output: T",
+        types={"T": FLOATS},
+        infer=scalar,
+        kernel=_l2_loss_kernel,
+        gradient=_l2_loss_gradient,
+    )
+)

@@ -1,0 +1,349 @@
+"""OpDef: everything that is known of an op, in one place."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn, TypeAlias
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array, Tensor
+
+Attrs: TypeAlias = Mapping[str, Any]
+Specs: TypeAlias = TensorSpec | tuple[TensorSpec, ...]
+Effect: TypeAlias = Literal["read", "write", "random", "io"]
+
+
+class NotDifferentiable:
+    """The mark of an op that has no gradient."""
+
+    def __repr__(self) -> str:
+        return "NOT_DIFFERENTIABLE"
+
+
+NOT_DIFFERENTIABLE = NotDifferentiable()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSet:
+    """The dtypes a type attribute may have, and TensorFlow's default if there is one."""
+
+    allowed: frozenset[DType]
+    default: DType | None = None
+
+
+def typed(allowed: Iterable[DType], default: DType) -> TypeSet:
+    """A type attribute with a default."""
+    return TypeSet(frozenset(allowed), default)
+
+
+_REQUIRED: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class AttrDef:
+    """An attribute that is not deduced from the inputs."""
+
+    kind: str
+    default: Any = _REQUIRED
+    allowed: tuple[Any, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is _REQUIRED
+
+
+def attr(kind: str, default: Any = _REQUIRED, allowed: Sequence[Any] = ()) -> AttrDef:
+    """An attribute.
+
+    Args:
+        kind: int, float, bool, string, shape, tensor, type, func, or list(kind).
+        default: TensorFlow's default; none means that it must be given.
+        allowed: the only values it may have.
+    """
+    return AttrDef(kind, default, tuple(allowed))
+
+
+@dataclass(frozen=True, slots=True)
+class ArgDef:
+    """An input or output of a signature; one of `dtype`, `type_attr`, `list_attr` is set."""
+
+    name: str
+    dtype: DType | None = None
+    type_attr: str = ""
+    number_attr: str = ""
+    list_attr: str = ""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it stands for several tensors."""
+        return bool(self.number_attr or self.list_attr)
+
+
+_ARG = re.compile(r"(\w+):\s*(?:\((\w+)\)|(?:(\w+)\*)?(\w+))$")
+
+
+def _parse_args(text: str, types: Mapping[str, object]) -> tuple[ArgDef, ...]:
+    args = []
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        match = _ARG.match(part)
+        if match is None:
+            message = f"signature: cannot read {part!r}; write `name: T`, `name: float32`, `name: N*T` or `name: (Tin)`"
+            raise ValueError(message)
+        name, listed, number, kind = match.groups()
+        if listed:
+            args.append(ArgDef(name, list_attr=listed))
+        elif kind in types:
+            args.append(ArgDef(name, type_attr=kind, number_attr=number or ""))
+        else:
+            args.append(ArgDef(name, dtype=dtypes.as_dtype(kind), number_attr=number or ""))
+    return tuple(args)
+
+
+class InferCall:
+    """What shape inference sees of a call: specs, attributes and the values that are known."""
+
+    __slots__ = ("_constants", "attrs", "inputs", "op")
+
+    def __init__(
+        self,
+        op: OpDef,
+        inputs: tuple[Specs, ...],
+        attrs: Attrs,
+        constants: Callable[[int], Array | None] | None = None,
+    ) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        self._constants = constants
+
+    def spec(self, index: int) -> TensorSpec:
+        """The spec of the input `index`, which is not a list."""
+        found = self.inputs[index]
+        assert isinstance(found, TensorSpec)  # noqa: S101 (a wrong signature is our own mistake)
+        return found
+
+    def specs(self, index: int) -> tuple[TensorSpec, ...]:
+        """The specs of the list input `index`."""
+        found = self.inputs[index]
+        return found if isinstance(found, tuple) else (found,)
+
+    def constant(self, index: int) -> Array | None:
+        """The value of input `index` if it is known, else None."""
+        return None if self._constants is None else self._constants(index)
+
+    def shape_constant(self, index: int) -> Shape:
+        """The value of input `index`, a vector of sizes, as a shape: -1 and unknown entries are unknown axes."""
+        value = self.constant(index)
+        if value is not None:
+            return Shape(None) if value.ndim != 1 else Shape([None if n < 0 else int(n) for n in value])
+        spec = self.spec(index).shape
+        if spec.rank == 1 and spec[0] is not None:
+            return Shape([None] * int(spec[0]))
+        return Shape(None)
+
+    def handle(self, index: int) -> TensorSpec | None:
+        """The spec of the variable behind the resource input `index`, if the graph tells it."""
+        return None
+
+    def fail(self, problem: str, *facts: str) -> NoReturn:
+        """Raise InvalidArgumentError: the op, the problem, then the inputs it was given."""
+        raise InvalidArgumentError(explain(self.op, problem, self.inputs, facts))
+
+
+def explain(op: OpDef, problem: str, inputs: Sequence[Specs], facts: Sequence[str] = ()) -> str:
+    """An error message: `Op: problem`, then every input as `name: dtype[shape]`, then the facts."""
+    given = []
+    for arg, spec in zip(op.inputs, inputs, strict=False):
+        text = ", ".join(map(str, spec)) if isinstance(spec, tuple) else str(spec)
+        given.append(f"{arg.name}: {text}")
+    lines = [f"{op.name}: {problem}"]
+    if given:
+        lines.append("  " + "   ".join(given))
+    lines.extend(f"  {fact}" for fact in facts)
+    return "\n".join(lines)
+
+
+class OpCall:
+    """One call of an op, as its gradient sees it.
+
+    `inputs` has one entry per argument of the signature (a tuple for a list argument), `outputs` is flat.
+    """
+
+    __slots__ = ("attrs", "inputs", "op", "outputs", "wanted")
+
+    def __init__(
+        self,
+        op: OpDef,
+        inputs: tuple[Any, ...],
+        attrs: Attrs,
+        outputs: tuple[Tensor, ...],
+        wanted: Callable[[Any], bool] | None = None,
+    ) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        self.outputs = outputs
+        self.wanted = wanted
+
+    def needs(self, index: int) -> bool:
+        """Whether anybody wants the gradient of input `index`: an expensive one may be left out if not."""
+        return self.wanted is None or self.wanted(self.inputs[index])
+
+    def attr(self, name: str) -> Any:
+        """An attribute, its default if it was not given."""
+        if name in self.attrs:
+            return self.attrs[name]
+        return self.op.default(name)
+
+
+Kernel: TypeAlias = Callable[..., Any]
+Infer: TypeAlias = Callable[[InferCall], Shape | tuple[Shape, ...]]
+Gradient: TypeAlias = Callable[..., tuple[Any, ...]] | NotDifferentiable
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class OpDef:
+    """An op: its name on disk, signature, shape inference, kernel, gradient and fused form.
+
+    Args:
+        name: the name in GraphDefs; it never changes.
+        signature: `a: T, b: T -> product: T`; `N*T` and `(Tin)` are lists; a word that is in `types` is a type
+            attribute, any other a dtype.
+        types: the dtypes of each type attribute.
+        attrs: the other attributes.
+        infer: the shapes of the outputs from the specs of the inputs.
+        kernel: arrays to arrays; None for an op that only a graph has.
+        gradient: written with ops, or NOT_DIFFERENTIABLE.
+        effect: what it does beside its outputs; None for a pure op. With `read` and `write` the first argument is
+            the resource.
+        elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no inference.
+        out: the kernel takes `out=`, an array to fill.
+        fuse: a scalar expression in `{argument}` and `T(constant)`.
+    """
+
+    name: str
+    signature: str
+    infer: Infer
+    kernel: Kernel | None
+    gradient: Gradient
+    types: Mapping[str, TypeSet | frozenset[DType]] = field(default_factory=dict)
+    attrs: Mapping[str, AttrDef] = field(default_factory=dict)
+    effect: Effect | None = None
+    elementwise: bool = False
+    out: bool = False
+    fuse: str | None = None
+    # What follows is derived.
+    inputs: tuple[ArgDef, ...] = field(init=False)
+    outputs: tuple[ArgDef, ...] = field(init=False)
+    type_sets: dict[str, TypeSet] = field(init=False)
+    kernel_attrs: tuple[str, ...] = field(init=False)
+    wants_ctx: bool = field(init=False)
+    entry: Callable[..., Any] = field(init=False)
+    list_types: tuple[str, ...] = field(init=False)
+    number_attrs: tuple[str, ...] = field(init=False)
+    checked: set[object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        left, _, right = self.signature.partition("->")
+        self.type_sets = {
+            name: allowed if isinstance(allowed, TypeSet) else TypeSet(frozenset(allowed))
+            for name, allowed in self.types.items()
+        }
+        self.inputs = _parse_args(left, self.type_sets)
+        self.outputs = _parse_args(right, self.type_sets)
+        args = (*self.inputs, *self.outputs)
+        self.list_types = tuple(dict.fromkeys(arg.list_attr for arg in args if arg.list_attr))
+        self.number_attrs = tuple(dict.fromkeys(arg.number_attr for arg in args if arg.number_attr))
+        self.kernel_attrs, self.wants_ctx = _kernel_parameters(self.kernel)
+        self.checked = set()
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it does anything beside giving outputs, or gives other outputs each time."""
+        return self.effect is not None
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether it has a gradient."""
+        return not isinstance(self.gradient, NotDifferentiable)
+
+    def default(self, name: str) -> Any:
+        """The default of an attribute; InvalidArgumentError if it must be given."""
+        if name in self.type_sets:
+            default = self.type_sets[name].default
+            if default is not None:
+                return default
+        elif name in self.attrs and not self.attrs[name].required:
+            return self.attrs[name].default
+        message = f"{self.name}: attribute {name!r} is required"
+        raise InvalidArgumentError(message)
+
+    def full_attrs(self, attrs: Attrs) -> dict[str, Any]:
+        """`attrs` and the defaults of those that are not in it."""
+        full = dict(attrs)
+        for name, definition in self.attrs.items():
+            if name not in full:
+                if definition.required:
+                    message = f"{self.name}: attribute {name!r} is required"
+                    raise InvalidArgumentError(message)
+                full[name] = definition.default
+        for name, allowed in self.type_sets.items():
+            if name not in full and allowed.default is not None:
+                full[name] = allowed.default
+        return full
+
+    def input_count(self, arg: ArgDef, attrs: Attrs) -> int:
+        """How many tensors the argument stands for under `attrs`."""
+        if arg.number_attr:
+            return int(attrs[arg.number_attr])
+        return len(attrs[arg.list_attr]) if arg.list_attr else 1
+
+    def pack_inputs(self, flat: Sequence[Any], attrs: Attrs) -> tuple[Any, ...]:
+        """Flat inputs, one entry per argument of the signature."""
+        packed: list[Any] = []
+        position = 0
+        for arg in self.inputs:
+            if arg.is_list:
+                count = self.input_count(arg, attrs)
+                packed.append(tuple(flat[position : position + count]))
+                position += count
+            else:
+                packed.append(flat[position])
+                position += 1
+        return tuple(packed)
+
+    def output_dtypes(self, attrs: Attrs) -> tuple[DType, ...]:
+        """The dtype of every output, flat."""
+        found: list[DType] = []
+        for arg in self.outputs:
+            if arg.list_attr:
+                found.extend(attrs[arg.list_attr])
+                continue
+            dtype = arg.dtype or attrs.get(arg.type_attr) or self.default(arg.type_attr)
+            found.extend([dtype] * (int(attrs[arg.number_attr]) if arg.number_attr else 1))
+        return tuple(found)
+
+    def __repr__(self) -> str:
+        return f"<OpDef {self.name}({self.signature})>"
+
+
+def _kernel_parameters(kernel: Kernel | None) -> tuple[tuple[str, ...], bool]:
+    """The attributes a kernel asks for, and whether it asks for the run's context."""
+    if kernel is None or isinstance(kernel, np.ufunc):
+        return (), False
+    names = [
+        name
+        for name, parameter in inspect.signature(kernel).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    ]
+    return tuple(name for name in names if name not in {"ctx", "out"}), "ctx" in names

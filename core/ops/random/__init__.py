@@ -1,0 +1,12 @@
+"""Random numbers: streams that go on, functions of a seed, generators."""
+
+# A package's names are those of its families.
+# ruff: noqa: F403
+
+from pinnace.ops.random import experimental as experimental
+from pinnace.ops.random.algorithms import *
+from pinnace.ops.random.generator import *
+from pinnace.ops.random.seeds import *
+from pinnace.ops.random.shuffling import *
+from pinnace.ops.random.stateful import *
+from pinnace.ops.random.stateless import *

@@ -1,0 +1,460 @@
+"""Generator: a stream of random numbers whose state is a variable."""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.context import init_scope
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import (
+    FLOATS,
+    INTEGERS,
+    DType,
+    as_dtype,
+    float32,
+    int32,
+    int64,
+    uint64,
+)
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.framework.trackable import AutoTrackable
+from pinnace.framework.variable import Variable
+from pinnace.ops.array import casting, constants, joining, reshaping
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels import philox
+from pinnace.ops.math import arithmetic, reduction
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
+from pinnace.ops.random import stateless
+from pinnace.ops.random.algorithms import Algorithm, algorithm_number, check_philox
+from pinnace.ops.registry import register
+from pinnace.ops.state.variables import resource_of
+
+__all__ = ["Generator", "create_rng_state", "get_global_generator", "set_global_generator"]
+
+_MASK = (1 << 64) - 1
+# Entries of the state: the counter, then the key.
+_STATE_SIZES = {
+    Algorithm.PHILOX.value: 3,
+    Algorithm.THREEFRY.value: 2,
+    Algorithm.AUTO_SELECT.value: 3,
+}
+
+
+def create_rng_state(seed: Any, alg: Any) -> Tensor:
+    """The state of a generator that starts from `seed`.
+
+    Args:
+        seed: an integer of any size, or a vector of integers.
+        alg: the algorithm.
+
+    Returns:
+        [3] for Philox, int64.
+
+    Source:
+        TensorFlow `tf.random.create_rng_state`.
+    """
+    size = _STATE_SIZES[algorithm_number(alg)]
+    if isinstance(seed, int):
+        # 64 bits at a time, from the lowest; Python's integers have as many as one asks for.
+        seed = [seed >> 64 * place for place in range(size)]
+    return _state_tensor(seed, size)
+
+
+def _state_tensor(state: Any, size: int) -> Tensor:
+    """Int64 [size]: the last entries of `state`, zeros before."""
+    if isinstance(state, Tensor):
+        flat = reshaping.reshape(casting.cast(state, int64), [-1])[:size]
+        missing = size - (flat.shape[0] or 0)
+        return joining.concat([constants.zeros([missing], int64), flat], 0) if missing else flat
+    numbers = [int(n) & _MASK for n in np.asarray(state, object).reshape(-1)[:size]]
+    padded = [0] * (size - len(numbers)) + numbers
+    return constants.constant(np.array(padded, np.uint64).view(np.int64))
+
+
+class Generator(AutoTrackable):
+    """A stream of random numbers; every draw moves its state, a variable, on.
+
+    Args:
+        copy_from: another generator, whose state is copied; no other argument then.
+        state: int64 [3], the counter's two halves and the key; a variable is used as it is.
+        alg: "philox" or "auto_select".
+
+    Raises:
+        ValueError: the arguments do not go together, or the state has another shape.
+
+    Source:
+        TensorFlow `tf.random.Generator`; its numbers, bit for bit.
+    """
+
+    def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
+        if copy_from is not None:
+            if state is not None or alg is not None:
+                message = "Generator: copy_from goes with no other argument"
+                raise ValueError(message)
+            alg, state = copy_from.algorithm, copy_from.state.value()
+        if state is None or alg is None:
+            message = "Generator: state and alg must be given. Try: Generator.from_seed(seed)"
+            raise ValueError(message)
+        self._alg = int(algorithm_number(alg))
+        size = _STATE_SIZES[self._alg]
+        if isinstance(state, Variable):
+            state.shape.assert_is_compatible_with(Shape([size]))
+            self._state_var = state
+            return
+        if np.shape(state) not in {(size,), ()} and not isinstance(state, Tensor):
+            message = f"Generator: state must have shape [{size}], got {list(np.shape(state))}"
+            raise ValueError(message)
+        value = _state_tensor(state, size)
+        value.shape.assert_is_compatible_with(Shape([size]))
+        # The name by which TensorFlow's checkpoints and Keras know it.
+        self._state_var = Variable(value, trainable=False, name="StateVar", dtype=int64)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any) -> "Generator":
+        """A generator that goes on from `state`."""
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> "Generator":
+        """A generator that starts from `seed`, an integer of any size or a vector of integers."""
+        alg = Algorithm.PHILOX if alg is None else alg
+        return cls(state=create_rng_state(seed, alg), alg=alg)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> "Generator":
+        """A generator that starts where nobody can foresee."""
+        alg = Algorithm.PHILOX if alg is None else alg
+        size = _STATE_SIZES[algorithm_number(alg)]
+        return cls(state=np.frombuffer(os.urandom(8 * size), np.int64), alg=alg)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> "Generator":
+        """A generator with this key, a scalar, and counter, [2] for Philox."""
+        return cls(state=_key_counter_state(key, counter), alg=alg)
+
+    def reset(self, state: Any) -> None:
+        """Go on from `state`."""
+        value = _state_tensor(state, _STATE_SIZES[self._alg])
+        self._state_var.assign(value)
+
+    def reset_from_seed(self, seed: Any) -> None:
+        """Start from `seed`."""
+        self._state_var.assign(create_rng_state(seed, self._alg))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Go on from this key and counter."""
+        self.reset(_key_counter_state(key, counter))
+
+    @property
+    def state(self) -> Variable:
+        """Int64: the counter, then the key."""
+        return self._state_var
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the algorithm."""
+        return self._alg
+
+    @property
+    def key(self) -> Tensor:
+        """The last entry of the state."""
+        return self._state_var[-1]
+
+    def skip(self, delta: TensorLike) -> Tensor:
+        """Move on as if `delta` numbers had been drawn.
+
+        Returns:
+            The state before, int64.
+        """
+        count = casting.cast(convert_to_tensor(delta), uint64)
+        alg = constants.constant(self._alg, int32)
+        return execute(RNG_READ_AND_SKIP, self._state_var, alg, count)  # type: ignore[no-any-return]
+
+    def _draw(self, op: OpDef, shape: Tensor, *more: Any, **attrs: Any) -> Tensor:
+        """Numbers from the present place of the stream, which then moves on."""
+        before = self.skip(reduction.reduce_prod(shape))
+        counter, key = before[:-1], before[-1:]
+        return execute(  # type: ignore[no-any-return]
+            op,
+            shape,
+            casting.bitcast(key, uint64),
+            casting.bitcast(counter, uint64),
+            self._alg,
+            *more,
+            **attrs,
+        )
+
+    def normal(
+        self,
+        shape: TensorLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: Any = float32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Normal numbers; see `random.normal`."""
+        return self._scaled(stateless.NORMAL_V2, shape, mean, stddev, dtype, name)
+
+    def truncated_normal(
+        self,
+        shape: TensorLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: Any = float32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Normal numbers within two standard deviations; see `random.truncated_normal`."""
+        return self._scaled(stateless.TRUNCATED_NORMAL_V2, shape, mean, stddev, dtype, name)
+
+    def _scaled(
+        self,
+        op: OpDef,
+        shape: TensorLike,
+        mean: TensorLike,
+        stddev: TensorLike,
+        dtype: Any,
+        name: str | None,
+    ) -> Tensor:
+        kind = as_dtype(dtype)
+        centre, scale = convert_to_tensor(mean, kind), convert_to_tensor(stddev, kind)
+        drawn = self._draw(op, stateless.shape_tensor(shape), dtype=kind)
+        return arithmetic.add(drawn * scale, centre, name)
+
+    def uniform(
+        self,
+        shape: TensorLike,
+        minval: TensorLike | None = 0,
+        maxval: TensorLike | None = None,
+        dtype: Any = float32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Uniform numbers in [minval, maxval); see `random.stateless_uniform`."""
+        kind = as_dtype(dtype)
+        stateless.check_uniform_bounds("Generator.uniform", kind, minval, maxval)
+        if kind.is_integer and minval is None:
+            return self.uniform_full_int(shape, kind, name)
+        sizes = stateless.shape_tensor(shape)
+        low = convert_to_tensor(minval, kind)
+        high = convert_to_tensor(1 if maxval is None else maxval, kind)
+        if kind.is_integer:
+            return self._draw(stateless.UNIFORM_INT_V2, sizes, low, high, name=name)
+        drawn = self._draw(stateless.UNIFORM_V2, sizes, dtype=kind)
+        return arithmetic.add(drawn * (high - low), low, name)
+
+    def uniform_full_int(
+        self, shape: TensorLike, dtype: Any = uint64, name: str | None = None
+    ) -> Tensor:
+        """All integers of `dtype`, equally likely."""
+        sizes = stateless.shape_tensor(shape)
+        op = stateless.UNIFORM_FULL_INT_V2
+        return self._draw(op, sizes, dtype=as_dtype(dtype), name=name)
+
+    def make_seeds(self, count: int = 1) -> Tensor:
+        """Seeds for stateless ops: int64 [2, count]."""
+        keys = self.uniform_full_int([count], int64)
+        return joining.stack([keys, constants.zeros_like(keys)])
+
+    def split(self, count: int = 1) -> "list[Generator]":
+        """`count` generators whose streams have nothing to do with each other's or this one's."""
+        keys = joining.unstack(self.uniform_full_int([count], int64), num=count)
+        zeros = constants.zeros([_STATE_SIZES[self._alg] - 1], int64)
+        return [
+            Generator(state=joining.concat([zeros, reshaping.reshape(key, [1])], 0), alg=self._alg)
+            for key in keys
+        ]
+
+
+def _key_counter_state(key: Any, counter: Any) -> Any:
+    if isinstance(key, Tensor) or isinstance(counter, Tensor):
+        last = reshaping.reshape(casting.cast(convert_to_tensor(key), int64), [1])
+        first = reshaping.reshape(casting.cast(convert_to_tensor(counter), int64), [-1])
+        return joining.concat([first, last], 0)
+    return [*np.asarray(counter, object).reshape(-1), key]
+
+
+class _Global:
+    """The generator of a process, made when it is first asked for."""
+
+    generator: Generator | None = None
+
+
+def get_global_generator() -> Generator:
+    """The generator that programs share which do not make their own.
+
+    Source:
+        TensorFlow `tf.random.get_global_generator`.
+    """
+    if _Global.generator is None:
+        with init_scope():
+            _Global.generator = Generator.from_non_deterministic_state()
+    return _Global.generator
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Put another generator in its place; traced functions keep the one they were traced with.
+
+    Source:
+        TensorFlow `tf.random.set_global_generator`.
+    """
+    _Global.generator = generator
+
+
+# Kernels: the state is a variable, int64: the counter, low half first, then the key.
+
+
+def _advance(resource: Array, elements: int) -> tuple[Array, philox.KeyCounter]:
+    """The state before and the stream that starts there; the state moves on, as one step."""
+    before = np.empty(0, np.int64)
+
+    def moved(state: Array, skip: Array) -> Array:
+        nonlocal before
+        before = state
+        counter = (_counter(state) + int(skip)) & (_MASK << 64 | _MASK)
+        after = np.array([counter & _MASK, counter >> 64], np.uint64).view(np.int64)
+        return np.concatenate([after, state[2:]])
+
+    variable = resource_of(resource)
+    if variable.shape != (3,):
+        message = f"RngReadAndSkip: the state must have shape [3], got {variable.shape.text}"
+        raise InvalidArgumentError(message)
+    variable.update(moved, np.array(elements * philox.SKIP_PER_OUTPUT, object))
+    return before, philox.KeyCounter(int(before[2]) & _MASK, _counter(before))
+
+
+def _counter(state: Array) -> int:
+    low, high = (int(half) & _MASK for half in state[:2])
+    return high << 64 | low
+
+
+def _read_and_skip_kernel(resource: Array, alg: Array, delta: Array) -> Array:
+    check_philox("RngReadAndSkip", alg)
+    before, _ = _advance(resource, int(delta))
+    return before
+
+
+def _skip_kernel(resource: Array, algorithm: Array, delta: Array) -> None:
+    check_philox("RngSkip", algorithm)
+    _advance(resource, int(delta))
+
+
+def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
+    def kernel(resource: Array, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
+        check_philox(op, algorithm)
+        sizes = stateless.sizes_of(op, shape)
+        _, start = _advance(resource, int(np.prod(sizes, dtype=np.int64)))
+        return draw(start, sizes, dtype.numpy)
+
+    return kernel
+
+
+def _uniform_int_kernel(
+    resource: Array, algorithm: Array, shape: Array, minval: Array, maxval: Array
+) -> Array:
+    op, low, high = "StatefulUniformInt", int(minval), int(maxval)
+    check_philox(op, algorithm)
+    sizes = stateless.sizes_of(op, shape)
+    stateless.check_bounds(op, low, high)
+    _, start = _advance(resource, int(np.prod(sizes, dtype=np.int64)))
+    return philox.uniform_int(start, sizes, low, high, minval.dtype)
+
+
+def _non_deterministic_kernel(shape: Array, *, dtype: DType) -> Array:
+    sizes = stateless.sizes_of("NonDeterministicInts", shape)
+    count = int(np.prod(sizes, dtype=np.int64))
+    drawn = np.frombuffer(os.urandom(count * dtype.size), dtype.numpy)
+    return drawn.reshape(sizes)
+
+
+# Inference.
+
+
+def _infer_state(call: InferCall) -> Shape:
+    spec = call.handle(0)
+    return Shape([None]) if spec is None or spec.shape.rank is None else spec.shape
+
+
+def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:  # noqa: ARG001
+    return ()
+
+
+def _infer_from_shape(call: InferCall) -> Shape:
+    return call.shape_constant(2)
+
+
+_DRAWING = "resource: resource, algorithm: int64, shape: shape_dtype"
+_SHAPES = typed({int32, int64}, int64)
+_INT_TYPES = frozenset({int32, int64, as_dtype("uint32"), uint64})
+
+
+def _stateful(
+    name: str, draw: Callable[..., Array], kinds: Iterable[DType], default: DType
+) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature=f"{_DRAWING} -> output: dtype",
+            types={"dtype": typed(kinds, default), "shape_dtype": _SHAPES},
+            infer=_infer_from_shape,
+            kernel=_drawing(name, draw),
+            gradient=NOT_DIFFERENTIABLE,
+            effect="write",
+        )
+    )
+
+
+RNG_READ_AND_SKIP: OpDef = register(
+    OpDef(
+        name="RngReadAndSkip",
+        signature="resource: resource, alg: int32, delta: uint64 -> value: int64",
+        infer=_infer_state,
+        kernel=_read_and_skip_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+RNG_SKIP: OpDef = register(
+    OpDef(
+        name="RngSkip",
+        signature="resource: resource, algorithm: int64, delta: int64 ->",
+        infer=_infer_nothing,
+        kernel=_skip_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+STATEFUL_UNIFORM: OpDef = _stateful("StatefulUniform", philox.uniform, FLOATS, float32)
+STATEFUL_STANDARD_NORMAL: OpDef = _stateful(
+    "StatefulStandardNormalV2", philox.normal, FLOATS, float32
+)
+STATEFUL_TRUNCATED_NORMAL: OpDef = _stateful(
+    "StatefulTruncatedNormal", philox.truncated_normal, FLOATS, float32
+)
+STATEFUL_UNIFORM_FULL_INT: OpDef = _stateful(
+    "StatefulUniformFullInt", philox.uniform_full_int, _INT_TYPES, uint64
+)
+STATEFUL_UNIFORM_INT: OpDef = register(
+    OpDef(
+        name="StatefulUniformInt",
+        signature=f"{_DRAWING}, minval: dtype, maxval: dtype -> output: dtype",
+        types={"dtype": typed(_INT_TYPES, int64), "shape_dtype": _SHAPES},
+        infer=_infer_from_shape,
+        kernel=_uniform_int_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+NON_DETERMINISTIC_INTS: OpDef = register(
+    OpDef(
+        name="NonDeterministicInts",
+        signature="shape: shape_dtype -> output: dtype",
+        types={"dtype": typed(INTEGERS, int64), "shape_dtype": _SHAPES},
+        infer=stateless.infer_from_shape,
+        kernel=_non_deterministic_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)

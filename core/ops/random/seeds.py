@@ -1,0 +1,82 @@
+"""Seeds of stateful random ops: the global one, and what an op makes of it and its own."""
+
+import random
+import threading
+import weakref
+from typing import Any
+
+from pinnace.framework.context import state
+from pinnace.ops import execute
+
+__all__ = ["set_seed"]
+
+# TensorFlow's numbers: the global seed of an op that has only its own, and the range of both.
+_DEFAULT = 87654321
+_MODULUS = 2**31 - 1
+
+
+class _Seeds:
+    """The global seed, and how many seeds have been derived from it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.value: int | None = None
+        self.derived = random.Random(0)
+        self.graphs: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+_seeds = _Seeds()
+
+
+def set_seed(seed: int | None) -> None:
+    """Make the numbers of stateful random ops reproducible, from here on.
+
+    Args:
+        seed: the global seed; None makes them unforeseeable again. An op's numbers follow from the
+            global seed and its own; one without is given the next of a sequence that the global
+            seed determines. Streams that ops have begun start anew.
+
+    Source:
+        TensorFlow `tf.random.set_seed`: the same program draws the same numbers.
+    """
+    number = None if seed is None else int(seed)
+    with _seeds.lock:
+        _seeds.value = number
+        _seeds.derived = random.Random(0 if number is None else number)
+        _seeds.graphs = weakref.WeakKeyDictionary()
+    context = execute.eager_context()
+    with context.lock:
+        context.streams.clear()
+
+
+def get_seed(op_seed: int | None) -> tuple[int, int]:
+    """The attributes `seed` and `seed2` of an op with this seed; (0, 0): it cannot be foreseen.
+
+    Source:
+        TensorFlow `random_seed.get_seed`.
+    """
+    with _seeds.lock:
+        if _seeds.value is None:
+            if op_seed is None:
+                return 0, 0
+            pair = _DEFAULT, int(op_seed) % _MODULUS
+        else:
+            own = _next_seed() if op_seed is None else int(op_seed)
+            pair = _seeds.value % _MODULUS, own % _MODULUS
+    # (0, 0) would mean the opposite of what was asked for.
+    return (0, _MODULUS) if pair == (0, 0) else pair
+
+
+def global_seed() -> int | None:
+    """The global seed."""
+    return _seeds.value
+
+
+def _next_seed() -> int:
+    tracer: Any = state.tracer
+    if tracer is None:
+        return _seeds.derived.randint(0, _MODULUS)
+    # In a graph seeds count from 0: it draws the same numbers whenever it was traced.
+    count = _seeds.graphs.get(tracer.graph, 0)
+    _seeds.graphs[tracer.graph] = count + 1
+    return count

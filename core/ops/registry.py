@@ -1,0 +1,200 @@
+"""The table of ops, and the builders of the large families."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.dtypes import FLOATS, INDEX, NUMBERS, DType, int32
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.shapes import Shape, broadcast_shapes
+from pinnace.ops.entries import make_entry
+from pinnace.ops.opdef import AttrDef, Gradient, InferCall, Kernel, OpDef, TypeSet, attr, typed
+
+_ops: dict[str, OpDef] = {}
+
+
+def register(op: OpDef) -> OpDef:
+    """Put `op` in the table and give it its eager entry."""
+    if op.name in _ops:
+        message = f"op {op.name!r} is registered twice"
+        raise ValueError(message)
+    op.entry = make_entry(op)
+    _ops[op.name] = op
+    return op
+
+
+def lookup(name: str) -> OpDef:
+    """The op of that name; UnimplementedError if this library does not have it."""
+    try:
+        return _ops[name]
+    except KeyError:
+        message = f"op {name!r} is not implemented"
+        raise UnimplementedError(message) from None
+
+
+def find(name: str) -> OpDef | None:
+    """The op of that name, or None."""
+    return _ops.get(name)
+
+
+def registered() -> dict[str, OpDef]:
+    """Every op by name, in alphabetical order."""
+    return dict(sorted(_ops.items()))
+
+
+def set_gradient(name: str, gradient: Gradient) -> None:
+    """Install the gradient of an op whose gradient needs a layer above this one."""
+    lookup(name).gradient = gradient
+
+
+def same_as_input(call: InferCall) -> Shape:
+    """The shape of the first input."""
+    return call.spec(0).shape
+
+
+def broadcast(call: InferCall) -> Shape:
+    """The shape all inputs broadcast to."""
+    shape = call.spec(0).shape
+    for index in range(1, len(call.inputs)):
+        try:
+            shape = broadcast_shapes(shape, call.spec(index).shape)
+        except (ValueError, InvalidArgumentError):
+            call.fail("shapes must broadcast: equal, or 1, axis by axis from the last")
+    return shape
+
+
+def scalar(call: InferCall) -> Shape:
+    """A scalar."""
+    return Shape(())
+
+
+def unary(
+    name: str,
+    kernel: Kernel,
+    gradient: Gradient,
+    *,
+    types: Iterable[DType] = FLOATS,
+    signature: str = "x: T -> y: T",
+    fuse: str | None = None,
+) -> OpDef:
+    """An op that maps each element; a ufunc as kernel also fills a given array."""
+    return OpDef(
+        name=name,
+        signature=signature,
+        types={"T": frozenset(types)},
+        infer=same_as_input,
+        kernel=kernel,
+        gradient=gradient,
+        elementwise=True,
+        out=isinstance(kernel, np.ufunc),
+        fuse=fuse,
+    )
+
+
+def binary(
+    name: str,
+    kernel: Kernel,
+    gradient: Gradient,
+    *,
+    types: Iterable[DType] = NUMBERS,
+    signature: str = "x: T, y: T -> z: T",
+    attrs: dict[str, AttrDef] | None = None,
+    fuse: str | None = None,
+) -> OpDef:
+    """An op that joins two elements, with broadcasting."""
+    return OpDef(
+        name=name,
+        signature=signature,
+        types={"T": frozenset(types)},
+        attrs=attrs or {},
+        infer=broadcast,
+        kernel=kernel,
+        gradient=gradient,
+        elementwise=True,
+        out=isinstance(kernel, np.ufunc),
+        fuse=fuse,
+    )
+
+
+def comparison(
+    name: str,
+    kernel: Kernel,
+    gradient: Gradient,
+    *,
+    types: Iterable[DType],
+    attrs: dict[str, AttrDef] | None = None,
+    fuse: str | None = None,
+) -> OpDef:
+    """An op that joins two elements to a bool, with broadcasting."""
+    return binary(
+        name,
+        kernel,
+        gradient,
+        types=types,
+        signature="x: T, y: T -> z: bool",
+        attrs=attrs,
+        fuse=fuse,
+    )
+
+
+def reduced_shape(call: InferCall) -> Shape:
+    """The shape of input 0 without the axes in input 1, or with size 1 there if `keep_dims`."""
+    shape = call.spec(0).shape
+    axes = call.constant(1)
+    keep = bool(call.attrs["keep_dims"])
+    if shape.rank is None:
+        return Shape(None)
+    if axes is None:
+        return Shape([None] * shape.rank) if keep else Shape(None)
+    found = normal_axes(call, axes, shape.rank)
+    if keep:
+        return Shape([1 if axis in found else size for axis, size in enumerate(shape)])
+    return Shape([size for axis, size in enumerate(shape) if axis not in found])
+
+
+def normal_axes(call: InferCall, axes: Any, rank: int) -> frozenset[int]:
+    """Axes from 0 to rank - 1; negative ones count from the end."""
+    found = set()
+    for axis in np.asarray(axes).reshape(-1):
+        if not -rank <= axis < rank:
+            call.fail(f"axis must be in [{-rank}, {rank}), got {axis}")
+        found.add(int(axis) % rank)
+    return frozenset(found)
+
+
+def reduction(
+    name: str,
+    kernel: Callable[..., Any],
+    gradient: Gradient,
+    *,
+    types: Iterable[DType] = NUMBERS,
+    signature: str = "input: T, reduction_indices: Tidx -> output: T",
+) -> OpDef:
+    """An op that reduces the axes in its second input; `kernel(x, axes: tuple[int, ...], keep: bool)`."""
+
+    def reduce_axes(x: Any, axes: Any, *, keep_dims: bool) -> Any:
+        rank = x.ndim
+        flat = axes.reshape(-1).tolist()
+        for axis in flat:
+            if not -rank <= axis < rank:
+                message = f"{name}: axis must be in [{-rank}, {rank}), got {axis}\n  input: rank {rank}"
+                raise InvalidArgumentError(message)
+        return kernel(x, tuple(sorted({axis % rank for axis in flat})), keep_dims)
+
+    reduce_axes.__name__ = f"_{name.lower()}_kernel"
+    type_sets: dict[str, TypeSet | frozenset[DType]] = {"Tidx": typed(INDEX, default=int32)}
+    if re.search(r"\bT\b", signature):
+        type_sets["T"] = frozenset(types)
+    return OpDef(
+        name=name,
+        signature=signature,
+        types=type_sets,
+        attrs={"keep_dims": attr("bool", default=False)},
+        infer=reduced_shape,
+        kernel=reduce_axes,
+        gradient=gradient,
+    )

@@ -1,0 +1,238 @@
+"""Variables as ops see them: a handle goes in, the value comes out or is replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
+from pinnace.framework.variable import Resource, Variable
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import register, scalar
+
+__all__: list[str] = []
+
+_NUMBERS = dtypes.NUMBERS
+
+
+def resource_of(handle: Array) -> Any:
+    """What a resource tensor stands for."""
+    return handle[()]
+
+
+def read_variable(variable: Variable) -> Tensor:
+    """The present value of a variable; tapes that watch what is read watch it from now on.
+
+    Source:
+        TensorFlow op `ReadVariableOp` (resource_variable_ops.cc).
+    """
+    tapes = state.tapes
+    if state.tracer is None and not tapes:
+        return wrap(variable.resource.read(), variable.dtype)
+    for tape in tapes:
+        tape.watch_variable(variable)
+    return execute(READ_VARIABLE, variable.handle, dtype=variable.dtype)  # type: ignore[no-any-return]
+
+
+def assign(variable: Variable, value: TensorLike, name: str | None = None) -> None:
+    """Replace the value of a variable.
+
+    Raises:
+        ValueError: the value does not have the variable's dtype or does not fit its shape.
+
+    Source:
+        TensorFlow op `AssignVariableOp` (resource_variable_ops.cc).
+    """
+    tensor = _fitting(variable, value, "assign")
+    execute(ASSIGN_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
+
+
+def assign_add(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
+    """value + delta becomes the value.
+
+    Source:
+        TensorFlow op `AssignAddVariableOp` (resource_variable_ops.cc).
+    """
+    tensor = _fitting(variable, delta, "assign_add")
+    execute(ASSIGN_ADD_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
+
+
+def assign_sub(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
+    """value - delta becomes the value.
+
+    Source:
+        TensorFlow op `AssignSubVariableOp` (resource_variable_ops.cc).
+    """
+    tensor = _fitting(variable, delta, "assign_sub")
+    execute(ASSIGN_SUB_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
+
+
+def _fitting(variable: Variable, value: TensorLike, what: str) -> Tensor:
+    tensor = convert_to_tensor(value, variable.dtype)
+    if not variable.shape.is_compatible_with(tensor.shape):
+        message = (
+            f"{what}: the value must fit variable {variable.name!r} of shape {variable.shape.text}, "
+            f"got shape {tensor.shape.text}"
+        )
+        raise ValueError(message)
+    return tensor
+
+
+def _read_kernel(resource: Array) -> Array:
+    return resource_of(resource).read()  # type: ignore[no-any-return]
+
+
+def _kept(resource: Resource, value: Array) -> Array:
+    """`value` as a variable may keep it: whole, of the right shape, nobody else's memory."""
+    array = np.asarray(value)
+    if not resource.shape.is_compatible_with(array.shape):
+        message = f"AssignVariableOp: variable {resource.name!r} has shape {resource.shape.text}, got a value of shape {list(array.shape)}"
+        raise InvalidArgumentError(message)
+    return array if array.base is None else array.copy()
+
+
+def _assign_kernel(resource: Array, value: Array) -> None:
+    target = resource_of(resource)
+    target.write(_kept(target, value))
+
+
+def _assign_add_kernel(resource: Array, value: Array) -> None:
+    resource_of(resource).update(np.add, value)
+
+
+def _assign_sub_kernel(resource: Array, value: Array) -> None:
+    resource_of(resource).update(np.subtract, value)
+
+
+def _infer_read(call: InferCall) -> Shape:
+    spec = call.handle(0)
+    return Shape(None) if spec is None else spec.shape
+
+
+def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:
+    spec = call.handle(0)
+    if spec is not None and len(call.inputs) > 1 and not spec.shape.is_compatible_with(call.spec(1).shape):
+        call.fail(f"the value must fit the variable of shape {spec.shape.text}")
+    return ()
+
+
+def _read_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    # The gradient "of the handle" is that of the variable: tapes watch handles.
+    return (dy,)
+
+
+def _is_initialized_kernel(resource: Array) -> Array:
+    return np.asarray(resource_of(resource).is_initialized)
+
+
+def _shape_kernel(input: Array, *, out_type: dtypes.DType) -> Array:  # noqa: A002 (TensorFlow's name)
+    return np.array(resource_of(input).read().shape, out_type.numpy)
+
+
+def _infer_shape(call: InferCall) -> Shape:
+    spec = call.handle(0)
+    return Shape([None if spec is None else spec.shape.rank])
+
+
+READ_VARIABLE = register(
+    OpDef(
+        name="ReadVariableOp",
+        signature="resource: resource -> value: dtype",
+        types={"dtype": ANY_VALUE},
+        infer=_infer_read,
+        kernel=_read_kernel,
+        gradient=_read_gradient,
+        effect="read",
+    )
+)
+ASSIGN_VARIABLE = register(
+    OpDef(
+        name="AssignVariableOp",
+        signature="resource: resource, value: dtype ->",
+        types={"dtype": ANY_VALUE},
+        attrs={"validate_shape": attr("bool", default=False)},
+        infer=_infer_nothing,
+        kernel=_assign_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+ASSIGN_ADD_VARIABLE = register(
+    OpDef(
+        name="AssignAddVariableOp",
+        signature="resource: resource, value: dtype ->",
+        types={"dtype": _NUMBERS},
+        infer=_infer_nothing,
+        kernel=_assign_add_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+ASSIGN_SUB_VARIABLE = register(
+    OpDef(
+        name="AssignSubVariableOp",
+        signature="resource: resource, value: dtype ->",
+        types={"dtype": _NUMBERS},
+        infer=_infer_nothing,
+        kernel=_assign_sub_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+VAR_HANDLE = register(
+    OpDef(
+        name="VarHandleOp",
+        signature="-> resource: resource",
+        types={"dtype": ANY_VALUE},
+        attrs={
+            "container": attr("string", default=""),
+            "shared_name": attr("string", default=""),
+            "shape": attr("shape"),
+            "debug_name": attr("string", default=""),
+            "allowed_devices": attr("list(string)", default=()),
+        },
+        infer=scalar,
+        kernel=None,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+VAR_IS_INITIALIZED = register(
+    OpDef(
+        name="VarIsInitializedOp",
+        signature="resource: resource -> is_initialized: bool",
+        infer=scalar,
+        kernel=_is_initialized_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+VARIABLE_SHAPE = register(
+    OpDef(
+        name="VariableShape",
+        signature="input: resource -> output: out_type",
+        types={"out_type": typed(INDEX, default=int32)},
+        infer=_infer_shape,
+        kernel=_shape_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+DISABLE_COPY_ON_READ = register(
+    OpDef(
+        name="DisableCopyOnRead",
+        signature="resource: resource ->",
+        infer=lambda call: (),
+        kernel=lambda resource: None,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)

@@ -1,0 +1,392 @@
+"""Strings and numbers, and one string from another: AsString, StringToNumber, case, length, parts."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import (
+    COMPLEX,
+    FLOATS,
+    INDEX,
+    INTEGERS,
+    DType,
+    float32,
+    float64,
+    int32,
+    int64,
+)
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
+from pinnace.ops.registry import broadcast, register, same_as_input
+from pinnace.ops.strings.elements import map_numbers, map_strings, strings_of
+
+__all__ = ["as_string", "length", "lower", "strip", "substr", "to_number", "upper"]
+
+_UNITS = ("BYTE", "UTF8_CHAR")
+_INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)[ \t\n\v\f\r]*")
+_FLOAT = re.compile(
+    rb"[ \t\n\v\f\r]*([+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan))"
+    rb"[ \t\n\v\f\r]*",
+    re.IGNORECASE,
+)
+
+
+def as_string(
+    input: TensorLike,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Every element written out, as C's `printf` does.
+
+    Args:
+        input: [...], a number type, bool or string.
+        precision: digits after the point, -1 for as many as `printf` gives.
+        scientific: floating point with an exponent.
+        shortest: floating point in the shorter of both forms.
+        width: the least number of characters, -1 for none.
+        fill: what fills up to `width`: a space, "0", or "-" and "+" as `printf` has them.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], string; bool gives "true" and "false".
+
+    Raises:
+        InvalidArgumentError: a format that this dtype does not have.
+
+    Source:
+        TensorFlow op `AsString` (string_ops.cc).
+    """
+    return execute(  # type: ignore[no-any-return]
+        AS_STRING,
+        input,
+        precision=precision,
+        scientific=scientific,
+        shortest=shortest,
+        width=width,
+        fill=fill,
+        name=name,
+    )
+
+
+def to_number(input: TensorLike, out_type: Any = float32, name: str | None = None) -> Tensor:
+    """The number that each string is.
+
+    Args:
+        input: [...], string.
+        out_type: float32, float64, int32 or int64.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: a string is no such number.
+
+    Source:
+        TensorFlow op `StringToNumber` (parsing_ops.cc).
+    """
+    kind = dtypes.as_dtype(out_type)
+    return execute(STRING_TO_NUMBER, input, out_type=kind, name=name)  # type: ignore[no-any-return]
+
+
+def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
+    """Every string in small letters.
+
+    Args:
+        input: [...], string.
+        encoding: "" changes ASCII letters only, "utf-8" those of all scripts.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `StringLower` (string_ops.cc).
+    """
+    return execute(STRING_LOWER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
+
+
+def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
+    """Every string in capital letters.
+
+    Args:
+        input: [...], string.
+        encoding: "" changes ASCII letters only, "utf-8" those of all scripts.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `StringUpper` (string_ops.cc).
+    """
+    return execute(STRING_UPPER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
+
+
+def strip(input: TensorLike, name: str | None = None) -> Tensor:
+    """Every string without the ASCII white space at its ends.
+
+    Source:
+        TensorFlow op `StringStrip` (string_ops.cc).
+    """
+    return execute(STRING_STRIP, input, name=name)  # type: ignore[no-any-return]
+
+
+def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Tensor:
+    """How long each string is, int32.
+
+    Args:
+        input: [...], string.
+        unit: "BYTE", or "UTF8_CHAR" for code points.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `StringLength` (string_ops.cc).
+    """
+    return execute(STRING_LENGTH, input, unit=unit, name=name)  # type: ignore[no-any-return]
+
+
+def substr(
+    input: TensorLike,
+    pos: TensorLike,
+    len: TensorLike,
+    unit: str = "BYTE",
+    name: str | None = None,
+) -> Tensor:
+    """The part of each string that begins at `pos` and has at most `len` units.
+
+    Args:
+        input: [...], string.
+        pos: int32 or int64, broadcastable with `input`; negative ones count from the end.
+        len: dtype and shape of `pos`.
+        unit: "BYTE", or "UTF8_CHAR" for code points.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: `pos` is outside of a string.
+
+    Source:
+        TensorFlow op `Substr` (string_ops.cc).
+    """
+    return execute(SUBSTR, input, pos, len, unit=unit, name=name)  # type: ignore[no-any-return]
+
+
+# Kernels.
+
+
+def _as_string_kernel(
+    input: Array,
+    *,
+    precision: int,
+    scientific: bool,
+    shortest: bool,
+    width: int,
+    fill: str,
+    T: DType,
+) -> Array:
+    if T is dtypes.string:
+        return input
+    if fill not in {"", " ", "0", "-", "+"}:
+        message = f"AsString: fill must be a space, 0, - or +, got {fill!r}"
+        raise InvalidArgumentError(message)
+    floating = T.is_floating or T.is_complex
+    if (scientific or shortest or precision >= 0) and not floating:
+        message = (
+            f"AsString: precision, scientific and shortest are for floating point, got {T.name}"
+        )
+        raise InvalidArgumentError(message)
+    if scientific and shortest:
+        message = "AsString: scientific and shortest cannot both be true"
+        raise InvalidArgumentError(message)
+    spec = (
+        "%"
+        + (f"{fill}{width}" if width >= 0 else fill)
+        + (f".{precision}" if precision >= 0 else "")
+    )
+    spec += ("g" if shortest else "e" if scientific else "f") if floating else "d"
+    if T.is_bool:
+        texts = ["true" if item else "false" for item in input.reshape(-1).tolist()]
+    elif T.is_complex:
+        texts = [f"({spec % z.real},{spec % z.imag})" for z in input.reshape(-1).tolist()]
+    elif floating:
+        texts = [spec % number for number in input.astype(np.float64).reshape(-1).tolist()]
+    else:
+        texts = [spec % number for number in input.reshape(-1).tolist()]
+    return strings_of([text.encode() for text in texts], input.shape)
+
+
+def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
+    form, convert = (_FLOAT, float) if out_type.is_floating else (_INTEGER, int)
+
+    def number(item: bytes) -> Any:
+        found = form.fullmatch(item)
+        value: Any = None if found is None else convert(found.group(1))
+        if value is None or (out_type.is_integer and not out_type.min <= value <= out_type.max):
+            message = (
+                f"StringToNumber: a string must be a number of type {out_type.name}, got {item!r}"
+            )
+            raise InvalidArgumentError(message)
+        return value
+
+    return map_numbers(number, string_tensor, out_type.numpy)
+
+
+def _lower_kernel(input: Array, *, encoding: str) -> Array:
+    if _is_text("StringLower", encoding):
+        return map_strings(
+            lambda item: (
+                item.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
+            ),
+            input,
+        )
+    return map_strings(bytes.lower, input)
+
+
+def _upper_kernel(input: Array, *, encoding: str) -> Array:
+    if _is_text("StringUpper", encoding):
+        return map_strings(
+            lambda item: (
+                item.decode("utf-8", "surrogateescape").upper().encode("utf-8", "surrogateescape")
+            ),
+            input,
+        )
+    return map_strings(bytes.upper, input)
+
+
+def _is_text(op: str, encoding: str) -> bool:
+    if encoding not in {"", "utf-8"}:
+        message = f"{op}: encoding must be '' or 'utf-8', got {encoding!r}"
+        raise InvalidArgumentError(message)
+    return encoding == "utf-8"
+
+
+def _strip_kernel(input: Array) -> Array:
+    return map_strings(bytes.strip, input)
+
+
+def _length_kernel(input: Array, *, unit: str) -> Array:
+    return map_numbers(len if unit == "BYTE" else _points, input, np.int32)
+
+
+def _points(item: bytes) -> int:
+    """How many code points: bytes that do not continue one."""
+    return sum(1 for byte in item if byte & 0xC0 != 0x80)
+
+
+def _starts(item: bytes) -> list[int]:
+    """Where each code point begins, and the end."""
+    return [*(i for i, byte in enumerate(item) if byte & 0xC0 != 0x80), len(item)]
+
+
+def _substr_kernel(input: Array, pos: Array, len: Array, *, unit: str) -> Array:
+    shape = np.broadcast_shapes(input.shape, pos.shape, len.shape)
+    columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in (input, pos, len)]
+    rows = enumerate(zip(*columns, strict=True))
+    return strings_of(
+        [_part(item, start, count, unit, i) for i, (item, start, count) in rows], shape
+    )
+
+
+def _part(item: bytes, start: int, count: int, unit: str, place: int) -> bytes:
+    steps = None if unit == "BYTE" else _starts(item)
+    size = len(item) if steps is None else len(steps) - 1
+    if not -size <= start <= size:
+        message = (
+            f"Substr: pos must be in [{-size}, {size}], got {start} for string {item!r} at index "
+            f"{place}"
+        )
+        raise InvalidArgumentError(message)
+    begin = start + size if start < 0 else start
+    end = min(begin + max(count, 0), size)
+    return item[begin:end] if steps is None else item[steps[begin] : steps[end]]
+
+
+def _infer_substr(call: InferCall) -> Shape:
+    if not call.spec(1).shape.is_compatible_with(call.spec(2).shape):
+        call.fail("pos and len must have one shape")
+    return broadcast(call)
+
+
+AS_STRING = register(
+    OpDef(
+        name="AsString",
+        signature="input: T -> output: string",
+        types={"T": FLOATS | INTEGERS | COMPLEX | {dtypes.bool, dtypes.string}},
+        attrs={
+            "precision": attr("int", default=-1),
+            "scientific": attr("bool", default=False),
+            "shortest": attr("bool", default=False),
+            "width": attr("int", default=-1),
+            "fill": attr("string", default=""),
+        },
+        infer=same_as_input,
+        kernel=_as_string_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+STRING_TO_NUMBER = register(
+    OpDef(
+        name="StringToNumber",
+        signature="string_tensor: string -> output: out_type",
+        types={"out_type": typed({float32, float64, int32, int64}, default=float32)},
+        infer=same_as_input,
+        kernel=_to_number_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+STRING_LOWER = register(
+    OpDef(
+        name="StringLower",
+        signature="input: string -> output: string",
+        attrs={"encoding": attr("string", default="")},
+        infer=same_as_input,
+        kernel=_lower_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+STRING_UPPER = register(
+    OpDef(
+        name="StringUpper",
+        signature="input: string -> output: string",
+        attrs={"encoding": attr("string", default="")},
+        infer=same_as_input,
+        kernel=_upper_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+STRING_STRIP = register(
+    OpDef(
+        name="StringStrip",
+        signature="input: string -> output: string",
+        infer=same_as_input,
+        kernel=_strip_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+STRING_LENGTH = register(
+    OpDef(
+        name="StringLength",
+        signature="input: string -> output: int32",
+        attrs={"unit": attr("string", default="BYTE", allowed=_UNITS)},
+        infer=same_as_input,
+        kernel=_length_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+SUBSTR = register(
+    OpDef(
+        name="Substr",
+        signature="input: string, pos: T, len: T -> output: string",
+        types={"T": INDEX},
+        attrs={"unit": attr("string", default="BYTE", allowed=_UNITS)},
+        infer=_infer_substr,
+        kernel=_substr_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

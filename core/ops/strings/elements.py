@@ -1,0 +1,26 @@
+"""Python functions of bytes applied to every element of an array of strings."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.tensor import Array
+
+
+def strings_of(items: Iterable[bytes], shape: tuple[int, ...]) -> Array:
+    """An array of strings of that shape."""
+    flat = list(items)
+    out = np.empty(len(flat), object)
+    out[:] = flat
+    return out.reshape(shape)
+
+
+def map_strings(function: Callable[[bytes], bytes], x: Array) -> Array:
+    """function(element), strings again."""
+    return strings_of([function(item) for item in x.reshape(-1).tolist()], x.shape)
+
+
+def map_numbers(function: Callable[[bytes], Any], x: Array, dtype: Any) -> Array:
+    """function(element), numbers of `dtype`."""
+    return np.array([function(item) for item in x.reshape(-1).tolist()], dtype).reshape(x.shape)

@@ -1,0 +1,159 @@
+"""Bytes as text and as numbers: base 64, DecodeRaw."""
+
+import base64
+import binascii
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import COMPLEX, FLOATS, INTEGERS, DType
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.strings.elements import map_strings
+
+__all__ = ["decode_base64", "decode_raw", "encode_base64"]
+
+
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
+    """Every string in base 64, with the letters that URLs can hold.
+
+    Args:
+        input: [...], string.
+        pad: `=` up to a multiple of four letters.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `EncodeBase64` (string_ops.cc).
+    """
+    return execute(ENCODE_BASE64, input, pad=bool(pad), name=name)  # type: ignore[no-any-return]
+
+
+def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
+    """What was written in base 64 with the letters that URLs can hold, padded or not.
+
+    Raises:
+        InvalidArgumentError: a string is not base 64.
+
+    Source:
+        TensorFlow op `DecodeBase64` (string_ops.cc).
+    """
+    return execute(DECODE_BASE64, input, name=name)  # type: ignore[no-any-return]
+
+
+def decode_raw(
+    input_bytes: TensorLike,
+    out_type: Any,
+    little_endian: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """The numbers whose bytes each string is.
+
+    Args:
+        input_bytes: [...], string, all of one length.
+        out_type: dtype of the numbers.
+        little_endian: the order of their bytes.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., n], `out_type`.
+
+    Raises:
+        InvalidArgumentError: lengths differ or are no multiple of the size of a number.
+
+    Source:
+        TensorFlow op `DecodeRaw` (parsing_ops.cc).
+    """
+    kind = dtypes.as_dtype(out_type)
+    return execute(  # type: ignore[no-any-return]
+        DECODE_RAW, input_bytes, out_type=kind, little_endian=bool(little_endian), name=name
+    )
+
+
+def _encode_kernel(input: Array, *, pad: bool) -> Array:
+    def encoded(item: bytes) -> bytes:
+        text = base64.urlsafe_b64encode(item)
+        return text if pad else text.rstrip(b"=")
+
+    return map_strings(encoded, input)
+
+
+def _decode_kernel(input: Array) -> Array:
+    def decoded(item: bytes) -> bytes:
+        core = item.rstrip(b"=")
+        try:
+            text = (core + b"=" * (-len(core) % 4)).translate(_URL_LETTERS)
+            return binascii.a2b_base64(text, strict_mode=True)
+        except (binascii.Error, ValueError) as error:
+            message = f"DecodeBase64: input must be base 64 with - and _, got {item!r}: {error}"
+            raise InvalidArgumentError(message) from None
+
+    return map_strings(decoded, input)
+
+
+# `+` and `/` themselves become letters that are none.
+_URL_LETTERS = bytes.maketrans(b"-_+/", b"+/!!")
+
+
+def _decode_raw_kernel(bytes: Array, *, out_type: DType, little_endian: bool) -> Array:
+    items = bytes.reshape(-1).tolist()
+    lengths = {len(item) for item in items}
+    if len(lengths) > 1:
+        message = f"DecodeRaw: all strings must have one length, got {sorted(lengths)} bytes"
+        raise InvalidArgumentError(message)
+    size = lengths.pop() if lengths else 0
+    width = out_type.numpy.itemsize
+    if size % width:
+        message = (
+            f"DecodeRaw: strings must hold whole numbers of {width} bytes ({out_type.name}), got "
+            f"{size} bytes"
+        )
+        raise InvalidArgumentError(message)
+    raw = np.frombuffer(b"".join(items), np.uint8)
+    if not little_endian:
+        # The parts of a complex number keep their order.
+        part = width // 2 if out_type.is_complex else width
+        raw = raw.reshape(-1, part)[:, ::-1].reshape(-1)
+    return np.ascontiguousarray(raw).view(out_type.numpy).reshape(*bytes.shape, size // width)
+
+
+def _infer_decode_raw(call: InferCall) -> Shape:
+    return call.spec(0).shape.concatenate([None])
+
+
+ENCODE_BASE64 = register(
+    OpDef(
+        name="EncodeBase64",
+        signature="input: string -> output: string",
+        attrs={"pad": attr("bool", default=False)},
+        infer=same_as_input,
+        kernel=_encode_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+DECODE_BASE64 = register(
+    OpDef(
+        name="DecodeBase64",
+        signature="input: string -> output: string",
+        infer=same_as_input,
+        kernel=_decode_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+DECODE_RAW = register(
+    OpDef(
+        name="DecodeRaw",
+        signature="bytes: string -> output: out_type",
+        types={"out_type": FLOATS | INTEGERS | COMPLEX | {dtypes.bool}},
+        attrs={"little_endian": attr("bool", default=True)},
+        infer=_infer_decode_raw,
+        kernel=_decode_raw_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

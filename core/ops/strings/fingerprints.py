@@ -1,0 +1,200 @@
+"""64-bit fingerprints of bytes: FarmHash and SipHash, in Python's integers.
+
+Source:
+    FarmHash's `farmhashna::Hash64` (which is `Fingerprint64`), from its published description; SipHash-2-4, Aumasson
+    and Bernstein 2012.
+"""
+
+import struct
+
+_MASK = (1 << 64) - 1
+_K0 = 0xC3A5C85C97CB3127
+_K1 = 0xB492B66FBE98F273
+_K2 = 0x9AE16A3B2F90404F
+
+
+def _rotate_right(x: int, by: int) -> int:
+    return ((x >> by) | (x << (64 - by))) & _MASK
+
+
+def _mixed(x: int) -> int:
+    return x ^ (x >> 47)
+
+
+def _word(data: bytes, place: int) -> int:
+    return int.from_bytes(data[place : place + 8], "little")
+
+
+def _half_word(data: bytes, place: int) -> int:
+    return int.from_bytes(data[place : place + 4], "little")
+
+
+def _joined(u: int, v: int, factor: int) -> int:
+    """Two words to one."""
+    a = _mixed(((u ^ v) * factor) & _MASK)
+    b = _mixed(((v ^ a) * factor) & _MASK)
+    return (b * factor) & _MASK
+
+
+def farm64(data: bytes) -> int:
+    """The fingerprint that TensorFlow's `Fingerprint64` gives, from 0 to 2⁶⁴ - 1."""
+    size = len(data)
+    if size <= 16:
+        return _up_to_16(data)
+    if size <= 32:
+        return _up_to_32(data)
+    if size <= 64:
+        return _up_to_64(data)
+    return _longer(data)
+
+
+def _up_to_16(data: bytes) -> int:
+    size = len(data)
+    if size >= 8:
+        factor = (_K2 + size * 2) & _MASK
+        a = (_word(data, 0) + _K2) & _MASK
+        b = _word(data, size - 8)
+        c = (_rotate_right(b, 37) * factor + a) & _MASK
+        d = ((_rotate_right(a, 25) + b) * factor) & _MASK
+        return _joined(c, d, factor)
+    if size >= 4:
+        factor = (_K2 + size * 2) & _MASK
+        return _joined(size + (_half_word(data, 0) << 3), _half_word(data, size - 4), factor)
+    if size:
+        y = data[0] + (data[size >> 1] << 8)
+        z = size + (data[-1] << 2)
+        return (_mixed(((y * _K2) ^ (z * _K0)) & _MASK) * _K2) & _MASK
+    return _K2
+
+
+def _up_to_32(data: bytes) -> int:
+    size = len(data)
+    factor = (_K2 + size * 2) & _MASK
+    a = (_word(data, 0) * _K1) & _MASK
+    b = _word(data, 8)
+    c = (_word(data, size - 8) * factor) & _MASK
+    d = (_word(data, size - 16) * _K2) & _MASK
+    return _joined(
+        (_rotate_right((a + b) & _MASK, 43) + _rotate_right(c, 30) + d) & _MASK,
+        (a + _rotate_right((b + _K2) & _MASK, 18) + c) & _MASK,
+        factor,
+    )
+
+
+def _up_to_64(data: bytes) -> int:
+    size = len(data)
+    factor = (_K2 + size * 2) & _MASK
+    a = (_word(data, 0) * _K2) & _MASK
+    b = _word(data, 8)
+    c = (_word(data, size - 8) * factor) & _MASK
+    d = (_word(data, size - 16) * _K2) & _MASK
+    y = (_rotate_right((a + b) & _MASK, 43) + _rotate_right(c, 30) + d) & _MASK
+    z = _joined(y, (a + _rotate_right((b + _K2) & _MASK, 18) + c) & _MASK, factor)
+    e = (_word(data, 16) * factor) & _MASK
+    f = _word(data, 24)
+    g = ((y + _word(data, size - 32)) * factor) & _MASK
+    h = ((z + _word(data, size - 24)) * factor) & _MASK
+    return _joined(
+        (_rotate_right((e + f) & _MASK, 43) + _rotate_right(g, 30) + h) & _MASK,
+        (e + _rotate_right((f + a) & _MASK, 18) + g) & _MASK,
+        factor,
+    )
+
+
+def _weak(data: bytes, place: int, a: int, b: int) -> tuple[int, int]:
+    """32 bytes and two seeds to two words."""
+    w, x, y, z = struct.unpack_from("<4Q", data, place)
+    a = (a + w) & _MASK
+    b = _rotate_right((b + a + z) & _MASK, 21)
+    c = a
+    a = (a + x + y) & _MASK
+    b = (b + _rotate_right(a, 44)) & _MASK
+    return (a + z) & _MASK, (b + c) & _MASK
+
+
+def _longer(data: bytes) -> int:
+    size = len(data)
+    x = 81
+    y = (81 * _K1 + 113) & _MASK
+    z = (_mixed((y * _K2 + 113) & _MASK) * _K2) & _MASK
+    v = w = (0, 0)
+    x = (x * _K2 + _word(data, 0)) & _MASK
+    end = (size - 1) // 64 * 64
+    for place in range(0, end, 64):
+        x, y, z, v, w = _block(data, place, (x, y, z), v, w, _K1, last=False)
+    factor = (_K1 + ((z & 0xFF) << 1)) & _MASK
+    place = size - 64
+    first = (w[0] + ((size - 1) & 63)) & _MASK
+    second = (v[0] + first) & _MASK
+    v = (second, v[1])
+    w = ((first + second) & _MASK, w[1])
+    x, y, z, v, w = _block(data, place, (x, y, z), v, w, factor, last=True)
+    return _joined(
+        (_joined(v[0], w[0], factor) + _mixed(y) * _K0 + z) & _MASK,
+        (_joined(v[1], w[1], factor) + x) & _MASK,
+        factor,
+    )
+
+
+def _block(
+    data: bytes,
+    place: int,
+    state: tuple[int, int, int],
+    v: tuple[int, int],
+    w: tuple[int, int],
+    factor: int,
+    *,
+    last: bool,
+) -> tuple[int, int, int, tuple[int, int], tuple[int, int]]:
+    """64 bytes into the state; the last block weighs two of the words by 9."""
+    x, y, z = state
+    nine = 9 if last else 1
+    x = (_rotate_right((x + y + v[0] + _word(data, place + 8)) & _MASK, 37) * factor) & _MASK
+    y = (_rotate_right((y + v[1] + _word(data, place + 48)) & _MASK, 42) * factor) & _MASK
+    x ^= (w[1] * nine) & _MASK
+    y = (y + v[0] * nine + _word(data, place + 40)) & _MASK
+    z = (_rotate_right((z + w[0]) & _MASK, 33) * factor) & _MASK
+    v = _weak(data, place, (v[1] * factor) & _MASK, (x + w[0]) & _MASK)
+    w = _weak(data, place + 32, (z + w[1]) & _MASK, (y + _word(data, place + 16)) & _MASK)
+    return z, y, x, v, w
+
+
+def _rotate_left(x: int, by: int) -> int:
+    return ((x << by) | (x >> (64 - by))) & _MASK
+
+
+def sip64(data: bytes, key: tuple[int, int]) -> int:
+    """SipHash-2-4 of `data` under a key of two 64-bit words, from 0 to 2⁶⁴ - 1."""
+    state = [
+        key[0] ^ 0x736F6D6570736575,
+        key[1] ^ 0x646F72616E646F6D,
+        key[0] ^ 0x6C7967656E657261,
+        key[1] ^ 0x7465646279746573,
+    ]
+    tail = len(data) % 8
+    padded = data + bytes(7 - tail) + bytes([len(data) & 0xFF])
+    for place in range(0, len(padded), 8):
+        word = _word(padded, place)
+        state[3] ^= word
+        _round(state)
+        _round(state)
+        state[0] ^= word
+    state[2] ^= 0xFF
+    for _ in range(4):
+        _round(state)
+    return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
+def _round(state: list[int]) -> None:
+    a, b, c, d = state
+    a = (a + b) & _MASK
+    b = _rotate_left(b, 13) ^ a
+    a = _rotate_left(a, 32)
+    c = (c + d) & _MASK
+    d = _rotate_left(d, 16) ^ c
+    a = (a + d) & _MASK
+    d = _rotate_left(d, 21) ^ a
+    c = (c + b) & _MASK
+    b = _rotate_left(b, 17) ^ c
+    c = _rotate_left(c, 32)
+    state[:] = [a, b, c, d]

@@ -1,0 +1,110 @@
+"""Strings to buckets: StringToHashBucketFast, StringToHashBucketStrong."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
+from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.strings.elements import map_numbers
+from pinnace.ops.strings.fingerprints import farm64, sip64
+
+__all__ = ["to_hash_bucket_fast", "to_hash_bucket_strong"]
+
+
+def to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
+    """The fingerprint of each string modulo `num_buckets`, the same everywhere and always.
+
+    Args:
+        input: [...], string.
+        num_buckets: how many buckets, at least 1.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], int64, from 0 to num_buckets - 1.
+
+    Raises:
+        InvalidArgumentError: `num_buckets` is less than 1.
+
+    Source:
+        TensorFlow op `StringToHashBucketFast` (string_ops.cc): FarmHash's Fingerprint64.
+    """
+    return execute(  # type: ignore[no-any-return]
+        STRING_TO_HASH_BUCKET_FAST, input, num_buckets=int(num_buckets), name=name
+    )
+
+
+def to_hash_bucket_strong(
+    input: TensorLike, num_buckets: int, key: Sequence[int], name: str | None = None
+) -> Tensor:
+    """The keyed hash of each string modulo `num_buckets`.
+
+    Args:
+        input: [...], string.
+        num_buckets: how many buckets, at least 1.
+        key: two integers of 64 bits.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], int64, from 0 to num_buckets - 1.
+
+    Raises:
+        InvalidArgumentError: `num_buckets` is less than 1, or `key` is not two integers.
+
+    Source:
+        TensorFlow op `StringToHashBucketStrong` (string_ops.cc): SipHash-2-4.
+    """
+    return execute(  # type: ignore[no-any-return]
+        STRING_TO_HASH_BUCKET_STRONG,
+        input,
+        num_buckets=int(num_buckets),
+        key=tuple(int(k) for k in key),
+        name=name,
+    )
+
+
+def _check(op: str, num_buckets: int) -> None:
+    if num_buckets < 1:
+        message = f"{op}: num_buckets must be at least 1, got {num_buckets}"
+        raise InvalidArgumentError(message)
+
+
+def _fast_kernel(input: Array, *, num_buckets: int) -> Array:
+    _check("StringToHashBucketFast", num_buckets)
+    return map_numbers(lambda item: farm64(item) % num_buckets, input, np.int64)
+
+
+def _strong_kernel(input: Array, *, num_buckets: int, key: tuple[int, ...]) -> Array:
+    _check("StringToHashBucketStrong", num_buckets)
+    if len(key) != 2:
+        message = f"StringToHashBucketStrong: key must be two integers, got {list(key)}"
+        raise InvalidArgumentError(message)
+    low, high = (k % (1 << 64) for k in key)
+    return map_numbers(lambda item: sip64(item, (low, high)) % num_buckets, input, np.int64)
+
+
+STRING_TO_HASH_BUCKET_FAST = register(
+    OpDef(
+        name="StringToHashBucketFast",
+        signature="input: string -> output: int64",
+        attrs={"num_buckets": attr("int")},
+        infer=same_as_input,
+        kernel=_fast_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+STRING_TO_HASH_BUCKET_STRONG = register(
+    OpDef(
+        name="StringToHashBucketStrong",
+        signature="input: string -> output: int64",
+        attrs={"num_buckets": attr("int"), "key": attr("list(int)")},
+        infer=same_as_input,
+        kernel=_strong_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)

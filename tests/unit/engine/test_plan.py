@@ -1,0 +1,151 @@
+"""Plans: shared by threads, in workspaces that nobody outside ever sees."""
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.engine.build import plan_of
+from pinnace.engine.passes.fold import fold
+from pinnace.engine.passes.inline import inline
+
+N = 64  # N x N floats are 16 KiB: large enough for a workspace
+
+
+def chain(x: tf.Tensor) -> tf.Tensor:
+    """Several steps whose intermediate results can share memory."""
+    for _ in range(6):
+        x = (x * 1.5 + 1.0) - x * 0.5
+    return x
+
+
+def reference(x: np.ndarray) -> np.ndarray:
+    """The same in NumPy, in the same order of operations and so bit for bit."""
+    for _ in range(6):
+        x = (x * np.float32(1.5) + np.float32(1.0)) - x * np.float32(0.5)
+    return x
+
+
+def traced(f: Callable[..., object], *specs: tf.TensorSpec) -> object:
+    return tf.function(f).get_concrete_function(*specs)
+
+
+def test_a_workspace_is_used_once_shapes_repeat_and_changes_nothing() -> None:
+    concrete = traced(chain, tf.TensorSpec([None, N], tf.float32))
+    plan = plan_of(concrete.graph)
+    random = np.random.default_rng(0)
+    for _ in range(8):
+        x = random.standard_normal((N, N)).astype(np.float32)
+        np.testing.assert_array_equal(concrete(tf.constant(x)).numpy(), reference(x))
+    layouts = [layout for layout in plan.workspaces._layouts.values() if layout is not None]
+    assert len(layouts) == 1
+    assert 1 <= len(layouts[0].slots) < 12
+
+
+def test_a_result_kept_across_calls_never_changes() -> None:
+    concrete = traced(chain, tf.TensorSpec([N, N], tf.float32))
+    xs = [np.full((N, N), n, np.float32) for n in range(100)]
+    kept = [concrete(tf.constant(x)) for x in xs]
+    for x, y in zip(xs, kept, strict=True):
+        np.testing.assert_array_equal(y.numpy(), reference(x))
+
+
+def test_a_variable_never_holds_workspace_memory() -> None:
+    v = tf.Variable(np.zeros((N, N), np.float32))
+
+    @tf.function
+    def f(x: tf.Tensor) -> tf.Tensor:
+        y = chain(x)
+        v.assign(y * 2.0)
+        return chain(y)
+
+    values = []
+    for n in range(10):
+        f(tf.constant(np.full((N, N), n, np.float32)))
+        values.append(v.value())
+    for n, value in enumerate(values):
+        np.testing.assert_array_equal(value.numpy(), reference(np.full((N, N), n, np.float32)) * 2)
+
+
+def test_a_tape_never_keeps_workspace_memory() -> None:
+    f = tf.function(lambda x: tf.reduce_sum(chain(x) * chain(x)))
+    x = tf.constant(np.random.default_rng(0).standard_normal((N, N)).astype(np.float32))
+    tapes = []
+    for _ in range(6):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            tapes.append((tape, f(x)))
+    found = [tape.gradient(y, x).numpy() for tape, y in tapes]
+    for gradient in found[1:]:
+        np.testing.assert_array_equal(gradient, found[0])
+
+
+def test_eight_threads_share_one_plan() -> None:
+    concrete = traced(chain, tf.TensorSpec([N, N], tf.float32))
+    wrong: list[int] = []
+
+    def work(n: int) -> None:
+        x = np.full((N, N), n, np.float32)
+        wanted = reference(x)
+        for _ in range(50):
+            if not np.array_equal(concrete(tf.constant(x)).numpy(), wanted):
+                wrong.append(n)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_one_function_twice_in_a_graph_does_not_mix_its_memory() -> None:
+    f = tf.function(chain)
+    concrete = traced(lambda x, y: f(x) - f(y), tf.TensorSpec([N, N], tf.float32), tf.TensorSpec([N, N], tf.float32))
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        x, y = (random.standard_normal((N, N)).astype(np.float32) for _ in range(2))
+        found = concrete(tf.constant(x), tf.constant(y)).numpy()
+        np.testing.assert_array_equal(found, reference(x) - reference(y))
+
+
+def test_folding_leaves_only_what_depends_on_arguments() -> None:
+    def f(x: tf.Tensor) -> tf.Tensor:
+        c = tf.constant(2.0) * tf.constant(3.0) + 1.0
+        return tf.reshape(tf.identity(x) * c, [tf.shape(x)[0] * 3])
+
+    concrete = traced(f, tf.TensorSpec([4, 3], tf.float32))
+    small = fold(inline(concrete.graph))
+    kinds = sorted(node.op.name for node in small.nodes if node.op.name not in {"Const", "Placeholder"})
+    assert kinds == ["Mul", "Reshape"]
+    np.testing.assert_array_equal(concrete(tf.ones([4, 3])).numpy(), np.full(12, 7, np.float32))
+
+
+def test_equal_nodes_are_computed_once() -> None:
+    concrete = traced(lambda x: tf.exp(x) + tf.exp(x) * tf.exp(x), tf.TensorSpec([2], tf.float32))
+    small = fold(inline(concrete.graph))
+    assert [node.op.name for node in small.nodes].count("Exp") == 1
+
+
+def test_random_ops_are_not_equal_nodes() -> None:
+    concrete = traced(lambda: tf.random.uniform([8]) - tf.random.uniform([8]))
+    assert np.abs(concrete().numpy()).max() > 0
+
+
+def test_overflow_is_a_value_and_not_a_warning() -> None:
+    concrete = traced(lambda x: tf.exp(x) / (x - x), tf.TensorSpec([], tf.float32))
+    assert np.isinf(concrete(tf.constant(1000.0)).numpy())
+    assert np.isinf((tf.exp(tf.constant(1000.0))).numpy())
+
+
+def test_a_missing_kernel_is_named() -> None:
+    from pinnace.ops.array.constants import PLACEHOLDER
+
+    concrete = traced(lambda x: x + 1.0, tf.TensorSpec([], tf.float32))
+    extra = concrete.graph.add(PLACEHOLDER, (), {"dtype": tf.float32}, "fed_by_nobody")
+    concrete.graph.outputs = [extra.outputs[0]]
+    concrete.graph.plan = None
+    with pytest.raises(tf.errors.UnimplementedError, match="no kernel for Placeholder .*fed_by_nobody"):
+        concrete(tf.constant(1.0))
