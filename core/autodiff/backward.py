@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
-from pinnace.framework.context import state
 from pinnace.framework.tensor import Tensor
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import OpCall, OpDef
@@ -24,33 +23,33 @@ class Entry(NamedTuple):
 class Gradients:
     """The gradients found so far, by tensor; several for one tensor are added when it is asked for."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("table",)
 
     def __init__(self) -> None:
-        self._found: dict[int, Any] = {}
+        self.table: dict[int, Any] = {}
 
     def add(self, tensor: Tensor, gradient: Tensor) -> None:
         """One more contribution."""
         key = id(tensor)
-        known = self._found.get(key)
+        known = self.table.get(key)
         if known is None:
-            self._found[key] = gradient
+            self.table[key] = gradient
         elif type(known) is list:
             known.append(gradient)
         else:
-            self._found[key] = [known, gradient]
+            self.table[key] = [known, gradient]
 
     def total(self, tensor: Tensor) -> Tensor | None:
         """The sum of the contributions, None if there is none."""
-        known = self._found.get(id(tensor))
+        known = self.table.get(id(tensor))
         if type(known) is list:
             known = _sum(known)
-            self._found[id(tensor)] = known
+            self.table[id(tensor)] = known
         return known
 
     def pop(self, tensor: Tensor) -> Tensor | None:
         """As `total`, and forget it."""
-        known = self._found.pop(id(tensor), None)
+        known = self.table.pop(id(tensor), None)
         return _sum(known) if type(known) is list else known
 
 
@@ -64,7 +63,7 @@ def accumulate(
     entries: Sequence[Entry],
     gradients: Gradients,
     kept: set[int],
-    wanted: Callable[[Any], bool],
+    wanted: Container[int],
 ) -> None:
     """Walk `entries` backwards, turning gradients of outputs into gradients of inputs.
 
@@ -72,15 +71,20 @@ def accumulate(
         entries: what happened, in order.
         gradients: holds the gradients of the targets; holds those of the sources afterwards.
         kept: ids of the tensors whose gradients somebody will ask for.
-        wanted: whether a gradient of that tensor can reach a source.
+        wanted: ids of the tensors whose gradients can reach a source.
     """
+    table = gradients.table
     for op, inputs, attrs, outputs, backward in reversed(entries):
         if len(outputs) == 1:
-            output = outputs[0]
-            dy = gradients.total(output) if id(output) in kept else gradients.pop(output)
+            key = id(outputs[0])
+            dy = table.get(key)
             if dy is None:
                 continue
-            dys: list[Tensor | None] = [dy]
+            if type(dy) is list:
+                dy = table[key] = _sum(dy)
+            if key not in kept:
+                del table[key]
+            dys: Sequence[Tensor | None] = (dy,)
         else:
             dys = [gradients.total(y) if id(y) in kept else gradients.pop(y) for y in outputs]
             if all(dy is None for dy in dys):
@@ -95,27 +99,11 @@ def accumulate(
                 continue
             if type(x) is tuple:
                 for one, part in zip(x, dx, strict=True):
-                    if part is not None and wanted(one):
+                    if part is not None and id(one) in wanted:
                         gradients.add(one, part)
-            elif wanted(x):
-                gradients.add(x, dx)
-
-
-def hidden_from(tape: object) -> Any:
-    """The other tapes see what runs, this one does not."""
-    return _Hidden(tape)
-
-
-class _Hidden:
-    __slots__ = ("_saved", "_tape")
-
-    def __init__(self, tape: object) -> None:
-        self._tape = tape
-
-    def __enter__(self) -> None:
-        self._saved = state.tapes
-        if self._saved:
-            state.tapes = tuple(tape for tape in self._saved if tape is not self._tape)
-
-    def __exit__(self, *exc: object) -> None:
-        state.tapes = self._saved
+            elif id(x) in wanted:
+                key = id(x)
+                if key in table:
+                    gradients.add(x, dx)
+                else:
+                    table[key] = dx

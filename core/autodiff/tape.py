@@ -11,11 +11,13 @@ from pinnace.autodiff.backward import Entry, Gradients, accumulate
 from pinnace.framework import structure
 from pinnace.framework.context import pop_tape, push_tape, state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import DType
+from pinnace.framework.dtypes import COMPLEX, FLOATS, DType
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import constants
-from pinnace.ops.opdef import NotDifferentiable, OpDef
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
+
+_FLOATING = frozenset(dtype.numpy for dtype in FLOATS | COMPLEX)
 
 
 class UnconnectedGradients:
@@ -83,10 +85,10 @@ class GradientTape:
                 break
         else:
             return
-        if isinstance(op.gradient, NotDifferentiable):
+        if op.gradient is NOT_DIFFERENTIABLE:
             return
         for y in outputs:
-            if carries_gradient(y.dtype):
+            if y._array.dtype in _FLOATING if type(y) is Tensor else carries_gradient(y.dtype):  # noqa: SLF001
                 watched[id(y)] = y
         self._entries.append(Entry(op, inputs, attrs, outputs, None))
 
@@ -106,11 +108,11 @@ class GradientTape:
 
     def watch_variable(self, variable: Variable) -> None:
         """A variable was read."""
+        if id(variable) in self._variables:
+            return
         if self._watch_variables and variable.trainable and carries_gradient(variable.dtype):
-            handle = variable.handle
-            if id(handle) not in self._watched:
-                self._watched[id(handle)] = handle
-                self._variables[id(variable)] = variable
+            self._watched[id(variable.handle)] = variable.handle
+            self._variables[id(variable)] = variable
 
     @property
     def persistent(self) -> bool:
@@ -225,7 +227,7 @@ class GradientTape:
             if id(target) in watched:
                 gradients.add(target, _seed(target, seed))
         kept = {id(source) for source in sources}
-        accumulate(tuple(self._entries), gradients, kept, lambda x: id(x) in watched)
+        accumulate(tuple(self._entries), gradients, kept, watched)
         return [gradients.total(source) for source in sources]
 
 

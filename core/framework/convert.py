@@ -194,6 +194,8 @@ def convert_to_tensor(
         ValueError: a tensor of another dtype, or a ragged sequence.
         TypeError: a value that cannot become that type.
     """
+    if type(value) is Tensor and dtype is None:
+        return value
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Operands):
         tensor = value if isinstance(value, Tensor) else operators.read_variable(value)

@@ -59,3 +59,9 @@ def install(**functions: Callable[..., Any]) -> None:
     """Fill the slots; called once by `pinnace.ops`."""
     for name, function in functions.items():
         setattr(operators, name, function)
+
+
+def install_methods(owner: type, **methods: Callable[..., Any]) -> None:
+    """Put functions of two operands in the place of the methods that would only call them through a slot."""
+    for name, function in methods.items():
+        setattr(owner, f"__{name}__", function)

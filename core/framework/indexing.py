@@ -49,7 +49,8 @@ def parse_key(key: object) -> SliceArguments:
     """The arguments of StridedSlice for x[key].
 
     Args:
-        key: an item or a tuple of items: integers, integer scalar tensors, slices of these, `...`, None.
+        key: an item or a tuple of items: integers, integer scalar tensors, slices of these, `...`,
+            None.
 
     Raises:
         TypeError: an item is something else, or a second `...`.
@@ -85,8 +86,9 @@ def _add(found: SliceArguments, bit: int, item: object) -> None:
         found.new_axis_mask |= bit
     else:
         begin = _number(item)
-        # What StridedSlice reads of an axis that it drops is `begin` alone.
-        end = begin + 1
+        # What StridedSlice reads of an axis that it drops is `begin` alone: a tensor need not be
+        # added to.
+        end = begin + 1 if type(begin) is int else begin
         found.shrink_axis_mask |= bit
     found.begin.append(begin)
     found.end.append(end)
@@ -110,16 +112,18 @@ def _number(item: Any) -> Any:
 
 def _refuse(got: str) -> NoReturn:
     message = (
-        "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer scalar tensors are valid "
-        f"indices, got {got}\n  Try: gather(x, indices) for several rows, boolean_mask(x, mask) for a mask"
+        "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer scalar "
+        "tensors are valid "
+        f"indices, got {got}\n  Try: gather(x, indices) for several rows, boolean_mask(x, mask) "
+        "for a mask"
     )
     raise TypeError(message)
 
 
 def is_plain(key: object) -> bool:
-    """Whether NumPy indexing by `key` means what StridedSlice means: no tensors, arrays, lists or bools in it."""
+    """Whether `key` holds no tensors, arrays, lists or bools: NumPy indexes as StridedSlice."""
     if type(key) is tuple:
-        return all([_is_plain_item(item) for item in key])
+        return all(_is_plain_item(item) for item in key)
     return _is_plain_item(key)
 
 

@@ -151,7 +151,7 @@ def differentiate(graph: Graph, wanted: Sequence[bool]) -> Differentiated:
             gradients.add(symbol(forward.outputs[index]), tracer.tensor_of(seed))
         kept = {id(symbol(forward.inputs[index])) for index in sources}
         actives = {id(symbol(value)) for value in active}
-        accumulate(_entries(forward, active, symbol), gradients, kept, lambda x: id(x) in actives)
+        accumulate(_entries(forward, active, symbol), gradients, kept, actives)
         found = []
         for index in list(sources):
             source = symbol(forward.inputs[index])

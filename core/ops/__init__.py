@@ -2,7 +2,7 @@
 
 from pinnace.framework import dispatch
 from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
-from pinnace.framework.tensor import Tensor, TensorLike
+from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops import array as array
 from pinnace.ops import control as control
 from pinnace.ops import functional as functional
@@ -71,4 +71,12 @@ dispatch.install(
     subtract=arithmetic.subtract,
     truediv=arithmetic.truediv,
     unstack=joining.unstack,
+)
+
+dispatch.install_methods(
+    Operands,
+    add=arithmetic.add,
+    matmul=products.matmul,
+    mul=arithmetic.multiply,
+    sub=arithmetic.subtract,
 )

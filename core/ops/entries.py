@@ -15,7 +15,9 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
-from pinnace.framework.tensor import Tensor
+from pinnace.framework.dispatch import operators
+from pinnace.framework.tensor import Tensor, wrap
+from pinnace.framework.variable import Variable
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import ArgDef, OpDef
 
@@ -24,32 +26,34 @@ from pinnace.ops.opdef import ArgDef, OpDef
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pinnace\.")
 
 _OPAQUE = frozenset({dtypes.resource, dtypes.variant, dtypes.qint8, dtypes.quint8, dtypes.qint16, dtypes.quint16, dtypes.qint32})
+# Where a Python number becomes an array without a question.
+_SIMPLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 # How many shapes an entry remembers before it starts over.
 _PASSED_LIMIT = 4096
-_NO_ATTRS: dict[str, Any] = {}
 _new = Tensor.__new__
 
 
-def make_entry(op: OpDef) -> Callable[..., Any]:
-    """entry(*inputs, name=None), equal to `execute(op, *inputs, name=name)`."""
-    if not _is_plain(op):
+def make_entry(op: OpDef, **attrs: Any) -> Callable[..., Any]:
+    """entry(*inputs, name=None), equal to `execute(op, *inputs, name=name, **attrs)`."""
+    if not _is_plain(op, attrs):
+
         def general(*arguments: Any, name: str | None = None) -> Any:
-            return execute(op, *arguments, name=name)
+            return execute(op, *arguments, name=name, **attrs)
 
         return general
-    kernel = _bound_kernel(op)
+    kernel = _bound_kernel(op, attrs)
     if len(op.inputs) == 1:
-        return _unary_entry(op, kernel)
-    return _binary_entry(op, kernel)
+        return _unary_entry(op, kernel, attrs)
+    return _binary_entry(op, kernel, attrs)
 
 
-def _is_plain(op: OpDef) -> bool:
+def _is_plain(op: OpDef, attrs: dict[str, Any]) -> bool:
     """One or two single inputs of one dtype, one single output, all attributes optional, no effect."""
     if op.kernel is None or op.effect is not None or op.wants_ctx:
         return False
     if len(op.outputs) != 1 or op.outputs[0].is_list or len(op.inputs) not in {1, 2}:
         return False
-    if any(arg.is_list for arg in op.inputs) or any(definition.required for definition in op.attrs.values()):
+    if any(arg.is_list for arg in op.inputs) or any(definition.required and name not in attrs for name, definition in op.attrs.items()):
         return False
     if len({_kind(arg) for arg in op.inputs}) != 1 or any(name in op.type_sets for name in op.kernel_attrs):
         return False
@@ -68,9 +72,9 @@ def _allowed(op: OpDef, arg: ArgDef) -> frozenset[Any]:
     return frozenset({arg.dtype}) if arg.dtype else op.type_sets[arg.type_attr].allowed
 
 
-def _bound_kernel(op: OpDef) -> Callable[..., Any]:
+def _bound_kernel(op: OpDef, attrs: dict[str, Any]) -> Callable[..., Any]:
     kernel: Any = op.kernel
-    options = {name: op.default(name) for name in op.kernel_attrs}
+    options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
     if not options:
         return kernel  # type: ignore[no-any-return]
 
@@ -80,7 +84,7 @@ def _bound_kernel(op: OpDef) -> Callable[..., Any]:
     return bound
 
 
-def _unary_entry(op: OpDef, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def _unary_entry(op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]) -> Callable[..., Any]:
     allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
     # Shapes that inference has passed; an elementwise op needs none.
     passed: set[object] | None = None if op.elementwise else set()
@@ -90,7 +94,7 @@ def _unary_entry(op: OpDef, kernel: Callable[..., Any]) -> Callable[..., Any]:
             a = x._array
             if a.dtype in allowed:
                 if passed is not None and (a.shape, a.dtype) not in passed:
-                    result = execute(op, x, name=name)
+                    result = execute(op, x, name=name, **attrs)
                     _remember(passed, (a.shape, a.dtype))
                     return result
                 try:
@@ -103,24 +107,26 @@ def _unary_entry(op: OpDef, kernel: Callable[..., Any]) -> Callable[..., Any]:
                 tapes = state.tapes
                 if tapes:
                     for tape in tapes:
-                        tape.record(op, (x,), _NO_ATTRS, (tensor,))
+                        tape.record(op, (x,), attrs, (tensor,))
                 return tensor
-        return execute(op, x, name=name)
+        return execute(op, x, name=name, **attrs)
 
     return entry
 
 
-def _binary_entry(op: OpDef, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def _binary_entry(op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]) -> Callable[..., Any]:
     allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
     passed: set[object] | None = None if op.elementwise else set()
 
     def entry(x: Any, y: Any, name: str | None = None) -> Any:
+        if state.tracer is None and (type(x) is not Tensor or type(y) is not Tensor):
+            x, y = _plain_pair(x, y)
         if type(x) is Tensor and type(y) is Tensor and state.tracer is None:
             a = x._array
             b = y._array
             if a.dtype is b.dtype and a.dtype in allowed:
                 if passed is not None and (a.shape, b.shape, a.dtype) not in passed:
-                    result = execute(op, x, y, name=name)
+                    result = execute(op, x, y, name=name, **attrs)
                     _remember(passed, (a.shape, b.shape, a.dtype))
                     return result
                 try:
@@ -129,17 +135,30 @@ def _binary_entry(op: OpDef, kernel: Callable[..., Any]) -> Callable[..., Any]:
                     with np.errstate(all="ignore"):
                         out = kernel(a, b)
                 except ValueError:
-                    return execute(op, x, y, name=name)  # which explains what does not broadcast
+                    return execute(op, x, y, name=name, **attrs)  # which explains what does not broadcast
                 tensor = _new(Tensor)
                 tensor._array = out
                 tapes = state.tapes
                 if tapes:
                     for tape in tapes:
-                        tape.record(op, (x, y), _NO_ATTRS, (tensor,))
+                        tape.record(op, (x, y), attrs, (tensor,))
                 return tensor
-        return execute(op, x, y, name=name)
+        return execute(op, x, y, name=name, **attrs)
 
     return entry
+
+
+def _plain_pair(x: Any, y: Any) -> tuple[Any, Any]:
+    """Variables read, and Python numbers beside a float tensor as tensors; anything else as it is."""
+    if type(x) is Variable:
+        x = operators.read_variable(x)
+    if type(y) is Variable:
+        y = operators.read_variable(y)
+    if type(x) is Tensor and (type(y) is float or type(y) is int) and x._array.dtype in _SIMPLE:
+        y = wrap(x._array.dtype.type(y))
+    elif type(y) is Tensor and (type(x) is float or type(x) is int) and y._array.dtype in _SIMPLE:
+        x = wrap(y._array.dtype.type(x))
+    return x, y
 
 
 def _remember(passed: set[object], key: object) -> None:

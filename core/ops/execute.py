@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from pinnace.ops.running import RunContext
 _EAGER_CONTEXT = RunContext()
 # How many input specs an op remembers as checked before it starts over.
 _CHECKED_LIMIT = 4096
+_NDARRAY = np.ndarray
 
 
 def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -41,15 +42,58 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
         InvalidArgumentError: dtypes, shapes or values that the op does not take.
         TypeError, ValueError: a Python value that cannot become the tensor that is needed.
     """
-    inputs = resolve(op, arguments, attrs)
     tracer = state.tracer
+    key = None
+    if tracer is None and op.repeatable:
+        try:
+            key = (*[(x._array.shape, x._array.dtype) for x in arguments], *attrs.items())  # noqa: SLF001
+            repeat = op.repeats.get(key)
+        except (AttributeError, TypeError):  # not eager tensors all of them, or an attribute without a hash
+            key = repeat = None
+        if repeat is not None:
+            return _run_again(op, repeat, arguments)
+    inputs = resolve(op, arguments, attrs)
     if tracer is not None:
         outputs = tracer.add(op, inputs, attrs, name)
     else:
         outputs = run_eagerly(op, inputs, attrs)
+        if key is not None:
+            _remember(op, key, attrs)
     for tape in state.tapes:
         tape.record(op, inputs, attrs, outputs)  # type: ignore[arg-type]
     return shaped_result(op, outputs, attrs)  # type: ignore[arg-type]
+
+
+class Repeat(NamedTuple):
+    """What is known about an eager call after one with these dtypes, shapes and attributes went well."""
+
+    options: dict[str, Any]
+    attrs: dict[str, Any]
+
+
+def _remember(op: OpDef, key: tuple[Any, ...], attrs: dict[str, Any]) -> None:
+    if any(dtype == object for _, dtype in key[: len(op.inputs)]):
+        return  # an object array is a string, a handle or a list: NumPy's dtype does not tell which
+    if len(op.repeats) >= _CHECKED_LIMIT:
+        op.repeats.clear()
+    options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
+    op.repeats[key] = Repeat(options, attrs)
+
+
+def _run_again(op: OpDef, repeat: Repeat, arguments: tuple[Any, ...]) -> Tensor:
+    """A call like one before: nothing to convert, to deduce or to check."""
+    arrays = []
+    for x in arguments:
+        array = x._array  # noqa: SLF001 (framework code)
+        arrays.append(array if type(array) is _NDARRAY else np.asarray(array))
+    try:
+        result = op.kernel(*arrays, **repeat.options)  # type: ignore[misc]
+    except Exception:  # noqa: BLE001 (run the long way, which explains)
+        return run_eagerly(op, arguments, repeat.attrs)[0]
+    output = wrap(result)
+    for tape in state.tapes:
+        tape.record(op, arguments, repeat.attrs, (output,))
+    return output
 
 
 def shaped_result(op: OpDef, outputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, TypeAlias
 
@@ -89,6 +89,7 @@ class ArgDef:
         return bool(self.number_attr or self.list_attr)
 
 
+_OPAQUE_NAMES = frozenset({"resource", "variant", "qint8", "quint8", "qint16", "quint16", "qint32"})
 _ARG = re.compile(r"(\w+):\s*(?:\((\w+)\)|(?:(\w+)\*)?(\w+))$")
 
 
@@ -187,7 +188,7 @@ class OpCall:
         inputs: tuple[Any, ...],
         attrs: Attrs,
         outputs: tuple[Tensor, ...],
-        wanted: Callable[[Any], bool] | None = None,
+        wanted: Container[int] | None = None,
     ) -> None:
         self.op = op
         self.inputs = inputs
@@ -197,7 +198,7 @@ class OpCall:
 
     def needs(self, index: int) -> bool:
         """Whether anybody wants the gradient of input `index`: an expensive one may be left out if not."""
-        return self.wanted is None or self.wanted(self.inputs[index])
+        return self.wanted is None or id(self.inputs[index]) in self.wanted
 
     def attr(self, name: str) -> Any:
         """An attribute, its default if it was not given."""
@@ -252,6 +253,8 @@ class OpDef:
     list_types: tuple[str, ...] = field(init=False)
     number_attrs: tuple[str, ...] = field(init=False)
     checked: set[object] = field(init=False)
+    repeats: dict[object, Any] = field(init=False)
+    repeatable: bool = field(init=False)
 
     def __post_init__(self) -> None:
         left, _, right = self.signature.partition("->")
@@ -266,6 +269,17 @@ class OpDef:
         self.number_attrs = tuple(dict.fromkeys(arg.number_attr for arg in args if arg.number_attr))
         self.kernel_attrs, self.wants_ctx = _kernel_parameters(self.kernel)
         self.checked = set()
+        self.repeats = {}
+        self.repeatable = self._is_repeatable()
+
+    def _is_repeatable(self) -> bool:
+        """Whether dtypes, shapes and attributes are all that an eager call depends on, and it gives one plain tensor."""
+        if self.kernel is None or self.effect is not None or self.wants_ctx or not self.inputs:
+            return False
+        if any(arg.is_list for arg in self.inputs) or len(self.outputs) != 1 or self.outputs[0].is_list:
+            return False
+        output = self.outputs[0]
+        return output.dtype is None or output.dtype.name not in _OPAQUE_NAMES
 
     @property
     def stateful(self) -> bool:

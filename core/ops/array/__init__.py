@@ -1,5 +1,8 @@
 """Arrays: making, shaping, joining, cutting, choosing; what TensorFlow has at its top level."""
 
+# A family's `__all__` is its public names: star imports are the index.
+# ruff: noqa: F403
+
 from pinnace.ops.array.casting import *
 from pinnace.ops.array.constants import *
 from pinnace.ops.array.duplicates import *

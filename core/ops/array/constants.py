@@ -201,6 +201,17 @@ PLACEHOLDER = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+PLACEHOLDER_WITH_DEFAULT = register(
+    OpDef(
+        name="PlaceholderWithDefault",
+        signature="input: dtype -> output: dtype",
+        types={"dtype": ANY},
+        attrs={"shape": attr("shape")},
+        infer=_infer_placeholder,
+        kernel=lambda input: input,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 FILL = register(
     OpDef(
         name="Fill",

@@ -8,7 +8,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int8, int16, int32, int64, uint8
-from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, joining, reshaping, scattering, shapes
@@ -368,32 +368,25 @@ def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     params, indices, axis = call.inputs
     batch, found = call.attr("batch_dims"), broadcasting.known_value(axis)
-    rank, depth = params.shape.rank, indices.shape.rank
-    at = None if found is None else int(found.reshape(-1)[0])
-    if at is not None and at < 0 and rank is not None:
-        at += rank
+    at: Any = None if found is None else int(found.reshape(-1)[0])
     if at == 0 and not batch:
         return _rows_gradient(params, indices, dy), None, None
-    if at is None or at < 0 or rank is None or depth is None:
-        message = (
-            f"the gradient of GatherV2 needs the axis and the ranks while tracing, got {params!r}, "
-            f"{indices!r} and axis {axis!r}"
-        )
-        raise UnimplementedError(message)
-    lead = batch + depth if batch < 0 else batch
-    return _gather_axis_gradient(params, indices, dy, at, lead), None, None
+    if batch < 0:
+        rank = indices.shape.rank
+        batch = batch + (shapes.rank(indices) if rank is None else rank)
+    if at is None or at < 0:
+        rank = params.shape.rank
+        place = casting.cast(reshaping.reshape(axis, []), int32) if at is None else at
+        size = shapes.rank(params) if rank is None else rank
+        at = arithmetic.floormod(place, size) if at is None else place + size
+    return _gather_axis_gradient(params, indices, dy, at, batch), None, None
 
 
 def _rows_gradient(params: Tensor, indices: Tensor, dy: Tensor) -> Tensor:
     """Each row of `dy` added to the row of zeros that was its source."""
-    if params.shape.rank is not None:
+    if params.shape.rank is not None and indices.shape.rank is not None:
         sizes = shapes.axis_sizes(params)
-        target: Any = [
-            _product(shapes.axis_sizes(indices))
-            if indices.shape.rank is not None
-            else shapes.size(indices),
-            *sizes[1:],
-        ]
+        target: Any = [_product(shapes.axis_sizes(indices)), *sizes[1:]]
         rows = sizes[0]
     else:
         whole = shapes.shape(params)
@@ -404,33 +397,31 @@ def _rows_gradient(params: Tensor, indices: Tensor, dy: Tensor) -> Tensor:
 
 
 def _gather_axis_gradient(
-    params: Tensor, indices: Tensor, dy: Tensor, axis: int, batch: int
+    params: Tensor, indices: Tensor, dy: Tensor, axis: Any, batch: Any
 ) -> Tensor:
-    """As `_rows_gradient`, the gathered axis put first and every batch by itself."""
-    rank, depth = len(params.shape), len(indices.shape)
-    sizes, counts = shapes.axis_sizes(params), shapes.axis_sizes(indices)
-    limit, width = sizes[axis], depth - batch
-    # dy is [lead, outer, i, inner]: to [lead, i, outer, inner].
-    order = [
-        *range(batch),
-        *range(axis, axis + width),
-        *range(batch, axis),
-        *range(axis + width, rank - 1 + width),
-    ]
-    moved = reshaping.transpose(dy, order)
-    rest = [*sizes[batch:axis], *sizes[axis + 1 :]]
-    groups, each = _product(sizes[:batch]), _product(counts[batch:])
-    rows = reshaping.reshape(moved, [groups * each, *rest])
+    """As `_rows_gradient`, the gathered axis put first and every batch by itself.
+
+    `axis` and `batch` are numbers from 0, or tensors where the ranks are not known.
+    """
+    groups, outer = _part(params, 0, batch), _part(params, batch, axis)
+    limit, inner = _part(params, axis, axis + 1), _part(params, axis + 1, None)
+    each = _part(indices, batch, None)
+    split = reshaping.reshape(dy, [groups, outer, each, inner])
+    rows = reshaping.reshape(reshaping.transpose(split, [0, 2, 1, 3]), [groups * each, outer, inner])
     places = reshaping.reshape(indices, [groups, each])
-    if batch:
-        starts = ranges.range(0, groups, 1, dtype=indices.dtype) * casting.cast(
-            limit, indices.dtype
-        )
-        places = places + reshaping.expand_dims(starts, 1)
+    starts = ranges.range(0, groups, 1, dtype=int64) * casting.cast(limit, int64)
+    places = casting.cast(places, int64) + reshaping.expand_dims(starts, 1)
     total = segments.unsorted_segment_sum(rows, reshaping.reshape(places, [-1]), groups * limit)
-    spread = reshaping.reshape(total, [*sizes[:batch], limit, *rest])
-    back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, rank)]
-    return reshaping.transpose(spread, back)
+    back = reshaping.reshape(total, [groups, limit, outer, inner])
+    return reshaping.reshape(reshaping.transpose(back, [0, 2, 1, 3]), shapes.sizes(params))
+
+
+def _part(x: Tensor, start: Any, stop: Any) -> Any:
+    """The product of the sizes of some axes: a number if it is known, else a tensor."""
+    known = x.shape
+    if known.is_fully_defined() and not isinstance(start, Tensor) and not isinstance(stop, Tensor):
+        return _product(known.as_list()[start:stop])
+    return reduction.reduce_prod(shapes.shape(x)[start:stop])
 
 
 def _product(sizes: list[Any]) -> Any:

@@ -13,6 +13,12 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
 from pinnace.ops.array import permutations, shapes
 from pinnace.ops.array.axes import known_axis, normal_axis
 from pinnace.ops.array.direct import finish
+
+# `identities` needs no family, so that names may be taken out of it; here is where others look for them.
+from pinnace.ops.array.identities import identity as identity
+from pinnace.ops.array.identities import identity_n as identity_n
+from pinnace.ops.array.identities import prevent_gradient as prevent_gradient
+from pinnace.ops.array.identities import stop_gradient as stop_gradient
 from pinnace.ops.execute import execute
 from pinnace.ops.math import broadcasting, complexes, ranges
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed

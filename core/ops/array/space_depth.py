@@ -327,13 +327,44 @@ def _batch_to_space_2d_kernel(input: Array, crops: Array, *, block_size: int) ->
     return _batch_to_space_kernel(input, np.array([block_size] * 2), crops)
 
 
-def _infer_2d(call: InferCall) -> Shape:
+def _infer_space_to_batch_2d(call: InferCall) -> Shape:
+    n, h, w, c = _picture_sizes(call)
+    b, pads = call.attrs["block_size"], _border_sums(call)
+    space = []
+    for axis, (size, pad) in enumerate(zip((h, w), pads, strict=True), 1):
+        whole = None if size is None or pad is None else size + pad
+        if whole is not None and whole % b:
+            call.fail(f"axis {axis}, padded, must be a multiple of block_size, got {whole} and {b}")
+        space.append(_over(whole, b))
+    return Shape([None if n is None else n * b * b, *space, c])
+
+
+def _infer_batch_to_space_2d(call: InferCall) -> Shape:
+    n, h, w, c = _picture_sizes(call)
+    b, crops = call.attrs["block_size"], _border_sums(call)
+    if n is not None and n % (b * b):
+        call.fail(f"the batch must be a multiple of block_size², got {n} and {b * b}")
+    space = [
+        None if size is None or crop is None else max(size * b - crop, 0)
+        for size, crop in zip((h, w), crops, strict=True)
+    ]
+    return Shape([_over(n, b * b), *space, c])
+
+
+def _picture_sizes(call: InferCall) -> list[int | None]:
     shape = call.spec(0).shape
     if shape.rank not in {None, 4}:
         call.fail("input must have four axes")
     if not call.spec(1).shape.is_compatible_with([2, 2]):
         call.fail("borders must be two pairs")
-    return unknown_shape(4) if shape.rank is None else Shape([None, None, None, shape[3]])
+    if call.attrs["block_size"] < 2:
+        call.fail(f"block_size must be at least 2, got {call.attrs['block_size']}")
+    return [None] * 4 if shape.rank is None else list(shape)
+
+
+def _border_sums(call: InferCall) -> list[int | None]:
+    borders = call.constant(1)
+    return [None, None] if borders is None else [int(pair.sum()) for pair in borders]
 
 
 def _space_to_batch_2d_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -464,7 +495,7 @@ SPACE_TO_BATCH = register(
         signature="input: T, paddings: Tpaddings -> output: T",
         types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
         attrs={"block_size": attr("int")},
-        infer=_infer_2d,
+        infer=_infer_space_to_batch_2d,
         kernel=_space_to_batch_2d_kernel,
         gradient=_space_to_batch_2d_gradient,
     )
@@ -475,7 +506,7 @@ BATCH_TO_SPACE = register(
         signature="input: T, crops: Tidx -> output: T",
         types={"T": ANY_VALUE, "Tidx": typed(INDEX, default=int32)},
         attrs={"block_size": attr("int")},
-        infer=_infer_2d,
+        infer=_infer_batch_to_space_2d,
         kernel=_batch_to_space_2d_kernel,
         gradient=_batch_to_space_2d_gradient,
     )

@@ -6,12 +6,15 @@ in an input takes its diagonal, twice in the output fills one; a label that is n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pinnace.ops.kernels.precision import Array, computed_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ELLIPSIS = "..."
 

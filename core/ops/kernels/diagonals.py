@@ -6,12 +6,16 @@ for those on and above the main diagonal, then for those below, as in "RIGHT_LEF
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels.precision import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pinnace.ops.kernels.precision import Array
 
 
 def band_limits(k: Array) -> tuple[int, int]:
@@ -39,7 +43,9 @@ def check_limits(rows: int, columns: int, low: int, high: int) -> None:
         raise InvalidArgumentError(message)
 
 
-def _places(rows: int, columns: int, low: int, high: int, align: str) -> Iterator[tuple[int, int, slice]]:
+def _places(
+    rows: int, columns: int, low: int, high: int, align: str
+) -> Iterator[tuple[int, int, slice]]:
     """For each diagonal: its number, its row among the diagonals, and where it stands in that row."""
     width = longest(rows, columns, low, high)
     above, below = (part == "LEFT" for part in align.split("_"))
@@ -109,7 +115,11 @@ def matrix_size(width: int, low: int, high: int, rows: int, columns: int) -> tup
         rows = least_rows
     elif columns == -1:
         columns = least_columns
-    if rows < least_rows or columns < least_columns or (rows != least_rows and columns != least_columns):
+    if (
+        rows < least_rows
+        or columns < least_columns
+        or (rows != least_rows and columns != least_columns)
+    ):
         message = (
             f"num_rows and num_cols must fit diagonals {low} to {high} of {width} values, at least "
             f"{least_rows} and {least_columns}, one of them exactly; got {rows} and {columns}"
@@ -125,7 +135,7 @@ def matrix_of_diagonals(
     low, high = band_limits(k)
     lead = diagonals.shape[:-1]
     if low != high:
-        if diagonals.ndim < 2 or diagonals.shape[-2] != high - low + 1:  # noqa: PLR2004 (diagonals by values)
+        if diagonals.ndim < 2 or diagonals.shape[-2] != high - low + 1:
             message = f"diagonal must have {high - low + 1} rows for k = {[low, high]}, got shape {list(diagonals.shape)}"
             raise InvalidArgumentError(message)
         lead = diagonals.shape[:-2]

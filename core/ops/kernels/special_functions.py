@@ -7,11 +7,13 @@ in (x - 3.75)/(x + 3.75) (Shepherd and Laframboise, Math. Comp. 36 (1981), 249-2
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
-from pinnace.ops.kernels.precision import Array
+if TYPE_CHECKING:
+    from pinnace.ops.kernels.precision import Array
 
 _ERF = np.array(
     [
@@ -83,7 +85,18 @@ _LOG_GAMMA = np.array(
     ]
 )
 # B(2k) for k = 1, 2, …
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+_BERNOULLI = (
+    1 / 6,
+    -1 / 30,
+    1 / 42,
+    -1 / 30,
+    5 / 66,
+    -691 / 2730,
+    7 / 6,
+    -3617 / 510,
+    43867 / 798,
+    -174611 / 330,
+)
 # Where the asymptotic series of log Γ, ψ and ζ are exact to the last digit.
 _FAR = 10.0
 # float32: erf(x) = x P(x²) / Q(x²), a least-squares fit on [0, 3.95].
@@ -190,8 +203,8 @@ def inverse_erfc(z: Array) -> Array:
         scaled = _erfcx(y)
         y = np.maximum(y + (np.log(scaled) - y * y - log_z) * scaled * (math.sqrt(math.pi) / 2), 0)
     y = np.where(z > 1, -y, y)
-    y = np.where(z == 0, np.inf, np.where(z == 2, -np.inf, y))  # noqa: PLR2004 (the ends of the domain)
-    return np.where((z < 0) | (z > 2), np.nan, y)  # noqa: PLR2004 (the ends of the domain)
+    y = np.where(z == 0, np.inf, np.where(z == 2, -np.inf, y))
+    return np.where((z < 0) | (z > 2), np.nan, y)
 
 
 def ndtri(p: Array) -> Array:
@@ -202,7 +215,7 @@ def ndtri(p: Array) -> Array:
 
 
 def lgamma(x: Array) -> Array:
-    """log |Γ(x)|; ∞ at 0, -1, -2, …"""
+    """`log |Γ(x)|`; ∞ at 0, -1, -2, …"""
     size = np.abs(x)
     value = _lgamma_positive(np.where(size == 0, 1.0, size))
     # Reflection: Γ(-x) = -π / (x sin(πx) Γ(x)); the fraction of x alone matters in the sine.
@@ -223,11 +236,11 @@ def _lgamma_positive(x: Array) -> Array:
     near = np.minimum(x, _FAR)
     product = np.ones_like(near)
     for _ in range(8):
-        above = near > 2.5  # noqa: PLR2004 (the end of the interval)
+        above = near > 2.5
         near = np.where(above, near - 1, near)
         product = np.where(above, product * near, product)
-    low = near < 1.5  # noqa: PLR2004 (the end of the interval)
-    lower = near < 0.5  # noqa: PLR2004 (two steps below it)
+    low = near < 1.5
+    lower = near < 0.5
     d = np.where(lower, near, np.where(low, near - 1, near - 2))
     inner = d * chebval(2 * d, _LOG_GAMMA) + np.log(product)
     inner -= np.where(low, np.where(lower, np.log(near) + np.log1p(near), np.log1p(near - 1)), 0)
@@ -297,7 +310,10 @@ def betainc(a: Array, b: Array, x: Array) -> Array:
     # The continued fraction converges fast below the mean; above it, the other tail is computed.
     flip = x > (a + 1) / (a + b + 2)
     p, q, y = np.where(flip, b, a), np.where(flip, a, b), np.where(flip, 1 - x, x)
-    log_y, log_rest = np.where(flip, np.log1p(-x), np.log(x)), np.where(flip, np.log(x), np.log1p(-x))
+    log_y, log_rest = (
+        np.where(flip, np.log1p(-x), np.log(x)),
+        np.where(flip, np.log(x), np.log1p(-x)),
+    )
     beta = _lgamma_positive(p) + _lgamma_positive(q) - _lgamma_positive(p + q)
     front = np.exp(p * log_y + q * log_rest - beta) / p
     value = np.where(y == 0, 0.0, front * _beta_fraction(p, q, y))

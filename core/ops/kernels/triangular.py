@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels.precision import Array
+
+if TYPE_CHECKING:
+    from pinnace.ops.kernels.precision import Array
 
 
 def solve_triangular(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
-    """x with matrix x = rhs, of which only one triangle is read; batches broadcast.
+    """`x with matrix x = rhs`, of which only one triangle is read; batches broadcast.
 
     Args:
         matrix: [..., n, n].
@@ -26,7 +30,9 @@ def solve_triangular(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -
     size = matrix.shape[-1]
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     if not diagonal.all():
-        message = "MatrixTriangularSolve: matrix must have no zero on its diagonal: it is not invertible"
+        message = (
+            "MatrixTriangularSolve: matrix must have no zero on its diagonal: it is not invertible"
+        )
         raise InvalidArgumentError(message)
     batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     x = np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])).copy()

@@ -26,12 +26,23 @@ from pinnace.ops.math import reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register
 
-__all__ = ["band_part", "diag", "diag_part", "eye", "set_diag", "tensor_diag", "tensor_diag_part", "trace"]
+__all__ = [
+    "band_part",
+    "diag",
+    "diag_part",
+    "eye",
+    "set_diag",
+    "tensor_diag",
+    "tensor_diag_part",
+    "trace",
+]
 
 _ALIGN = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
-def band_part(input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
+def band_part(
+    input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
+) -> Tensor:
     """Matrices with zeros outside of a band around the main diagonal.
 
     Args:
@@ -83,7 +94,7 @@ def diag(
 
 
 def diag_part(
-    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    input: TensorLike,
     name: str | None = "diag_part",
     k: TensorLike = 0,
     padding_value: TensorLike = 0,
@@ -107,7 +118,7 @@ def diag_part(
 
 
 def set_diag(
-    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    input: TensorLike,
     diagonal: TensorLike,
     name: str | None = "set_diag",
     k: TensorLike = 0,
@@ -136,7 +147,7 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     return execute(DIAG, diagonal, name=name)  # type: ignore[no-any-return]
 
 
-def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """Of shape [..., ...] the part, of shape [...], where both halves of the index agree.
 
     Source:
@@ -174,8 +185,13 @@ def eye(
     batch = () if batch_shape is None else batch_shape
     if not any(isinstance(n, Operands) for n in (num_rows, columns, batch)):
         one = np.eye(int(num_rows), int(columns), dtype=kind.numpy)  # type: ignore[arg-type]  # they are numbers
-        return constants.constant(np.broadcast_to(one, (*Shape(batch).as_list(), *one.shape)), kind, name=name)  # type: ignore[arg-type]  # known
-    rows, cols = convert_to_tensor(num_rows, dtype_hint=int32), convert_to_tensor(columns, dtype_hint=int32)
+        return constants.constant(
+            np.broadcast_to(one, (*Shape(batch).as_list(), *one.shape)), kind, name=name
+        )  # type: ignore[arg-type]  # known
+    rows, cols = (
+        convert_to_tensor(num_rows, dtype_hint=int32),
+        convert_to_tensor(columns, dtype_hint=int32),
+    )
     length = reduction.reduce_min(joining.stack([rows, cols]))
     lead = convert_to_tensor(batch, dtype_hint=int32) if batch_shape is not None else None
     sizes = reshaping.reshape(length, [1])
@@ -187,7 +203,7 @@ def eye(
 # Kernels and shapes.
 
 
-def _band_kernel(input: Array, num_lower: Array, num_upper: Array) -> Array:  # noqa: A002
+def _band_kernel(input: Array, num_lower: Array, num_upper: Array) -> Array:
     rows, columns = input.shape[-2:]
     low = rows if num_lower < 0 else int(num_lower)
     high = columns if num_upper < 0 else int(num_upper)
@@ -197,7 +213,7 @@ def _band_kernel(input: Array, num_lower: Array, num_upper: Array) -> Array:  # 
 
 def _infer_band(call: InferCall) -> Shape:
     shape = call.spec(0).shape
-    if shape.rank is not None and shape.rank < 2:  # noqa: PLR2004 (a matrix)
+    if shape.rank is not None and shape.rank < 2:
         call.fail("input must have at least two axes")
     return shape
 
@@ -223,7 +239,7 @@ def _infer_diag(call: InferCall) -> Shape:
     return lead.concatenate(Shape(list(matrix_size(width, low, high, int(rows), int(columns)))))
 
 
-def _part_kernel(input: Array, k: Array, padding_value: Array, *, align: str) -> Array:  # noqa: A002
+def _part_kernel(input: Array, k: Array, padding_value: Array, *, align: str) -> Array:
     return take_diagonals(input, k, padding_value, align)
 
 
@@ -243,7 +259,7 @@ def _diagonal_shape(matrix: Shape, k: Array) -> Shape:
     return Shape([*count, max(longest(rows, columns, low, high), 0) if known else None])  # type: ignore[arg-type]  # known
 
 
-def _set_kernel(input: Array, diagonal: Array, k: Array, *, align: str) -> Array:  # noqa: A002
+def _set_kernel(input: Array, diagonal: Array, k: Array, *, align: str) -> Array:
     return put_diagonals(input, diagonal, k, align)
 
 
@@ -266,7 +282,7 @@ def _infer_tensor_diag(call: InferCall) -> Shape:
     return shape.concatenate(shape)
 
 
-def _tensor_part_kernel(input: Array) -> Array:  # noqa: A002
+def _tensor_part_kernel(input: Array) -> Array:
     half = input.shape[: input.ndim // 2]
     if input.shape != half * 2:
         message = f"DiagPart: input must have a shape whose halves agree, got {list(input.shape)}"

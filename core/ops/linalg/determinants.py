@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import constants, reshaping
 from pinnace.ops.execute import execute
 from pinnace.ops.linalg import bands, factorization, solving
@@ -16,10 +15,13 @@ from pinnace.ops.math import arithmetic, complexes, exponents, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
 from pinnace.ops.registry import register
 
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
+
 __all__ = ["det", "logdet", "slogdet"]
 
 
-def det(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002 (TensorFlow's name)
+def det(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinants of [..., n, n], of shape [...].
 
     Source:
@@ -28,7 +30,7 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002 (Te
     return execute(MATRIX_DETERMINANT, input, name=name)  # type: ignore[no-any-return]
 
 
-def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:  # noqa: A002
+def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(sign, log |determinant|), without overflow.
 
     Source:
@@ -54,11 +56,11 @@ def _infer_log(call: InferCall) -> tuple[Shape, Shape]:
     return shape, shape
 
 
-def _det_kernel(input: Array) -> Array:  # noqa: A002
+def _det_kernel(input: Array) -> Array:
     return solved("MatrixDeterminant", "input must be square", np.linalg.det, input)  # type: ignore[no-any-return]
 
 
-def _log_kernel(input: Array) -> tuple[Array, Array]:  # noqa: A002
+def _log_kernel(input: Array) -> tuple[Array, Array]:
     sign, log = np.linalg.slogdet(input)
     return np.asarray(sign, input.dtype), np.asarray(log, input.dtype)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, joining, reshaping, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.linalg import bands, solving
@@ -17,10 +16,13 @@ from pinnace.ops.math import arithmetic, comparison, complexes, products
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
+
 __all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd"]
 
 
-def cholesky(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002 (TensorFlow's name)
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular L with L Lᴴ = input; only the lower triangle of `input` is read.
 
     Args:
@@ -36,7 +38,9 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A00
     return execute(CHOLESKY, input, name=name)  # type: ignore[no-any-return]
 
 
-def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:  # noqa: A002
+def qr(
+    input: TensorLike, full_matrices: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """(q, r) with q r = input, q's columns orthonormal, r upper triangular.
 
     Args:
@@ -51,7 +55,10 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
 
 
 def svd(
-    tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+    tensor: TensorLike,
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Singular values s, in falling order; with u and v where tensor = u diag(s) vᴴ.
 
@@ -67,7 +74,9 @@ def svd(
     Source:
         TensorFlow op `Svd` (linalg_ops.cc).
     """
-    s, u, v = execute(SVD, tensor, compute_uv=bool(compute_uv), full_matrices=bool(full_matrices), name=name)
+    s, u, v = execute(
+        SVD, tensor, compute_uv=bool(compute_uv), full_matrices=bool(full_matrices), name=name
+    )
     # TensorFlow: singular values are real.
     s = complexes.real(s)
     return (s, u, v) if compute_uv else s
@@ -94,12 +103,12 @@ def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
 # Kernels and shapes.
 
 
-def _cholesky_kernel(input: Array) -> Array:  # noqa: A002
+def _cholesky_kernel(input: Array) -> Array:
     return solved("Cholesky", "input must be positive definite", np.linalg.cholesky, input)  # type: ignore[no-any-return]
 
 
-def _qr_kernel(input: Array, *, full_matrices: bool) -> tuple[Array, Array]:  # noqa: A002
-    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input  # noqa: PLR2004 (16 bits)
+def _qr_kernel(input: Array, *, full_matrices: bool) -> tuple[Array, Array]:
+    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     q, r = np.linalg.qr(wide, mode="complete" if full_matrices else "reduced")
     return q.astype(input.dtype, copy=False), r.astype(input.dtype, copy=False)
 
@@ -118,8 +127,10 @@ def _least(m: int | None, n: int | None) -> int | None:
     return None if m is None or n is None else min(m, n)
 
 
-def _svd_kernel(input: Array, *, compute_uv: bool, full_matrices: bool) -> tuple[Array, Array, Array]:  # noqa: A002
-    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input  # noqa: PLR2004 (16 bits)
+def _svd_kernel(
+    input: Array, *, compute_uv: bool, full_matrices: bool
+) -> tuple[Array, Array, Array]:
+    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     dtype = input.dtype
     try:
         if not compute_uv:
@@ -149,8 +160,8 @@ def _infer_svd(call: InferCall) -> tuple[Shape, Shape, Shape]:
     return s, u, lead.concatenate(Shape([columns, columns if full else inner]))
 
 
-def _eig_kernel(input: Array, *, compute_v: bool) -> tuple[Array, Array]:  # noqa: A002
-    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input  # noqa: PLR2004 (16 bits)
+def _eig_kernel(input: Array, *, compute_v: bool) -> tuple[Array, Array]:
+    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     dtype = input.dtype
     if not compute_v:
         return np.linalg.eigvalsh(wide).astype(dtype), np.empty(0, dtype)
@@ -219,11 +230,13 @@ def _deep_qr(q: Tensor, r: Tensor, dq: Tensor, dr: Tensor) -> Tensor:
 
 
 def _over(x: Tensor, r: Tensor) -> Tensor:
-    """x r⁻ᴴ for upper triangular r."""
+    """`x r⁻ᴴ for upper triangular r`."""
     return adjoint(solving.triangular_solve(r, adjoint(x), lower=False))
 
 
-def _svd_gradient(call: OpCall, ds: Tensor | None, du: Tensor | None, dv: Tensor | None) -> tuple[Tensor]:
+def _svd_gradient(
+    call: OpCall, ds: Tensor | None, du: Tensor | None, dv: Tensor | None
+) -> tuple[Tensor]:
     """Townsend, "Differentiating the singular value decomposition" (2016), for real matrices."""
     x = call.inputs[0]
     if not call.attr("compute_uv") or (du is None and dv is None):
@@ -243,7 +256,7 @@ def _svd_gradient(call: OpCall, ds: Tensor | None, du: Tensor | None, dv: Tensor
 
 
 def _times_row(x: Tensor, row: Tensor) -> Tensor:
-    """x diag(row)."""
+    """`x diag(row)`."""
     return x * casting.cast(reshaping.expand_dims(row, -2), x.dtype)
 
 
@@ -260,12 +273,18 @@ def _full_svd_gradient(
     v_dv = products.matmul(v, dv, transpose_a=True)
     inner_u = _times_row(f * (u_du - adjoint(u_du)), s)
     inner_v = reshaping.expand_dims(s, -1) * (f * (v_dv - adjoint(v_dv)))
-    dx = products.matmul(u, products.matmul(inner_u + inner_v + bands.diag(ds), v, transpose_b=True))
+    dx = products.matmul(
+        u, products.matmul(inner_u + inner_v + bands.diag(ds), v, transpose_b=True)
+    )
     per_s = arithmetic.divide_no_nan(constants.ones_like(s), s)
     # What leaves the spaces that u and v span.
     beyond_u = _times_row(du - products.matmul(u, u_du), per_s)
     beyond_v = _times_row(dv - products.matmul(v, v_dv), per_s)
-    return dx + products.matmul(beyond_u, v, transpose_b=True) + products.matmul(u, beyond_v, transpose_b=True)
+    return (
+        dx
+        + products.matmul(beyond_u, v, transpose_b=True)
+        + products.matmul(u, beyond_v, transpose_b=True)
+    )
 
 
 def _eig_gradient(call: OpCall, de: Tensor | None, dv: Tensor | None) -> tuple[Tensor]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +10,14 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, float16, float32, float64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import joining, reshaping, shapes
 from pinnace.ops.math import ranges
-from pinnace.ops.opdef import InferCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import InferCall
 
 __all__ = ["adjoint", "matrix_transpose"]
 
@@ -22,7 +25,9 @@ MATRIX_TYPES = frozenset({float32, float64}) | COMPLEX
 WIDE_TYPES = MATRIX_TYPES | {float16}
 
 
-def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(
+    a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False
+) -> Tensor:
     """Each matrix with its axes exchanged: [..., m, n] gives [..., n, m].
 
     Args:
@@ -34,8 +39,10 @@ def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conju
     rank = x.shape.rank
     if rank is None:
         count = shapes.rank(x)
-        order: Any = joining.concat([ranges.range(count - 2), joining.stack([count - 1, count - 2])], 0)
-    elif rank < 2:  # noqa: PLR2004 (a matrix)
+        order: Any = joining.concat(
+            [ranges.range(count - 2), joining.stack([count - 1, count - 2])], 0
+        )
+    elif rank < 2:
         message = f"matrix_transpose: a must have at least two axes, got {rank}"
         raise ValueError(message)
     else:
@@ -51,7 +58,7 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
 def matrix_shape(call: InferCall, index: int = 0) -> Shape:
     """The shape of an input that holds matrices."""
     shape = call.spec(index).shape
-    if shape.rank is not None and shape.rank < 2:  # noqa: PLR2004 (a matrix)
+    if shape.rank is not None and shape.rank < 2:
         call.fail(f"{call.op.inputs[index].name} must have at least two axes")
     return shape
 
@@ -68,10 +75,12 @@ def square_shape(call: InferCall, index: int = 0) -> Shape:
     return shape[:-2].concatenate(Shape([size, size]))
 
 
-def solved(name: str, problem: str, function: Callable[..., Any], *arrays: Array, **options: Any) -> Any:
+def solved(
+    name: str, problem: str, function: Callable[..., Any], *arrays: Array, **options: Any
+) -> Any:
     """A LAPACK function of arrays, float16 as float32; where it fails, InvalidArgumentError says `problem`."""
     dtype = arrays[0].dtype
-    half = dtype.itemsize == 2  # noqa: PLR2004 (16-bit floats)
+    half = dtype.itemsize == 2
     try:
         result = function(*[x.astype(np.float32) if half else x for x in arrays], **options)
     except np.linalg.LinAlgError:

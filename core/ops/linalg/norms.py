@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.tensor import Tensor, TensorLike
 from pinnace.ops.array import reshaping
 from pinnace.ops.linalg import factorization
 from pinnace.ops.math import arithmetic, complexes, exponents, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor, TensorLike
 
 __all__ = ["l2_normalize", "norm", "normalize"]
 
 
 def norm(
     tensor: TensorLike,
-    ord: Any = "euclidean",  # noqa: A002 (TensorFlow's name)
+    ord: Any = "euclidean",
     axis: Any = None,
     keepdims: bool | None = None,
     name: str | None = None,
@@ -43,7 +45,7 @@ def norm(
     if isinstance(axis, (list, tuple)) and len(axis) == 1:
         axis = axis[0]
     if isinstance(axis, (list, tuple)):
-        if len(axis) != 2 or axis[0] == axis[1]:  # noqa: PLR2004 (the axes of a matrix)
+        if len(axis) != 2 or axis[0] == axis[1]:
             message = f"norm: axis must be None, a number or a pair of different ones, got {axis!r}"
             raise ValueError(message)
         return _matrix_norm(x, ord, tuple(axis), keep, name)
@@ -65,7 +67,9 @@ def _vector_norm(x: Tensor, order: Any, axis: Any, keep: bool, name: str | None)
     raise ValueError(message)
 
 
-def _matrix_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool, name: str | None) -> Tensor:
+def _matrix_norm(
+    x: Tensor, order: Any, axes: tuple[int, ...], keep: bool, name: str | None
+) -> Tensor:
     if order in ("euclidean", "fro"):
         return exponents.sqrt(reduction.reduce_sum(_square(x), axes, keep), name)
     if order in (1, 1.0):
@@ -104,7 +108,7 @@ def _square(x: Tensor) -> Tensor:
 
 def normalize(
     tensor: TensorLike,
-    ord: Any = "euclidean",  # noqa: A002 (TensorFlow's name)
+    ord: Any = "euclidean",
     axis: Any = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -112,7 +116,7 @@ def normalize(
     x = convert_to_tensor(tensor)
     length = norm(x, ord, axis, keepdims=True)
     if x.dtype.is_complex:
-        from pinnace.ops.array import casting  # noqa: PLC0415 (complex numbers only)
+        from pinnace.ops.array import casting
 
         return arithmetic.divide(x, casting.cast(length, x.dtype), name), length
     return arithmetic.divide(x, length, name), length
@@ -121,7 +125,7 @@ def normalize(
 def l2_normalize(
     x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
 ) -> Tensor:
-    """x / √max(Σ|x|², epsilon), the sum over `axis`."""
+    """`x / √max(Σ|x|²`, epsilon), the sum over `axis`."""
     values = convert_to_tensor(x)
     if values.dtype.is_complex:
         total = reduction.reduce_sum(_square(values), axis, keepdims=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.triangular import solve_triangular
@@ -17,13 +18,18 @@ from pinnace.ops.math import arithmetic, products
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
+
 __all__ = ["cholesky_solve", "inv", "lstsq", "solve", "triangular_solve"]
 
 _SINGULAR = "matrix must be invertible"
 
 
-def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """x with matrix x = rhs.
+def solve(
+    matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """`x with matrix x = rhs`.
 
     Args:
         matrix: [..., n, n].
@@ -50,7 +56,7 @@ def triangular_solve(
     adjoint: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """x with matrix x = rhs, of which only one triangle is read.
+    """`x with matrix x = rhs`, of which only one triangle is read.
 
     Args:
         matrix: [..., n, n].
@@ -70,7 +76,7 @@ def triangular_solve(
     )
 
 
-def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:  # noqa: A002
+def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of each matrix; of its conjugate transpose if `adjoint`.
 
     Raises:
@@ -83,7 +89,7 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
 
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """x with A x = rhs, for A = chol cholᴴ.
+    """`x with A x = rhs`, for A = chol cholᴴ.
 
     Args:
         chol: [..., n, n], lower triangular, as `cholesky` gives it.
@@ -156,14 +162,22 @@ def _solve_kernel(matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
     return solved("MatrixSolve", _SINGULAR, np.linalg.solve, matrix, rhs)  # type: ignore[no-any-return]
 
 
-def _inverse_kernel(input: Array, *, adjoint: bool) -> Array:  # noqa: A002
+def _inverse_kernel(input: Array, *, adjoint: bool) -> Array:
     if adjoint:
-        input = _conjugate_transpose(input)  # noqa: A001
+        input = _conjugate_transpose(input)
     return solved("MatrixInverse", _SINGULAR, np.linalg.inv, input)  # type: ignore[no-any-return]
 
 
 def _triangular_kernel(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
-    return solved("MatrixTriangularSolve", _SINGULAR, solve_triangular, matrix, rhs, lower=lower, adjoint=adjoint)  # type: ignore[no-any-return]
+    return solved(
+        "MatrixTriangularSolve",
+        _SINGULAR,
+        solve_triangular,
+        matrix,
+        rhs,
+        lower=lower,
+        adjoint=adjoint,
+    )  # type: ignore[no-any-return]
 
 
 def _infer_solve(call: InferCall) -> Shape:
@@ -214,7 +228,9 @@ def _triangular_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     lower, flipped = call.attr("lower"), call.attr("adjoint")
     along_rhs = triangular_solve(matrix, dy, lower=lower, adjoint=not flipped)
     along_matrix = _outer(call.outputs[0], along_rhs, flipped)
-    along_matrix = bands.band_part(along_matrix, -1, 0) if lower else bands.band_part(along_matrix, 0, -1)
+    along_matrix = (
+        bands.band_part(along_matrix, -1, 0) if lower else bands.band_part(along_matrix, 0, -1)
+    )
     return (
         products.without_batches(along_matrix, matrix, rhs),
         products.without_batches(along_rhs, rhs, matrix),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,13 +10,17 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, NUMBERS, REAL, SIGNED
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.math import broadcasting, complexes, rounding
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef
 from pinnace.ops.registry import binary, register, unary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.shapes import Shape
 
 __all__ = [
     "abs",
@@ -46,7 +49,7 @@ __all__ = [
 
 
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x + y, element by element, with broadcasting; strings are joined.
+    """`x + y`, element by element, with broadcasting; strings are joined.
 
     Args:
         x: [...], a number type or string.
@@ -62,6 +65,8 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `AddV2` (math_ops.cc); `Add` for strings.
     """
+    if type(x) is Tensor and type(y) is Tensor and x._array.dtype is y._array.dtype and x._array.dtype.kind != "O":
+        return ADD_V2.entry(x, y, name)  # type: ignore[no-any-return]
     if _is_text(x) or _is_text(y):
         return execute(ADD, x, y, name=name)  # type: ignore[no-any-return]
     return ADD_V2.entry(x, y, name)  # type: ignore[no-any-return]
@@ -72,7 +77,7 @@ def _is_text(x: object) -> bool:
 
 
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x - y, element by element, with broadcasting.
+    """`x - y`, element by element, with broadcasting.
 
     Source:
         TensorFlow op `Sub` (math_ops.cc).
@@ -81,7 +86,7 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x y, element by element, with broadcasting.
+    """`x y`, element by element, with broadcasting.
 
     Source:
         TensorFlow op `Mul` (math_ops.cc).
@@ -90,20 +95,20 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y as real numbers: integers become float64 first (float32 for 8 and 16 bits).
+    """`x / y as real numbers`: integers become float64 first (float32 for 8 and 16 bits).
 
     Source:
         Python's `/`; TensorFlow op `RealDiv` (math_ops.cc).
     """
     x, y = as_pair(x, y)
     if x.dtype.is_integer or x.dtype.is_bool:
-        wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64  # noqa: PLR2004 (bytes)
+        wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64
         x, y = casting.cast(x, wide), casting.cast(y, wide)
     return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y as Python computes it."""
+    """`x / y as Python computes it`."""
     return truediv(x, y, name)
 
 
@@ -120,7 +125,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x - floor(x / y) y: the remainder with the sign of y, as Python's `%`.
+    """`x - floor(x / y) y`: the remainder with the sign of y, as Python's `%`.
 
     Raises:
         InvalidArgumentError: an integer is divided by zero.
@@ -135,7 +140,7 @@ mod = floormod
 
 
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y rounded towards zero, for integers.
+    """`x / y rounded towards zero`, for integers.
 
     Source:
         TensorFlow op `TruncateDiv` (math_ops.cc).
@@ -153,7 +158,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, and 0 where y is 0.
+    """`x / y`, and 0 where y is 0.
 
     Source:
         TensorFlow op `DivNoNan` (math_ops.cc).
@@ -162,7 +167,7 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x y, and 0 where y is 0, whatever x is there.
+    """`x y`, and 0 where y is 0, whatever x is there.
 
     Source:
         TensorFlow op `MulNoNan` (math_ops.cc).
@@ -239,7 +244,7 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
     return SIGN.entry(x, name)  # type: ignore[no-any-return]
 
 
-def abs(x: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001 (TensorFlow's name)
+def abs(x: TensorLike, name: str | None = None) -> Tensor:
     """|x|; the modulus, a real number, for complex numbers.
 
     Source:
@@ -355,7 +360,9 @@ def _sub_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 def _mul_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = call.inputs
-    return broadcasting.reduced_to(dy * complexes.conj(y), x, y), broadcasting.reduced_to(dy * complexes.conj(x), y, x)
+    return broadcasting.reduced_to(dy * complexes.conj(y), x, y), broadcasting.reduced_to(
+        dy * complexes.conj(x), y, x
+    )
 
 
 def _div_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -370,7 +377,9 @@ def _div_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
     return (
         broadcasting.reduced_to(divide_no_nan(dy, y), call.inputs[0], call.inputs[1]),
-        broadcasting.reduced_to(dy * divide_no_nan(divide_no_nan(negative(x), y), y), call.inputs[1], call.inputs[0]),
+        broadcasting.reduced_to(
+            dy * divide_no_nan(divide_no_nan(negative(x), y), y), call.inputs[1], call.inputs[0]
+        ),
     )
 
 
@@ -384,12 +393,16 @@ def _mul_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 def _floor_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = call.inputs
-    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(dy * negative(rounding.floor(x / y)), y, x)
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(
+        dy * negative(rounding.floor(x / y)), y, x
+    )
 
 
 def _truncate_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = call.inputs
-    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(dy * negative((x - call.outputs[0]) / y), y, x)
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(
+        dy * negative((x - call.outputs[0]) / y), y, x
+    )
 
 
 def _extreme_gradient(wins: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., tuple[Any, ...]]:
@@ -413,7 +426,7 @@ def _squared_difference_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(negative(dx), y, x)
 
 
-def _neg_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+def _neg_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
     return (negative(dy),)
 
 
@@ -431,7 +444,7 @@ def _abs_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (dy * sign(call.inputs[0]),)
 
 
-def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
     return (constants.zeros_like(call.inputs[0]),)
 
 
@@ -448,36 +461,79 @@ def _infer_add_n(call: InferCall) -> Shape:
     return shape
 
 
-ADD = register(binary("Add", np.add, _add_gradient, types=NUMBERS | {dtypes.string}, fuse="{x} + {y}"))
+ADD = register(
+    binary("Add", np.add, _add_gradient, types=NUMBERS | {dtypes.string}, fuse="{x} + {y}")
+)
 ADD_V2 = register(binary("AddV2", np.add, _add_gradient, fuse="{x} + {y}"))
 SUB = register(binary("Sub", np.subtract, _sub_gradient, fuse="{x} - {y}"))
 MUL = register(binary("Mul", np.multiply, _mul_gradient, fuse="{x} * {y}"))
-REAL_DIV = register(binary("RealDiv", np.true_divide, _div_gradient, types=FLOATS | COMPLEX, fuse="{x} / {y}"))
-DIV = register(
-    binary("Div", lambda x, y: _truncate_div_kernel(x, y) if x.dtype.kind in "iu" else x / y, _div_gradient)
+REAL_DIV = register(
+    binary("RealDiv", np.true_divide, _div_gradient, types=FLOATS | COMPLEX, fuse="{x} / {y}")
 )
-DIV_NO_NAN = register(binary("DivNoNan", _div_no_nan_kernel, _div_no_nan_gradient, types=FLOATS | COMPLEX))
-MUL_NO_NAN = register(binary("MulNoNan", _mul_no_nan_kernel, _mul_no_nan_gradient, types=FLOATS | COMPLEX))
+DIV = register(
+    binary(
+        "Div",
+        lambda x, y: _truncate_div_kernel(x, y) if x.dtype.kind in "iu" else x / y,
+        _div_gradient,
+    )
+)
+DIV_NO_NAN = register(
+    binary("DivNoNan", _div_no_nan_kernel, _div_no_nan_gradient, types=FLOATS | COMPLEX)
+)
+MUL_NO_NAN = register(
+    binary("MulNoNan", _mul_no_nan_kernel, _mul_no_nan_gradient, types=FLOATS | COMPLEX)
+)
 FLOOR_DIV = register(binary("FloorDiv", _floor_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
 FLOOR_MOD = register(binary("FloorMod", _floor_mod_kernel, _floor_mod_gradient, types=REAL))
 TRUNCATE_DIV = register(binary("TruncateDiv", _truncate_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
-TRUNCATE_MOD = register(binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=REAL))
+TRUNCATE_MOD = register(
+    binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=REAL)
+)
 MAXIMUM = register(
-    binary("Maximum", np.maximum, _extreme_gradient(lambda x, y: x >= y), types=REAL, fuse="max({x}, {y})")
+    binary(
+        "Maximum",
+        np.maximum,
+        _extreme_gradient(lambda x, y: x >= y),
+        types=REAL,
+        fuse="max({x}, {y})",
+    )
 )
 MINIMUM = register(
-    binary("Minimum", np.minimum, _extreme_gradient(lambda x, y: x <= y), types=REAL, fuse="min({x}, {y})")
+    binary(
+        "Minimum",
+        np.minimum,
+        _extreme_gradient(lambda x, y: x <= y),
+        types=REAL,
+        fuse="min({x}, {y})",
+    )
 )
 SQUARED_DIFFERENCE = register(
-    binary("SquaredDifference", _squared_difference_kernel, _squared_difference_gradient, fuse="({x} - {y}) * ({x} - {y})")
+    binary(
+        "SquaredDifference",
+        _squared_difference_kernel,
+        _squared_difference_gradient,
+        fuse="({x} - {y}) * ({x} - {y})",
+    )
 )
 NEG = register(unary("Neg", np.negative, _neg_gradient, types=SIGNED | COMPLEX, fuse="-{x}"))
 SQUARE = register(unary("Square", np.square, _square_gradient, types=NUMBERS, fuse="{x} * {x}"))
 RECIPROCAL = register(
-    unary("Reciprocal", lambda x: x.dtype.type(1) / x, _reciprocal_gradient, types=FLOATS | COMPLEX, fuse="T(1) / {x}")
+    unary(
+        "Reciprocal",
+        lambda x: x.dtype.type(1) / x,
+        _reciprocal_gradient,
+        types=FLOATS | COMPLEX,
+        fuse="T(1) / {x}",
+    )
 )
 INV = register(
-    unary("Inv", lambda x: x.dtype.type(1) / x, _reciprocal_gradient, types=FLOATS | COMPLEX, fuse="T(1) / {x}")
+    unary(
+        "Inv",
+        lambda x: x.dtype.type(1) / x,
+        _reciprocal_gradient,
+        types=FLOATS | COMPLEX,
+        fuse="T(1) / {x}",
+    )
 )
 ABS = register(unary("Abs", np.abs, _abs_gradient, types=SIGNED, fuse="abs({x})"))
 SIGN = register(unary("Sign", _sign_kernel, _sign_gradient, types=SIGNED | COMPLEX))

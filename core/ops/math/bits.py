@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pinnace.framework.dtypes import INTEGERS
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
 from pinnace.ops.registry import binary, register, unary
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
 

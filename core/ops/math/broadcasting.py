@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,19 +15,23 @@ from pinnace.ops.math import reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.registry import register
 
+if TYPE_CHECKING:
+    import functools
+from collections.abc import Sequence
+
 __all__: list[str] = []
 
 
 def known_value(x: Tensor) -> Array | None:
     """The value of an eager tensor or of a constant of a graph; None if only the run will tell."""
     if not isinstance(x, SymbolicTensor):
-        return np.asarray(x._array)  # noqa: SLF001 (an op's code is the reader arrays are for)
+        return np.asarray(x._array)
     node = x.value.node
     return np.asarray(node.attrs["value"]) if node.op.name == "Const" else None
 
 
 def reduced_to(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
-    """dy summed over the axes along which `x` was broadcast against `other`.
+    """`dy summed over the axes along which `x` was broadcast against `other``.
 
     Args:
         dy: the broadcast shape of `x` and `other`.
@@ -37,22 +41,32 @@ def reduced_to(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
     Returns:
         The shape of `x`.
     """
-    wide, narrow = dy.shape, x.shape
-    if wide.is_fully_defined() and narrow.is_fully_defined():
-        if wide == narrow:
-            return dy
-        return _summed(dy, narrow)
+    if type(dy) is Tensor and type(x) is Tensor:  # eager: plain tuples will do
+        wide, narrow = dy._array.shape, x._array.shape
+    else:
+        if not (dy.shape.is_fully_defined() and x.shape.is_fully_defined()):
+            return _reduced_dynamically(dy, x, other)
+        wide, narrow = tuple(dy.shape), tuple(x.shape)  # type: ignore[arg-type]
+    if wide == narrow:
+        return dy
+    axes, kept = _repeated_axes(wide, narrow)
+    total = reduction.sum_over(dy, axes) if axes else dy
+    return total if kept == narrow else reshaping.reshape(total, list(narrow))
+
+
+def _reduced_dynamically(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
     axes, _ = execute(BROADCAST_GRADIENT_ARGS, shapes.shape(x), shapes.shape(other))
     return reshaping.reshape(reduction.reduce_sum(dy, axes), shapes.shape(x))
 
 
-def _summed(dy: Tensor, shape: Shape) -> Tensor:
-    sizes = dy.shape
-    lead = len(sizes) - len(shape)
-    axes = [*range(lead)]
-    axes += [lead + axis for axis, size in enumerate(shape) if size == 1 and sizes[lead + axis] != 1]
-    total = reduction.reduce_sum(dy, axes) if axes else dy
-    return total if total.shape == shape else reshaping.reshape(total, shape.as_list())
+@functools.lru_cache(maxsize=1024)
+def _repeated_axes(wide: tuple[int, ...], narrow: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of `wide` along which `narrow` was repeated, and the sizes of the others."""
+    lead = len(wide) - len(narrow)
+    axes = tuple(
+        axis for axis, size in enumerate(wide) if axis < lead or (narrow[axis - lead] == 1 and size != 1)
+    )
+    return axes, tuple(size for axis, size in enumerate(wide) if axis not in axes)
 
 
 def broadcast_axes(shape: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
@@ -61,7 +75,9 @@ def broadcast_axes(shape: Sequence[int], other: Sequence[int]) -> tuple[int, ...
     padded = [1] * (rank - len(shape)) + list(shape)
     wide = [1] * (rank - len(other)) + list(other)
     return tuple(
-        axis for axis, (n, m) in enumerate(zip(padded, wide, strict=True)) if n == 1 and (m != 1 or axis < rank - len(shape))
+        axis
+        for axis, (n, m) in enumerate(zip(padded, wide, strict=True))
+        if n == 1 and (m != 1 or axis < rank - len(shape))
     )
 
 
@@ -70,7 +86,7 @@ def _kernel(s0: Array, s1: Array) -> tuple[Array, Array]:
     return np.array(broadcast_axes(a, b), s0.dtype), np.array(broadcast_axes(b, a), s0.dtype)
 
 
-def _infer(call: InferCall) -> tuple[Shape, Shape]:
+def _infer(call: InferCall) -> tuple[Shape, Shape]:  # noqa: ARG001 (the protocol)
     return Shape([None]), Shape([None])
 
 

@@ -13,7 +13,6 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import constants, selecting
-from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, broadcasting, comparison, exponents, logic, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
 from pinnace.ops.registry import register
@@ -50,7 +49,9 @@ def clip_by_value(
     return clipped
 
 
-def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None
+) -> Tensor:
     """t, scaled down to the Euclidean length `clip_norm` over `axes` where it is longer.
 
     Args:
@@ -108,7 +109,9 @@ def clip_by_global_norm(
     one = constants.ones_like(norm)
     scale = clip_norm * arithmetic.minimum(one / norm, one / clip_norm)
     # An infinite norm must be seen, not hidden by a scale of 0.
-    scale = selecting.where(comparison.is_finite(norm), scale, constants.zeros_like(norm) * norm / norm)
+    scale = selecting.where(
+        comparison.is_finite(norm), scale, constants.zeros_like(norm) * norm / norm
+    )
     return [None if t is None else convert_to_tensor(t) * scale for t in t_list], norm
 
 

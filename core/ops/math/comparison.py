@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.dtypes import ANY_VALUE, FLOATS, NUMBERS, REAL
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import broadcast, comparison, register, same_as_input
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = [
     "approximate_equal",
@@ -29,7 +32,7 @@ __all__ = [
 
 
 def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x = y, element by element, with broadcasting.
+    """`x = y`, element by element, with broadcasting.
 
     Args:
         x: [...], a number type, bool or string.
@@ -49,7 +52,7 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x ≠ y, element by element, with broadcasting.
+    """`x ≠ y`, element by element, with broadcasting.
 
     Source:
         TensorFlow op `NotEqual` (math_ops.cc).
@@ -58,7 +61,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x < y, element by element, with broadcasting.
+    """`x < y`, element by element, with broadcasting.
 
     Source:
         TensorFlow op `Less` (math_ops.cc).
@@ -67,7 +70,7 @@ def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x ≤ y, element by element, with broadcasting.
+    """`x ≤ y`, element by element, with broadcasting.
 
     Source:
         TensorFlow op `LessEqual` (math_ops.cc).
@@ -76,7 +79,7 @@ def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x > y, element by element, with broadcasting.
+    """`x > y`, element by element, with broadcasting.
 
     Source:
         TensorFlow op `Greater` (math_ops.cc).
@@ -85,7 +88,7 @@ def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x ≥ y, element by element, with broadcasting.
+    """`x ≥ y`, element by element, with broadcasting.
 
     Source:
         TensorFlow op `GreaterEqual` (math_ops.cc).

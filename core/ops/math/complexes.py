@@ -22,10 +22,8 @@ __all__ = ["angle", "complex", "conj", "imag", "real"]
 _PARTS = frozenset({float32, float64})
 
 
-def complex(  # noqa: A001 (TensorFlow's name)
-    real: TensorLike, imag: TensorLike, name: str | None = None
-) -> Tensor:
-    """real + i imag, with broadcasting.
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
+    """`real + i imag`, with broadcasting.
 
     Args:
         real: [...], float32 or float64.
@@ -44,14 +42,12 @@ def complex(  # noqa: A001 (TensorFlow's name)
     x = convert_to_tensor(real)
     y = convert_to_tensor(imag, dtype_hint=x.dtype)
     if x.dtype is not y.dtype or x.dtype not in _PARTS:
-        message = (
-            f"complex: real and imag must both be float32 or float64, got {x.dtype.name} and {y.dtype.name}"
-        )
+        message = f"complex: real and imag must both be float32 or float64, got {x.dtype.name} and {y.dtype.name}"
         raise TypeError(message)
     return execute(COMPLEX_OF_PARTS, x, y, Tout=_complex_of(x.dtype), name=name)  # type: ignore[no-any-return]
 
 
-def real(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real part; a real number is its own.
 
     Source:
@@ -63,7 +59,7 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
     return execute(REAL_PART, x, Tout=x.dtype.real_dtype, name=name)  # type: ignore[no-any-return]
 
 
-def imag(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """The imaginary part; 0 for a real number.
 
     Source:
@@ -75,7 +71,7 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
     return execute(IMAGINARY_PART, x, Tout=x.dtype.real_dtype, name=name)  # type: ignore[no-any-return]
 
 
-def angle(input: TensorLike, name: str | None = None) -> Tensor:  # noqa: A002
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """The angle in the complex plane, in (-π, π]; for a real number 0, or π where it is negative.
 
     Source:
@@ -114,33 +110,35 @@ def _complex_of(dtype: dtypes.DType) -> dtypes.DType:
 
 def _check_kinds(name: str, x: Array, made: dtypes.DType, wanted: np.dtype[Any]) -> None:
     if made.numpy != wanted:
-        message = f"{name}: Tout must be {dtypes.from_numpy(wanted).name} for {x.dtype}, got {made.name}"
+        message = (
+            f"{name}: Tout must be {dtypes.from_numpy(wanted).name} for {x.dtype}, got {made.name}"
+        )
         raise InvalidArgumentError(message)
 
 
-def _complex_kernel(real: Array, imag: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803
+def _complex_kernel(real: Array, imag: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), Tout.numpy)
     out.real = real
     out.imag = imag
     return out
 
 
-def _real_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803
+def _real_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
     _check_kinds("Real", x, Tout, x.real.dtype)
     return x.real
 
 
-def _imag_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803
+def _imag_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
     _check_kinds("Imag", x, Tout, x.real.dtype)
     return x.imag
 
 
-def _angle_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803
+def _angle_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
     _check_kinds("Angle", x, Tout, x.real.dtype)
     return np.arctan2(x.imag, x.real)
 
 
-def _abs_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803
+def _abs_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
     _check_kinds("ComplexAbs", x, Tout, x.real.dtype)
     return np.abs(x)
 
@@ -151,17 +149,17 @@ def _of(real_part: Tensor) -> Tensor:
 
 
 def _complex_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    from pinnace.ops.math import broadcasting  # noqa: PLC0415 (broadcasting needs us)
+    from pinnace.ops.math import broadcasting
 
     x, y = call.inputs
     return broadcasting.reduced_to(real(dy), x, y), broadcasting.reduced_to(imag(dy), y, x)
 
 
-def _real_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+def _real_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
     return (_of(dy),)
 
 
-def _imag_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+def _imag_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
     # TensorFlow: the gradient of Im z is i dy, that of Re z is dy.
     return (complex(constants.zeros_like(dy), dy),)
 
@@ -176,7 +174,7 @@ def _abs_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (_of(dy) * arithmetic.divide_no_nan(call.inputs[0], _of(call.outputs[0])),)
 
 
-def _conj_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+def _conj_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
     return (conj(dy),)
 
 
@@ -193,7 +191,9 @@ COMPLEX_OF_PARTS = register(
 )
 
 
-def _part(name: str, kernel: Any, gradient: Any, signature: str = "input: T -> output: Tout") -> OpDef:
+def _part(
+    name: str, kernel: Any, gradient: Any, signature: str = "input: T -> output: Tout"
+) -> OpDef:
     """An op from a complex number to a real one."""
     return OpDef(
         name=name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import INDEX, float32, float64, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, joining, reshaping, scattering, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, comparison, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import register, same_as_input
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = [
     "bincount",
@@ -81,7 +83,9 @@ def bincount(
     return execute(DENSE_BINCOUNT, values, size, each, binary_output=binary_output, name=name)  # type: ignore[no-any-return]
 
 
-def _bin_count(values: Tensor, minlength: TensorLike | None, maxlength: TensorLike | None) -> Tensor:
+def _bin_count(
+    values: Tensor, minlength: TensorLike | None, maxlength: TensorLike | None
+) -> Tensor:
     kind = values.dtype
     some = casting.cast(comparison.greater(shapes.size(values), 0), kind)
     # The maximum of nothing is the least integer: the sum keeps to the type, the product makes it 0.
@@ -142,7 +146,9 @@ def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
     return labels, predictions
 
 
-def in_top_k(targets: TensorLike, predictions: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
+def in_top_k(
+    targets: TensorLike, predictions: TensorLike, k: TensorLike, name: str | None = None
+) -> Tensor:
     """Whether each target is among the k largest predictions of its row; ties are.
 
     Args:
@@ -158,7 +164,13 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: TensorLike, name: 
         TensorFlow op `InTopKV2` (nn_ops.cc).
     """
     wanted = convert_to_tensor(targets)
-    return execute(IN_TOP_K_V2, predictions, wanted, casting.cast(convert_to_tensor(k), wanted.dtype), name=name)  # type: ignore[no-any-return]
+    return execute(
+        IN_TOP_K_V2,
+        predictions,
+        wanted,
+        casting.cast(convert_to_tensor(k), wanted.dtype),
+        name=name,
+    )  # type: ignore[no-any-return]
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
@@ -201,13 +213,15 @@ def _counts(name: str, values: Array, size: int, weights: Array, binary: bool) -
     return out
 
 
-def _dense_kernel(input: Array, size: Array, weights: Array, *, binary_output: bool) -> Array:  # noqa: A002
+def _dense_kernel(input: Array, size: Array, weights: Array, *, binary_output: bool) -> Array:
     count = _require_size("DenseBincount", size)
     if weights.size and weights.shape != input.shape:
         message = f"DenseBincount: weights must be empty or have the shape of input, got {list(weights.shape)} and {list(input.shape)}"
         raise InvalidArgumentError(message)
     if input.ndim <= 1:
-        return _counts("DenseBincount", input.reshape(-1), count, weights.reshape(-1), binary_output)
+        return _counts(
+            "DenseBincount", input.reshape(-1), count, weights.reshape(-1), binary_output
+        )
     out = np.empty((len(input), count), weights.dtype)
     for row, values in enumerate(input):
         each = weights[row] if weights.size else weights
@@ -221,7 +235,7 @@ def _infer_dense(call: InferCall) -> Shape:
         call.fail("size must be a scalar")
     if shape.rank is None:
         return Shape(None)
-    if shape.rank > 2:  # noqa: PLR2004 (a vector, or rows of them)
+    if shape.rank > 2:
         call.fail("input must have at most two axes")
     count = call.constant(1)
     last = Shape([None if count is None else int(count)])
@@ -238,7 +252,7 @@ def _infer_bincount(call: InferCall) -> Shape:
     return Shape([None if count is None else int(count)])
 
 
-def _bucketize_kernel(input: Array, *, boundaries: tuple[float, ...]) -> Array:  # noqa: A002
+def _bucketize_kernel(input: Array, *, boundaries: tuple[float, ...]) -> Array:
     edges = np.asarray(boundaries, np.float32)
     if (edges[1:] < edges[:-1]).any():
         message = f"Bucketize: boundaries must be sorted, got {list(boundaries)}"

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, INDEX, NUMBERS, int32
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import constants, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import arithmetic, comparison, complexes, exponents
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import normal_axes, register
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework import dtypes
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]
 
@@ -67,7 +70,7 @@ def cumulative_logsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """log Σ exp of all values up to each place of `axis`; arguments as for `cumsum`.
+    """`log Σ exp of all values up to each place of `axis``; arguments as for `cumsum`.
 
     Source:
         TensorFlow op `CumulativeLogsumexp` (math_ops.cc).
@@ -83,7 +86,9 @@ def _accumulated(
     )
 
 
-def _running(name: str, ufunc: np.ufunc, first: Callable[[np.dtype[Any]], Any]) -> Callable[..., Array]:
+def _running(
+    name: str, ufunc: np.ufunc, first: Callable[[np.dtype[Any]], Any]
+) -> Callable[..., Array]:
     """A kernel that accumulates by `ufunc`; where nothing came before, `first` stands."""
 
     def kernel(x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
@@ -166,7 +171,9 @@ CUMSUM = register(
     _cumulative("Cumsum", _running("Cumsum", np.add, lambda _: 0), _cumsum_gradient, NUMBERS)
 )
 CUMPROD = register(
-    _cumulative("Cumprod", _running("Cumprod", np.multiply, lambda _: 1), _cumprod_gradient, NUMBERS)
+    _cumulative(
+        "Cumprod", _running("Cumprod", np.multiply, lambda _: 1), _cumprod_gradient, NUMBERS
+    )
 )
 CUMULATIVE_LOGSUMEXP = register(
     _cumulative(

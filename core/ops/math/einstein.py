@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +17,9 @@ from pinnace.ops.kernels.contraction import ELLIPSIS, Equation, contract, parse_
 from pinnace.ops.math import broadcasting, complexes, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["einsum"]
 
@@ -56,9 +58,13 @@ def einsum(equation: str, *inputs: TensorLike, **options: Any) -> Tensor:
         operands = [operand for index, operand in enumerate(operands) if index not in pair]
         left = {label for _, labels in operands for label in labels} | set(parsed.output)
         found = dict.fromkeys(label for _, labels in chosen for label in labels if label in left)
-        joined = _execute([x for x, _ in chosen], [labels for _, labels in chosen], tuple(found), None)
+        joined = _execute(
+            [x for x, _ in chosen], [labels for _, labels in chosen], tuple(found), None
+        )
         operands.append((joined, tuple(found)))
-    return _execute([x for x, _ in operands], [labels for _, labels in operands], parsed.output, name)
+    return _execute(
+        [x for x, _ in operands], [labels for _, labels in operands], parsed.output, name
+    )
 
 
 def _alike(inputs: Sequence[TensorLike]) -> list[Tensor]:
@@ -81,7 +87,7 @@ def _complete(equation: str) -> Equation:
 def _order(equation: Equation, tensors: list[Tensor], optimize: Any) -> list[tuple[int, ...]]:
     """Pairs to contract until two operands are left; NumPy plans it from the sizes it is told."""
     count = len(tensors)
-    if count <= 2:  # noqa: PLR2004 (the op takes two)
+    if count <= 2:
         return []
     plain = [tuple(label for label in labels if label != ELLIPSIS) for labels in equation.inputs]
     fits = all(x.shape.rank is not None for x in tensors)
@@ -91,12 +97,16 @@ def _order(equation: Equation, tensors: list[Tensor], optimize: Any) -> list[tup
     for x, labels in zip(tensors, equation.inputs, strict=True):
         for label, size in _labelled(labels, x.shape):
             sizes[label] = max(size or 1, sizes.get(label, 1))
-    dummies = [np.broadcast_to(np.float32(0), [sizes[label] for label in labels]) for labels in plain]
+    dummies = [
+        np.broadcast_to(np.float32(0), [sizes[label] for label in labels]) for labels in plain
+    ]
     output = "".join(label for label in equation.output if label != ELLIPSIS)
     text = ",".join("".join(labels) for labels in plain) + "->" + "".join(dict.fromkeys(output))
-    path = np.einsum_path(text, *dummies, optimize=optimize if optimize in {"greedy", "optimal"} else "greedy")
+    path = np.einsum_path(
+        text, *dummies, optimize=optimize if optimize in {"greedy", "optimal"} else "greedy"
+    )
     steps = [tuple(sorted(step)) for step in path[0][1:-1]]
-    if any(len(step) != 2 for step in steps):  # noqa: PLR2004 (a plan that is not made of pairs)
+    if any(len(step) != 2 for step in steps):
         return [(0, 1)] * (count - 2)
     return steps
 
@@ -108,7 +118,10 @@ def _labelled(labels: tuple[str, ...], shape: Shape) -> list[tuple[str, int | No
     cut = labels.index(ELLIPSIS)
     after = labels[cut + 1 :]
     sizes = shape.as_list()
-    return [*zip(labels[:cut], sizes, strict=False), *zip(after, sizes[len(sizes) - len(after) :], strict=False)]
+    return [
+        *zip(labels[:cut], sizes, strict=False),
+        *zip(after, sizes[len(sizes) - len(after) :], strict=False),
+    ]
 
 
 def _execute(
@@ -132,7 +145,9 @@ def _infer_einsum(call: InferCall) -> Shape:
     except ValueError as error:
         call.fail(str(error))
     if len(parsed.inputs) != len(specs) or len(specs) not in {1, 2}:
-        call.fail(f"the equation {call.attrs['equation']!r} must have one or two inputs, and as many are needed")
+        call.fail(
+            f"the equation {call.attrs['equation']!r} must have one or two inputs, and as many are needed"
+        )
     sizes: dict[str, int | None] = {}
     hidden = Shape(())
     for spec, labels in zip(specs, parsed.inputs, strict=True):
@@ -142,7 +157,9 @@ def _infer_einsum(call: InferCall) -> Shape:
             continue
         named = _labelled(labels, spec.shape)
         rest = spec.shape.rank - len(named)
-        if len(named) != sum(label != ELLIPSIS for label in labels) or (rest and ELLIPSIS not in labels):
+        if len(named) != sum(label != ELLIPSIS for label in labels) or (
+            rest and ELLIPSIS not in labels
+        ):
             call.fail(f"{''.join(labels)!r} does not fit a shape of {spec.shape.rank} axes")
         _merge_sizes(call, sizes, named)
         if ELLIPSIS in labels:
@@ -159,7 +176,9 @@ def _infer_einsum(call: InferCall) -> Shape:
     return shape
 
 
-def _merge_sizes(call: InferCall, sizes: dict[str, int | None], named: list[tuple[str, int | None]]) -> None:
+def _merge_sizes(
+    call: InferCall, sizes: dict[str, int | None], named: list[tuple[str, int | None]]
+) -> None:
     for label, size in named:
         known = sizes.get(label)
         if known is not None and size is not None and known != size:
@@ -185,7 +204,9 @@ def _one_gradient(equation: Equation, tensors: Sequence[Tensor], index: int, dy:
     told = {*equation.output, *(label for _, found in others for label in found)}
     unique = tuple(dict.fromkeys(labels))
     present = tuple(label for label in unique if label in told)
-    dx = _execute([dy, *(y for y, _ in others)], [equation.output, *(found for _, found in others)], present)
+    dx = _execute(
+        [dy, *(y for y, _ in others)], [equation.output, *(found for _, found in others)], present
+    )
     if ELLIPSIS in present:
         dx = _narrowed(dx, present, x, labels)
     if present != unique:
@@ -221,7 +242,11 @@ def _narrowed(dx: Tensor, present: tuple[str, ...], x: Tensor, labels: tuple[str
 
 
 def _lengthened(
-    dx: Tensor, present: tuple[str, ...], unique: tuple[str, ...], x: Tensor, labels: tuple[str, ...]
+    dx: Tensor,
+    present: tuple[str, ...],
+    unique: tuple[str, ...],
+    x: Tensor,
+    labels: tuple[str, ...],
 ) -> Tensor:
     """`dx` repeated along the axes of x that were summed."""
     cut = unique.index(ELLIPSIS) if ELLIPSIS in unique else len(unique)
@@ -234,7 +259,9 @@ def _lengthened(
     source: list[int] = []
     for label in unique:
         at = labels.index(label)
-        source += range(at, at + hidden) if label == ELLIPSIS else [at if at < start else at + hidden - 1]
+        source += (
+            range(at, at + hidden) if label == ELLIPSIS else [at if at < start else at + hidden - 1]
+        )
     if x.shape.is_fully_defined():
         return reshaping.broadcast_to(dx, [x.shape[axis] for axis in source])
     every = shapes.shape(x)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.dtypes import COMPLEX, FLOATS, SIGNED
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, broadcasting, comparison, complexes
 from pinnace.ops.math.widening import widened
 from pinnace.ops.opdef import OpCall, OpDef
 from pinnace.ops.registry import binary, register, same_as_input, unary
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = [
     "exp",
@@ -87,8 +89,8 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     return RSQRT.entry(x, name)  # type: ignore[no-any-return]
 
 
-def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001 (TensorFlow's name)
-    """x to the power y, element by element, with broadcasting.
+def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x to the power y`, element by element, with broadcasting.
 
     Raises:
         InvalidArgumentError: an integer to a negative power.
@@ -110,13 +112,13 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """log(1 / (1 + e⁻ˣ)), without underflow."""
-    from pinnace.ops.nn import smooth  # noqa: PLC0415 (the only use of nn in a family that nn needs)
+    from pinnace.ops.nn import smooth
 
     return arithmetic.negative(smooth.softplus(arithmetic.negative(x)), name)
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x log y, and 0 where x is 0.
+    """`x log y`, and 0 where x is 0.
 
     Source:
         TensorFlow op `Xlogy` (math_ops.cc).
@@ -125,7 +127,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x log(1 + y), and 0 where x is 0.
+    """`x log(1 + y)`, and 0 where x is 0.
 
     Source:
         TensorFlow op `Xlog1py` (math_ops.cc).
@@ -134,7 +136,7 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, and 0 where x is 0.
+    """`x / y`, and 0 where x is 0.
 
     Source:
         TensorFlow op `Xdivy` (math_ops.cc).
@@ -156,7 +158,7 @@ def _plain_sigmoid(x: Array) -> Array:
 
 
 def _sigmoid_kernel(x: Array, *, out: Array | None = None) -> Array:
-    if out is None or out.dtype.itemsize == 2:  # noqa: PLR2004 (16 bits are computed elsewhere)
+    if out is None or out.dtype.itemsize == 2:
         y = _plain_sigmoid(x)
         if out is None:
             return y
@@ -269,7 +271,9 @@ def _not_zero(x: Tensor) -> Tensor:
 def _xlogy_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = call.inputs
     dx = dy * complexes.conj(xlogy(_not_zero(x), y))
-    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(dy * complexes.conj(xdivy(x, y)), y, x)
+    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(
+        dy * complexes.conj(xdivy(x, y)), y, x
+    )
 
 
 def _xlog1py_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:

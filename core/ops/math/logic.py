@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from pinnace.framework.tensor import Tensor, TensorLike
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
 from pinnace.ops.registry import broadcast, register, same_as_input
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor, TensorLike
 
 __all__ = ["logical_and", "logical_not", "logical_or", "logical_xor"]
 
 
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x and y, element by element, with broadcasting.
+    """`x and y`, element by element, with broadcasting.
 
     Args:
         x: [...], bool.
@@ -29,7 +33,7 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x or y, element by element, with broadcasting.
+    """`x or y`, element by element, with broadcasting.
 
     Source:
         TensorFlow op `LogicalOr` (math_ops.cc).

@@ -13,6 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, reshaping, shapes
+from pinnace.ops.entries import make_entry
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import broadcasting, complexes, reduction
@@ -39,7 +40,7 @@ def matmul(
     grad_b: bool = False,  # noqa: ARG001 (a hint)
     name: str | None = None,
 ) -> Tensor:
-    """a b, matrix by matrix; the axes before the last two broadcast.
+    """`a b`, matrix by matrix; the axes before the last two broadcast.
 
     Args:
         a: [..., m, k]; [..., k, m] if it is transposed.
@@ -65,6 +66,14 @@ def matmul(
     Source:
         TensorFlow ops `MatMul`, `BatchMatMulV2` (math_ops.cc).
     """
+    if (
+        type(a) is Tensor
+        and type(b) is Tensor
+        and a._array.ndim == b._array.ndim == 2  # noqa: PLR2004 (matrices, the usual case)
+        and not (adjoint_a or adjoint_b)
+        and output_type is None
+    ):
+        return _ENTRIES[bool(transpose_a), bool(transpose_b)](a, b, name)  # type: ignore[no-any-return]
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         message = "matmul: of transpose and adjoint of one argument only one may be True"
         raise ValueError(message)
@@ -78,10 +87,12 @@ def matmul(
     return product if output_type is None else casting.cast(product, output_type)
 
 
-def _product(a: Tensor, b: Tensor, flip_a: tuple[bool, bool], flip_b: tuple[bool, bool], name: str | None) -> Tensor:
+def _product(
+    a: Tensor, b: Tensor, flip_a: tuple[bool, bool], flip_b: tuple[bool, bool], name: str | None
+) -> Tensor:
     """Flips are (transpose, adjoint)."""
     m, n = a.shape.rank, b.shape.rank
-    if m is None or n is None or m > 2 or n > 2:  # noqa: PLR2004 (a matrix has two axes)
+    if m is None or n is None or m > 2 or n > 2:
         # The batched op has adjoints only; of real numbers they are transposes.
         a = complexes.conj(a) if flip_a[0] else a
         b = complexes.conj(b) if flip_b[0] else b
@@ -102,7 +113,7 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """a b, matrix by vector: [..., m, k] and [..., k] give [..., m]."""
+    """`a b`, matrix by vector: [..., m, k] and [..., k] give [..., m]."""
     column = reshaping.expand_dims(convert_to_tensor(b), -1)
     product = matmul(
         a,
@@ -157,7 +168,7 @@ def _paired_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]
             message = f"tensordot: axes must be from 0 to {min(m, n)}, got {count}"
             raise ValueError(message)
         return list(range(m - count, m)), list(range(count))
-    if len(axes) != 2:  # noqa: PLR2004 (one list per argument)
+    if len(axes) != 2:
         message = f"tensordot: axes must be a number or two lists, got {axes!r}"
         raise ValueError(message)
     pair = [[int(axis) for axis in np.atleast_1d(np.asarray(side))] for side in axes]
@@ -195,14 +206,14 @@ def _as_matrix(x: Tensor, shared: list[int], *, shared_last: bool) -> tuple[Tens
 def _joined_sizes(first: Any, last: Any) -> Any:
     if isinstance(first, list) and isinstance(last, list):
         return [*first, *last]
-    from pinnace.ops.array import joining  # noqa: PLC0415 (needed for unknown sizes only)
+    from pinnace.ops.array import joining
 
     parts = [convert_to_tensor(part, int32) for part in (first, last)]
     return joining.concat(parts, 0)
 
 
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """a × b, vectors of three along the last axis.
+    """`a × b`, vectors of three along the last axis.
 
     Raises:
         InvalidArgumentError: shapes differ, or the last axis is not 3.
@@ -246,7 +257,9 @@ def _infer_mat_mul(call: InferCall) -> Shape:
     rows, n = (b[1], b[0]) if call.attrs["transpose_b"] else (b[0], b[1])
     if k is not None and rows is not None and k != rows:
         flips = "".join(f" (transpose_{x})" for x in "ab" if call.attrs[f"transpose_{x}"])
-        call.fail(f"columns of a must equal rows of b, got {k} and {rows}{flips}", *_advice(call, k, rows))
+        call.fail(
+            f"columns of a must equal rows of b, got {k} and {rows}{flips}", *_advice(call, k, rows)
+        )
     return Shape([m, n])
 
 
@@ -271,7 +284,7 @@ def _mat_mul_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _flipped(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool) -> Tensor:
-    return execute(MAT_MUL, a, b, transpose_a=flip_a, transpose_b=flip_b)  # type: ignore[no-any-return]
+    return _ENTRIES[flip_a, flip_b](a, b)  # type: ignore[no-any-return]
 
 
 def _adjoint(x: Array) -> Array:
@@ -279,7 +292,9 @@ def _adjoint(x: Array) -> Array:
     return flipped.conj() if x.dtype.kind == "c" else flipped
 
 
-def _batch_kernel(x: Array, y: Array, *, adj_x: bool, adj_y: bool, out: Array | None = None) -> Array:
+def _batch_kernel(
+    x: Array, y: Array, *, adj_x: bool, adj_y: bool, out: Array | None = None
+) -> Array:
     if adj_x:
         x = _adjoint(x)
     if adj_y:
@@ -297,7 +312,7 @@ def _batch_kernel(x: Array, y: Array, *, adj_x: bool, adj_y: bool, out: Array | 
 def _infer_batch(call: InferCall) -> Shape:
     x, y = call.spec(0).shape, call.spec(1).shape
     for name, shape in (("x", x), ("y", y)):
-        if shape.rank is not None and shape.rank < 2:  # noqa: PLR2004 (a matrix has two axes)
+        if shape.rank is not None and shape.rank < 2:
             call.fail(f"{name} must have at least two axes, got {shape.rank}")
     if x.rank is None or y.rank is None:
         return Shape(None)
@@ -316,10 +331,14 @@ def _batch_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     x, y = call.inputs
     if not call.attr("adj_x"):
         dx = _batched(dy, y, False, not call.attr("adj_y"))
-        along_y = _batched(dy, x, True, False) if call.attr("adj_y") else _batched(x, dy, True, False)
+        along_y = (
+            _batched(dy, x, True, False) if call.attr("adj_y") else _batched(x, dy, True, False)
+        )
     else:
         dx = _batched(y, dy, call.attr("adj_y"), True)
-        along_y = _batched(dy, x, True, True) if call.attr("adj_y") else _batched(x, dy, False, False)
+        along_y = (
+            _batched(dy, x, True, True) if call.attr("adj_y") else _batched(x, dy, False, False)
+        )
     return without_batches(dx, x, y), without_batches(along_y, y, x)
 
 
@@ -393,6 +412,12 @@ MAT_MUL = register(
         out=True,
     )
 )
+# The usual call, eager matrices, in as few steps as there are.
+_ENTRIES = {
+    (flip_a, flip_b): make_entry(MAT_MUL, transpose_a=flip_a, transpose_b=flip_b)
+    for flip_a in (False, True)
+    for flip_b in (False, True)
+}
 BATCH_MAT_MUL = register(_batch_mat_mul("BatchMatMul"))
 BATCH_MAT_MUL_V2 = register(_batch_mat_mul("BatchMatMulV2"))
 CROSS = register(

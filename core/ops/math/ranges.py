@@ -38,7 +38,7 @@ _ORDER = (
 )
 
 
-def range(  # noqa: A001 (TensorFlow's name)
+def range(
     start: TensorLike,
     limit: TensorLike | None = None,
     delta: TensorLike = 1,
@@ -107,7 +107,9 @@ def linspace(
     low, high = reshaping.expand_dims(first, at), reshaping.expand_dims(last, at)
     inner = low + (high - low) / gaps * column
     # The last value is stop itself, not what rounding makes of it.
-    return selecting.where(comparison.equal(column, gaps), high + arithmetic.subtract(low, low), inner)
+    return selecting.where(
+        comparison.equal(column, gaps), high + arithmetic.subtract(low, low), inner
+    )
 
 
 def _range_kernel(start: Array, limit: Array, delta: Array) -> Array:

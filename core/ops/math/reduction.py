@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import functools
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,8 +33,12 @@ from pinnace.ops.math import (
     exponents,
     ranges,
 )
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import normal_axes, reduction, register
+
+if TYPE_CHECKING:
+    import functools
+from collections.abc import Callable
 
 __all__ = [
     "argmax",
@@ -167,7 +172,9 @@ def reduce_variance(
     """
     x = convert_to_tensor(input_tensor)
     if not (x.dtype.is_floating or x.dtype.is_complex):
-        message = f"reduce_variance: input_tensor must be floating point or complex, got {x.dtype.name}"
+        message = (
+            f"reduce_variance: input_tensor must be floating point or complex, got {x.dtype.name}"
+        )
         raise TypeError(message)
     away = x - reduce_mean(x, axis, keepdims=True)
     if away.dtype.is_complex:
@@ -191,11 +198,13 @@ def reduce_std(
 def reduce_logsumexp(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """log Σ exp(x) over `axis`, without overflow."""
+    """`log Σ exp(x) over `axis``, without overflow."""
     x = convert_to_tensor(input_tensor)
     largest = reduce_max(x, axis, keepdims=True)
     finite = comparison.is_finite(largest)
-    shift = identities.stop_gradient(selecting.where(finite, largest, constants.zeros_like(largest)))
+    shift = identities.stop_gradient(
+        selecting.where(finite, largest, constants.zeros_like(largest))
+    )
     total = exponents.log(reduce_sum(exponents.exp(x - shift), axis, keepdims))
     if not keepdims:
         shift = reshaping.reshape(shift, shapes.sizes(total))
@@ -203,7 +212,7 @@ def reduce_logsumexp(
 
 
 def argmax(
-    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    input: TensorLike,
     axis: Any = None,
     output_type: Any = int64,
     name: str | None = None,
@@ -224,7 +233,7 @@ def argmax(
 
 
 def argmin(
-    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    input: TensorLike,
     axis: Any = None,
     output_type: Any = int64,
     name: str | None = None,
@@ -239,7 +248,7 @@ def argmin(
 
 
 def count_nonzero(
-    input: TensorLike,  # noqa: A002 (TensorFlow's name)
+    input: TensorLike,
     axis: Any = None,
     keepdims: bool | None = None,
     dtype: Any = int64,
@@ -263,15 +272,31 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     return reduce_mean(casting.cast(zeros, dtypes.float32), name=name)
 
 
-def _reduced(op: OpDef, x: TensorLike, axis: Any, keepdims: bool | None, name: str | None) -> Tensor:
+def _reduced(
+    op: OpDef, x: TensorLike, axis: Any, keepdims: bool | None, name: str | None
+) -> Tensor:
     tensor = convert_to_tensor(x)
     return execute(op, tensor, _axes(tensor, axis), keep_dims=bool(keepdims), name=name)  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=256)
+def _eager_axes(axes: tuple[int, ...]) -> Tensor:
+    return wrap(np.array(axes, np.int32))
+
+
+def sum_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The sum over `axes`, known numbers from 0 on: what the gradient of a broadcast needs."""
+    if state.tracer is None:
+        return execute(SUM, x, _eager_axes(axes), keep_dims=False)  # type: ignore[no-any-return]
+    return reduce_sum(x, axes)
 
 
 def _axes(x: Tensor, axis: Any) -> Any:
     """`axis` as an op takes it: all of them for None, a number or a vector as they are."""
     if isinstance(axis, Operands):
         return axis
+    if axis is None and type(x) is Tensor and state.tracer is None:
+        return _eager_axes(tuple(range(x._array.ndim)))
     if axis is None:
         rank = x.shape.rank
         if rank is None:
@@ -362,13 +387,15 @@ def _norm(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
 
 
 def _arg_kernel(name: str, find: Callable[..., Any]) -> Callable[..., Array]:
-    def kernel(input: Array, dimension: Array, *, output_type: dtypes.DType) -> Array:  # noqa: A002
+    def kernel(input: Array, dimension: Array, *, output_type: dtypes.DType) -> Array:
         axis = int(dimension)
         if not -input.ndim <= axis < input.ndim:
             message = f"{name}: axis must be in [{-input.ndim}, {input.ndim}), got {axis}\n  input: rank {input.ndim}"
             raise InvalidArgumentError(message)
         if not input.shape[axis]:
-            message = f"{name}: axis {axis} must not be empty\n  input: {input.dtype}{list(input.shape)}"
+            message = (
+                f"{name}: axis {axis} must not be empty\n  input: {input.dtype}{list(input.shape)}"
+            )
             raise InvalidArgumentError(message)
         return find(input, axis=axis).astype(output_type.numpy)  # type: ignore[no-any-return]
 
@@ -410,9 +437,13 @@ def _kept(call: OpCall, value: Tensor) -> Tensor:
     axes = _known_axes(call)
     if axes is None:
         sizes = shapes.shape(x)
-        return reshaping.reshape(value, selecting.where(_is_reduced(call), constants.ones_like(sizes), sizes))
+        return reshaping.reshape(
+            value, selecting.where(_is_reduced(call), constants.ones_like(sizes), sizes)
+        )
     if x.shape.is_fully_defined():
-        return reshaping.reshape(value, [1 if axis in axes else size for axis, size in enumerate(x.shape)])
+        return reshaping.reshape(
+            value, [1 if axis in axes else size for axis, size in enumerate(x.shape)]
+        )
     for axis in axes:
         value = reshaping.expand_dims(value, axis)
     return value
@@ -470,7 +501,9 @@ def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     own = casting.cast(zero, int32)
     other_zeros = reduce_sum(own, axes, keepdims=True) - own
     quotient = reduce_prod(filled, axes, keepdims=True) / filled
-    others = selecting.where(comparison.equal(other_zeros, 0), quotient, constants.zeros_like(quotient))
+    others = selecting.where(
+        comparison.equal(other_zeros, 0), quotient, constants.zeros_like(quotient)
+    )
     return _kept(call, dy) * complexes.conj(others), None
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import FLOATS, SIGNED
-from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.framework.dtypes import SIGNED
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE
 from pinnace.ops.registry import register, unary
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["ceil", "floor", "rint", "round"]
 
@@ -40,7 +44,7 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
     return RINT.entry(x, name)  # type: ignore[no-any-return]
 
 
-def round(x: TensorLike, name: str | None = None) -> Tensor:  # noqa: A001 (TensorFlow's name)
+def round(x: TensorLike, name: str | None = None) -> Tensor:
     """The nearest integer; of two, the even one. Integers stay as they are.
 
     Source:

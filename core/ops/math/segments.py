@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import INDEX, NUMBERS, REAL, int16, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, gathering, reshaping, selecting, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.segments import Mean, Reduction, segment_reduce, unsorted_segment_reduce
 from pinnace.ops.math import arithmetic, comparison, exponents
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import register
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = [
     "segment_max",
@@ -159,10 +162,14 @@ def unsorted_segment_sqrt_n(
     """Sum / √(number of rows) for rows with one id. Arguments as for `unsorted_segment_sum`."""
     rows = convert_to_tensor(data)
     total = unsorted_segment_sum(rows, segment_ids, num_segments)
-    return arithmetic.divide(total, exponents.sqrt(_row_counts(rows, segment_ids, num_segments)), name)
+    return arithmetic.divide(
+        total, exponents.sqrt(_row_counts(rows, segment_ids, num_segments)), name
+    )
 
 
-def _unsorted(op: OpDef, data: TensorLike, ids: TensorLike, count: TensorLike, name: str | None) -> Tensor:
+def _unsorted(
+    op: OpDef, data: TensorLike, ids: TensorLike, count: TensorLike, name: str | None
+) -> Tensor:
     return execute(op, data, ids, count, name=name)  # type: ignore[no-any-return]
 
 
@@ -310,7 +317,9 @@ def _sorted_op(name: str, how: Reduction | Mean, gradient: Any, types: Any) -> O
     )
 
 
-def _unsorted_op(name: str, how: Reduction, gradient: Any, types: Any, indices: Any = INDEX) -> OpDef:
+def _unsorted_op(
+    name: str, how: Reduction, gradient: Any, types: Any, indices: Any = INDEX
+) -> OpDef:
     return OpDef(
         name=name,
         signature="data: T, segment_ids: Tindices, num_segments: Tnumsegments -> output: T",

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import FLOATS, float32, float64
-from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.framework.dtypes import float32, float64
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import special_functions
 from pinnace.ops.math import arithmetic, broadcasting, exponents, reduction
 from pinnace.ops.opdef import OpCall, OpDef
 from pinnace.ops.registry import binary, broadcast, register, unary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = [
     "betainc",
@@ -77,7 +80,7 @@ def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """log |Γ(x)|.
+    """`log |Γ(x)|`.
 
     Source:
         TensorFlow op `Lgamma` (math_ops.cc).
@@ -86,7 +89,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """log |B(x)| over the last axis: Σ log |Γ(xᵢ)| - log |Γ(Σ xᵢ)|."""
+    """`log |B(x)| over the last axis`: Σ log |Γ(xᵢ)| - log |Γ(Σ xᵢ)|."""
     tensor = convert_to_tensor(x)
     parts = reduction.reduce_sum(lgamma(tensor), -1)
     return arithmetic.subtract(parts, lgamma(reduction.reduce_sum(tensor, -1)), name)
@@ -140,7 +143,7 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _erf_kernel(x: Array) -> Array:
-    if x.dtype.itemsize == 2:  # noqa: PLR2004 (16-bit floats)
+    if x.dtype.itemsize == 2:
         return special_functions.erf(np.asarray(x, np.float32)).astype(x.dtype)
     return special_functions.erf(np.asarray(x))
 
@@ -185,7 +188,7 @@ def _digamma_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
 def _trigamma(x: Tensor) -> Tensor:
     if x.dtype in _WIDE:
         return polygamma(constants.constant(1, x.dtype), x)
-    from pinnace.ops.array import casting  # noqa: PLC0415 (16-bit floats only)
+    from pinnace.ops.array import casting
 
     wide = casting.cast(x, float32)
     return casting.cast(polygamma(constants.constant(1, float32), wide), x.dtype)

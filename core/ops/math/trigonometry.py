@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.dtypes import COMPLEX, FLOATS
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.math import arithmetic, broadcasting, complexes, exponents
 from pinnace.ops.math.widening import widened
-from pinnace.ops.opdef import OpCall
 from pinnace.ops.registry import binary, register, unary
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import OpCall
 
 __all__ = [
     "acos",
@@ -33,7 +35,7 @@ _ANALYTIC = FLOATS | COMPLEX
 
 
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """sin x, x in radians.
+    """`sin x`, x in radians.
 
     Source:
         TensorFlow op `Sin` (math_ops.cc).
@@ -42,7 +44,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """cos x, x in radians.
+    """`cos x`, x in radians.
 
     Source:
         TensorFlow op `Cos` (math_ops.cc).
@@ -51,7 +53,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
-    """tan x, x in radians.
+    """`tan x`, x in radians.
 
     Source:
         TensorFlow op `Tan` (math_ops.cc).
@@ -114,7 +116,7 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """sinh x / cosh x.
+    """`sinh x / cosh x`.
 
     Source:
         TensorFlow op `Tanh` (math_ops.cc).
@@ -168,7 +170,9 @@ def _asin_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
 
 def _acos_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     x = complexes.conj(call.inputs[0])
-    return (arithmetic.negative(dy) * arithmetic.reciprocal(exponents.sqrt(1 - arithmetic.square(x))),)
+    return (
+        arithmetic.negative(dy) * arithmetic.reciprocal(exponents.sqrt(1 - arithmetic.square(x))),
+    )
 
 
 def _atan_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:

@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import bfloat16, float16, float32
 from pinnace.framework.shapes import SCALAR, Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import casting, constants, gathering, identities, reshaping, shapes
+from pinnace.ops.array import casting, constants, gathering, reshaping, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import normalization as kernels
 from pinnace.ops.kernels.precision import computed_in
@@ -163,7 +163,8 @@ def moments(
     x = convert_to_tensor(x)
     wide = casting.cast(x, float32) if x.dtype in {float16, bfloat16} else x
     mean = reduction.reduce_mean(wide, axes, keepdims=True)
-    squares = arithmetic.squared_difference(wide, identities.stop_gradient(mean))
+    # TensorFlow stops the gradient at this mean: right for first derivatives, wrong for second ones.
+    squares = arithmetic.squared_difference(wide, mean)
     variance = reduction.reduce_mean(squares, axes, keepdims=True)
     if not keepdims:
         mean, variance = _squeezed(mean, axes), _squeezed(variance, axes)

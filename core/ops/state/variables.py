@@ -35,11 +35,15 @@ def read_variable(variable: Variable) -> Tensor:
         TensorFlow op `ReadVariableOp` (resource_variable_ops.cc).
     """
     tapes = state.tapes
-    if state.tracer is None and not tapes:
-        return wrap(variable.resource.read(), variable.dtype)
+    if state.tracer is not None:
+        for tape in tapes:
+            tape.watch_variable(variable)
+        return execute(READ_VARIABLE, variable.handle, dtype=variable.dtype)  # type: ignore[no-any-return]
+    value = wrap(variable.resource.read(), variable.dtype)
     for tape in tapes:
         tape.watch_variable(variable)
-    return execute(READ_VARIABLE, variable.handle, dtype=variable.dtype)  # type: ignore[no-any-return]
+        tape.record(READ_VARIABLE, (variable.handle,), {"dtype": variable.dtype}, (value,))
+    return value
 
 
 def assign(variable: Variable, value: TensorLike, name: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Strings and numbers, and one string from another: AsString, StringToNumber, case, length, parts."""
+"""Strings and numbers, and strings from strings: AsString, StringToNumber, case, length, parts."""
 
 import re
 from typing import Any
@@ -30,7 +30,8 @@ __all__ = ["as_string", "length", "lower", "strip", "substr", "to_number", "uppe
 _UNITS = ("BYTE", "UTF8_CHAR")
 _INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)[ \t\n\v\f\r]*")
 _FLOAT = re.compile(
-    rb"[ \t\n\v\f\r]*([+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan))"
+    rb"[ \t\n\v\f\r]*"
+    rb"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan))"
     rb"[ \t\n\v\f\r]*",
     re.IGNORECASE,
 )
@@ -182,7 +183,7 @@ def _as_string_kernel(
     shortest: bool,
     width: int,
     fill: str,
-    T: DType,
+    T: DType,  # noqa: N803 (the attribute's name)
 ) -> Array:
     if T is dtypes.string:
         return input

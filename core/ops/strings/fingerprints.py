@@ -1,8 +1,8 @@
 """64-bit fingerprints of bytes: FarmHash and SipHash, in Python's integers.
 
 Source:
-    FarmHash's `farmhashna::Hash64` (which is `Fingerprint64`), from its published description; SipHash-2-4, Aumasson
-    and Bernstein 2012.
+    FarmHash's `farmhashna::Hash64`, which is `Fingerprint64`, as published; SipHash-2-4,
+    Aumasson and Bernstein 2012.
 """
 
 import struct

@@ -1,9 +1,9 @@
-"""Regular expressions: RegexFullMatch, RegexReplace and their static forms.
+r"""Regular expressions: RegexFullMatch, RegexReplace and their static forms.
 
-TensorFlow's expressions are RE2's, ours run on Python's `re`: both prefer what stands first in the expression, so
-that they agree on what matches. What is written differently is translated by `translate`. Not to be had: `\\C`, and
-Unicode classes (`\\pN`) other than the general categories that Python's `unicodedata` names. Text is read as UTF-8; bytes that
-are not UTF-8 stand for themselves.
+TensorFlow's expressions are RE2's, ours run on Python's `re`: both prefer what stands first in the
+expression, so that they agree on what matches. What is written differently is translated by
+`translate`. Not to be had: `\C`, flag `U`, Unicode scripts.
+Text is read as UTF-8; bytes that are not UTF-8 stand for themselves.
 """
 
 import functools

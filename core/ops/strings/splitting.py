@@ -1,6 +1,6 @@
 """Strings taken apart: StringSplitV2, UnicodeDecodeWithOffsets.
 
-Their results are the parts of a sparse or ragged tensor; the functions that make those stand with them.
+Their results are the parts of sparse and ragged tensors; the functions that make those stand there.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ _SPACE = b" \t\n\v\f\r"
 
 
 def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
-    """`text` cut at `separator`, or at white space if that is empty; at most `most` times unless negative."""
+    """`text` cut at `separator`, at white space if that is empty, at most `most` times if >= 0."""
     if most == 0:
         return [text]
     if separator:
@@ -110,7 +110,7 @@ def _decode_kernel(
     errors: str,
     replacement_char: int,
     replace_control_characters: bool,
-    Tsplits: DType,
+    Tsplits: DType,  # noqa: N803 (the attribute's name)
 ) -> tuple[Array, Array, Array]:
     encoding = _ENCODINGS.get(input_encoding.upper())
     if encoding is None:
@@ -143,7 +143,7 @@ def _decode_without_offsets_kernel(
     errors: str,
     replacement_char: int,
     replace_control_characters: bool,
-    Tsplits: DType,
+    Tsplits: DType,  # noqa: N803 (the attribute's name)
 ) -> tuple[Array, Array]:
     splits, points, _ = _decode_kernel(
         input,
