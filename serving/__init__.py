@@ -1,0 +1,1 @@
+"""A folder of SavedModels → a server that answers."""

@@ -1,0 +1,286 @@
+"""`pinnace serve`: TensorFlow Serving's flags and our own, in both spellings."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from pinnace.framework.errors import OpError
+from pinnace.serving.errors import one_line
+from pinnace.serving.model_config import ModelConfig
+from pinnace.serving.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_DESCRIPTION = """\
+Serve SavedModels over HTTP: TensorFlow Serving's REST interface.
+
+  pinnace serve --model digits=models/digits
+  pinnace serve --model_name=digits --model_base_path=/models/digits --rest_api_port=8501
+
+A model is a folder of numbered versions, or a SavedModel itself. Flags take _ or -."""
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ignored:
+    """A flag of TensorFlow Serving that is accepted and does nothing.
+
+    Attributes:
+        name: of the flag.
+        reason: why it does nothing.
+        is_switch: whether it may stand without a value.
+    """
+
+    name: str
+    reason: str
+    is_switch: bool = False
+
+
+_NO_GRPC = "gRPC is not served yet; the HTTP port is --rest_api_port"
+_NO_BATCHING = "requests are not batched yet"
+_NO_SESSION = "there is no TensorFlow session here"
+_NO_DEVICE = "models run on the CPU"
+
+_IGNORED = (
+    _Ignored("port", _NO_GRPC),
+    _Ignored("grpc_socket_path", _NO_GRPC),
+    _Ignored("grpc_channel_arguments", _NO_GRPC),
+    _Ignored("grpc_max_threads", _NO_GRPC),
+    _Ignored("ssl_config_file", _NO_GRPC),
+    _Ignored("enable_grpc_healthcheck_service", _NO_GRPC, is_switch=True),
+    _Ignored("enable_serialization_as_tensor_content", _NO_GRPC, is_switch=True),
+    _Ignored("enable_batching", _NO_BATCHING, is_switch=True),
+    _Ignored("batching_parameters_file", _NO_BATCHING),
+    _Ignored("enable_per_model_batching_parameters", _NO_BATCHING, is_switch=True),
+    _Ignored("allow_version_labels", "labels are always allowed", is_switch=True),
+    _Ignored("monitoring_config_file", "metrics are always on; their path is --metrics_path"),
+    _Ignored("enable_model_warmup", "warm-up requests are not replayed yet", is_switch=True),
+    _Ignored("num_request_iterations_for_warmup", "warm-up requests are not replayed yet"),
+    _Ignored("rest_api_num_threads", "one event loop reads all requests; see --run_threads"),
+    _Ignored("num_load_threads", "models are loaded one after the other"),
+    _Ignored("num_unload_threads", "models are unloaded one after the other"),
+    _Ignored("tensorflow_session_parallelism", _NO_SESSION),
+    _Ignored("tensorflow_intra_op_parallelism", _NO_SESSION),
+    _Ignored("tensorflow_inter_op_parallelism", _NO_SESSION),
+    _Ignored("tensorflow_session_config_file", _NO_SESSION),
+    _Ignored("platform_config_file", _NO_SESSION),
+    _Ignored("saved_model_tags", "the graph tagged 'serve' is served"),
+    _Ignored("flush_filesystem_caches", "files are mapped, not cached", is_switch=True),
+    _Ignored("remove_unused_fields_from_bundle_metagraph", _NO_SESSION, is_switch=True),
+    _Ignored("enforce_session_run_timeout", _NO_SESSION, is_switch=True),
+    _Ignored("enable_signature_method_name_check", "it is not checked", is_switch=True),
+    _Ignored("xla_cpu_compilation_enabled", _NO_SESSION, is_switch=True),
+    _Ignored("enable_profiler", "there is no profiler service", is_switch=True),
+    _Ignored("use_tflite_model", "only SavedModels are served", is_switch=True),
+    _Ignored("prefer_tflite_model", "only SavedModels are served", is_switch=True),
+    _Ignored("num_tflite_pools", "only SavedModels are served"),
+    _Ignored("per_process_gpu_memory_fraction", _NO_DEVICE),
+    _Ignored("mixed_precision", _NO_DEVICE),
+)
+_SWITCHES = {
+    "cors",
+    "rest_api_enable_cors_support",
+    "allow_version_labels_for_unavailable_models",
+    *(flag.name for flag in _IGNORED if flag.is_switch),
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `pinnace serve`.
+
+    Args:
+        argv: what stands after `serve`.
+
+    Returns:
+        The exit code: 0 after a signal or `--help`, 2 for a command line that cannot be understood,
+        1 for everything else.
+    """
+    if any(word in ("-h", "--help") for word in argv):
+        sys.stdout.write(_parser().format_help())
+        return 0
+    try:
+        settings, remarks = parse_settings(argv)
+    except UsageError as error:
+        sys.stderr.write(f"pinnace serve: {error}\n  Try: pinnace serve --help\n")
+        return 2
+    for remark in remarks:
+        sys.stderr.write(f"pinnace serve: {remark}\n")
+    from pinnace.serving.server import serve  # late: `--help` needs no server
+
+    return serve(settings)
+
+
+def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
+    """The settings that a command line says.
+
+    Args:
+        argv: flags, `--a_flag=value`, `--a-flag value`; and folders of models.
+
+    Returns:
+        The settings, and one remark for each flag that has no effect.
+
+    Raises:
+        UsageError: a flag or value cannot be understood, or there is nothing to serve.
+    """
+    given = _parser().parse_args(_respelt(argv))
+    models = [_named_path(text) for text in (*given.model, *given.folders)]
+    if given.model_base_path:
+        models.append(ModelConfig(given.model_name or "default", given.model_base_path))
+    elif given.model_name:
+        raise UsageError("--model_name needs --model_base_path")
+    if not models and not given.model_config_file:
+        raise UsageError("no model to serve: give --model NAME=PATH")
+    remarks = [
+        f"--{flag.name} has no effect: {flag.reason}"
+        for flag in _IGNORED
+        if getattr(given, flag.name) is not None
+    ]
+    try:
+        settings = Settings(
+            models=tuple(models),
+            model_config_file=given.model_config_file,
+            model_config_file_poll_s=given.model_config_file_poll_wait_seconds,
+            host=given.host,
+            rest_api_port=given.rest_api_port,
+            file_system_poll_s=given.file_system_poll_wait_seconds,
+            max_load_retries=given.max_num_load_retries,
+            load_retry_s=given.load_retry_interval_micros / 1e6,
+            allow_labels_for_unavailable_versions=given.allow_version_labels_for_unavailable_models,
+            request_timeout_s=given.rest_api_timeout_in_ms / 1e3,
+            body_timeout_s=given.body_timeout_in_ms / 1e3,
+            drain_timeout_s=given.drain_timeout_in_ms / 1e3,
+            max_body_bytes=given.max_body_bytes,
+            max_waiting_runs=given.max_waiting_runs,
+            run_threads=given.run_threads,
+            cors=given.rest_api_enable_cors_support or given.cors,
+            metrics_path=given.metrics_path,
+        )
+    except OpError as error:
+        raise UsageError(one_line(error)) from None
+    return settings, remarks
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="pinnace serve",
+        usage="pinnace serve --model NAME=PATH [flags]",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("folders", nargs="*", metavar="[NAME=]PATH", help="the same as --model")
+    defaults = Settings()
+
+    def add(
+        name: str, kind: Callable[[str], object], default: object, metavar: str, text: str
+    ) -> None:
+        shown = "" if default in ("", None) else f" (default {default})"
+        parser.add_argument(
+            f"--{name}", type=kind, default=default, metavar=metavar, help=text + shown
+        )
+
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="[NAME=]PATH",
+        help="a model; may be given several times",
+    )
+    add("model_name", str, "", "NAME", "name of the model in --model_base_path, else 'default'")
+    add("model_base_path", str, "", "PATH", "folder of a single model")
+    add("model_config_file", str, "", "FILE", "TensorFlow Serving's models.config")
+    add("model_config_file_poll_wait_seconds", _seconds, 0.0, "S", "look at it again; 0: never")
+    add("rest_api_port", _integer, defaults.rest_api_port, "PORT", "HTTP port; 0: a free one")
+    add("host", str, defaults.host, "HOST", "address to listen on")
+    add("rest_api_timeout_in_ms", _positive, 30000, "MS", "longest time to an answer")
+    add(
+        "file_system_poll_wait_seconds",
+        _seconds,
+        defaults.file_system_poll_s,
+        "S",
+        "look for new versions; 0 or less: only at the start",
+    )
+    add("max_num_load_retries", _integer, defaults.max_load_retries, "N", "after a failed load")
+    add("load_retry_interval_micros", _integer, 60_000_000, "US", "time between these")
+    add("body_timeout_in_ms", _positive, 30000, "MS", "longest time for a body to arrive")
+    add("drain_timeout_in_ms", _positive, 30000, "MS", "time to finish requests at the end")
+    add("max_body_bytes", _positive, defaults.max_body_bytes, "N", "largest body, unpacked")
+    add("max_waiting_runs", _positive, defaults.max_waiting_runs, "N", "then 503, per version")
+    add("run_threads", _integer, defaults.run_threads, "N", "per version; 0: one per core")
+    add("metrics_path", str, defaults.metrics_path, "PATH", "for Prometheus; empty: none")
+    for name, text in (
+        ("rest_api_enable_cors_support", "let pages of any origin ask"),
+        ("cors", "the same"),
+        ("allow_version_labels_for_unavailable_models", "labels may name versions to come"),
+    ):
+        parser.add_argument(f"--{name}", type=_switch, default=False, metavar="BOOL", help=text)
+    ignored = parser.add_argument_group("accepted without effect")
+    for flag in _IGNORED:
+        ignored.add_argument(f"--{flag.name}", metavar="X", help=flag.reason)
+    return parser
+
+
+def _respelt(argv: Sequence[str]) -> list[str]:
+    """Flags with _ for -, and switches with their value: so that one spelling is left to parse."""
+    words: list[str] = []
+    for word in argv:
+        if not word.startswith("--") or word == "--":
+            words.append(word)
+            continue
+        name, equals, value = word[2:].partition("=")
+        name = name.replace("-", "_")
+        if name in _SWITCHES and not equals:
+            equals, value = "=", "true"
+        words.append(f"--{name}{equals}{value}")
+    return words
+
+
+def _named_path(text: str) -> ModelConfig:
+    """`NAME=PATH`, or a path whose last part is the name."""
+    name, equals, path = text.partition("=")
+    if not equals:
+        path, name = text, Path(text).resolve().name
+    if not name or not path:
+        raise UsageError(f"--model must be NAME=PATH, got '{text}'")
+    return ModelConfig(name, path)
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be an integer, got '{text}'") from None
+
+
+def _positive(text: str) -> int:
+    value = _integer(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"must be above 0, got {value}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, got '{text}'") from None
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0"):
+        raise argparse.ArgumentTypeError(f"must be true or false, got '{text}'")
+    return text.lower() in ("true", "1")

@@ -1,0 +1,89 @@
+"""Errors on the wire: one table from canonical codes to HTTP status."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from pinnace.framework import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOG = logging.getLogger("pinnace.serving")
+
+HTTP_STATUS: Mapping[int, int] = {
+    errors.OK: 200,
+    errors.CANCELLED: 499,
+    errors.UNKNOWN: 500,
+    errors.INVALID_ARGUMENT: 400,
+    errors.DEADLINE_EXCEEDED: 504,
+    errors.NOT_FOUND: 404,
+    errors.ALREADY_EXISTS: 409,
+    errors.PERMISSION_DENIED: 403,
+    errors.RESOURCE_EXHAUSTED: 429,
+    errors.FAILED_PRECONDITION: 400,
+    errors.ABORTED: 409,
+    errors.OUT_OF_RANGE: 400,
+    errors.UNIMPLEMENTED: 501,
+    errors.INTERNAL: 500,
+    errors.UNAVAILABLE: 503,
+    errors.DATA_LOSS: 500,
+    errors.UNAUTHENTICATED: 401,
+}
+
+
+class RequestTooLargeError(errors.ResourceExhaustedError):
+    """A request body is above the limit: HTTP 413, which no canonical code has."""
+
+
+class SlowRequestError(errors.DeadlineExceededError):
+    """A request body did not arrive in time: HTTP 408, for the client was late."""
+
+
+class EncodingError(errors.UnimplementedError):
+    """A `Content-Encoding` that the server cannot unpack: HTTP 415."""
+
+
+_OWN_STATUS: Mapping[type[BaseException], int] = {
+    RequestTooLargeError: 413,
+    SlowRequestError: 408,
+    EncodingError: 415,
+}
+
+
+def canonical_code(error: BaseException) -> int:
+    """The gRPC code of any exception; INTERNAL for one that the library did not raise on purpose.
+
+    Args:
+        error: what a handler or a model raised.
+    """
+    if isinstance(error, errors.OpError):
+        return error.error_code
+    if isinstance(error, asyncio.CancelledError):
+        return errors.CANCELLED
+    if isinstance(error, MemoryError):
+        return errors.RESOURCE_EXHAUSTED
+    if isinstance(error, TimeoutError):
+        return errors.DEADLINE_EXCEEDED
+    return errors.INTERNAL
+
+
+def http_status(error: BaseException) -> int:
+    """The HTTP status of an exception: that of its code, but for the few that HTTP tells apart."""
+    own = _OWN_STATUS.get(type(error))
+    return HTTP_STATUS.get(canonical_code(error), 500) if own is None else own
+
+
+def public_message(error: BaseException) -> str:
+    """What a client may read of an exception; never empty."""
+    text = str(error)
+    if isinstance(error, errors.OpError) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an exception in one line, for a terminal or a status."""
+    return " ".join(public_message(error).split())

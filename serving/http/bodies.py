@@ -1,0 +1,142 @@
+"""Request bodies: read raw, unpacked and bounded; and replies."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import TYPE_CHECKING, TypeVar
+
+import orjson
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from pinnace.framework.errors import CancelledError, InvalidArgumentError
+from pinnace.serving.errors import (
+    EncodingError,
+    RequestTooLargeError,
+    SlowRequestError,
+    http_status,
+    public_message,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.requests import Request
+
+T = TypeVar("T")
+
+VERSION_HEADER = "X-Model-Version"
+
+_LARGE_BYTES = 2**20
+_ZLIB_FORMATS = {
+    "gzip": 16 + zlib.MAX_WBITS,
+    "x-gzip": 16 + zlib.MAX_WBITS,
+    "deflate": zlib.MAX_WBITS,
+}
+
+
+async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
+    """The body of a request, unpacked.
+
+    Args:
+        request: whose body nobody has read.
+        max_bytes: largest size, as sent and unpacked.
+        timeout_s: longest time that it may take to arrive.
+
+    Raises:
+        RequestTooLargeError: it is larger; the rest is not read.
+        SlowRequestError: it takes longer.
+        EncodingError: it is packed in a way that the server does not know.
+        InvalidArgumentError: it is not packed as its header says.
+        CancelledError: the client went away.
+    """
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared[:20]) > max_bytes:
+        raise _too_large(max_bytes)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(timeout_s):
+            async for part in request.stream():
+                size += len(part)
+                if size > max_bytes:
+                    raise _too_large(max_bytes)
+                parts.append(part)
+    except ClientDisconnect:
+        raise CancelledError("The client went away before its body was complete") from None
+    except TimeoutError:
+        raise SlowRequestError(f"The body did not arrive within {timeout_s:g} s") from None
+    body = parts[0] if len(parts) == 1 else b"".join(parts)
+    encodings = request.headers.get("content-encoding")
+    return (
+        body
+        if encodings is None
+        else await off_loop(size, lambda: unpack(body, encodings, max_bytes))
+    )
+
+
+def unpack(body: bytes, encodings: str, max_bytes: int) -> bytes:
+    """A body as it was before the encodings of its `Content-Encoding` were applied.
+
+    Raises:
+        RequestTooLargeError: it grows above the limit.
+        EncodingError: an encoding is not known.
+        InvalidArgumentError: the body is not in that encoding.
+    """
+    for encoding in reversed([word.strip().lower() for word in encodings.split(",")]):
+        if encoding in ("", "identity"):
+            continue
+        wbits = _ZLIB_FORMATS.get(encoding)
+        if wbits is None:
+            raise EncodingError(
+                f"Content-Encoding '{encoding[:40]}' is not supported; use gzip, deflate or none"
+            )
+        stream = zlib.decompressobj(wbits)
+        try:
+            body = stream.decompress(body, max_bytes + 1)
+        except zlib.error as error:
+            raise InvalidArgumentError(f"The body is not {encoding}: {error}") from None
+        if len(body) > max_bytes:
+            raise _too_large(max_bytes)
+        if not stream.eof:
+            raise InvalidArgumentError(f"The body is not {encoding}: it ends too early")
+    return body
+
+
+async def off_loop(size: int, work: Callable[[], T]) -> T:
+    """The result of work whose time grows with a body: in a thread if the body is large.
+
+    Args:
+        size: bytes of the body.
+        work: to do.
+    """
+    return await asyncio.to_thread(work) if size > _LARGE_BYTES else work()
+
+
+def json_response(
+    body: bytes, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A reply that is JSON already."""
+    return Response(body, status, headers=headers, media_type="application/json")
+
+
+def error_response(error: BaseException) -> Response:
+    """The reply for an exception: `{"error": message}` and the status of its code."""
+    status = http_status(error)
+    headers = None
+    if status in (429, 503):
+        headers = {"Retry-After": "1"}
+    elif status in (408, 413):
+        headers = {"Connection": "close"}  # the rest of the body is not worth reading
+    return error_reply(public_message(error), status, headers)
+
+
+def error_reply(message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """`{"error": message}`, whatever characters the message has."""
+    text = message.encode("utf-8", "replace").decode()
+    return json_response(orjson.dumps({"error": text}), status, headers)
+
+
+def _too_large(max_bytes: int) -> RequestTooLargeError:
+    return RequestTooLargeError(f"The body is larger than {max_bytes} bytes, the server's limit")

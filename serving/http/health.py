@@ -1,0 +1,34 @@
+"""Whether the server lives and is ready, and what Prometheus reads."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pinnace.serving.http.bodies import json_response
+from pinnace.serving.http.paths import Models
+
+router = APIRouter(tags=["Health"])
+
+
+@router.head("/healthz", include_in_schema=False)
+@router.get("/healthz")
+async def live() -> Response:
+    """200 as long as the server answers at all."""
+    return json_response(b'{"live":true}')
+
+
+@router.head("/readyz", include_in_schema=False)
+@router.get("/readyz")
+async def ready(models: Models) -> Response:
+    """200 if every model has a version that answers, else 503."""
+    if models.is_ready():
+        return json_response(b'{"ready":true}')
+    return json_response(b'{"ready":false}', 503)
+
+
+async def metrics(request: Request) -> Response:
+    """Counters and histograms in Prometheus's text format."""
+    return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,350 @@
+"""JSON values ↔ arrays, one tensor at a time, by TensorFlow Serving's rules.
+
+Decoding has a fast way, in which `struct` packs whole lists, and an exact way, element by element,
+which is taken where the fast one finds anything unusual: it answers the same, and its errors name
+the element. `struct` is as strict as the rules (no text, no 1.0 for an integer), but for bools; and
+it is three times as fast as `np.array`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
+from pinnace.serving.http.json_text import dump_excerpt, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.serving.http.json_text import Json
+
+Array: TypeAlias = npt.NDArray[Any]
+
+MAX_RANK = 32  # what every NumPy that is supported can hold
+
+_LONG_ROW = 32  # elements from which a list is packed by itself
+
+_FLOATS = frozenset({dtypes.float32, dtypes.float64})
+_INTEGERS = frozenset(
+    {
+        dtypes.int8,
+        dtypes.int16,
+        dtypes.int32,
+        dtypes.int64,
+        dtypes.uint8,
+        dtypes.uint32,
+        dtypes.uint64,
+    }
+)
+_WRITABLE = frozenset(t.numpy for t in _FLOATS | _INTEGERS | {dtypes.bool})
+_NONFINITE = {True: b"Infinity", False: b"-Infinity"}
+
+
+def may_hold_words(body: bytes) -> bool:
+    """Whether true, false or null may stand in the lists of a body: a glance at its bytes."""
+    start = body.find(b"[")
+    # `true` and `null` have a u, `false` an l. Names of features may have them too, so then the
+    # word itself is looked for.
+    if body.find(b"u", start) >= 0 and (b"true" in body or b"null" in body):
+        return True
+    return body.find(b"l", start) >= 0 and b"false" in body
+
+
+def decode_array(value: Json, dtype: DType, has_words: bool = True) -> Array:
+    """The array that a JSON value says.
+
+    Args:
+        value: a scalar, or lists in lists.
+        dtype: of the array; JSON does not say it.
+        has_words: whether true, false or null may stand in `value`.
+
+    Returns:
+        [...], of `dtype`; an object array of bytes for strings. A scalar has rank 0.
+
+    Raises:
+        InvalidArgumentError: an element has another type or is out of range, or lists are not of
+            one size.
+        UnimplementedError: JSON has no form for the dtype.
+    """
+    element = _ELEMENTS.get(dtype)
+    if element is None:
+        raise UnimplementedError(
+            f"Conversion of JSON Value: {dump_excerpt(value)} to type: {dtype.name} "
+            "is not supported"
+        )
+    if isinstance(value, list):
+        array = _decode_at_once(value, dtype, has_words)
+        if array is not None:
+            return array
+    return _decode_exactly(value, dtype, element)
+
+
+def encode_array(array: Array, name: str = "") -> bytes:
+    """An array as JSON text: floats in their shortest form, NaN and Infinity by name.
+
+    Args:
+        array: numbers, bools, or an object array of bytes.
+        name: of the output. The strings of one whose name ends in `_bytes` are written as `{"b64":
+            …}`.
+
+    Raises:
+        InvalidArgumentError: JSON has no form for the dtype.
+        FailedPreconditionError: a string that is not UTF-8 would have to be written as text.
+    """
+    array = np.asarray(array)
+    if array.dtype.kind in "OSU":
+        return orjson.dumps(_text_lists(array, name))
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype not in _WRITABLE:
+        raise InvalidArgumentError(
+            f"Failed to write JSON value for tensor type: {array.dtype.name} of output '{name}'"
+        )
+    if array.ndim == 0:
+        return encode_array(array.reshape(1))[1:-1]
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    text = orjson.dumps(array, option=orjson.OPT_SERIALIZE_NUMPY)
+    return _name_nonfinite(text, array) if b"null" in text else text
+
+
+def is_base64_object(value: Json) -> bool:
+    """Whether a value is `{"b64": "…"}`: one string, not a set of named features."""
+    return isinstance(value, dict) and len(value) == 1 and isinstance(value.get("b64"), str)
+
+
+def _decode_at_once(value: list[Json], dtype: DType, has_words: bool) -> Array | None:
+    """The fast way; None if the value may break a rule."""
+    regular = _split_rows(value)
+    if regular is None:
+        return None
+    shape, rows = regular
+    allowed = _LEAF_TYPES[dtype]
+    # Text is looked at in any case: its leaves are turned into bytes one by one.
+    if (has_words or dtype not in _CODES) and not all(
+        allowed.issuperset(map(type, r)) for r in rows
+    ):
+        return None
+    if dtype in _CODES:
+        return _pack(rows, shape, dtype)
+    leaves = chain.from_iterable(rows)
+    if dtype is dtypes.bool:
+        return np.array(list(leaves), dtype=np.bool_).reshape(shape)
+    return _object_array([_string(leaf, dtype) for leaf in leaves], shape)
+
+
+def _split_rows(value: list[Json]) -> tuple[tuple[int, ...], list[list[Json]]] | None:
+    """The shape of lists in lists, and the innermost ones; None if they are not of one size."""
+    shape = [len(value)]
+    rows = [value]
+    while rows and rows[0] and isinstance(rows[0][0], list):
+        inner: list[Any] = list(chain.from_iterable(rows))
+        if set(map(type, inner)) != {list} or len(set(map(len, inner))) != 1:
+            return None
+        rows = inner
+        shape.append(len(rows[0]))
+        if len(shape) > MAX_RANK:
+            return None
+    return tuple(shape), rows
+
+
+def _pack(rows: list[list[Json]], shape: tuple[int, ...], dtype: DType) -> Array | None:
+    code, wide = _CODES[dtype]
+    try:
+        if shape[-1] >= _LONG_ROW:
+            pack = struct.Struct(f"{shape[-1]}{code}").pack
+            data = b"".join([pack(*row) for row in rows])
+        else:
+            leaves = list(chain.from_iterable(rows))
+            data = struct.pack(f"{len(leaves)}{code}", *leaves)
+    except (struct.error, OverflowError):
+        return None
+    found = np.frombuffer(data, wide)
+    if dtype in _INTEGERS and found.size and found.itemsize > dtype.numpy.itemsize:
+        limits = np.iinfo(dtype.numpy)
+        if found.min() < limits.min or found.max() > limits.max:
+            return None
+    with np.errstate(over="ignore"):
+        return found.astype(dtype.numpy).reshape(shape)
+
+
+def _object_array(leaves: list[object], shape: tuple[int, ...]) -> Array:
+    array = np.empty(len(leaves), dtype=object)
+    array[:] = leaves
+    return array.reshape(shape)
+
+
+def _decode_exactly(value: Json, dtype: DType, element: Callable[[Json, DType], object]) -> Array:
+    shape = _first_shape(value)
+    leaves: list[object] = []
+    _gather(value, 0, shape, leaves, dtype, element)
+    if dtype is dtypes.string:
+        return _object_array(leaves, shape)
+    with np.errstate(over="ignore"):
+        return np.array(leaves, dtype=dtype.numpy).reshape(shape)
+
+
+def _first_shape(value: Json) -> tuple[int, ...]:
+    """The sizes along the first element of each list: those that all the others must have."""
+    shape: list[int] = []
+    while isinstance(value, list):
+        shape.append(len(value))
+        if len(shape) > MAX_RANK:
+            raise InvalidArgumentError(f"JSON Value has more than {MAX_RANK} levels of lists")
+        if not value:
+            break
+        value = value[0]
+    return tuple(shape)
+
+
+def _gather(
+    value: Json,
+    level: int,
+    shape: tuple[int, ...],
+    leaves: list[object],
+    dtype: DType,
+    element: Callable[[Json, DType], object],
+) -> None:
+    if not isinstance(value, list):
+        if level != len(shape):
+            raise InvalidArgumentError(
+                f"JSON Value: {dump_excerpt(value)} found at incorrect level: {level} "
+                f"expected level: {len(shape)}"
+            )
+        leaves.append(element(value, dtype))
+        return
+    if level >= len(shape):
+        raise InvalidArgumentError(
+            f"Encountered list at unexpected level: {level} expected < {len(shape)}"
+        )
+    if len(value) != shape[level]:
+        raise InvalidArgumentError(
+            f"Encountered list at unexpected size: {len(value)} at level: {level} "
+            f"expected size: {shape[level]}"
+        )
+    for item in value:
+        _gather(item, level + 1, shape, leaves, dtype, element)
+
+
+def _wrong_type(value: Json, dtype: DType, remark: str = "") -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"JSON Value: {dump_excerpt(value)} Type: {type_name(value)} "
+        f"is not of expected type: {dtype.name}{remark}"
+    )
+
+
+def _float(value: Json, dtype: DType) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong_type(value, dtype)
+    return value
+
+
+def _integer(value: Json, dtype: DType) -> object:
+    if isinstance(value, bool) or not isinstance(value, int):
+        whole = isinstance(value, float) and value.is_integer()
+        raise _wrong_type(value, dtype, "; write it without a point" if whole else "")
+    limits = np.iinfo(dtype.numpy)
+    # TensorFlow: int8, int16 and uint8 wrap around within int32; a wrong number is refused here.
+    if not limits.min <= value <= limits.max:
+        raise _wrong_type(value, dtype, f", which goes from {limits.min} to {limits.max}")
+    return value
+
+
+def _bool(value: Json, dtype: DType) -> object:
+    if not isinstance(value, bool):
+        raise _wrong_type(value, dtype)
+    return value
+
+
+def _string(value: Json, dtype: DType) -> object:
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            raise InvalidArgumentError(
+                "JSON Parse error: half of a surrogate pair in a string; send bytes as b64"
+            ) from None
+    if isinstance(value, dict) and is_base64_object(value):
+        return _base64_bytes(str(value["b64"]))
+    raise _wrong_type(value, dtype)
+
+
+def _base64_bytes(text: str) -> bytes:
+    # TensorFlow: blanks are skipped, the padding may be missing.
+    text = "".join(text.split()).rstrip("=")
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidArgumentError(
+            f"Unable to base64 decode {dump_excerpt({'b64': text})}"
+        ) from None
+
+
+_ELEMENTS: dict[DType, Callable[[Json, DType], object]] = {
+    **dict.fromkeys(_FLOATS, _float),
+    **dict.fromkeys(_INTEGERS, _integer),
+    dtypes.bool: _bool,
+    dtypes.string: _string,
+}
+# How `struct` writes the leaves, and how NumPy reads that.
+_CODES: dict[DType, tuple[str, str]] = {
+    **dict.fromkeys(_FLOATS, ("d", "f8")),
+    **dict.fromkeys(_INTEGERS, ("q", "i8")),
+    dtypes.uint64: ("Q", "u8"),
+}
+_LEAF_TYPES: dict[DType, frozenset[type]] = {
+    **dict.fromkeys(_FLOATS, frozenset({int, float})),
+    **dict.fromkeys(_INTEGERS, frozenset({int})),
+    dtypes.bool: frozenset({bool}),
+    dtypes.string: frozenset({str, dict}),
+}
+
+
+def _text_lists(array: Array, name: str) -> Json:
+    """Strings in nested lists, as JSON has them."""
+    if name.endswith("_bytes"):
+        leaves: Iterable[Json] = (
+            {"b64": base64.b64encode(_as_bytes(leaf)).decode()} for leaf in array.ravel().tolist()
+        )
+    else:
+        leaves = (_as_text(leaf, name) for leaf in array.ravel().tolist())
+    texts = np.empty(array.size, dtype=object)
+    texts[:] = list(leaves)
+    return cast("Json", texts.reshape(array.shape).tolist())
+
+
+def _as_bytes(leaf: object) -> bytes:
+    return leaf if isinstance(leaf, bytes) else str(leaf).encode()
+
+
+def _as_text(leaf: object, name: str) -> str:
+    try:
+        return leaf.decode() if isinstance(leaf, bytes) else str(leaf)
+    except UnicodeDecodeError:
+        # TensorFlow: writes the bytes as they are, and so a reply that no client can read.
+        raise FailedPreconditionError(
+            f"Output '{name}' has a string that is not UTF-8, which JSON cannot hold\n"
+            f"  Try: name the output '{name}_bytes', then it is written as base64"
+        ) from None
+
+
+def _name_nonfinite(text: bytes, array: Array) -> bytes:
+    """Orjson writes null for NaN and Infinity: put their names there, in order."""
+    flat = array.ravel()
+    names = [b"NaN" if np.isnan(x) else _NONFINITE[bool(x > 0)] for x in flat[~np.isfinite(flat)]]
+    parts = text.split(b"null")
+    return b"".join(part + name for part, name in zip(parts, [*names, b""], strict=True))

@@ -1,0 +1,269 @@
+"""Bodies of TensorFlow Serving's predict ↔ named arrays: the row form and the column form.
+
+Source: TensorFlow Serving, util/json_tensor.cc; SERVING_API.md 1.2 to 1.4.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.http.json_arrays import (
+    Array,
+    decode_array,
+    encode_array,
+    is_base64_object,
+    may_hold_words,
+)
+from pinnace.serving.http.json_text import (
+    dump_excerpt,
+    parse_json,
+    parse_json_tolerantly,
+    type_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.serving.http.json_text import Json
+
+DEFAULT_SIGNATURE = "serving_default"
+
+_KEYS = ("instances", "inputs", "signature_name")
+
+
+class Form(enum.Enum):
+    """How tensors stand in a body.
+
+    Attributes:
+        ROW: a list with one entry per example.
+        COLUMN: one whole tensor per name.
+    """
+
+    ROW = "instances"
+    COLUMN = "inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class PredictCall:
+    """A predict body whose tensors are not decoded yet: that needs the signature.
+
+    Attributes:
+        signature_name: of the signature to run.
+        form: of the request, and so of the reply.
+        value: what stood under `instances` or `inputs`.
+        has_words: whether true, false or null may stand in `value`.
+    """
+
+    signature_name: str
+    form: Form
+    value: Json
+    has_words: bool
+
+
+def parse_predict(body: bytes) -> PredictCall:
+    """The call that a body says.
+
+    Raises:
+        InvalidArgumentError: the body is not JSON, no object, or has not one of `instances` and
+            `inputs`.
+    """
+    document = parse_json(body)
+    if isinstance(document, dict) and _repeats_key(body, document):
+        document = parse_json_tolerantly(body)  # the first of equal keys counts
+    if not isinstance(document, dict):
+        raise InvalidArgumentError(
+            f"JSON Value: {dump_excerpt(document)} Type: {type_name(document)} Is not object"
+        )
+    name = document.get("signature_name", DEFAULT_SIGNATURE)
+    if not isinstance(name, str):
+        raise InvalidArgumentError(
+            f"'signature_name' key must be a string value, got {dump_excerpt(name)}"
+        )
+    given = [form for form in Form if form.value in document]
+    if not given:
+        raise InvalidArgumentError("Missing 'inputs' or 'instances' key")
+    if len(given) > 1:
+        raise InvalidArgumentError(
+            "Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist"
+        )
+    return PredictCall(name, given[0], document[given[0].value], may_hold_words(body))
+
+
+def decode_feeds(call: PredictCall, inputs: Mapping[str, TensorSpec]) -> dict[str, Array]:
+    """The arrays that a call feeds to a signature; their shapes are not checked here.
+
+    Args:
+        call: from `parse_predict`.
+        inputs: of the signature.
+
+    Raises:
+        InvalidArgumentError: names, types or lists that are not right; the message says where.
+        UnimplementedError: JSON has no form for the dtype of an input.
+    """
+    if call.form is Form.ROW:
+        return _decode_rows(call.value, inputs, call.has_words)
+    return _decode_columns(call.value, inputs, call.has_words)
+
+
+def encode_outputs(outputs: Mapping[str, Array], form: Form) -> bytes:
+    """The body of a reply.
+
+    Args:
+        outputs: arrays by name; in the row form each [n, ...] with one n.
+        form: of the request.
+
+    Raises:
+        InvalidArgumentError: outputs that cannot be written as rows, or at all.
+    """
+    if form is Form.ROW:
+        return b'{"predictions":' + _encode_rows(outputs) + b"}"
+    if len(outputs) == 1:
+        ((name, array),) = outputs.items()
+        return b'{"outputs":' + encode_array(array, name) + b"}"
+    return b'{"outputs":' + _join({n: encode_array(a, n) for n, a in outputs.items()}) + b"}"
+
+
+def _repeats_key(body: bytes, document: dict[str, Json]) -> bool:
+    """Whether a key of the document stands twice in its text: orjson takes the last one."""
+    # Where no name or text stands after the first list, only what is before it can repeat.
+    start = body.find(b"[")
+    end = start if start >= 0 and body.find(b'"', start) < 0 else len(body)
+    return any(body.count(f'"{key}"'.encode(), 0, end) > 1 for key in _KEYS if key in document)
+
+
+def _decode_rows(
+    value: Json, inputs: Mapping[str, TensorSpec], has_words: bool
+) -> dict[str, Array]:
+    if not isinstance(value, list):
+        raise InvalidArgumentError(
+            f"Expecting 'instances' to be an list/array, got {type_name(value)}"
+        )
+    if not value:
+        raise InvalidArgumentError("No values in 'instances' array")
+    named = isinstance(value[0], dict) and not is_base64_object(value[0])
+    if not named and len(inputs) != 1:
+        raise InvalidArgumentError(
+            "instances is a plain list, but expecting list of objects as multiple inputs required "
+            f"as per signature: {_names(inputs)}"
+        )
+    if named:
+        rows = [_named_row(row, i, inputs) for i, row in enumerate(value)]
+        return {
+            name: _decode_batch([row[name] for row in rows], spec, has_words, f" key: {name}")
+            for name, spec in inputs.items()
+        }
+    if dict in set(map(type, value)):
+        _refuse_named_rows(value)
+    ((name, spec),) = inputs.items()
+    return {name: _decode_batch(value, spec, has_words)}
+
+
+def _named_row(row: Json, i: int, inputs: Mapping[str, TensorSpec]) -> dict[str, Json]:
+    if not isinstance(row, dict) or is_base64_object(row):
+        kind = "list" if isinstance(row, list) else "value"
+        raise InvalidArgumentError(f"Expecting object but got {kind} at item {i} of input list")
+    if row.keys() != inputs.keys():
+        raise InvalidArgumentError(
+            f"Failed to process element: {i} of 'instances' list. Error: keys must be the inputs "
+            f"of the signature, {_names(inputs)}, got {_names(row)}"
+        )
+    return row
+
+
+def _refuse_named_rows(rows: list[Json]) -> None:
+    """Raise for a set of named features among plain values."""
+    for i, row in enumerate(rows):
+        if isinstance(row, dict) and not is_base64_object(row):
+            raise InvalidArgumentError(
+                f"Expecting value/list but got object at item {i} of input list"
+            )
+
+
+def _decode_batch(rows: list[Json], spec: TensorSpec, has_words: bool, where: str = "") -> Array:
+    """[n, ...] from n elements, which must have one shape."""
+    try:
+        return decode_array(rows, spec.dtype, has_words)
+    except InvalidArgumentError as error:
+        _find_bad_row(rows, spec, where)
+        raise InvalidArgumentError(f"Failed to process 'instances' list. Error: {error}") from None
+
+
+def _find_bad_row(rows: list[Json], spec: TensorSpec, where: str) -> None:
+    """Raise for the first element that is wrong, or of another shape than the first one."""
+    shape: tuple[int, ...] | None = None
+    for i, row in enumerate(rows):
+        problem = ""
+        try:
+            found = decode_array(row, spec.dtype).shape
+        except InvalidArgumentError as error:
+            problem = str(error)
+        else:
+            shape = found if shape is None else shape
+            sizes = int(np.prod(shape)), int(np.prod(found))
+            if sizes[0] != sizes[1]:
+                problem = f"Expecting tensor size: {sizes[0]} but got: {sizes[1]}"
+            elif found != shape:
+                problem = f"Expecting shape {list(shape)} but got: {list(found)}"
+        if problem:
+            raise InvalidArgumentError(
+                f"Failed to process element: {i}{where} of 'instances' list. Error: {problem}"
+            ) from None
+
+
+def _decode_columns(
+    value: Json, inputs: Mapping[str, TensorSpec], has_words: bool
+) -> dict[str, Array]:
+    if not isinstance(value, dict) or is_base64_object(value):
+        if len(inputs) != 1:
+            raise InvalidArgumentError(
+                "inputs is a plain value/list, but expecting an object/map of name:value pairs as "
+                f"multiple inputs required as per signature: {_names(inputs)}"
+            )
+        value = dict.fromkeys(inputs, value)
+    feeds: dict[str, Array] = {}
+    for name, spec in inputs.items():
+        if name not in value:
+            raise InvalidArgumentError(f"Missing named input: {name} in 'inputs' object.")
+        try:
+            feeds[name] = decode_array(value[name], spec.dtype, has_words)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(
+                f"Failed to process input: {name} of 'inputs' object. Error: {error}"
+            ) from None
+    return feeds
+
+
+def _encode_rows(outputs: Mapping[str, Array]) -> bytes:
+    size: int | None = None
+    for name, array in outputs.items():
+        if array.ndim == 0:
+            raise InvalidArgumentError(f"Tensor name: {name} has no shape information")
+        size = len(array) if size is None else size
+        if len(array) != size:
+            raise InvalidArgumentError(
+                f"Tensor name: {name} has inconsistent batch size: {len(array)} expecting: {size}\n"
+                "  Try: the column form, 'inputs' in place of 'instances'"
+            )
+    if len(outputs) == 1:
+        ((name, array),) = outputs.items()
+        return encode_array(array, name)
+    rows = (
+        _join({name: encode_array(array[i], name) for name, array in outputs.items()})
+        for i in range(size or 0)
+    )
+    return b"[" + b",".join(rows) + b"]"
+
+
+def _join(texts: Mapping[str, bytes]) -> bytes:
+    return b"{" + b",".join(orjson.dumps(name) + b":" + text for name, text in texts.items()) + b"}"
+
+
+def _names(mapping: Mapping[str, object]) -> str:
+    return "{" + ",".join(sorted(mapping)) + "}"

@@ -1,0 +1,152 @@
+"""JSON text ↔ Python values, with the liberties that TensorFlow Serving takes.
+
+orjson reads what is strict JSON. What it refuses is read again by `json`, which knows NaN and
+Infinity; so a request pays for these liberties only when it takes them:
+
+- `NaN`, `Infinity`, `-Infinity`, `Inf` and `-Inf` are numbers;
+- bytes after the end of the value are ignored;
+- of two equal keys the first counts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+import orjson
+
+from pinnace.framework.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Json: TypeAlias = (
+    "dict[str, Json] | list[Json] | str | int | float | bool | None"  # what a parser gives
+)
+
+_EXCERPT_BYTES = 256
+_BLANKS = re.compile(r"[ \t\r\n]*")
+# A string is matched first, so that `Inf` within one is left alone.
+_STRING_OR_INF = re.compile(r'"(?:[^"\\]|\\.)*"|Inf(?!inity)', re.DOTALL)
+
+
+def parse_json(body: bytes) -> Json:
+    """The value that a body says.
+
+    Args:
+        body: JSON in UTF-8, with the liberties above. Keys that are equal are told apart only where
+            the text needs the tolerant parser for another reason, see `parse_json_tolerantly`.
+
+    Raises:
+        InvalidArgumentError: it says none; the message has the offset.
+    """
+    try:
+        value: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return parse_json_tolerantly(body)
+    return value
+
+
+def parse_json_tolerantly(body: bytes) -> Json:
+    """`parse_json` by the slower parser that takes all the liberties.
+
+    Raises:
+        InvalidArgumentError: the body says no value; the message has the offset.
+    """
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise _parse_error("Invalid UTF-8", error.start) from None
+    start = _BLANKS.match(text)
+    offset = 0 if start is None else start.end()
+    if offset == len(text):
+        raise InvalidArgumentError("JSON Parse error: The document is empty")
+    added: list[int] = []
+    if "Inf" in text:
+        text = _spell_infinity(text, added)
+    try:
+        value: Json = _DECODER.raw_decode(text, offset)[0]
+    except json.JSONDecodeError as error:
+        before = sum(1 for position in added if position < error.pos)
+        raise _parse_error(error.msg, error.pos - before * len("inity")) from None
+    except RecursionError:
+        raise InvalidArgumentError("JSON Parse error: nested too deeply") from None
+    except _NumberError as error:
+        raise InvalidArgumentError(f"JSON Parse error: {error}") from None
+    return value
+
+
+def dump_excerpt(value: Json) -> str:
+    """A value as text for a message, cut at 256 bytes."""
+    try:
+        text = orjson.dumps(_head(value, [_EXCERPT_BYTES])).decode()
+    except (TypeError, orjson.JSONEncodeError):
+        text = repr(value)
+    return text if len(text) <= _EXCERPT_BYTES else text[:_EXCERPT_BYTES] + "..."
+
+
+def type_name(value: Json) -> str:
+    """The name of a JSON type as TensorFlow Serving's messages have it."""
+    if isinstance(value, bool):
+        return "True" if value else "False"
+    for kind, name in ((dict, "Object"), (list, "Array"), (str, "String"), (int | float, "Number")):
+        if isinstance(value, kind):
+            return name
+    return "Null"
+
+
+class _NumberError(Exception):
+    """A number that no tensor can hold; no ValueError, which json might take for its own."""
+
+
+def _parse_error(message: str, offset: int) -> InvalidArgumentError:
+    return InvalidArgumentError(f"JSON Parse error: {message} at offset: {offset}")
+
+
+def _spell_infinity(text: str, added: list[int]) -> str:
+    """`Inf` as `Infinity`, which `json` knows; `added` gets where the text grew."""
+
+    def spell(match: re.Match[str]) -> str:
+        word = match.group()
+        if word != "Inf":
+            return word
+        added.append(match.end() + len("inity") * len(added))
+        return "Infinity"
+
+    return _STRING_OR_INF.sub(spell, text)
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _NumberError(f"Number too big to be stored in double: {text[:40]}")
+    return value
+
+
+def _integer(text: str) -> int | float:
+    # As orjson does: an integer beyond 64 bits is a float.
+    if len(text) > 20:
+        return _number(text)
+    value = int(text)
+    return value if -(2**63) <= value < 2**64 else float(value)
+
+
+def _first_wins(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
+    return dict(reversed(pairs))
+
+
+_DECODER = json.JSONDecoder(
+    parse_float=_number, parse_int=_integer, object_pairs_hook=_first_wins, strict=True
+)
+
+
+def _head(value: Json, budget: list[int]) -> Json:
+    """The first values of a value, at most as many as the budget has."""
+    budget[0] -= 1
+    if isinstance(value, list):
+        return [_head(item, budget) for item in value[: max(budget[0], 0)] if budget[0] > 0]
+    if isinstance(value, dict):
+        return {k: _head(v, budget) for k, v in value.items() if budget[0] > 0}
+    return value[: 2 * _EXCERPT_BYTES] if isinstance(value, str) else value

@@ -1,0 +1,149 @@
+"""TensorFlow Serving's REST interface.
+
+Source: TensorFlow Serving, model_servers/http_rest_api_handler.cc; SERVING_API.md 1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving import handlers
+from pinnace.serving.http.bodies import VERSION_HEADER, json_response, off_loop, read_body
+from pinnace.serving.http.json_tensors import decode_feeds, encode_outputs, parse_predict
+from pinnace.serving.http.paths import Models, WhichModel
+
+if TYPE_CHECKING:
+    from pinnace.serving.http.json_arrays import Array
+    from pinnace.serving.http.json_tensors import PredictCall
+    from pinnace.serving.metrics import Metrics
+    from pinnace.serving.servable import Servable, SignatureDefinition, TensorDefinition
+    from pinnace.serving.settings import Settings
+
+_MODEL = "/v1/models/{name:word}"
+_VERSION = _MODEL + "/versions/{version:digits}"
+_LABEL = _MODEL + "/labels/{label:word}"
+
+_PREDICT_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        "signature_name": {"type": "string", "default": "serving_default"},
+                        "instances": {"type": "array", "minItems": 1, "items": {}},
+                        "inputs": {},
+                    },
+                },
+                "examples": {
+                    "row": {"value": {"instances": [[1.0, 2.0], [3.0, 4.0]]}},
+                    "column": {"value": {"inputs": {"x": [[1.0, 2.0], [3.0, 4.0]]}}},
+                },
+            }
+        },
+    }
+}
+
+router = APIRouter(tags=["TensorFlow Serving"])
+
+
+@router.post(_MODEL + ":predict", openapi_extra=_PREDICT_BODY)
+@router.post(_VERSION + ":predict", openapi_extra=_PREDICT_BODY)
+@router.post(_LABEL + ":predict", openapi_extra=_PREDICT_BODY)
+async def predict(request: Request, models: Models, which: WhichModel) -> Response:
+    """Run one signature on a batch: TensorFlow Serving REST, predict."""
+    settings: Settings = request.app.state.settings
+    metrics: Metrics = request.app.state.metrics
+    with metrics.request(which.name, "predict"):
+        servable = models.get(which)
+        body = await read_body(request, settings.max_body_bytes, settings.body_timeout_s)
+        call, feeds = await off_loop(len(body), lambda: _decode(body, servable))
+        with metrics.run(which.name, "predict"):
+            outputs = await handlers.predict(
+                servable, call.signature_name, feeds, settings.request_timeout_s
+            )
+        size = 16 * sum(array.size for array in outputs.values())
+        reply = await off_loop(size, lambda: encode_outputs(outputs, call.form))
+        return json_response(reply, headers={VERSION_HEADER: str(servable.version)})
+
+
+@router.get(_MODEL)
+@router.get(_VERSION)
+@router.get(_LABEL)
+async def status(models: Models, which: WhichModel) -> Response:
+    """Where the versions of a model stand: TensorFlow Serving REST, model status."""
+    statuses = [
+        {
+            "version": str(status.version),
+            "state": status.state.name,
+            "status": {"error_code": status.code_name, "error_message": status.message},
+        }
+        for status in models.status(which)
+    ]
+    return json_response(_pretty({"model_version_status": statuses}))
+
+
+@router.get(_MODEL + "/metadata")
+@router.get(_VERSION + "/metadata")
+@router.get(_LABEL + "/metadata")
+async def metadata(models: Models, which: WhichModel) -> Response:
+    """The signatures of a model: TensorFlow Serving REST, model metadata."""
+    found = handlers.metadata(models, which)
+    signatures = {name: _signature(definition) for name, definition in found.signatures.items()}
+    document = {
+        "model_spec": {"name": found.name, "signature_name": "", "version": str(found.version)},
+        "metadata": {"signature_def": {"signature_def": signatures}},
+    }
+    return json_response(_pretty(document), headers={VERSION_HEADER: str(found.version)})
+
+
+@router.get("/v1/models")
+async def list_models(models: Models) -> Response:
+    """The names of the models: KServe v1; TensorFlow Serving has no such list."""
+    return json_response(_pretty({"models": models.names()}))
+
+
+@router.options("/v1/{path:path}")
+async def preflight(request: Request) -> Response:
+    """What a browser asks before it asks."""
+    if not request.headers.get("origin", "").lower().startswith(("http://", "https://")):
+        raise InvalidArgumentError(f"Malformed request: OPTIONS {request.url.path}")
+    return Response()
+
+
+def _decode(body: bytes, servable: Servable) -> tuple[PredictCall, dict[str, Array]]:
+    call = parse_predict(body)
+    signature = servable.signature(call.signature_name)
+    return call, decode_feeds(call, signature.inputs)
+
+
+def _signature(definition: SignatureDefinition) -> dict[str, object]:
+    return {
+        "inputs": {name: _tensor(tensor) for name, tensor in definition.inputs.items()},
+        "outputs": {name: _tensor(tensor) for name, tensor in definition.outputs.items()},
+        "method_name": definition.method_name,
+        "defaults": {},
+    }
+
+
+def _tensor(definition: TensorDefinition) -> dict[str, object]:
+    shape = definition.shape
+    return {
+        "dtype": definition.dtype,
+        "name": definition.name,
+        "tensor_shape": {
+            "dim": [{"size": str(size), "name": ""} for size in shape or ()],
+            "unknown_rank": shape is None,
+        },
+    }
+
+
+def _pretty(document: dict[str, object]) -> bytes:
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

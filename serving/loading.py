@@ -1,0 +1,141 @@
+"""A folder → a loaded model: the only place of the server that touches SavedModels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError
+from pinnace.serving.servable import LoadedModel, SignatureDefinition, TensorDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
+    from pinnace.serving.servable import Arrays, Runnable
+
+SERVING_TAG = "serve"
+
+_TYPE_NAMES = {"float16": "DT_HALF", "float32": "DT_FLOAT", "float64": "DT_DOUBLE"}
+
+
+class LoadedFunction(Protocol):
+    """What the server needs of a `ConcreteFunction`."""
+
+    @property
+    def structured_input_signature(self) -> tuple[object, Mapping[str, TensorSpec]]:
+        """`((), {name: spec})`."""
+
+    @property
+    def structured_outputs(self) -> Mapping[str, TensorSpec]:
+        """`{name: spec}`."""
+
+    def run_arrays(self, feeds: Arrays) -> Arrays:
+        """The outputs for these inputs."""
+
+
+class FunctionSignature:
+    """A loaded function as a signature.
+
+    Args:
+        function: of a loaded model.
+    """
+
+    __slots__ = ("inputs", "outputs", "run_arrays")
+
+    def __init__(self, function: LoadedFunction) -> None:
+        self.inputs = dict(function.structured_input_signature[1])
+        self.outputs = dict(function.structured_outputs)
+        self.run_arrays = function.run_arrays
+
+
+def load_model(path: Path) -> LoadedModel:
+    """The SavedModel in a folder, ready to run.
+
+    Args:
+        path: of the folder that holds `saved_model.pb`.
+
+    Raises:
+        NotFoundError: there is no SavedModel.
+        FailedPreconditionError: it has no signature to serve.
+        OpError: it cannot be read or run; the message says why.
+    """
+    if not (path / "saved_model.pb").is_file():
+        raise NotFoundError(f"{path}: saved_model.pb is missing")
+    # Imported here: the rest of the server, and `serving.client`, run without the loader.
+    from pinnace.saved_model.reading import load
+
+    loaded = load(str(path))
+    signatures: dict[str, Runnable] = {
+        name: FunctionSignature(function) for name, function in loaded.signatures.items()
+    }
+    return LoadedModel(signatures, read_definitions(path), loaded)
+
+
+def read_definitions(path: Path) -> dict[str, SignatureDefinition]:
+    """The signatures of a SavedModel as its file has them, those that cannot be run included.
+
+    Args:
+        path: of the folder that holds `saved_model.pb`.
+
+    Raises:
+        DataLossError: the file is no SavedModel.
+        InvalidArgumentError: it has nothing to serve.
+    """
+    from google.protobuf.message import DecodeError
+
+    from pinnace.proto.saved_model_pb2 import SavedModel
+
+    message = SavedModel()
+    try:
+        message.ParseFromString((path / "saved_model.pb").read_bytes())
+    except DecodeError:
+        raise DataLossError(f"{path / 'saved_model.pb'}: not a SavedModel, or cut short") from None
+    graph = _served_graph(list(message.meta_graphs))
+    if graph is None:
+        raise InvalidArgumentError(f"{path / 'saved_model.pb'}: no graph is tagged '{SERVING_TAG}'")
+    return {name: _decode_signature(signature) for name, signature in graph.signature_def.items()}
+
+
+def define_signature(signature: Runnable) -> SignatureDefinition:
+    """A signature as a SavedModel would have it, for a model that has no file."""
+    return SignatureDefinition(
+        {name: _define_tensor(name, spec) for name, spec in signature.inputs.items()},
+        {name: _define_tensor(name, spec) for name, spec in signature.outputs.items()},
+    )
+
+
+def _served_graph(graphs: list[MetaGraphDef]) -> MetaGraphDef | None:
+    tagged = [graph for graph in graphs if SERVING_TAG in graph.meta_info_def.tags]
+    exact = [graph for graph in tagged if list(graph.meta_info_def.tags) == [SERVING_TAG]]
+    return next(iter(exact + tagged), None)
+
+
+def _decode_signature(message: SignatureDef) -> SignatureDefinition:
+    return SignatureDefinition(
+        {name: _decode_tensor(info) for name, info in message.inputs.items()},
+        {name: _decode_tensor(info) for name, info in message.outputs.items()},
+        message.method_name,
+    )
+
+
+def _decode_tensor(message: TensorInfo) -> TensorDefinition:
+    from pinnace.proto.types_pb2 import DataType
+
+    shape = message.tensor_shape
+    known = DataType.DESCRIPTOR.values_by_number.get(message.dtype)
+    return TensorDefinition(
+        "DT_INVALID" if known is None else known.name,
+        message.name,
+        None if shape.unknown_rank else tuple(dim.size for dim in shape.dim),
+    )
+
+
+def _define_tensor(name: str, spec: TensorSpec) -> TensorDefinition:
+    dims = spec.shape.dims
+    return TensorDefinition(
+        _TYPE_NAMES.get(spec.dtype.name, f"DT_{spec.dtype.name.upper()}"),
+        f"{name}:0",
+        None if dims is None else tuple(-1 if n is None else n for n in dims),
+    )

@@ -1,0 +1,185 @@
+"""A process that serves: the port, the models, uvicorn, and a clean end."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import logging
+import signal
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from pinnace.framework.errors import AlreadyExistsError, OpError, UnavailableError
+from pinnace.serving.app import create_app
+from pinnace.serving.errors import LOG, one_line
+from pinnace.serving.example_request import example_command
+from pinnace.serving.loading import load_model
+from pinnace.serving.repository import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.serving.repository import Loader
+    from pinnace.serving.servable import Servable
+    from pinnace.serving.settings import Settings
+
+_BACKLOG = 2048
+_KEEP_ALIVE_S = 75  # longer than clients and proxies keep an idle connection: they close it, not we
+_ENDINGS = (signal.SIGINT, signal.SIGTERM)
+
+
+def serve(settings: Settings, loader: Loader = load_model) -> int:
+    """Serve until a signal comes. What goes wrong at the start is one line on stderr.
+
+    Args:
+        settings: what to serve, and how.
+        loader: gives the model in a folder.
+
+    Returns:
+        0 after SIGINT or SIGTERM, when the requests that were running are answered; 1 if the start
+        failed.
+    """
+    try:
+        repository = Repository(settings, loader)
+        with bind(settings.host, settings.rest_api_port) as listener:
+            repository.start()
+            try:
+                _listen(listener, settings)
+                _log_to_stderr()
+                announce(repository.newest(), _url(settings.host, listener))
+                _run(settings, repository, listener)
+            finally:
+                repository.close()
+    except OpError as error:
+        sys.stderr.write(f"pinnace serve: {one_line(error)}\n")
+        return 1
+    return 0
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that has the port. It refuses connections until the server listens on it.
+
+    Args:
+        host: address or name.
+        port: 0 takes a free one.
+
+    Raises:
+        AlreadyExistsError: the port is in use.
+        UnavailableError: the address is not one of this machine, or the port may not be used.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise UnavailableError(f"host '{host}': {error.strerror}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise _port_error(host, port, error) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def announce(servables: Sequence[Servable], url: str) -> None:
+    """Print what is served, where, and a command to try.
+
+    Args:
+        servables: the newest version of each model.
+        url: of the server.
+    """
+    rows = [("model", "version", "signature", "inputs", "outputs")]
+    for servable in servables:
+        for name, signature in sorted(servable.signatures.items()):
+            row = (servable.name, str(servable.version), name)
+            rows.append((*row, _describe(signature.inputs), _describe(signature.outputs)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    lines += ["", f"Serving on {url} (stop with Ctrl-C)"]
+    commands = [example_command(servable, url) for servable in servables[:3]]
+    if any(commands):
+        lines += ["Try:", *(f"  {command}" for command in commands if command)]
+    sys.stdout.write("\n".join([*lines, ""]))
+    sys.stdout.flush()
+
+
+def _listen(listener: socket.socket, settings: Settings) -> None:
+    """Accept connections: what arrives before the event loop runs waits for it."""
+    try:
+        listener.listen(_BACKLOG)
+    except OSError as error:  # another server began to listen while the models were loaded
+        raise _port_error(settings.host, settings.rest_api_port, error) from None
+
+
+def _log_to_stderr() -> None:
+    """Show what happens to models while the server runs, unless the process logs already."""
+    if LOG.hasHandlers():
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
+
+
+def _run(settings: Settings, repository: Repository, listener: socket.socket) -> None:
+    app = create_app(settings, repository)
+    config = uvicorn.Config(
+        app,
+        loop="uvloop" if importlib.util.find_spec("uvloop") else "asyncio",
+        http="httptools" if importlib.util.find_spec("httptools") else "h11",
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=max(1, round(settings.drain_timeout_s)),
+    )
+    with _quiet_endings():
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextmanager
+def _quiet_endings() -> Iterator[None]:
+    """Let a signal end uvicorn and no more: it sends itself the signal again at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: None) for number in _ENDINGS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _port_error(host: str, port: int, error: OSError) -> OpError:
+    if error.errno == errno.EADDRINUSE:
+        return AlreadyExistsError(
+            f"port {port} on {host} is in use; stop what uses it, or give another --rest_api_port"
+        )
+    return UnavailableError(f"port {port} on {host} cannot be used: {error.strerror}")
+
+
+def _url(host: str, listener: socket.socket) -> str:
+    port = listener.getsockname()[1]
+    if host in ("", "0.0.0.0", "::"):
+        return f"http://localhost:{port}"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _describe(specs: Mapping[str, TensorSpec]) -> str:
+    return ", ".join(f"{name} {spec.dtype.name}{spec.shape.text}" for name, spec in specs.items())

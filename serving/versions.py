@@ -1,0 +1,81 @@
+"""Versions of a model: where they lie on the disk, and where they stand in their life."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from pathlib import Path
+
+from pinnace.framework.errors import CODE_NAMES, OK, NotFoundError
+
+_MAX_VERSION = 2**63 - 1
+
+
+class State(enum.IntEnum):
+    """Life of a version; the numbers are those of `ModelVersionStatus.State`."""
+
+    UNKNOWN = 0
+    START = 10
+    LOADING = 20
+    AVAILABLE = 30
+    UNLOADING = 40
+    END = 50
+
+
+@dataclass(frozen=True, slots=True)
+class VersionStatus:
+    """Where a version stands.
+
+    Attributes:
+        version: its number.
+        state: of its life.
+        code: canonical code of what went wrong; OK if nothing did.
+        message: what went wrong.
+    """
+
+    version: int
+    state: State
+    code: int = OK
+    message: str = ""
+
+    @property
+    def code_name(self) -> str:
+        """The name of `code`: `OK`, `NOT_FOUND`."""
+        return CODE_NAMES.get(self.code, "UNKNOWN")
+
+
+def find_versions(base_path: str) -> dict[int, Path]:
+    """The versions on the disk, by number.
+
+    Args:
+        base_path: folder of numbered folders; a folder that is itself a SavedModel is its own
+            version 1.
+
+    Raises:
+        NotFoundError: there is no such folder.
+    """
+    base = Path(base_path)
+    if (base / "saved_model.pb").is_file():
+        return {1: base}
+    try:
+        names = sorted(entry.name for entry in base.iterdir() if entry.is_dir())
+    except OSError as error:
+        raise NotFoundError(f"{base_path}: cannot be read: {error.strerror}") from None
+    found: dict[int, Path] = {}
+    for name in names:
+        if name.isascii() and name.isdigit() and len(name) < 40 and int(name) <= _MAX_VERSION:
+            found.setdefault(int(name), base / name)
+    return found
+
+
+def take_fingerprint(path: Path) -> tuple[object, ...]:
+    """What changes when somebody mends a version: its files' sizes and times."""
+    prints: list[object] = []
+    for file in (path / "saved_model.pb", *sorted((path / "variables").glob("*"))):
+        try:
+            stat = file.stat()
+        except OSError:
+            prints.append(None)
+        else:
+            prints.append((file.name, stat.st_size, stat.st_mtime_ns))
+    return tuple(prints)

@@ -1,0 +1,64 @@
+"""A server in memory: the application without a port."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from pinnace.serving.app import create_app
+from pinnace.serving.repository import Loader, Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pinnace.serving.settings import Settings
+
+
+class Server:
+    """Asks an application as a client would."""
+
+    def __init__(self, settings: Settings, repository: Repository) -> None:
+        self.repository = repository
+        self.app = create_app(settings, repository)
+
+    def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """The reply to one request."""
+        return self.ask_all([(method, path, options)])[0]
+
+    def ask_all(self, requests: list[tuple[str, str, dict[str, Any]]]) -> list[httpx.Response]:
+        """The replies to requests that are sent at once."""
+
+        async def run() -> list[httpx.Response]:
+            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+                return await asyncio.gather(
+                    *(client.request(method, path, **options) for method, path, options in requests)
+                )
+
+        return asyncio.run(run())
+
+    def predict(
+        self, body: object, model: str = "m", signature: str | None = None
+    ) -> httpx.Response:
+        """The reply to a predict request: these bytes, or this object with a signature name."""
+        path = f"/v1/models/{model}:predict"
+        if isinstance(body, bytes | str):
+            return self.ask("POST", path, content=body)
+        assert isinstance(body, dict)
+        return self.ask(
+            "POST", path, json=body | ({"signature_name": signature} if signature else {})
+        )
+
+
+@contextmanager
+def running(settings: Settings, loader: Loader) -> Iterator[Server]:
+    """A server whose models are loaded; they are unloaded at the end."""
+    repository = Repository(settings, loader)
+    repository.start()
+    try:
+        yield Server(settings, repository)
+    finally:
+        repository.close()

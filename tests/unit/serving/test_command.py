@@ -1,0 +1,144 @@
+from pathlib import Path
+
+import pytest
+
+from pinnace.serving.command import UsageError, main, parse_settings
+from pinnace.serving.model_config import ModelConfig
+from pinnace.serving.settings import Settings
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--model", "digits=models/digits", "--rest_api_port", "9000", "--enable_batching"],
+        ["--model=digits=models/digits", "--rest-api-port=9000", "--enable-batching=true"],
+        ["digits=models/digits", "--rest-api-port", "9000", "--enable_batching=1"],
+        ["--model_name=digits", "--model_base_path=models/digits", "--rest_api_port=9000"],
+        ["--rest_api_port", "9000", "--model-base-path", "models/digits", "--model-name", "digits"],
+        ["--rest_api_port=9000", "models/digits"],
+        ["--enable_batching", "models/digits", "--rest_api_port=9000"],
+        ["models/digits/", "--rest_api_port=9000"],
+    ],
+)
+def test_both_spellings_say_the_same(argv: list[str]) -> None:
+    settings, _ = parse_settings(argv)
+    (model,) = settings.models
+    assert (model.name, model.base_path.rstrip("/")) == ("digits", "models/digits")
+    assert settings.rest_api_port == 9000
+
+
+def test_flags_of_tensorflow_serving_have_their_units() -> None:
+    settings, remarks = parse_settings(
+        [
+            "--model_base_path=/m",
+            "--rest_api_timeout_in_ms=1500",
+            "--file_system_poll_wait_seconds=0",
+            "--max_num_load_retries=2",
+            "--load_retry_interval_micros=500000",
+            "--model_config_file=/c",
+            "--model_config_file_poll_wait_seconds=3",
+            "--rest_api_enable_cors_support=true",
+            "--allow_version_labels_for_unavailable_models",
+            "--metrics-path=",
+            "--host=127.0.0.1",
+        ]
+    )
+    assert remarks == []
+    assert settings == Settings(
+        models=(ModelConfig("default", "/m"),),
+        request_timeout_s=1.5,
+        file_system_poll_s=0,
+        max_load_retries=2,
+        load_retry_s=0.5,
+        model_config_file="/c",
+        model_config_file_poll_s=3,
+        cors=True,
+        allow_labels_for_unavailable_versions=True,
+        metrics_path="",
+        host="127.0.0.1",
+    )
+
+
+def test_a_flag_without_effect_says_so() -> None:
+    _, remarks = parse_settings(
+        ["m=/m", "--port=8500", "--enable_batching", "--tensorflow-session-parallelism", "4"]
+    )
+    assert remarks == [
+        "--port has no effect: gRPC is not served yet; the HTTP port is --rest_api_port",
+        "--enable_batching has no effect: requests are not batched yet",
+        "--tensorflow_session_parallelism has no effect: there is no TensorFlow session here",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "no model to serve: give --model NAME=PATH"),
+        (["--model"], "--model: expected one argument"),
+        (["--model", "=x"], "--model must be NAME=PATH, got '=x'"),
+        (["--model", "x="], "--model must be NAME=PATH, got 'x='"),
+        (["--model", "a=1", "--model", "a=2"], "'a' is given twice: for '1' and for '2'"),
+        (["--model", "a:b=1"], "Model name 'a:b': must have no '/' and no ':'"),
+        (["--model_name", "x"], "--model_name needs --model_base_path"),
+        (["m=x", "--rest_api_port", "http"], "--rest_api_port: must be an integer, got 'http'"),
+        (["m=x", "--rest_api_port", "70000"], "rest_api_port must be from 0 to 65535, got 70000"),
+        (["m=x", "--rest_api_timeout_in_ms=0"], "--rest_api_timeout_in_ms: must be above 0, got 0"),
+        (["m=x", "--enable_batching=maybe"], None),
+        (["m=x", "--cors=maybe"], "--cors: must be true or false, got 'maybe'"),
+        (["m=x", "--rest_api"], "unrecognized arguments: --rest_api"),
+        (["m=x", "--metrics-path=x"], "metrics_path must begin with '/', got x"),
+    ],
+)
+def test_a_wrong_command_line_is_two_lines_and_exit_code_2(
+    argv: list[str], message: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if message is None:  # a flag without effect takes any value
+        parse_settings(argv)
+        return
+    with pytest.raises(UsageError):
+        parse_settings(argv)
+    assert main(argv) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    lines = printed.err.splitlines()
+    assert lines[0].startswith("pinnace serve: ")
+    assert message in lines[0]
+    assert lines[1:] == ["  Try: pinnace serve --help"]
+
+
+def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for flag in ("--model ", "--model_base_path", "--rest_api_port", "--port", "--max_body_bytes"):
+        assert flag in text
+    assert "pinnace serve --model digits=models/digits" in text
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (
+            ["m={folder}/none"],
+            "model 'm': {folder}/none: cannot be read: No such file or directory",
+        ),
+        (
+            ["m={folder}"],
+            "model 'm': no version under {folder}: there must be {folder}/<number>/saved_",
+        ),
+        (
+            ["--model_config_file={folder}/c"],
+            "{folder}/c: cannot be read: No such file or directory",
+        ),
+        (["m={folder}", "--host=192.0.2.1"], "port 0 on 192.0.2.1 cannot be used: "),
+        (["m={folder}", "--host=no.such.host.invalid"], "host 'no.such.host.invalid': "),
+    ],
+)
+def test_what_cannot_be_served_is_one_line_and_exit_code_1(
+    argv: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word.format(folder=tmp_path) for word in argv]
+    assert main(["--host=127.0.0.1", "--rest_api_port=0", *words]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("pinnace serve: " + message.format(folder=tmp_path))
+    assert printed.err.count("\n") == 1
