@@ -426,6 +426,17 @@ class BundleReader:
             return self._assemble(name, entry, verify=verify)
         return self._read(_key(name), name, entry, verify=verify)
 
+    def check_present(self, name: str) -> None:
+        """Nothing, if the bytes of a tensor are there; they are not read.
+
+        Raises:
+            NotFoundError: the bundle has no tensor of that name, or a data file is missing.
+            DataLossError: the file ends before the tensor does.
+        """
+        entry = self.entry(name)
+        if not entry.slices:
+            self._stored(name, entry)
+
     def verify_all(self) -> None:
         """Compare every tensor with its checksum.
 

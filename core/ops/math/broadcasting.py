@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +18,7 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.registry import register
 
 if TYPE_CHECKING:
-    import functools
-from collections.abc import Sequence
+    from collections.abc import Sequence
 
 __all__: list[str] = []
 
