@@ -16,7 +16,7 @@ from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, complexes
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.registry import register
 
 __all__ = ["bitcast", "cast", "saturate_cast"]
 
@@ -170,6 +170,13 @@ def _cast_kernel(x: Array, *, DstT: DType, Truncate: bool) -> Array:  # noqa: N8
     return cast_array(x, DstT, truncate=Truncate)
 
 
+def _infer_cast(call: InferCall) -> Shape:
+    target = call.attrs["DstT"]
+    if target not in _CASTABLE:
+        call.fail(f"DstT must be a number type or bool, got {target.name}")
+    return call.spec(0).shape
+
+
 def _cast_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None]:
     source = call.inputs[0].dtype
     if source in _DIFFERENTIABLE and dy.dtype in _DIFFERENTIABLE:
@@ -207,10 +214,9 @@ CAST = register(
         signature="x: SrcT -> y: DstT",
         types={"SrcT": _CASTABLE, "DstT": _CASTABLE},
         attrs={"Truncate": attr("bool", default=False)},
-        infer=same_as_input,
+        infer=_infer_cast,
         kernel=_cast_kernel,
         gradient=_cast_gradient,
-        elementwise=True,
     )
 )
 BITCAST = register(

@@ -271,16 +271,16 @@ def _advice(call: InferCall, k: int, rows: int) -> list[str]:
     return [f"Try: matmul(a, b, transpose_b={not call.attrs['transpose_b']})"]
 
 
-def _mat_mul_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
-    a, b = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+def _mat_mul_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     flip_a, flip_b = call.attr("transpose_a"), call.attr("transpose_b")
-    if not flip_a and not flip_b:
-        return _flipped(dy, b, False, True), _flipped(a, dy, True, False)
-    if not flip_a:
-        return _flipped(dy, b, False, False), _flipped(dy, a, True, False)
-    if not flip_b:
-        return _flipped(b, dy, False, True), _flipped(a, dy, False, False)
-    return _flipped(b, dy, True, True), _flipped(dy, a, True, True)
+    da = db = None
+    if call.needs(0):
+        b = complexes.conj(call.inputs[1])
+        da = _flipped(b, dy, flip_b, True) if flip_a else _flipped(dy, b, False, not flip_b)
+    if call.needs(1):
+        a = complexes.conj(call.inputs[0])
+        db = _flipped(dy, a, True, flip_a) if flip_b else _flipped(a, dy, not flip_a, False)
+    return da, db
 
 
 def _flipped(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool) -> Tensor:

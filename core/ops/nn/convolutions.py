@@ -584,8 +584,8 @@ def _gradients(
         x, w = call.inputs
         options = _passed_on(call)
         return (
-            execute(to_input(), layouts.sizes_of(x), w, dy, **options),
-            execute(to_filter(), x, layouts.sizes_of(w), dy, **options),
+            execute(to_input(), layouts.sizes_of(x), w, dy, **options) if call.needs(0) else None,
+            execute(to_filter(), x, layouts.sizes_of(w), dy, **options) if call.needs(1) else None,
         )
 
     def of_input_gradient(call: OpCall, ddx: Tensor) -> tuple[Any, ...]:

@@ -1,0 +1,241 @@
+"""The objects of a checkpoint: as they are in memory, as data, and as TrackableObjectGraph."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from pinnace.checkpoint.keys import VARIABLE_VALUE, checkpoint_key
+from pinnace.framework.errors import DataLossError
+from pinnace.framework.trackable import Trackable, is_variable
+from pinnace.proto.checkpoint_pb2 import TrackableObjectGraph
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array
+    from pinnace.framework.trackable import Path
+
+Message = TrackableObjectGraph.TrackableObject
+ChildrenOf: TypeAlias = Callable[[Trackable], Mapping[str, Trackable]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """One value of an object: its name there, the key it is stored under, the object's own name."""
+
+    name: str
+    key: str
+    full_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotVariable:
+    """What an optimizer keeps for a variable; the numbers are those of nodes."""
+
+    original: int
+    name: str
+    variable: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectNode:
+    """One object: its children as (name, number), its values, its slot variables."""
+
+    children: tuple[tuple[str, int], ...] = ()
+    tensors: tuple[StoredTensor, ...] = ()
+    slots: tuple[SlotVariable, ...] = ()
+
+
+# Node 0 is the root.
+ObjectGraph: TypeAlias = tuple[ObjectNode, ...]
+
+
+def encode_object_graph(graph: ObjectGraph) -> TrackableObjectGraph:
+    """The objects as a message; each says whether it or an object below it has values."""
+    message = TrackableObjectGraph()
+    filled = _with_values(graph)
+    for number, node in enumerate(graph):
+        one = message.nodes.add()
+        for name, child in node.children:
+            one.children.add(node_id=child, local_name=name)
+        for tensor in node.tensors:
+            one.attributes.add(
+                name=tensor.name, full_name=tensor.full_name, checkpoint_key=tensor.key
+            )
+        for slot in node.slots:
+            one.slot_variables.add(
+                original_variable_node_id=slot.original,
+                slot_name=slot.name,
+                slot_variable_node_id=slot.variable,
+            )
+        one.has_checkpoint_values.value = number in filled
+    return message
+
+
+def _with_values(graph: ObjectGraph) -> set[int]:
+    """The nodes from which a value can be reached."""
+    parents: dict[int, list[int]] = {}
+    for number, node in enumerate(graph):
+        for _, child in node.children:
+            parents.setdefault(child, []).append(number)
+    waiting = [number for number, node in enumerate(graph) if node.tensors]
+    found = set(waiting)
+    while waiting:
+        for parent in parents.get(waiting.pop(), ()):
+            if parent not in found:
+                found.add(parent)
+                waiting.append(parent)
+    return found
+
+
+def decode_object_graph(message: TrackableObjectGraph, where: str) -> ObjectGraph:
+    """The inverse of `encode_object_graph`.
+
+    Raises:
+        DataLossError: there is no root, or a number is not that of a node.
+    """
+    count = len(message.nodes)
+    if not count:
+        raise DataLossError(f"{where}: the object graph is empty")
+    return tuple(_decode_node(one, n, count, where) for n, one in enumerate(message.nodes))
+
+
+def _decode_node(message: Message, number: int, count: int, where: str) -> ObjectNode:
+    children = tuple((child.local_name, child.node_id) for child in message.children)
+    slots = tuple(
+        SlotVariable(s.original_variable_node_id, s.slot_name, s.slot_variable_node_id)
+        for s in message.slot_variables
+    )
+    named = [*(n for _, n in children), *(n for s in slots for n in (s.original, s.variable))]
+    for other in named:
+        if not 0 <= other < count:
+            raise DataLossError(
+                f"{where}: object {number} refers to object {other}, there are {count}"
+            )
+    tensors = tuple(
+        StoredTensor(one.name, one.checkpoint_key, one.full_name) for one in message.attributes
+    )
+    return ObjectNode(children, tensors, slots)
+
+
+def parse_object_graph(data: bytes, where: str) -> ObjectGraph:
+    """The object graph in the bytes that a bundle holds.
+
+    Raises:
+        DataLossError: they are no object graph.
+    """
+    try:
+        message = TrackableObjectGraph.FromString(data)
+    except DecodeError as error:
+        raise DataLossError(f"{where}: the object graph is damaged") from error
+    return decode_object_graph(message, where)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The objects below a root, in the order of `trackable.walk`.
+
+    Attributes:
+        objects: the root first.
+        paths: the shortest way to each.
+        children: of each, name -> number.
+    """
+
+    objects: tuple[Trackable, ...]
+    paths: tuple[Path, ...]
+    children: tuple[dict[str, int], ...]
+
+
+def own_children(parent: Trackable) -> Mapping[str, Trackable]:
+    """The children that an object says it has."""
+    return parent._trackable_children()
+
+
+def tree_of(root: Trackable, children_of: ChildrenOf = own_children) -> Tree:
+    """Every object below `root`, each once, with numbers.
+
+    Args:
+        root: where to begin.
+        children_of: which children an object has.
+    """
+    objects: list[Trackable] = [root]
+    paths: list[Path] = [()]
+    children: list[dict[str, int]] = []
+    numbers = {id(root): 0}
+    queue = deque([0])
+    while queue:
+        parent = queue.popleft()
+        below: dict[str, int] = {}
+        children.append(below)
+        for name, child in children_of(objects[parent]).items():
+            number = numbers.get(id(child))
+            if number is None:
+                number = numbers[id(child)] = len(objects)
+                objects.append(child)
+                paths.append((*paths[parent], name))
+                queue.append(number)
+            below[name] = number
+    return Tree(tuple(objects), tuple(paths), tuple(children))
+
+
+def values_of(target: Trackable) -> dict[str, Callable[[], Array]]:
+    """What an object has to store: name -> the value when it is asked for."""
+    if is_variable(target):
+        return {VARIABLE_VALUE: target.resource.read}  # type: ignore[attr-defined]  # a variable has one
+    serialise = getattr(target, "_serialize_to_tensors", None)
+    if serialise is None:
+        return {}
+    # TensorFlow's hook for tables and the like.
+    return {name: _constant(value) for name, value in serialise().items()}
+
+
+def _constant(value: Any) -> Callable[[], Array]:
+    return lambda: np.asarray(value)
+
+
+def describe(tree: Tree) -> tuple[ObjectGraph, dict[str, Callable[[], Array]]]:
+    """A tree as data, and every value in it by its key."""
+    nodes = []
+    values: dict[str, Callable[[], Array]] = {}
+    for target, path, children in zip(tree.objects, tree.paths, tree.children, strict=True):
+        tensors = []
+        for name, read in values_of(target).items():
+            key = checkpoint_key(path, name)
+            values[key] = read
+            tensors.append(StoredTensor(name, key, _full_name(target)))
+        nodes.append(ObjectNode(tuple(children.items()), tuple(tensors)))
+    return tuple(nodes), values
+
+
+def _full_name(target: Trackable) -> str:
+    name = getattr(target, "name", "")
+    return name.removesuffix(":0") if isinstance(name, str) and is_variable(target) else ""
+
+
+def matched(
+    graph: ObjectGraph, root: Trackable, children_of: ChildrenOf = own_children
+) -> list[tuple[int, Trackable]]:
+    """The objects in memory that stand where stored ones stood.
+
+    Both sides are walked from the root along the names of children; an object, and a node, counts
+    once.
+
+    Returns:
+        (number of the node, object), breadth first.
+    """
+    found: list[tuple[int, Trackable]] = [(0, root)]
+    taken = {0}
+    queue = deque(found)
+    while queue:
+        number, target = queue.popleft()
+        below = children_of(target)
+        for name, child in graph[number].children:
+            if child not in taken and name in below:
+                taken.add(child)
+                found.append((child, below[name]))
+                queue.append(found[-1])
+    return found

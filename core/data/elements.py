@@ -1,0 +1,296 @@
+"""Elements of a dataset: a tuple of leaves inside, the user's structure of tensors outside.
+
+Between stages a leaf is an array, a NumPy scalar, `bytes` for a scalar string, or a Stage where an
+element holds a dataset (`window`). No Tensor is made before an element leaves the pipeline.
+
+Lists are no structure here, unlike everywhere else: as in TensorFlow's datasets, `[1, 2]` is a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pinnace.framework import dtypes, structure
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec, TypeSpec
+from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
+
+Element: TypeAlias = tuple[Any, ...]
+Columns: TypeAlias = tuple[Array, ...]
+Nest: TypeAlias = Any
+
+AUTOTUNE = -1
+INFINITE = -1
+UNKNOWN = -2
+
+
+def normalised(value: Nest, convert: Callable[[Any], Any] = convert_to_tensor) -> Nest:
+    """`value` with every leaf a tensor; lists are leaves.
+
+    Args:
+        value: tuples, named tuples and mappings of whatever becomes a tensor.
+        convert: makes a tensor of a leaf.
+    """
+    if isinstance(value, Mapping):
+        return _like(value, {key: normalised(item, convert) for key, item in value.items()})
+    if isinstance(value, tuple):
+        items = [normalised(item, convert) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return convert(value)
+
+
+def _like(mapping: Mapping[Any, Any], items: dict[Any, Any]) -> Mapping[Any, Any]:
+    kind = type(mapping)
+    if kind is dict or not issubclass(kind, dict) or hasattr(kind, "_plain_type"):
+        return items
+    return items if hasattr(mapping, "default_factory") else kind(items)
+
+
+def is_unpacked(spec: Nest) -> bool:
+    """Whether a function of an element takes it as several arguments: it is a plain tuple."""
+    return type(spec) is tuple
+
+
+def leaf_array(leaf: Any) -> Any:
+    """The leaf as an array or NumPy scalar."""
+    if type(leaf) is bytes:
+        array = np.empty((), object)
+        array[()] = leaf
+        return array
+    return leaf
+
+
+def array_of_tensor(tensor: Tensor) -> Any:
+    """What a tensor becomes inside."""
+    return np.asarray(tensor._array)  # noqa: SLF001 (framework code)
+
+
+def tensor_arrays(value: Nest) -> Element:
+    """The leaves of a structure of tensors."""
+    return tuple([array_of_tensor(leaf) for leaf in structure.flatten(value)])
+
+
+def spec_of(tensor: Tensor) -> TensorSpec:
+    """The spec of a tensor, without a name."""
+    return TensorSpec.of(tensor.shape, tensor.dtype)
+
+
+def columns_of(elements: Sequence[Element], specs: Sequence[Any], who: str) -> Columns:
+    """Elements put on top of each other.
+
+    Raises:
+        InvalidArgumentError: elements of different shapes.
+    """
+    return tuple(
+        [
+            stacked(column, spec, index, who)
+            for index, (column, spec) in enumerate(zip(zip(*elements, strict=True), specs, strict=True))
+        ]
+    )
+
+
+def stacked(leaves: Sequence[Any], spec: Any, component: int, who: str) -> Array:
+    """Leaves of one component, put on top of each other."""
+    if not isinstance(spec, TensorSpec):
+        raise InvalidArgumentError(
+            f"{who}: component {component} is {spec}, which has no batches; only tensors have"
+        )
+    first = leaves[0]
+    if type(first) is bytes:
+        return strings(leaves)
+    shape = first.shape
+    if not shape and isinstance(first, np.generic):
+        return np.array(leaves, first.dtype)
+    if len({leaf.shape for leaf in leaves}) > 1:
+        _refuse_ragged(leaves, component, who)
+    if not shape:
+        return np.array([leaf[()] for leaf in leaves], first.dtype) if first.dtype != object else strings(
+            [leaf[()] for leaf in leaves]
+        )
+    if not shape[0]:
+        return np.zeros((len(leaves), *shape), first.dtype)
+    # np.stack takes three times as long.
+    return np.concatenate(leaves).reshape(len(leaves), *shape)
+
+
+def _refuse_ragged(leaves: Sequence[Any], component: int, who: str) -> None:
+    expected = leaves[0].shape
+    index, found = next((i, leaf.shape) for i, leaf in enumerate(leaves) if leaf.shape != expected)
+    raise InvalidArgumentError(
+        f"{who}: elements of one batch must have equal shapes, component {component} has not\n"
+        f"  element 0: {Shape.of(expected).text}   element {index}: {Shape.of(found).text}\n"
+        "  Try: padded_batch, or ragged_batch"
+    )
+
+
+def strings(items: Iterable[Any]) -> Array:
+    """A vector of strings."""
+    flat = list(items)
+    out = np.empty(len(flat), object)
+    out[:] = flat
+    return out
+
+
+def rows_of(columns: Columns) -> Iterable[Element]:
+    """The elements of a block."""
+    return zip(*columns, strict=True)
+
+
+def tensors_of(column: Array, dtype: DType | None = None) -> list[Tensor]:
+    """The rows of a column, each a tensor."""
+    if column.ndim == 1 and column.dtype == object:
+        # Views of rank 0: making an array for each string takes twice as long.
+        return [wrap(column[i, ...], dtype) for i in range(len(column))]
+    return [wrap(row, dtype) for row in column]
+
+
+class DatasetSpec(TypeSpec):
+    """What is known of a dataset that is part of an element.
+
+    Args:
+        element_spec: of its elements.
+        dataset_shape: accepted for TensorFlow's sake.
+    """
+
+    __slots__ = ("element_spec",)
+
+    def __init__(self, element_spec: Nest, dataset_shape: object = ()) -> None:
+        del dataset_shape
+        self.element_spec = element_spec
+
+    @property
+    def value_type(self) -> type:
+        """`Dataset`."""
+        from pinnace.data.dataset import Dataset
+
+        return Dataset
+
+    def is_compatible_with(self, spec_or_value: object) -> bool:
+        """Whether a dataset of that spec, or that dataset, may be one of this spec."""
+        other = getattr(spec_or_value, "element_spec", None)
+        return other is not None and compatible(other, self.element_spec)
+
+    def is_subtype_of(self, other: object) -> bool:
+        """Whether every dataset of this spec is one of `other`."""
+        return isinstance(other, DatasetSpec) and compatible(self.element_spec, other.element_spec)
+
+    def most_specific_common_supertype(self, others: Sequence[object]) -> DatasetSpec | None:
+        """The narrowest spec that describes all."""
+        spec = self.element_spec
+        for other in others:
+            if not isinstance(other, DatasetSpec):
+                return None
+            spec = merged(spec, other.element_spec)
+            if spec is None:
+                return None
+        return DatasetSpec(spec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DatasetSpec) and bool(self.element_spec == other.element_spec)
+
+    def __hash__(self) -> int:
+        return hash(tuple(structure.flatten(self.element_spec)))
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec})"
+
+
+def compatible(spec: Nest, other: Nest) -> bool:
+    """Whether elements may have both specs."""
+    try:
+        structure.assert_same_structure(spec, other)
+    except (TypeError, ValueError):
+        return False
+    pairs = zip(structure.flatten(spec), structure.flatten(other), strict=True)
+    return all(a.is_compatible_with(b) for a, b in pairs)
+
+
+def merged(spec: Nest, other: Nest) -> Nest:
+    """The narrowest spec of elements of both, None if there is none: structures or dtypes differ."""
+    try:
+        structure.assert_same_structure(spec, other)
+    except (TypeError, ValueError):
+        return None
+    joined = [
+        a.most_specific_common_supertype([b])
+        for a, b in zip(structure.flatten(spec), structure.flatten(other), strict=True)
+    ]
+    return None if None in joined else structure.pack_sequence_as(spec, joined)
+
+
+def spec_text(spec: Nest) -> str:
+    """An element spec in a message."""
+    if isinstance(spec, tuple):
+        return f"({', '.join(spec_text(part) for part in spec)})"
+    if isinstance(spec, Mapping):
+        return "{" + ", ".join(f"{key!r}: {spec_text(part)}" for key, part in spec.items()) + "}"
+    return getattr(spec, "text", None) or str(spec)
+
+
+def with_batch_axis(spec: Nest, size: int | None) -> Nest:
+    """The spec of batches."""
+    return structure.map_structure(lambda leaf: _batched(leaf, size), spec)
+
+
+def _batched(leaf: Any, size: int | None) -> TensorSpec:
+    if not isinstance(leaf, TensorSpec):
+        raise TypeError(f"batch: elements hold {leaf}, which has no batches; only tensors have")
+    return TensorSpec.of(Shape.of((size,)) + leaf.shape, leaf.dtype)
+
+
+def without_batch_axis(spec: Nest, who: str) -> Nest:
+    """The spec of the rows of an element."""
+
+    def row(leaf: Any) -> TensorSpec:
+        if not isinstance(leaf, TensorSpec) or leaf.shape.rank == 0:
+            raise InvalidArgumentError(f"{who}: every component must have a first axis, got {leaf}")
+        return TensorSpec.of(leaf.shape[1:] if leaf.shape.rank else Shape(None), leaf.dtype)
+
+    return structure.map_structure(row, spec)
+
+
+def whole_number(value: Any, who: str, name: str, least: int | None = None) -> Any:
+    """An integer argument: an int, or the symbolic tensor that will be one.
+
+    Raises:
+        TypeError: it is no integer.
+        InvalidArgumentError: it is below `least`.
+    """
+    if isinstance(value, SymbolicTensor):
+        return value
+    if isinstance(value, Tensor):
+        value = array_of_tensor(value)[()]
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{who}: {name} must be an integer, got {value!r} ({type(value).__name__})")
+    number = int(value)
+    if least is not None and number < least:
+        raise InvalidArgumentError(f"{who}: {name} must be at least {least}, got {number}")
+    return number
+
+
+def known(value: Any) -> int | None:
+    """The integer, None if it is known only when the traced function runs."""
+    return value if isinstance(value, int) else None
+
+
+def text_of(value: Any, who: str, name: str) -> str:
+    """A string argument."""
+    if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor):
+        value = array_of_tensor(value)[()]
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "__fspath__"):
+        return str(value.__fspath__())
+    raise TypeError(f"{who}: {name} must be a string, got {value!r} ({type(value).__name__})")
+
+
+STRING = TensorSpec.of(Shape(()), dtypes.string)
+INT64 = TensorSpec.of(Shape(()), dtypes.int64)

@@ -1,0 +1,337 @@
+"""Functions of elements: a user's Python function, traced once, run as a plan on arrays.
+
+A function whose result holds datasets (for `flat_map`, `interleave`) is traced once too: what it
+makes is a template, the stages with symbolic tensors in the place of what each element gives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.data import vectorising
+from pinnace.data.elements import (
+    Columns,
+    DatasetSpec,
+    Element,
+    Nest,
+    array_of_tensor,
+    is_unpacked,
+    leaf_array,
+    normalised,
+    spec_of,
+    strings,
+)
+from pinnace.data.stage import Absent, Bindable, Stage
+from pinnace.framework import structure
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor, wrap
+from pinnace.functions.concrete import ConcreteFunction
+from pinnace.functions.function import trace
+from pinnace.functions.tracer import FunctionTracer
+
+_quiet = threading.local()
+
+
+class Traced(Bindable):
+    """A Python function of tensors as a plan.
+
+    Args:
+        function: takes the leaves' structure; gives any structure of what becomes tensors.
+        specs: of its arguments, one structure each.
+        who: the transformation, for messages.
+
+    Attributes:
+        spec: the structure of its result.
+        leaves: the specs of the result, flat.
+    """
+
+    def __init__(self, function: Callable[..., Any], specs: Sequence[Nest], who: str) -> None:
+        self.name = f"{who}_{getattr(function, '__name__', 'function')}".replace("<lambda>", "lambda")
+        user = converted(function)
+
+        def normal(*args: Any) -> Any:
+            return normalised(user(*args), lambda leaf: _tensor(leaf, who))
+
+        self.concrete, created = trace(normal, tuple(specs), {}, self.name)
+        if created:
+            raise ValueError(
+                f"{who}: the function made variable {created[0].name!r}; make variables outside of it"
+            )
+        self.spec = structure.map_structure(
+            lambda leaf: TensorSpec.of(leaf.shape, leaf.dtype), self.concrete.structured_outputs
+        )
+        self.leaves = tuple(structure.flatten(self.spec))
+        self.captures: tuple[Any, ...] = tuple(
+            tensor if isinstance(tensor, SymbolicTensor) else array_of_tensor(tensor)
+            for tensor in self.concrete.captured
+        )
+        effects = {node.op.effect for node in self.concrete.graph.nodes}
+        self.draws_random = "random" in effects
+        self._batched: Any = None
+
+    def __call__(self, leaves: Element) -> Element:
+        """The result's leaves for an element's."""
+        return self.concrete.run([*[leaf_array(leaf) for leaf in leaves], *self.captures])
+
+    def batched(self, lengths_matter: bool = False) -> BatchedFunction | None:
+        """The same function of many elements at once, None where it has no such form."""
+        del lengths_matter
+        if any(isinstance(capture, SymbolicTensor) for capture in self.captures):
+            return None
+        if self._batched is None:
+            self._batched = vectorising.vectorised(self.concrete) or False
+        return BatchedFunction(self, self._batched) if self._batched else None
+
+
+class BatchedFunction:
+    """A traced function, applied to blocks of elements."""
+
+    __slots__ = ("_constant", "_function", "one")
+
+    def __init__(self, one: Traced, vectorised: vectorising.Vectorised) -> None:
+        self.one = one
+        self._function: ConcreteFunction = vectorised.function
+        self._constant = vectorised.constant
+
+    def __call__(self, columns: Columns) -> Columns:
+        """The function of every row."""
+        results = self._function.run([*columns, *self.one.captures])
+        if not any(self._constant):
+            return results
+        count = len(columns[0])
+        return tuple(
+            np.broadcast_to(array, (count, *array.shape)) if constant else array
+            for array, constant in zip(results, self._constant, strict=True)
+        )
+
+
+def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its Python control flow on tensors as ops, where AutoGraph can do that."""
+    try:
+        from pinnace.functions.autograph import tf_convert
+    except ImportError:
+        return function
+    made: Callable[..., Any] = tf_convert(function)
+    return made
+
+
+def _tensor(leaf: Any, who: str) -> Any:
+    if leaf is None:
+        raise TypeError(f"{who}: the function must return tensors, got None")
+    if hasattr(leaf, "stage") and isinstance(leaf.stage, Stage):
+        raise TypeError(f"{who}: the function must return tensors, got {leaf!r}\n  Try: flat_map")
+    return convert_to_tensor(leaf)
+
+
+def arguments_of(spec: Nest) -> tuple[Nest, ...]:
+    """What a function of an element is called with."""
+    return spec if is_unpacked(spec) else (spec,)
+
+
+def holds_datasets(spec: Nest) -> bool:
+    """Whether elements hold datasets."""
+    return any(isinstance(leaf, DatasetSpec) for leaf in structure.flatten(spec))
+
+
+class Direct(Bindable):
+    """A function of elements that hold datasets, or one that gives them: called as it is."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        spec: Nest,
+        who: str,
+        public: Callable[[Stage], Any],
+    ) -> None:
+        self._function = function
+        self._element_spec = spec
+        self._who = who
+        self._public = public
+        self._specs = tuple(structure.flatten(spec))
+        self.spec = self._result_spec()
+        self.leaves = tuple(structure.flatten(self.spec))
+        self.draws_random = True  # it cannot be known
+
+    def _result_spec(self) -> Nest:
+        def leaf_spec(leaf: Any) -> Any:
+            stage = getattr(leaf, "stage", None)
+            return DatasetSpec(stage.spec) if isinstance(stage, Stage) else spec_of(leaf)
+
+        specs: list[Any] = []
+
+        def probe(*leaves: Any) -> Any:
+            found = iter(leaves)
+            arguments = [
+                self._public(Absent(spec.element_spec)) if isinstance(spec, DatasetSpec) else next(found)
+                for spec in self._specs
+            ]
+            packed = structure.pack_sequence_as(self._element_spec, arguments)
+            result = normalised(
+                self._function(*arguments_of(packed)),
+                lambda leaf: leaf if hasattr(leaf, "stage") else _tensor(leaf, self._who),
+            )
+            specs.append(structure.map_structure(leaf_spec, result))
+            return ()
+
+        trace(probe, tuple(s for s in self._specs if isinstance(s, TensorSpec)), {}, self._who)
+        return specs[0]
+
+    def __call__(self, leaves: Element) -> Element:
+        """The result's leaves for an element's."""
+        arguments = [
+            self._public(leaf) if isinstance(leaf, Stage) else wrap(leaf_array(leaf), spec.dtype)
+            for leaf, spec in zip(leaves, self._specs, strict=True)
+        ]
+        packed = structure.pack_sequence_as(self._element_spec, arguments)
+        result = normalised(
+            self._function(*arguments_of(packed)),
+            lambda leaf: leaf if hasattr(leaf, "stage") else _tensor(leaf, self._who),
+        )
+        return tuple(
+            leaf.stage if hasattr(leaf, "stage") else array_of_tensor(leaf)
+            for leaf in structure.flatten(result)
+        )
+
+    def batched(self, lengths_matter: bool = False) -> None:
+        """It has no form for many elements."""
+        del lengths_matter
+
+
+def element_function(
+    function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
+) -> Traced | Direct:
+    """The function of elements of `spec`, in the fastest form it has."""
+    if holds_datasets(spec):
+        return Direct(function, spec, who, public)
+    return Traced(function, arguments_of(spec), who)
+
+
+class StageMaker(Bindable):
+    """A function from an element to a dataset, traced once: a template of stages, and a plan for its symbols.
+
+    Attributes:
+        spec: of the elements of the datasets it makes.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        spec: Nest,
+        who: str,
+        public: Callable[[Stage], Any],
+    ) -> None:
+        leaves = structure.flatten(spec)
+        self._absent: dict[int, Stage] = {}
+        made: list[Stage] = []
+
+        def normal(*tensors: Any) -> Any:
+            found = iter(tensors)
+            arguments: list[Any] = []
+            for index, leaf in enumerate(leaves):
+                if isinstance(leaf, DatasetSpec):
+                    self._absent[index] = Absent(leaf.element_spec)
+                    arguments.append(public(self._absent[index]))
+                else:
+                    arguments.append(next(found))
+            packed = structure.pack_sequence_as(spec, arguments)
+            result = converted(function)(*arguments_of(packed))
+            stage = getattr(result, "stage", None)
+            if not isinstance(stage, Stage):
+                raise TypeError(f"{who}: the function must return a Dataset, got {result!r}")
+            made.append(stage)
+            # Symbols of functions around this one are captures of the graph like any other.
+            tracer: Any = state.tracer
+            return tuple(_own(tracer, symbol) for symbol in stage.symbols())
+
+        tensor_specs = tuple(leaf for leaf in leaves if isinstance(leaf, TensorSpec))
+        self._concrete, _ = trace(normal, tensor_specs, {}, who)
+        self._template = made[0]
+        self._symbols = tuple(id(symbol) for symbol in self._template.symbols())
+        self._tensor_positions = tuple(i for i, s in enumerate(leaves) if isinstance(s, TensorSpec))
+        self._held = tuple(self._absent.items())
+        self.captures: tuple[Any, ...] = tuple(
+            tensor if isinstance(tensor, SymbolicTensor) else array_of_tensor(tensor)
+            for tensor in self._concrete.captured
+        )
+        self.spec = self._template.spec
+
+    def __call__(self, leaves: Element) -> Stage:
+        """The dataset for one element."""
+        arrays = [leaf_array(leaves[i]) for i in self._tensor_positions]
+        values: dict[int, Any] = {}
+        if self._symbols:
+            values.update(
+                zip(self._symbols, self._concrete.run([*arrays, *self.captures]), strict=True)
+            )
+        for index, absent in self._held:
+            values[id(absent)] = leaves[index]
+        return self._template.bound(values)
+
+
+def _own(tracer: FunctionTracer, symbol: SymbolicTensor) -> Tensor:
+    return tracer.tensor_of(tracer.value_of(symbol))
+
+
+def truth(result: Element) -> bool:
+    """The value of a predicate."""
+    return bool(result[0])
+
+
+def check_predicate(function: Traced | Direct, who: str) -> None:
+    """That the function gives one scalar bool."""
+    (*_, leaf) = function.leaves or (None,)
+    if (
+        len(function.leaves) != 1
+        or not isinstance(leaf, TensorSpec)
+        or not leaf.dtype.is_bool
+        or leaf.shape.rank not in {0, None}
+    ):
+        raise TypeError(f"{who}: the predicate must give one scalar bool, gives {function.spec}")
+
+
+def wrapped(leaves: Element, specs: Sequence[Any], spec: Nest) -> Nest:
+    """Tensors in the structure of `spec`."""
+    tensors = [wrap(leaf_array(leaf), one.dtype) for leaf, one in zip(leaves, specs, strict=True)]
+    return structure.pack_sequence_as(spec, tensors)
+
+
+def relaxed(before: Nest, after: Nest, who: str) -> Nest:
+    """The specs of a state that changes from `before` to `after` in one step.
+
+    Raises:
+        TypeError: structure or dtypes change.
+    """
+    try:
+        structure.assert_same_structure(before, after)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{who}: the new state must have the structure of the old: {error}") from None
+
+    def join(old: TensorSpec, new: TensorSpec) -> TensorSpec:
+        if old.dtype is not new.dtype:
+            raise TypeError(f"{who}: the state must keep its dtype, changes from {old} to {new}")
+        return TensorSpec.of(old.shape.most_specific_compatible_shape(new.shape), old.dtype)
+
+    return structure.map_structure(join, before, after)
+
+
+__all__ = [
+    "BatchedFunction",
+    "Direct",
+    "StageMaker",
+    "Traced",
+    "arguments_of",
+    "check_predicate",
+    "converted",
+    "element_function",
+    "relaxed",
+    "truth",
+    "wrapped",
+]
+_ = (Operands, Shape, strings)

@@ -1,0 +1,349 @@
+"""Functions ↔ FunctionDef, and libraries of functions, which are decoded when they are needed."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import SCALAR, UNKNOWN
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.codec.attrs import NameOf, decode_text, encode_attr
+from pinnace.graph.codec.dtypes import decode_dtype
+from pinnace.graph.codec.nodes import (
+    OUTPUT_SHAPES,
+    Body,
+    encode_node,
+    output_reference,
+    stateful_before,
+)
+from pinnace.graph.codec.opaque import opaque_op
+from pinnace.graph.codec.shapes import decode_shape, encode_shape
+from pinnace.graph.graph import FunctionRef, Graph, Node
+from pinnace.graph.walk import ordered
+from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.proto.function_pb2 import FunctionDef
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.graph.graph import Value
+    from pinnace.ops.opdef import OpDef
+    from pinnace.proto.node_def_pb2 import NodeDef
+    from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
+
+_USER_NAME = "_user_specified_name"
+# Functions that call functions that ... while their shapes are inferred.
+_DEPTH = 100
+
+
+def encode_function(graph: Graph, name: str, name_of: NameOf | None = None) -> FunctionDef:
+    """A graph as a function.
+
+    Only what outputs and effects need is written; every effect is named in `control_ret`.
+
+    Args:
+        graph: the graph.
+        name: of the function.
+        name_of: the name under which a function it calls is written.
+    """
+    own = {value.node for value in graph.inputs}
+    nodes = [node for node in ordered(graph) if node not in own]
+    arguments = _argument_names(graph, nodes)
+    taken = {node.name for node in nodes} | set(arguments.values())
+    results = _legal_names(graph.output_names, set())
+    message = FunctionDef()
+    signature = message.signature
+    signature.name = name
+    for index, value in enumerate(graph.inputs):
+        _encode_argument(message, index, value, arguments[value], graph.input_names[index])
+    for value, result in zip(graph.outputs, results, strict=True):
+        signature.output_arg.add(name=result, type=value.dtype.enum)
+        message.ret[result] = arguments.get(value) or output_reference(value)
+    signature.is_stateful = any(node.op.stateful for node in nodes)
+    for node in graph.effects:
+        if node.name in taken and node.name not in message.control_ret:
+            message.control_ret[node.name] = node.name
+            signature.control_output.append(node.name)
+    for node in nodes:
+        references = [arguments.get(value) or output_reference(value) for value in node.inputs]
+        controls = [f"^{one.name}" for one in node.controls if one not in own]
+        message.node_def.append(encode_node(node, references + controls, name_of))
+    return message
+
+
+def _encode_argument(message: FunctionDef, index: int, value: Value, name: str, given: str) -> None:
+    arg = message.signature.input_arg.add(name=name, type=value.dtype.enum)
+    attrs = message.arg_attr[index].attr
+    attrs[_USER_NAME].s = given.encode()
+    if value.dtype is not dtypes.resource:
+        attrs[OUTPUT_SHAPES].CopyFrom(encode_attr((value.shape,), "list(shape)"))
+    elif value.handle is not None:
+        arg.handle_data.add(
+            dtype=value.handle.dtype.enum,
+            shape=encode_shape(value.handle.shape),
+        )
+
+
+_ILLEGAL = re.compile(r"[^a-z0-9_]")
+
+
+def _legal_names(names: Iterable[str], taken: set[str]) -> list[str]:
+    """Argument names as TensorFlow has them: lower case, beginning with a letter, each once."""
+    legal = []
+    for name in names:
+        base = _ILLEGAL.sub("_", name.lower())
+        if not base[:1].isalpha():
+            base = f"arg_{base}".rstrip("_")
+        unique, number = base, 0
+        while unique in taken:
+            number += 1
+            unique = f"{base}_{number}"
+        taken.add(unique)
+        legal.append(unique)
+    return legal
+
+
+def _argument_names(graph: Graph, nodes: Iterable[Node]) -> dict[Value, str]:
+    names = _legal_names(graph.input_names, {node.name for node in nodes})
+    return dict(zip(graph.inputs, names, strict=True))
+
+
+class FunctionNames:
+    """The names under which the functions of several graphs are written: each its own.
+
+    Args:
+        prefix: put before the names of functions that were traced here.
+    """
+
+    def __init__(self, prefix: str = "__inference_") -> None:
+        self._prefix = prefix
+        self._names: dict[Graph, str] = {}
+        self._taken: set[str] = set()
+
+    def of(self, graph: Graph) -> str:
+        """The name of a graph."""
+        found = self._names.get(graph)
+        if found is None:
+            wanted = _BAD.sub("_", graph.name)
+            if not wanted.startswith(self._prefix):
+                wanted = f"{self._prefix}{wanted}"
+            found, number = wanted, 0
+            while found in self._taken:
+                number += 1
+                found = f"{wanted}_{number}"
+            self._taken.add(found)
+            self._names[graph] = found
+        return found
+
+    def of_ref(self, ref: FunctionRef) -> str:
+        """The name of a function that a node refers to."""
+        return self.of(ref.graph)
+
+
+_BAD = re.compile(r"[^A-Za-z0-9_.\\/-]")
+
+
+def encode_library(graphs: Iterable[Graph], names: FunctionNames) -> list[FunctionDef]:
+    """These graphs and all that they call, each once.
+
+    Raises:
+        InvalidArgumentError: a function calls itself.
+    """
+    waiting = list(graphs)
+    found: dict[Graph, None] = {}
+    while waiting:
+        graph = waiting.pop(0)
+        if graph not in found:
+            found[graph] = None
+            waiting.extend(ref.graph for ref in graph.functions())
+    return [encode_function(graph, names.of(graph), names.of_ref) for graph in found]
+
+
+class FunctionLibrary:
+    """The functions of a file. Each becomes a graph when somebody asks for it.
+
+    Args:
+        functions: as they are in the file.
+        where: the file, for errors.
+        ops: definitions that the file has of the ops it uses.
+
+    Raises:
+        InvalidArgumentError: two functions have one name.
+    """
+
+    def __init__(
+        self, functions: Iterable[FunctionDef], where: str, ops: Iterable[OpDefMessage] = ()
+    ) -> None:
+        self.where = where
+        self._messages: dict[str, FunctionDef] = {}
+        for message in functions:
+            name = message.signature.name
+            if name in self._messages and self._messages[name] != message:
+                raise InvalidArgumentError(f"{where}: there are two functions named {name!r}")
+            self._messages[name] = message
+        self._ops = {message.name: message for message in ops}
+        self._opaque: dict[str, OpDef] = {}
+        self._refs: dict[str, FunctionRef] = {}
+        self._graphs: dict[str, Graph] = {}
+        self._active: list[str] = []
+        self._lock = threading.RLock()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._messages
+
+    def names(self) -> list[str]:
+        """The names of all functions."""
+        return list(self._messages)
+
+    def signature(self, name: str) -> OpDefMessage:
+        """Arguments and results of a function."""
+        return self._message(name, self.where).signature
+
+    def message(self, name: str) -> FunctionDef:
+        """A function as it is in the file."""
+        return self._message(name, self.where)
+
+    def result_types(self, name: str) -> list[DType]:
+        """The dtypes of a function's results."""
+        where = f"{self.where}: function {name!r}"
+        return [
+            decode_dtype(arg.type, f"{where}, result {arg.name!r}")
+            for arg in self.signature(name).output_arg
+        ]
+
+    def ref(self, name: str, where: str = "") -> FunctionRef:
+        """A reference to a function, which is decoded when its graph is asked for.
+
+        Raises:
+            InvalidArgumentError: there is no such function.
+        """
+        found = self._refs.get(name)
+        if found is None:
+            self._message(name, where or self.where)
+            found = self._refs[name] = FunctionRef(name, lambda: self.graph(name))
+        return found
+
+    def graph(self, name: str) -> Graph:
+        """A function as a graph, always the same one.
+
+        Raises:
+            InvalidArgumentError: there is no such function, or it is not one.
+        """
+        found = self._graphs.get(name)
+        if found is None:
+            with self._lock:
+                found = self._graphs.get(name)
+                if found is None:
+                    found = self._graphs[name] = self._decode(name)
+        return found
+
+    def opaque_op(self, name: str) -> OpDef | None:
+        """An op that only the file knows, None if the file does not either."""
+        found = self._opaque.get(name)
+        if found is None and name in self._ops:
+            where = f"{self.where}: definition of op {name!r}"
+            found = self._opaque[name] = opaque_op(self._ops[name], where)
+        return found
+
+    def _message(self, name: str, where: str) -> FunctionDef:
+        message = self._messages.get(name)
+        if message is None:
+            raise InvalidArgumentError(f"{where}: there is no function {name!r} in the file")
+        return message
+
+    def _decode(self, name: str) -> Graph:
+        where = f"{self.where}: function {name!r}"
+        if name in self._active:
+            raise InvalidArgumentError(f"{where} calls itself: recursion is not possible")
+        if len(self._active) >= _DEPTH:
+            raise InvalidArgumentError(f"{where}: more than {_DEPTH} functions call one another")
+        self._active.append(name)
+        try:
+            return decode_function(self._message(name, self.where), self, where)
+        finally:
+            self._active.pop()
+
+
+def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) -> Graph:
+    """The inverse of `encode_function`.
+
+    Args:
+        message: the function.
+        library: the functions it may call.
+        where: for errors.
+
+    Raises:
+        InvalidArgumentError: it is no function.
+    """
+    signature = message.signature
+    graph = Graph(signature.name)
+    arguments: dict[str, Value] = {}
+    for index, arg in enumerate(signature.input_arg):
+        arguments[arg.name] = _decode_argument(graph, message, index, arg, where)
+    if len(arguments) != len(signature.input_arg):
+        raise InvalidArgumentError(f"{where}: two arguments have one name")
+    nodes = _by_name(message.node_def, where)
+    for name in arguments:
+        if name in nodes:
+            raise InvalidArgumentError(f"{where}: {name!r} is an argument and a node")
+    body = Body(graph, nodes, library, where, arguments)
+    body.decode(nodes)
+    for result in signature.output_arg:
+        if result.name not in message.ret:
+            raise InvalidArgumentError(f"{where}: nothing computes result {result.name!r}")
+        value = body.value(message.ret[result.name], f"result {result.name!r}")
+        declared = decode_dtype(result.type, f"{where}, result {result.name!r}")
+        if value.dtype is not declared:
+            raise InvalidArgumentError(
+                f"{where}: result {result.name!r} is a {declared.name}, got {value.spec.text}"
+            )
+        graph.outputs.append(value)
+        graph.output_names.append(result.name)
+    for name in message.control_ret.values():
+        if name not in nodes and name not in arguments:
+            raise InvalidArgumentError(f"{where}: control_ret names {name!r}, which is no node")
+    named = sorted(set(message.control_ret.values()) - set(arguments))
+    graph.effects = stateful_before(body.node(name) for name in named)
+    return graph
+
+
+def _decode_argument(
+    graph: Graph, message: FunctionDef, index: int, arg: OpDefMessage.ArgDef, where: str
+) -> Value:
+    place = f"{where}, argument {arg.name!r}"
+    if arg.type_attr or arg.number_attr or arg.type_list_attr:
+        raise InvalidArgumentError(f"{place}: an argument of a function has one fixed dtype")
+    dtype = decode_dtype(arg.type, place)
+    shape = UNKNOWN
+    user_name = arg.name
+    if index in message.arg_attr:
+        attrs = message.arg_attr[index].attr
+        if OUTPUT_SHAPES in attrs and len(attrs[OUTPUT_SHAPES].list.shape) == 1:
+            shape = decode_shape(attrs[OUTPUT_SHAPES].list.shape[0], place)
+        if _USER_NAME in attrs:
+            text = decode_text(attrs[_USER_NAME].s)
+            user_name = text if isinstance(text, str) and text else arg.name
+    if dtype is dtypes.resource:
+        shape = SCALAR
+    handle = None
+    if len(arg.handle_data) == 1:
+        known = arg.handle_data[0]
+        handle = TensorSpec.of(decode_shape(known.shape, place), decode_dtype(known.dtype, place))
+    value = graph.add_input(PLACEHOLDER, TensorSpec.of(shape, dtype), arg.name, handle)
+    graph.input_names[-1] = user_name
+    return value
+
+
+def _by_name(messages: Sequence[NodeDef], where: str) -> dict[str, NodeDef]:
+    nodes = {message.name: message for message in messages}
+    if len(nodes) != len(messages):
+        seen: set[str] = set()
+        for message in messages:
+            if message.name in seen:
+                raise InvalidArgumentError(f"{where}: two nodes are named {message.name!r}")
+            seen.add(message.name)
+    return nodes

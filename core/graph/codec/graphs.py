@@ -1,0 +1,121 @@
+"""Main graphs ↔ GraphDef."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.codec.functions import FunctionLibrary, FunctionNames, encode_library
+from pinnace.graph.codec.nodes import Body, encode_node, stateful_before
+from pinnace.graph.graph import Graph
+from pinnace.graph.walk import ordered
+from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.proto.graph_pb2 import GraphDef
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pinnace.graph.graph import Node, Value
+    from pinnace.proto.node_def_pb2 import NodeDef
+
+Given: TypeAlias = "Callable[[Graph, NodeDef, int], Value | None]"
+
+# Of TensorFlow 2.21. A reader of an older version than MIN_CONSUMER refuses the graph.
+PRODUCER = 2474
+MIN_CONSUMER = 12
+
+
+def encode_graph(graph: Graph, names: FunctionNames | None = None) -> GraphDef:
+    """A graph by itself, its arguments as Placeholder nodes, with the functions it calls.
+
+    Only what outputs and effects need is written.
+    """
+    names = names or FunctionNames()
+    message = GraphDef()
+    message.versions.producer = PRODUCER
+    message.versions.min_consumer = MIN_CONSUMER
+    nodes = ordered(graph)
+    written = set(nodes)
+    missing = [value.node for value in graph.inputs if value.node not in written]
+    for node in (*missing, *nodes):
+        references = [graph_reference(value) for value in node.inputs]
+        controls = [f"^{one.name}" for one in node.controls]
+        message.node.append(encode_node(node, references + controls, names.of_ref))
+    message.library.function.extend(encode_library([ref.graph for ref in graph.functions()], names))
+    return message
+
+
+def graph_reference(value: Value) -> str:
+    """A value as a main graph refers to it: `node`, or `node:k` for output k."""
+    return value.node.name if value.index == 0 else f"{value.node.name}:{value.index}"
+
+
+def decode_graph(
+    message: GraphDef,
+    where: str,
+    outputs: Sequence[str],
+    *,
+    inputs: Sequence[tuple[str, str, TensorSpec]] = (),
+    effects: Sequence[str] = (),
+    library: FunctionLibrary | None = None,
+    given: Given | None = None,
+) -> Graph:
+    """The part of a main graph that some of its values need.
+
+    Args:
+        message: the graph.
+        where: the file, for errors.
+        outputs: references to the values that become the outputs.
+        inputs: (reference, name, spec) of the values that become arguments, whatever computes them.
+        effects: names of nodes that must run.
+        library: the functions of `message`, if they were taken out of it already.
+        given: what stands for output k of a node instead of what the node computes, or None; it
+            may add to the graph.
+
+    Raises:
+        InvalidArgumentError: it is no graph, or a reference leads nowhere.
+        UnimplementedError: it needs a loop of TensorFlow 1.
+    """
+    library = library or FunctionLibrary(message.library.function, where)
+    nodes = {}
+    for node in message.node:
+        if node.name in nodes:
+            raise InvalidArgumentError(f"{where}: two nodes are named {node.name!r}")
+        nodes[node.name] = node
+    graph = Graph("graph")
+    fed: dict[tuple[str, int], Value | None] = {}
+    for text, name, spec in inputs:
+        fed[_place(text, where)] = add_argument(graph, spec, name)
+
+    def stands_for(name: str, position: int) -> Value | None:
+        key = (name, position)
+        if key not in fed:
+            known = given is not None and name in nodes
+            fed[key] = given(graph, nodes[name], position) if known else None  # type: ignore[misc]  # known says so
+        return fed[key]
+
+    body = Body(graph, nodes, library, f"{where}: main graph", given=stands_for)
+    wanted = [_place(text, where) for text in outputs]
+    body.decode([*(name for name, k in wanted if stands_for(name, k) is None), *effects])
+    graph.outputs = [body.value(text, "a result") for text in outputs]
+    graph.output_names = [name for name, _ in wanted]
+    graph.effects = stateful_before(body.node(name) for name in effects)
+    return graph
+
+
+def add_argument(
+    graph: Graph, spec: TensorSpec, name: str, handle: TensorSpec | None = None
+) -> Value:
+    """A new argument of a graph, under exactly this name."""
+    value = graph.add_input(PLACEHOLDER, TensorSpec.of(spec.shape, spec.dtype), name, handle)
+    graph.input_names[-1] = name
+    return value
+
+
+def _place(text: str, where: str) -> tuple[str, int]:
+    """The node and the output that a reference means."""
+    name, _, index = text.partition(":")
+    if text[:1] == "^" or (index and not (index.isascii() and index.isdigit())):
+        raise InvalidArgumentError(f"{where}: {text[:200]!r} does not name a tensor of the graph")
+    return name, int(index or 0)

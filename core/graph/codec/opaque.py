@@ -1,0 +1,137 @@
+"""Ops that this library does not have: kept as a file describes them, so that loading works.
+
+An op made here has no kernel: running a graph that needs it fails, with its name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.dtypes import ANY
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import UNKNOWN
+from pinnace.graph.codec.attrs import decode_attr
+from pinnace.graph.codec.dtypes import decode_dtype
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, OpDef, TypeSet, attr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pinnace.framework.shapes import Shape
+    from pinnace.graph.graph import FunctionRef
+    from pinnace.ops.opdef import InferCall
+    from pinnace.proto import op_def_pb2
+
+# What an op made from its uses alone keeps about them; never written.
+INPUTS = "_pinnace_inputs"
+_PREFIX = "_pinnace_"
+_WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_KINDS = frozenset({"int", "float", "bool", "string", "type", "shape", "tensor", "func"})
+
+
+def is_own(name: str) -> bool:
+    """Whether an attribute is this module's note and no attribute of the op."""
+    return name.startswith(_PREFIX)
+
+
+def opaque_op(message: op_def_pb2.OpDef, where: str) -> OpDef:
+    """An op without kernel from the definition that a SavedModel has of it.
+
+    Raises:
+        InvalidArgumentError: the definition is not one.
+    """
+    types: dict[str, TypeSet] = {}
+    attrs: dict[str, AttrDef] = {}
+    for one in message.attr:
+        if not _WORD.fullmatch(one.name):
+            raise InvalidArgumentError(f"{where}: attribute name {one.name!r} is not one")
+        default = _default(one, f"{where}, attribute {one.name!r}")
+        if one.type == "type":
+            types[one.name] = TypeSet(ANY, *default)
+        else:
+            kind = one.type[5:-1] if one.type.startswith("list(") else one.type
+            if kind not in _KINDS:
+                raise InvalidArgumentError(
+                    f"{where}: attribute {one.name!r} is of unknown kind {one.type!r}"
+                )
+            attrs[one.name] = attr(one.type, *default)
+    counts = {arg.number_attr for arg in (*message.input_arg, *message.output_arg)}
+    left = ", ".join(_argument(arg, types, where) for arg in message.input_arg)
+    right = ", ".join(_argument(arg, types, where) for arg in message.output_arg)
+    return OpDef(
+        name=message.name,
+        signature=f"{left} -> {right}",
+        types=types,
+        attrs={name: definition for name, definition in attrs.items() if name not in counts},
+        infer=_unknown_shapes,
+        kernel=None,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io" if message.is_stateful else None,
+    )
+
+
+def op_from_uses(name: str, outputs: Mapping[str, int], first: str) -> OpDef:
+    """An op of which nothing is known but the names of the outputs that somebody takes.
+
+    Args:
+        name: of the op.
+        outputs: output argument -> how many of its tensors are taken.
+        first: the output argument to assume if nobody takes one.
+    """
+    results = dict(outputs) or {first: 1}
+    right = ", ".join(f"{out}: ({_PREFIX}{out})" for out in results)
+    return OpDef(
+        name=name,
+        signature=f"input: ({INPUTS}) -> {right}",
+        infer=_unknown_shapes,
+        kernel=None,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+    )
+
+
+def output_types_attr(out: str) -> str:
+    """The attribute under which an op made from uses keeps the dtypes of an output argument."""
+    return f"{_PREFIX}{out}"
+
+
+def _unknown_shapes(call: InferCall) -> tuple[Shape, ...]:
+    return (UNKNOWN,) * len(call.op.output_dtypes(call.attrs))
+
+
+def _default(one: op_def_pb2.OpDef.AttrDef, where: str) -> tuple[Any, ...]:
+    if not one.HasField("default_value"):
+        return ()
+    return (decode_attr(one.default_value, one.type, where, _no_function),)
+
+
+def _no_function(name: str, where: str) -> FunctionRef:
+    raise InvalidArgumentError(f"{where}: a default cannot be function {name!r}")
+
+
+def _argument(arg: op_def_pb2.OpDef.ArgDef, types: Iterable[str], where: str) -> str:
+    if not _WORD.fullmatch(arg.name):
+        raise InvalidArgumentError(f"{where}: argument name {arg.name!r} is not one")
+    if arg.type_list_attr:
+        return f"{arg.name}: ({_word(arg.type_list_attr, where)})"
+    if arg.type_attr:
+        if arg.type_attr not in types:
+            raise InvalidArgumentError(
+                f"{where}: argument {arg.name!r} has type attribute {arg.type_attr!r}, "
+                "which there is not"
+            )
+        kind = arg.type_attr
+    else:
+        kind = decode_dtype(arg.type, f"{where}, argument {arg.name!r}").name
+    return (
+        f"{arg.name}: {_word(arg.number_attr, where)}*{kind}"
+        if arg.number_attr
+        else (f"{arg.name}: {kind}")
+    )
+
+
+def _word(name: str, where: str) -> str:
+    if not _WORD.fullmatch(name):
+        raise InvalidArgumentError(f"{where}: attribute name {name!r} is not one")
+    return name

@@ -1,0 +1,175 @@
+"""Activations: functions of a tensor, element by element or along an axis."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from pinnace.keras import registry
+from pinnace.ops.array import selecting
+from pinnace.ops.math import arithmetic, comparison, exponents, trigonometry
+from pinnace.ops.nn import rectifiers, smooth, softmaxes
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+ActivationLike: TypeAlias = Union[Callable[..., Any], str, dict[str, Any], None]
+
+
+def linear(x: Any) -> Any:
+    """X itself."""
+    return x
+
+
+def relu(
+    x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
+) -> Tensor:
+    """max(x, 0), or with the arguments: capped at max_value, and below threshold a line.
+
+    Args:
+        x: [...], any float dtype.
+        negative_slope: of the line below `threshold`.
+        max_value: what no result is above; None caps nothing.
+        threshold: where the line meets 0.
+    """
+    if threshold == 0.0 and max_value is None:
+        return rectifiers.leaky_relu(x, negative_slope) if negative_slope else rectifiers.relu(x)
+    if threshold == 0.0 and max_value == 6.0 and not negative_slope:
+        return rectifiers.relu6(x)
+    above = x if max_value is None else arithmetic.minimum(x, max_value)
+    below = (x - threshold) * negative_slope
+    return selecting.where(comparison.greater_equal(x, threshold), above, below)
+
+
+def relu6(x: Any) -> Tensor:
+    """min(max(x, 0), 6)."""
+    return rectifiers.relu6(x)
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
+    """X where it is positive, else negative_slope x."""
+    return rectifiers.leaky_relu(x, negative_slope)
+
+
+def elu(x: Any, alpha: float = 1.0) -> Tensor:
+    """X where it is positive, else alpha (exp(x) - 1)."""
+    y = smooth.elu(x)
+    if alpha == 1.0:
+        return y
+    return selecting.where(comparison.greater(x, 0.0), y, y * alpha)
+
+
+def selu(x: Any) -> Tensor:
+    """The elu that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+    return smooth.selu(x)
+
+
+def gelu(x: Any, approximate: bool = False) -> Tensor:
+    """X times the normal distribution function of x.
+
+    Args:
+        x: [...], any float dtype.
+        approximate: whether to approximate it with tanh.
+    """
+    return smooth.gelu(x, approximate)
+
+
+def silu(x: Any) -> Tensor:
+    """X sigmoid(x)."""
+    return smooth.silu(x)
+
+
+def sigmoid(x: Any) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return exponents.sigmoid(x)
+
+
+def hard_sigmoid(x: Any) -> Tensor:
+    """min(max(x / 6 + 1/2, 0), 1)."""
+    return rectifiers.relu6(x + 3.0) / 6.0
+
+
+def hard_silu(x: Any) -> Tensor:
+    """X hard_sigmoid(x)."""
+    return arithmetic.multiply(x, hard_sigmoid(x))
+
+
+def log_sigmoid(x: Any) -> Tensor:
+    """log(sigmoid(x))."""
+    return exponents.log_sigmoid(x)
+
+
+def tanh(x: Any) -> Tensor:
+    """The hyperbolic tangent."""
+    return trigonometry.tanh(x)
+
+
+def softmax(x: Any, axis: int = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis."""
+    return softmaxes.softmax(x, axis)
+
+
+def log_softmax(x: Any, axis: int = -1) -> Tensor:
+    """log(softmax(x))."""
+    return softmaxes.log_softmax(x, axis)
+
+
+def softplus(x: Any) -> Tensor:
+    """log(1 + exp(x))."""
+    return smooth.softplus(x)
+
+
+def softsign(x: Any) -> Tensor:
+    """X / (1 + abs(x))."""
+    return smooth.softsign(x)
+
+
+def exponential(x: Any) -> Tensor:
+    """exp(x)."""
+    return exponents.exp(x)
+
+
+def mish(x: Any) -> Tensor:
+    """X tanh(softplus(x))."""
+    return arithmetic.multiply(x, trigonometry.tanh(smooth.softplus(x)))
+
+
+swish = silu
+hard_swish = hard_silu
+
+_FUNCTIONS = (
+    *(linear, relu, relu6, leaky_relu, elu, selu, gelu, silu, sigmoid, hard_sigmoid, hard_silu),
+    *(log_sigmoid, tanh, softmax, log_softmax, softplus, softsign, exponential, mish),
+)
+_TABLE: dict[str, Any] = {
+    **{function.__name__: function for function in _FUNCTIONS},
+    "swish": silu,
+    "hard_swish": hard_silu,
+}
+
+
+def get(identifier: ActivationLike) -> Callable[..., Any]:
+    """The function that a name, configuration or function stands for; `linear` for None.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    found = registry.by_name("activation", identifier, _TABLE, none=linear)
+    if not callable(found):
+        raise ValueError(f"activation: must be a name or a function, got {identifier!r}")
+    return found  # type: ignore[no-any-return]
+
+
+def serialize(activation: Callable[..., Any]) -> Any:
+    """The name of one of these functions, else a configuration."""
+    if inspect.isfunction(activation) and _TABLE.get(activation.__name__) is activation:
+        return activation.__name__
+    return registry.serialize_keras_object(activation)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The function with that name or configuration."""
+    if isinstance(config, str):
+        return get(config)
+    return registry.deserialize_keras_object(config, custom_objects)

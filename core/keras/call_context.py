@@ -1,0 +1,21 @@
+"""What a layer's call inherits from the calls around it: `training`, and whose losses to clear."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pinnace.keras.layer import Layer
+
+
+class CallContext(threading.local):
+    """What one thread is in the middle of. Class attributes are each new thread's start."""
+
+    # The outermost layer that is being called.
+    entry: Layer | None = None
+    # What the innermost layer that knows was told; None: nobody was told.
+    training: bool | None = None
+
+
+calls = CallContext()

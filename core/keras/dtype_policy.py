@@ -1,0 +1,132 @@
+"""Which dtype a layer computes in, and which its weights have."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, Union
+
+from pinnace.framework import dtypes
+
+_MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
+
+
+class DTypePolicy:
+    """The dtypes of a layer.
+
+    Args:
+        name: a dtype, for both; or `mixed_float16` or `mixed_bfloat16`: weights in float32,
+            computation in the other.
+
+    Raises:
+        ValueError: `name` is neither.
+    """
+
+    __slots__ = ("_compute", "_name", "_variable")
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name or dtype_policy().name
+        if self._name in _MIXED:
+            self._compute = dtypes.as_dtype(_MIXED[self._name])
+            self._variable = dtypes.float32
+            return
+        try:
+            self._compute = self._variable = dtypes.as_dtype(self._name)
+        except TypeError:
+            raise ValueError(
+                f"DTypePolicy: name must be a dtype, or one of {', '.join(_MIXED)}, got {name!r}"
+            ) from None
+
+    @property
+    def name(self) -> str:
+        """The name it was made from."""
+        return self._name
+
+    @property
+    def compute_dtype(self) -> str:
+        """Name of the dtype of what goes into and comes out of a layer."""
+        return self._compute.name
+
+    @property
+    def variable_dtype(self) -> str:
+        """Name of the dtype of weights."""
+        return self._variable.name
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"name": self._name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> DTypePolicy:
+        """The policy with that configuration."""
+        return cls(**config)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DTypePolicy) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+    def __repr__(self) -> str:
+        return f'<DTypePolicy "{self._name}">'
+
+
+PolicyLike: TypeAlias = Union[DTypePolicy, dtypes.DType, str, None]
+
+
+class _Defaults:
+    """What layers take that were told nothing."""
+
+    __slots__ = ("floatx", "policy")
+
+    def __init__(self) -> None:
+        self.floatx = "float32"
+        self.policy: DTypePolicy | None = None
+
+
+_defaults = _Defaults()
+
+
+def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
+    """The policy that `identifier` names: a policy, a dtype, its name, or a configuration."""
+    if isinstance(identifier, DTypePolicy):
+        return identifier
+    if identifier is None:
+        return dtype_policy()
+    if isinstance(identifier, dict):
+        return DTypePolicy.from_config(identifier["config"])
+    if isinstance(identifier, str):
+        return DTypePolicy(identifier)
+    return DTypePolicy(dtypes.as_dtype(identifier).name)
+
+
+def dtype_policy() -> DTypePolicy:
+    """The policy of layers that are given none."""
+    if _defaults.policy is None:
+        _defaults.policy = DTypePolicy(_defaults.floatx)
+    return _defaults.policy
+
+
+def set_dtype_policy(policy: PolicyLike) -> None:
+    """Make `policy` that of layers that are given none."""
+    _defaults.policy = get(policy)
+
+
+def floatx() -> str:
+    """The name of the default float dtype."""
+    return _defaults.floatx
+
+
+def set_floatx(value: str) -> None:
+    """Change the default float dtype, and with it the default policy.
+
+    Raises:
+        ValueError: `value` is no float dtype.
+    """
+    if value not in {"float16", "bfloat16", "float32", "float64"}:
+        raise ValueError(f"set_floatx: value must be the name of a float dtype, got {value!r}")
+    _defaults.floatx = value
+    _defaults.policy = None
+
+
+def epsilon() -> float:
+    """The small number that losses keep away from 0 and 1 by."""
+    return 1e-7

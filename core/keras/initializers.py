@@ -1,0 +1,427 @@
+"""Initializers: what the first values of a weight are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import init_scope
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras import registry
+from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.seeds import SeedGenerator, make_default_seed
+from pinnace.ops.array import casting, constants
+from pinnace.ops.math import arithmetic
+from pinnace.ops.random import stateless
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+SeedLike: TypeAlias = Union[int, SeedGenerator, None]
+# The standard deviation of a normal distribution cut off at two of them.
+_CUT_DEVIATION = 0.87962566103423978
+
+
+class Initializer:
+    """Gives the first value of a weight: `initializer(shape, dtype=None)`."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """A value of that shape; dtype `floatx()` if None."""
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(shape, dtype)")
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """The initializer with that configuration."""
+        return cls(**config)
+
+    def clone(self) -> Initializer:
+        """Another one with the same configuration."""
+        return type(self).from_config(self.get_config())
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.get_config() == self.get_config()  # type: ignore[attr-defined]
+
+    __hash__ = object.__hash__
+
+
+class Zeros(Initializer):
+    """All zeros."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """Zeros of that shape."""
+        return constants.zeros(list(shape), dtypes.as_dtype(dtype or floatx()))
+
+
+class Ones(Initializer):
+    """All ones."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """Ones of that shape."""
+        return constants.ones(list(shape), dtypes.as_dtype(dtype or floatx()))
+
+
+class Constant(Initializer):
+    """One value everywhere.
+
+    Args:
+        value: a number, or an array that broadcasts to the shape.
+    """
+
+    def __init__(self, value: Any = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """That value in that shape."""
+        kind = dtypes.as_dtype(dtype or floatx())
+        return convert_to_tensor(np.broadcast_to(np.asarray(self.value), shape).astype(kind.numpy))
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"value": registry.serialize_keras_object(self.value)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Constant:
+        """The initializer with that configuration."""
+        return cls(registry.deserialize_keras_object(config["value"]))
+
+
+class Identity(Initializer):
+    """gain on the diagonal, 0 elsewhere; two axes only."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """The scaled identity matrix."""
+        if len(shape) != 2:
+            raise ValueError(f"Identity: shape must have two axes, got {list(shape)}")
+        kind = dtypes.as_dtype(dtype or floatx())
+        return convert_to_tensor((self.gain * np.eye(*shape)).astype(kind.numpy))
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"gain": self.gain}
+
+
+class RandomInitializer(Initializer):
+    """Draws from a distribution; the same object gives the same values each time.
+
+    Args:
+        seed: an int; None draws one, once. With a SeedGenerator each call gives other values.
+    """
+
+    def __init__(self, seed: SeedLike = None) -> None:
+        self._given_seed = seed
+        self.seed = make_default_seed() if seed is None else seed
+        if not isinstance(self.seed, (int, SeedGenerator)):
+            raise ValueError(
+                f"{type(self).__name__}: seed must be an int, a SeedGenerator or None, got {seed!r}"
+            )
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"seed": registry.serialize_keras_object(self._given_seed)}
+
+    def _draw(self, shape: Sequence[int], dtype: Any, draw: Callable[..., Tensor]) -> Tensor:
+        """draw(shape, seed=..., dtype=...), at once and in a dtype that can be drawn."""
+        kind = dtypes.as_dtype(dtype or floatx())
+        drawn = kind if kind in {dtypes.float16, dtypes.float32, dtypes.float64} else dtypes.float32
+        with init_scope():
+            value = draw([int(n) for n in shape], seed=self._op_seed(), dtype=drawn)
+            return value if drawn is kind else casting.cast(value, kind)
+
+    def _op_seed(self) -> Any:
+        # Keras: [seed, 0], each number folded into int32.
+        if isinstance(self.seed, SeedGenerator):
+            seed = self.seed.next().numpy()
+        else:
+            seed = np.array([self.seed, 0], np.int64)
+        return np.mod(seed, 2**31 - 2).astype(np.int32)
+
+
+class RandomNormal(RandomInitializer):
+    """Normally distributed.
+
+    Args:
+        mean: of the distribution.
+        stddev: its standard deviation.
+        seed: see RandomInitializer.
+    """
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: SeedLike = None) -> None:
+        super().__init__(seed)
+        self.mean = mean
+        self.stddev = stddev
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """Values of that shape."""
+
+        def draw(size: list[int], **options: Any) -> Tensor:
+            return stateless.stateless_random_normal(
+                size, mean=self.mean, stddev=self.stddev, **options
+            )
+
+        return self._draw(shape, dtype, draw)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"mean": self.mean, "stddev": self.stddev, **super().get_config()}
+
+
+class TruncatedNormal(RandomNormal):
+    """Normally distributed, values beyond two standard deviations drawn again."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """Values of that shape."""
+
+        def draw(size: list[int], **options: Any) -> Tensor:
+            return stateless.stateless_truncated_normal(
+                size, mean=self.mean, stddev=self.stddev, **options
+            )
+
+        return self._draw(shape, dtype, draw)
+
+
+class RandomUniform(RandomInitializer):
+    """Evenly distributed in [minval, maxval).
+
+    Args:
+        minval: the lower end.
+        maxval: the upper end.
+        seed: see RandomInitializer.
+    """
+
+    def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: SeedLike = None) -> None:
+        super().__init__(seed)
+        self.minval = minval
+        self.maxval = maxval
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """Values of that shape."""
+
+        def draw(size: list[int], **options: Any) -> Tensor:
+            return stateless.stateless_random_uniform(
+                size, minval=self.minval, maxval=self.maxval, **options
+            )
+
+        return self._draw(shape, dtype, draw)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"minval": self.minval, "maxval": self.maxval, **super().get_config()}
+
+
+class VarianceScaling(RandomInitializer):
+    """Random values whose variance is scale / n, so that a layer keeps the size of its inputs.
+
+    Args:
+        scale: see above.
+        mode: what n is: `fan_in`, `fan_out` or `fan_avg`, the number of inputs or outputs of one
+            unit or their mean.
+        distribution: `truncated_normal`, `untruncated_normal` or `uniform`.
+        seed: see RandomInitializer.
+
+    Source:
+        Glorot and Bengio 2010; He et al. 2015; Keras `VarianceScaling`.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: SeedLike = None,
+    ) -> None:
+        super().__init__(seed)
+        distribution = distribution.lower()
+        if scale <= 0:
+            raise ValueError(f"VarianceScaling: scale must be positive, got {scale}")
+        if mode not in {"fan_in", "fan_out", "fan_avg"}:
+            raise ValueError(
+                f"VarianceScaling: mode must be fan_in, fan_out or fan_avg, got {mode!r}"
+            )
+        distribution = "truncated_normal" if distribution == "normal" else distribution
+        if distribution not in {"uniform", "truncated_normal", "untruncated_normal"}:
+            raise ValueError(
+                "VarianceScaling: distribution must be uniform, truncated_normal or "
+                f"untruncated_normal, got {distribution!r}"
+            )
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """Values of that shape."""
+        fan_in, fan_out = compute_fans(shape)
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, n)
+
+        def draw(size: list[int], **options: Any) -> Tensor:
+            if self.distribution == "uniform":
+                limit = math.sqrt(3 * variance)
+                return stateless.stateless_random_uniform(
+                    size, minval=-limit, maxval=limit, **options
+                )
+            if self.distribution == "truncated_normal":
+                stddev = math.sqrt(variance) / _CUT_DEVIATION
+                return stateless.stateless_truncated_normal(
+                    size, mean=0.0, stddev=stddev, **options
+                )
+            return stateless.stateless_random_normal(
+                size, mean=0.0, stddev=math.sqrt(variance), **options
+            )
+
+        return self._draw(shape, dtype, draw)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {
+            "scale": self.scale,
+            "mode": self.mode,
+            "distribution": self.distribution,
+            **super().get_config(),
+        }
+
+
+class _Scaled(VarianceScaling):
+    """A VarianceScaling with a name of its own: the seed is its only argument."""
+
+    _kind: tuple[float, str, str]
+
+    def __init__(self, seed: SeedLike = None) -> None:
+        super().__init__(*self._kind, seed=seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return RandomInitializer.get_config(self)
+
+
+class GlorotUniform(_Scaled):
+    """Uniform, variance 1 / mean of fan_in and fan_out."""
+
+    _kind = (1.0, "fan_avg", "uniform")
+
+
+class GlorotNormal(_Scaled):
+    """Truncated normal, variance 1 / mean of fan_in and fan_out."""
+
+    _kind = (1.0, "fan_avg", "truncated_normal")
+
+
+class HeUniform(_Scaled):
+    """Uniform, variance 2 / fan_in."""
+
+    _kind = (2.0, "fan_in", "uniform")
+
+
+class HeNormal(_Scaled):
+    """Truncated normal, variance 2 / fan_in."""
+
+    _kind = (2.0, "fan_in", "truncated_normal")
+
+
+class LecunUniform(_Scaled):
+    """Uniform, variance 1 / fan_in."""
+
+    _kind = (1.0, "fan_in", "uniform")
+
+
+class LecunNormal(_Scaled):
+    """Truncated normal, variance 1 / fan_in."""
+
+    _kind = (1.0, "fan_in", "truncated_normal")
+
+
+class Orthogonal(RandomInitializer):
+    """A random matrix with orthogonal rows or columns; further axes are folded into the rows.
+
+    Args:
+        gain: factor.
+        seed: see RandomInitializer.
+
+    Source:
+        Saxe et al. 2013; Keras `Orthogonal`.
+    """
+
+    def __init__(self, gain: float = 1.0, seed: SeedLike = None) -> None:
+        super().__init__(seed)
+        self.gain = gain
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+        """Values of that shape."""
+        if len(shape) < 2:
+            raise ValueError(f"Orthogonal: shape must have at least two axes, got {list(shape)}")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        flat = [max(rows, columns), min(rows, columns)]
+        drawn = self._draw(flat, dtype, stateless.stateless_random_normal)
+        q, r = np.linalg.qr(drawn.numpy())
+        q *= np.sign(np.diag(r))
+        q = q.T if rows < columns else q
+        value = convert_to_tensor(np.ascontiguousarray(q).reshape(tuple(shape)))
+        return arithmetic.multiply(value, self.gain)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"gain": self.gain, **super().get_config()}
+
+
+def compute_fans(shape: Sequence[int]) -> tuple[int, int]:
+    """The numbers of inputs and outputs of one unit of a weight: (fan_in, fan_out)."""
+    if len(shape) < 1:
+        return 1, 1
+    if len(shape) == 1:
+        return shape[0], shape[0]
+    window = math.prod(shape[:-2])
+    return window * shape[-2], window * shape[-1]
+
+
+InitializerLike: TypeAlias = Union[
+    Initializer, Callable[..., Any], str, dict[str, Any], type, float, None
+]
+
+_TABLE = registry.named(
+    *(Zeros, Ones, Constant, Identity, RandomNormal, TruncatedNormal, RandomUniform),
+    *(VarianceScaling, GlorotUniform, GlorotNormal, HeUniform, HeNormal, LecunUniform),
+    *(LecunNormal, Orthogonal),
+    zero=Zeros,
+    one=Ones,
+    normal=RandomNormal,
+    uniform=RandomUniform,
+    IdentityInitializer=Identity,
+    OrthogonalInitializer=Orthogonal,
+)
+
+
+def get(identifier: InitializerLike) -> Any:
+    """The initializer that a name, configuration, class, function or object stands for."""
+    if isinstance(identifier, (int, float)) and not isinstance(identifier, bool):
+        return Constant(identifier)
+    return registry.by_name("initializer", identifier, _TABLE)
+
+
+def serialize(initializer: Initializer) -> Any:
+    """The configuration of an initializer."""
+    return registry.serialize_keras_object(initializer)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The initializer with that configuration."""
+    return registry.deserialize_keras_object(config, custom_objects)
+
+
+# Keras' own names in snake case, which programs use as functions.
+zeros = Zeros
+ones = Ones
+constant = Constant
+glorot_uniform = GlorotUniform
+glorot_normal = GlorotNormal
+he_uniform = HeUniform
+he_normal = HeNormal

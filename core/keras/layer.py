@@ -1,0 +1,630 @@
+"""Layer: builds its weights once, for the first input it sees, then maps tensors to tensors."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self, TypedDict
+
+import numpy as np
+
+from pinnace.framework import structure
+from pinnace.framework.context import init_scope, state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Operands, Tensor
+from pinnace.framework.variable import Variable
+from pinnace.functions.function import trace
+from pinnace.keras import dtype_policy, registry
+from pinnace.keras import regularizers as _regularizers
+from pinnace.keras.call_context import calls
+from pinnace.keras.call_signature import (
+    CallSignature,
+    as_shapes,
+    as_specs,
+    build_parameters,
+    takes_shape,
+)
+from pinnace.keras.input_spec import InputSpec, check_inputs
+from pinnace.keras.names import class_name_in_snake_case, unique_name
+from pinnace.keras.symbolic import KerasTensor, Node
+from pinnace.keras.weights import Weights
+from pinnace.ops.array import casting
+from pinnace.ops.math import arithmetic
+
+# Arguments that older programs give to the first layer of a model.
+_FIRST_LAYER = ("input_shape", "batch_input_shape", "input_dim", "batch_size")
+
+
+class LayerOptions(TypedDict, total=False):
+    """The arguments that every layer takes.
+
+    activity_regularizer: penalty of its output, added to the loss.
+    trainable: whether training changes its weights.
+    dtype: a dtype or a DTypePolicy.
+    autocast: whether float inputs are cast to the dtype it computes in.
+    name: unique if None: the class in snake case, numbered.
+    """
+
+    activity_regularizer: Any
+    trainable: bool
+    dtype: Any
+    autocast: bool
+    name: str | None
+
+
+class Layer(Weights):
+    """A function with weights: subclasses define `call`, and `build` if they have weights.
+
+    `build(self, x)` gets the TensorSpec of the first argument of `call` (its shape, if the
+    parameter is named `input_shape` or `..._shape`) and is called once. `call` may take `training`:
+    what it was told, else what the call around it was told, else its default.
+
+    Args:
+        activity_regularizer: penalty of its output, added to the loss.
+        trainable: whether training changes its weights.
+        dtype: a dtype or a DTypePolicy; the global policy if None.
+        autocast: whether float inputs are cast to the dtype it computes in.
+        name: unique if None: the class in snake case, numbered.
+        **kwargs: `input_shape` and the like, for the first layer of a Sequential.
+
+    Raises:
+        ValueError: an argument that no layer takes; a name with a slash.
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES = Weights._TF_MODULE_IGNORED_PROPERTIES | {
+        *("_constructor", "_unassigned", "_regularized", "_losses", "_holding", "_nodes"),
+    }
+    _call_signature: ClassVar[CallSignature | None] = None
+
+    _constructor: tuple[tuple[Any, ...], dict[str, Any]]
+    _losses: list[Any]
+    _holding: list[Layer]
+    _nodes: list[Node]
+    _autocast: bool
+    _build_specs: Any
+    _output_specs: Any
+    _given_input_shape: Shape | None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remembers the constructor's arguments: they are the configuration."""
+        self = super().__new__(cls)
+        # Not through __setattr__: none of this is a child.
+        self.__dict__.update(
+            _constructor=(args, kwargs),
+            _regularized=[],
+            _losses=[],
+            _holding=[],
+            _nodes=[],
+            _trainable=True,
+            _build_specs=None,
+            _output_specs=None,
+            built=False,
+        )
+        return self
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._call_signature = None
+        if "build" in cls.__dict__:
+            cls.build = _prepared(cls.__dict__["build"])  # type: ignore[method-assign]  # as decorators do
+
+    def __init__(
+        self,
+        *,
+        activity_regularizer: _regularizers.RegularizerLike = None,
+        trainable: bool = True,
+        dtype: Any = None,
+        autocast: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        own = class_name_in_snake_case(type(self).__name__)
+        name = unique_name(own) if name is None else str(name)
+        if "/" in name or not name:
+            raise ValueError(f"{type(self).__name__}: name must not hold a slash, got {name!r}")
+        self._name = name
+        self._scope_name = f"{state.scope}{name}/"
+        self._policy = dtype_policy.get(dtype)
+        self._autocast = autocast
+        self.__dict__["_trainable"] = bool(trainable)
+        self.activity_regularizer = _regularizers.get(activity_regularizer)
+        self.input_spec: Any = None
+        self.supports_masking = False
+        self.__dict__["_given_input_shape"] = _first_layer_shape(kwargs)
+        unknown = sorted(set(kwargs) - {*_FIRST_LAYER, "dynamic", "weights"})
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__}: unknown arguments {', '.join(unknown)}\n"
+                f"  takes {', '.join(_constructor_names(type(self)))}"
+            )
+
+    # What subclasses define.
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights; called once, before the first call."""
+        self.built = True
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The outputs for these inputs."""
+        raise NotImplementedError(f"{type(self).__name__} must define call(self, inputs)")
+
+    # Calling it.
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """`call`, after checks, casts and, the first time, `build`.
+
+        Raises:
+            ValueError: an input that the layer does not take.
+        """
+        if "_name" not in self.__dict__:
+            raise RuntimeError(
+                f"{type(self).__name__}: call super().__init__() first in its __init__"
+            )
+        cls = type(self)
+        signature = cls._call_signature
+        if signature is None:
+            signature = cls._call_signature = CallSignature(cls.call)
+        args, kwargs, symbolic = self._converted(args, kwargs)
+        if symbolic:
+            return self._symbolic_call(args, kwargs)
+        told = _explicit_training(signature, args, kwargs)
+        training = told if told is not None else calls.training
+        if training is None:
+            training = signature.training_default
+        if signature.training is None:
+            kwargs.pop("training", None)
+        elif told is None and training is not None:
+            args, kwargs = _with_training(signature, args, kwargs, training)
+        fresh = not self.built
+        if fresh:
+            self._build_for(signature, args, kwargs)
+        if self.input_spec is not None and args:
+            check_inputs(self.input_spec, args[0], self._described())
+        outputs = self._run(training, args, kwargs)
+        if fresh:
+            self.__dict__["_output_specs"] = structure.map_structure(_spec_of, outputs)
+        return outputs
+
+    def _run(self, training: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`call`, in the context of this layer."""
+        saved = calls.entry, calls.training, state.scope
+        if saved[0] is None:
+            calls.entry = self
+            if self._holding:
+                for layer in self._holding:
+                    layer._losses.clear()
+                self._holding.clear()
+        calls.training = training
+        state.scope = f"{saved[2]}{self._name}/"
+        try:
+            outputs = self.call(*args, **kwargs)
+            if self.activity_regularizer is not None:
+                self._add_activity_losses(outputs)
+        finally:
+            calls.entry, calls.training, state.scope = saved
+        return outputs
+
+    def _converted(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
+        """Arguments with arrays made tensors and floats cast; whether a KerasTensor is among them."""
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            args = (self._cast(args[0]),)
+            if not kwargs or (len(kwargs) == 1 and "training" in kwargs):
+                return args, kwargs, False
+        elif args and isinstance(args[0], (list, tuple)) and _is_numbers(args[0]):
+            args = (convert_to_tensor(args[0]), *args[1:])
+        symbolic = False
+
+        def leaf(x: Any) -> Any:
+            nonlocal symbolic
+            if isinstance(x, Tensor):
+                return self._cast(x)
+            if isinstance(x, KerasTensor):
+                symbolic = True
+            elif isinstance(x, (np.ndarray, np.generic)):
+                return self._cast(convert_to_tensor(x))
+            elif isinstance(x, Variable):
+                return self._cast(x.value())
+            return x
+
+        args = tuple([structure.map_structure(leaf, arg) for arg in args])
+        kwargs = {key: structure.map_structure(leaf, value) for key, value in kwargs.items()}
+        return args, kwargs, symbolic
+
+    def _cast(self, x: Tensor) -> Tensor:
+        """`x` in the dtype the layer computes in, if both are floats."""
+        wanted = self._policy._compute
+        found = x.dtype
+        if found is wanted or not (self._autocast and found.is_floating and wanted.is_floating):
+            return x
+        return casting.cast(x, wanted)
+
+    # Building it.
+
+    def _build_for(
+        self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """`build` for these arguments of `call`."""
+        self.__dict__["_scope_name"] = f"{state.scope}{self._name}/"
+        specs = {
+            name: structure.map_structure(_spec_of, value)
+            for name, value in [*zip(signature.names, args, strict=False), *kwargs.items()]
+        }
+        wanted = build_parameters(type(self).build)
+        if len(wanted) > 1:
+            given = {
+                name: specs[name.removesuffix("_shape")]
+                for name in wanted
+                if name.removesuffix("_shape") in specs
+            }
+            if len(given) == len(wanted):
+                self.build(**given)
+                self.built = True
+                return
+        if args:
+            first = structure.map_structure(_spec_of, args[0])
+        else:
+            first = next(iter(specs.values()), None)
+        self.build(first)
+        self.built = True
+
+    def build_from_config(self, config: dict[str, Any]) -> None:
+        """Build for the shapes that `get_build_config` told."""
+        if config.get("input_shape") is not None:
+            self.build(registry.deserialize_keras_object(config["input_shape"]))
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        """The shapes it was built for; None if it was not."""
+        if self._build_specs is None:
+            return None
+        shapes = structure.map_structure(
+            lambda spec: spec.shape.dims if isinstance(spec, TensorSpec) else None,
+            self._build_specs,
+        )
+        return {"input_shape": shapes}
+
+    # Symbolic calls.
+
+    def _symbolic_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """KerasTensors for the outputs, and a node that remembers the call."""
+        specs = self.compute_output_spec(*args, **kwargs)
+        node = Node(self, args, kwargs)
+
+        def output(spec: Any) -> Any:
+            if not isinstance(spec, TensorSpec):
+                return spec
+            tensor = KerasTensor(spec.shape, spec.dtype)
+            tensor.node = node
+            return tensor
+
+        node.outputs = structure.map_structure(output, specs)
+        self._nodes.append(node)
+        return node.outputs
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """The TensorSpecs of the outputs for inputs that are known by shape and dtype only.
+
+        Args:
+            *args: arguments of `call`; TensorSpecs or KerasTensors where tensors go.
+            **kwargs: likewise.
+        """
+        to_spec = functools.partial(structure.map_structure, _spec_of)
+        specs = tuple([to_spec(arg) for arg in args])
+        options = {key: to_spec(value) for key, value in kwargs.items()}
+        overridden = type(self).compute_output_shape is not Layer.compute_output_shape
+        if overridden and not options.keys() - {"training"}:
+            return self._specs_by_shapes(specs)
+        concrete, _ = trace(self.__call__, specs, options, f"{self._name}_shapes")
+        self.__dict__["_output_specs"] = concrete.structured_outputs
+        return concrete.structured_outputs
+
+    def _specs_by_shapes(self, specs: tuple[Any, ...]) -> Any:
+        """The outputs' specs from the subclass's own `compute_output_shape`."""
+        if not self.built:
+            self._build_for(CallSignature(type(self).call), specs, {})
+        shapes = self.compute_output_shape(*[as_shapes(spec) for spec in specs])
+        found = as_specs(shapes, self.compute_dtype)
+        self.__dict__["_output_specs"] = found
+        return found
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shapes of the outputs for inputs of these shapes."""
+        specs = as_specs(input_shape, self.compute_dtype)
+        return as_shapes(self.compute_output_spec(specs))
+
+    @property
+    def input(self) -> Any:
+        """The KerasTensors it was called on, in a functional model.
+
+        Raises:
+            AttributeError: it was not called on KerasTensors.
+        """
+        node = self._first_node("input")
+        return node.inputs[0] if len(node.inputs) == 1 else node.inputs
+
+    @property
+    def output(self) -> Any:
+        """The KerasTensors it gave, in a functional model.
+
+        Raises:
+            AttributeError: it was not called on KerasTensors.
+        """
+        return self._first_node("output").outputs
+
+    def _first_node(self, what: str) -> Node:
+        if not self._nodes:
+            raise AttributeError(
+                f"{type(self).__name__} {self._name!r} has no {what}: it was not called on KerasTensors"
+            )
+        return self._nodes[0]
+
+    # Losses.
+
+    def add_loss(self, loss: Any) -> None:
+        """Add to what training makes small, until the next call.
+
+        Args:
+            loss: a scalar, or a list of them.
+        """
+        for value in loss if isinstance(loss, (list, tuple)) else [loss]:
+            self._losses.append(value)
+        if calls.entry is not None:
+            calls.entry._holding.append(self)
+
+    def _add_activity_losses(self, outputs: Any) -> None:
+        for output in structure.flatten(outputs):
+            if isinstance(output, Operands):
+                size = casting.cast(output.shape[0] or 1, output.dtype)  # type: ignore[attr-defined]
+                self.add_loss(arithmetic.divide(self.activity_regularizer(output), size))
+
+    @property
+    def losses(self) -> list[Any]:
+        """What `add_loss` added in the last call, and the penalties of the weights."""
+        found: list[Any] = []
+        seen: set[int] = set()
+
+        def visit(layer: Weights) -> None:
+            if id(layer) in seen:
+                return
+            seen.add(id(layer))
+            found.extend(getattr(layer, "_losses", ()))
+            for inner in layer._layers_inside():
+                visit(inner)
+
+        visit(self)
+        return found + self._weight_losses()
+
+    def _weight_losses(self) -> list[Any]:
+        found: list[Any] = []
+        seen: set[int] = set()
+
+        def visit(layer: Weights, active: bool) -> None:
+            if id(layer) in seen:
+                return
+            seen.add(id(layer))
+            active = active and layer.trainable
+            if active:
+                found.extend(
+                    penalty(variable.value())
+                    for variable, penalty in layer._regularized
+                    if variable.trainable
+                )
+            for inner in layer._layers_inside():
+                visit(inner, active)
+
+        visit(self, True)
+        return found
+
+    # What it is.
+
+    @property
+    def path(self) -> str:
+        """Its name below the names of the layers around it."""
+        return self._scope_name.removesuffix("/")
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype of its weights."""
+        return self._policy.variable_dtype
+
+    @property
+    def variable_dtype(self) -> str:
+        """Name of the dtype of its weights."""
+        return self._policy.variable_dtype
+
+    @property
+    def compute_dtype(self) -> str:
+        """Name of the dtype it computes in."""
+        return self._policy.compute_dtype
+
+    @property
+    def dtype_policy(self) -> dtype_policy.DTypePolicy:
+        """Both."""
+        return self._policy
+
+    @property
+    def layers_inside(self) -> list[Layer]:
+        """The layers right below this one."""
+        return [layer for layer in self._layers_inside() if isinstance(layer, Layer)]
+
+    def _flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Layer]:
+        """This layer and those below it, each once, in order."""
+        found: dict[int, Layer] = {id(self): self}
+
+        def visit(layer: Layer) -> None:
+            for inner in layer.layers_inside:
+                if id(inner) not in found:
+                    found[id(inner)] = inner
+                    if recursive:
+                        visit(inner)
+
+        visit(self)
+        return list(found.values())[0 if include_self else 1 :]
+
+    def _described(self) -> str:
+        return f"{type(self).__name__} {self._name!r}"
+
+    # Configuration.
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes, as `from_config` understands it.
+
+        A subclass that overrides this gets from here name, trainable and dtype; without, its
+        constructor's arguments are remembered and told.
+
+        Raises:
+            NotImplementedError: an argument that cannot be stored.
+        """
+        base = {
+            "name": self._name,
+            "trainable": self._trainable,
+            "dtype": registry.serialize_keras_object(self._policy),
+        }
+        if type(self).get_config is not Layer.get_config:
+            if self.activity_regularizer is not None:
+                base["activity_regularizer"] = _regularizers.serialize(self.activity_regularizer)
+            return base
+        return {**base, **self._constructor_config()}
+
+    def _constructor_config(self) -> dict[str, Any]:
+        args, kwargs = self._constructor
+        bound = inspect.signature(type(self).__init__).bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given: dict[str, Any] = {}
+        for name, parameter in list(bound.signature.parameters.items())[1:]:
+            value = bound.arguments[name]
+            if parameter.kind is parameter.VAR_KEYWORD:
+                given.update(value)
+            elif parameter.kind is not parameter.VAR_POSITIONAL:
+                given[name] = value
+            elif value:
+                raise NotImplementedError(
+                    f"{type(self).__name__}.get_config: arguments *{name} have no names\n"
+                    "  Try: define get_config"
+                )
+        for name in ("name", "trainable", "dtype"):
+            given.pop(name, None)
+        # What this library's layers keep under an argument's name is that argument, normalised.
+        ours = type(self).__module__.startswith("pinnace.keras.")
+        return {name: self._stored(name, value, ours) for name, value in given.items()}
+
+    def _stored(self, name: str, value: Any, ours: bool) -> Any:
+        if ours:
+            value = self.__dict__.get(name, value)
+        try:
+            if callable(value) and not hasattr(value, "get_config"):
+                from pinnace.keras import activations
+
+                return activations.serialize(value)
+            if hasattr(value, "get_config"):
+                return registry.serialize_keras_object(value)
+            if isinstance(value, tuple):
+                return tuple(registry.serialize_keras_object(item) for item in value)
+            return registry.serialize_keras_object(value)
+        except ValueError as error:
+            raise NotImplementedError(
+                f"{type(self).__name__}.get_config: argument {name!r} cannot be stored: {error}\n"
+                "  Try: define get_config and from_config"
+            ) from None
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The layer with that configuration."""
+        arguments = {
+            key: registry.deserialize_keras_object(value) for key, value in config.items()
+        }
+        try:
+            return cls(**arguments)
+        except TypeError as error:
+            raise TypeError(f"{cls.__name__}.from_config: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self._name}, built={self.built}>"
+
+
+def _prepared(build: Callable[..., None]) -> Callable[..., None]:
+    """`build` as the library calls it: at once, in the layer's scope, with what it wants."""
+    if getattr(build, "_prepared", False):
+        return build
+
+    @functools.wraps(build)
+    def prepared(self: Layer, *args: Any, **kwargs: Any) -> None:
+        names = build_parameters(build)
+        dtype = self.compute_dtype
+        specs = [as_specs(arg, dtype) for arg in args]
+        named = {key: as_specs(value, dtype) for key, value in kwargs.items()}
+        if specs and self._build_specs is None:
+            self.__dict__["_build_specs"] = specs[0]
+        values = [
+            as_shapes(spec) if index < len(names) and takes_shape(names[index]) else spec
+            for index, spec in enumerate(specs)
+        ]
+        options = {
+            key: as_shapes(spec) if takes_shape(key) else spec for key, spec in named.items()
+        }
+        with init_scope(), self.name_scope:
+            build(self, *values, **options)
+        self.built = True
+
+    prepared._prepared = True  # type: ignore[attr-defined]  # a mark
+    return prepared
+
+
+def _spec_of(x: Any) -> Any:
+    """The spec of a tensor; anything else as it is."""
+    if isinstance(x, Tensor):
+        return TensorSpec.of(x.shape, x.dtype)
+    if isinstance(x, KerasTensor):
+        return x.spec
+    return x
+
+
+def _explicit_training(
+    signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What this call was told by position or keyword; None if nothing."""
+    if "training" in kwargs:
+        return kwargs["training"]
+    place = signature.training
+    return args[place] if place is not None and 0 <= place < len(args) else None
+
+
+def _with_training(
+    signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any], training: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    place = signature.training
+    if place is not None and 0 <= place < len(args):  # None was given by position
+        return (*args[:place], training, *args[place + 1 :]), kwargs
+    return args, {**kwargs, "training": training}
+
+
+def _is_numbers(value: Any) -> bool:
+    """Whether a nested list holds numbers only, so that it is one array."""
+    leaves = structure.flatten(value)
+    return bool(leaves) and all(isinstance(leaf, (int, float, np.number)) for leaf in leaves)
+
+
+def _first_layer_shape(kwargs: dict[str, Any]) -> Shape | None:
+    """What the older arguments say about the input: the shape with the batch axis."""
+    if kwargs.get("batch_input_shape") is not None:
+        return Shape(kwargs["batch_input_shape"])
+    shape = kwargs.get("input_shape")
+    if shape is None and kwargs.get("input_dim") is not None:
+        shape = (kwargs["input_dim"],)
+    if shape is None:
+        return None
+    sizes: Sequence[Any] = (shape,) if isinstance(shape, int) else tuple(shape)
+    return Shape((kwargs.get("batch_size"), *sizes))
+
+
+def _constructor_names(cls: type) -> list[str]:
+    parameters = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
+    own = [p.name for p in parameters if p.kind not in {p.VAR_KEYWORD, p.VAR_POSITIONAL}]
+    return [*own[1:], *(name for name in LayerOptions.__annotations__ if name not in own)]
+
+
+__all__ = ["InputSpec", "Layer", "LayerOptions"]

@@ -1,0 +1,169 @@
+"""Activations as layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.ops.nn import rectifiers, softmaxes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.framework.tensor import Tensor
+
+
+class Activation(Layer):
+    """activation(x).
+
+    Args:
+        activation: name or function.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self, activation: activations.ActivationLike, **options: Unpack[LayerOptions]
+    ) -> None:
+        super().__init__(**options)
+        self.activation = activations.get(activation)
+        self.supports_masking = True
+        self.built = True
+
+    def call(self, x: Tensor) -> Any:
+        """The activated input."""
+        return self.activation(x)
+
+
+class ReLU(Layer):
+    """max(x, 0), capped or leaking if asked; see `activations.relu`.
+
+    Args:
+        max_value: what no result is above.
+        negative_slope: of the line below `threshold`.
+        threshold: where the line meets 0.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self,
+        max_value: float | None = None,
+        negative_slope: float = 0.0,
+        threshold: float = 0.0,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        for name, value in (("max_value", max_value), ("negative_slope", negative_slope)):
+            if value is not None and value < 0:
+                raise ValueError(f"ReLU: {name} must be at least 0, got {value}")
+        self.max_value = max_value
+        self.negative_slope = negative_slope or 0.0
+        self.threshold = threshold or 0.0
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The rectified input."""
+        return activations.relu(x, self.negative_slope, self.max_value, self.threshold)
+
+
+class LeakyReLU(Layer):
+    """X where it is positive, else negative_slope x.
+
+    Args:
+        negative_slope: at least 0.
+        **options: see Layer.
+    """
+
+    def __init__(self, negative_slope: float = 0.3, **options: Any) -> None:
+        if "alpha" in options:  # its older name
+            negative_slope = options.pop("alpha")
+        super().__init__(**options)
+        if negative_slope is None or negative_slope < 0:
+            raise ValueError(
+                f"LeakyReLU: negative_slope must be at least 0, got {negative_slope!r}"
+            )
+        self.negative_slope = negative_slope
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The rectified input."""
+        return rectifiers.leaky_relu(x, self.negative_slope)
+
+
+class ELU(Layer):
+    """X where it is positive, else alpha (exp(x) - 1).
+
+    Args:
+        alpha: see above.
+        **options: see Layer.
+    """
+
+    def __init__(self, alpha: float = 1.0, **options: Unpack[LayerOptions]) -> None:
+        super().__init__(**options)
+        self.alpha = alpha
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The activated input."""
+        return activations.elu(x, self.alpha)
+
+
+class Softmax(Layer):
+    """exp(x) / sum(exp(x)) along an axis.
+
+    Args:
+        axis: to sum over.
+        **options: see Layer.
+    """
+
+    def __init__(self, axis: int = -1, **options: Unpack[LayerOptions]) -> None:
+        super().__init__(**options)
+        self.axis = axis
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The shares."""
+        return softmaxes.softmax(x, self.axis)
+
+
+class PReLU(Layer):
+    """X where it is positive, else alpha x, alpha a weight per element of a sample.
+
+    Args:
+        alpha_initializer: first value of alpha.
+        alpha_regularizer: penalty of alpha.
+        alpha_constraint: what alpha is brought back to.
+        shared_axes: axes along which alpha is the same.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self,
+        alpha_initializer: initializers.InitializerLike = "Zeros",
+        alpha_regularizer: regularizers.RegularizerLike = None,
+        alpha_constraint: constraints.ConstraintLike = None,
+        shared_axes: Sequence[int] | int | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.alpha_initializer = initializers.get(alpha_initializer)
+        self.alpha_regularizer = regularizers.get(alpha_regularizer)
+        self.alpha_constraint = constraints.get(alpha_constraint)
+        self.shared_axes = [shared_axes] if isinstance(shared_axes, int) else shared_axes
+
+    def build(self, x: TensorSpec) -> None:
+        """Make alpha."""
+        shared = set(self.shared_axes or ())
+        sizes = [1 if axis in shared else x.axis_size(axis) for axis in range(1, x.rank or 0)]
+        self.alpha = self.add_weight(
+            "alpha",
+            sizes,
+            self.alpha_initializer,
+            regularizer=self.alpha_regularizer,
+            constraint=self.alpha_constraint,
+        )
+
+    def call(self, x: Tensor) -> Tensor:
+        """The rectified input."""
+        return rectifiers.relu(x) - self.alpha * rectifiers.relu(-x)

@@ -1,0 +1,526 @@
+"""Convolutions: Conv1D, Conv2D, Conv3D, and the depthwise, separable and transposed ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+
+from pinnace.framework.specs import TensorSpec
+from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras.input_spec import InputSpec
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.windows import (
+    Sizes,
+    channel_axis,
+    checked_format,
+    checked_padding,
+    on_all_axes,
+    op_format,
+    per_axis,
+)
+from pinnace.ops.array import joining, padding as paddings, shapes
+from pinnace.ops.nn import biases, convolution, depthwise
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+class BaseConv(Layer):
+    """What all convolutions are made of; a subclass says the rank.
+
+    Args:
+        filters: number of output channels.
+        kernel_size: size of the window, one for all axes or one each.
+        strides: step of the window.
+        padding: `valid` none, `same` so that a step of 1 keeps the size, `causal` (Conv1D) all in
+            front.
+        data_format: `channels_last` or `channels_first`.
+        dilation_rate: distance between the elements of the window.
+        groups: the channels are split into as many groups, convolved apart.
+        activation: name or function; None applies nothing.
+        use_bias: whether there is a bias.
+        kernel_initializer: first value of the kernel.
+        bias_initializer: first value of the bias.
+        kernel_regularizer: penalty of the kernel.
+        bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
+        kernel_constraint: what the kernel is brought back to after a step.
+        bias_constraint: what the bias is brought back to after a step.
+        **options: see Layer.
+    """
+
+    _rank: ClassVar[int]
+    _paddings: ClassVar[tuple[str, ...]] = ("valid", "same")
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Sizes = 1,
+        groups: int = 1,
+        activation: activations.ActivationLike = None,
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(activity_regularizer=activity_regularizer, **options)  # type: ignore[misc]  # given by name once
+        who, rank = type(self).__name__, self._rank
+        if filters is not None and (not isinstance(filters, int) or filters < 1):
+            raise ValueError(f"{who}: filters must be an integer of at least 1, got {filters!r}")
+        if not isinstance(groups, int) or groups < 1 or (filters and filters % groups):
+            raise ValueError(
+                f"{who}: groups must be at least 1 and divide filters, got {groups} and {filters}"
+            )
+        self.filters = filters
+        self.kernel_size = per_axis(who, "kernel_size", kernel_size, rank)
+        self.strides = per_axis(who, "strides", strides, rank)
+        self.dilation_rate = per_axis(who, "dilation_rate", dilation_rate, rank)
+        self.padding = checked_padding(who, padding, self._paddings)
+        self.data_format = checked_format(who, data_format)
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(
+                f"{who}: strides and dilation_rate cannot both be above 1, "
+                f"got {self.strides} and {self.dilation_rate}"
+            )
+        self.groups = groups
+        self.activation = activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = regularizers.get(kernel_regularizer)
+        self.bias_regularizer = regularizers.get(bias_regularizer)
+        self.kernel_constraint = constraints.get(kernel_constraint)
+        self.bias_constraint = constraints.get(bias_constraint)
+        self.input_spec = InputSpec(ndim=rank + 2)
+
+    def build(self, x: TensorSpec) -> None:
+        """Make kernel and bias."""
+        channels = self._channels(x)
+        if channels % self.groups:
+            raise ValueError(
+                f"{self._described()}: groups must divide the input's channels, "
+                f"got {self.groups} and {channels}"
+            )
+        self._make_weights(self._kernel_shape(channels), self.filters)
+
+    def _channels(self, x: TensorSpec) -> int:
+        """The number of input channels, noted as what further inputs must have."""
+        axis = channel_axis(self.data_format)
+        try:
+            channels = x.axis_size(axis)
+        except ValueError as error:
+            raise ValueError(f"{self._described()}: {error}") from None
+        self.input_spec = InputSpec(ndim=self._rank + 2, axes={axis: channels})
+        return channels
+
+    def _kernel_shape(self, channels: int) -> list[int]:
+        return [*self.kernel_size, channels // self.groups, self.filters]
+
+    def _make_weights(self, kernel_shape: list[int], outputs: int, name: str = "kernel") -> None:
+        self.kernel = self.add_weight(
+            name,
+            kernel_shape,
+            self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self._make_bias(outputs)
+
+    def _make_bias(self, outputs: int) -> None:
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias",
+                [outputs],
+                self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+
+    def call(self, x: Tensor) -> Tensor:
+        """The convolution, bias, activation."""
+        return self._finished(self._convolved(x))
+
+    def _convolved(self, x: Tensor) -> Tensor:
+        padding = self.padding
+        if padding == "causal":
+            x = self._padded_in_front(x)
+            padding = "valid"
+        return convolution.convolution(
+            x,
+            self.kernel,
+            strides=list(self.strides),
+            padding=padding.upper(),
+            data_format=op_format(self.data_format, self._rank),
+            dilations=list(self.dilation_rate),
+        )
+
+    def _padded_in_front(self, x: Tensor) -> Tensor:
+        left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+        before = [[0, 0], [left, 0], [0, 0]]
+        if self.data_format == "channels_first":
+            before = [[0, 0], [0, 0], [left, 0]]
+        return paddings.pad(x, before)
+
+    def _finished(self, y: Tensor) -> Tensor:
+        if self.bias is not None:
+            y = self._biased(y, self.bias)
+        return self.activation(y)  # type: ignore[no-any-return]
+
+    def _biased(self, y: Tensor, bias: Any) -> Tensor:
+        first = self.data_format == "channels_first"
+        return biases.bias_add(y, bias, data_format="NCHW" if first else None)
+
+
+class Conv1D(BaseConv):
+    """activation(convolution of x over one axis + bias).
+
+    Shapes:
+        x [b, steps, in] → [b, steps', filters]; kernel [size, in / groups, filters].
+
+    Source:
+        Keras `Conv1D`; arguments: see BaseConv.
+    """
+
+    _rank = 1
+    _paddings = ("valid", "same", "causal")
+
+
+class Conv2D(BaseConv):
+    """activation(convolution of x over two axes + bias).
+
+    Shapes:
+        x [b, rows, columns, in] → [b, rows', columns', filters]; kernel [h, w, in / groups,
+        filters]; bias [filters].
+
+    Source:
+        Keras `Conv2D`; arguments: see BaseConv.
+    """
+
+    _rank = 2
+
+
+class Conv3D(BaseConv):
+    """activation(convolution of x over three axes + bias).
+
+    Shapes:
+        x [b, x1, x2, x3, in] → [b, x1', x2', x3', filters].
+
+    Source:
+        Keras `Conv3D`; arguments: see BaseConv.
+    """
+
+    _rank = 3
+
+
+class DepthwiseConv2D(BaseConv):
+    """Each channel convolved by itself, giving depth_multiplier channels.
+
+    Args:
+        kernel_size: size of the window.
+        strides: step of the window.
+        padding: `valid` or `same`.
+        depth_multiplier: output channels per input channel.
+        data_format: `channels_last` or `channels_first`.
+        dilation_rate: distance between the elements of the window.
+        activation: name or function.
+        use_bias: whether there is a bias.
+        depthwise_initializer: first value of the kernel.
+        bias_initializer: first value of the bias.
+        depthwise_regularizer: penalty of the kernel.
+        bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
+        depthwise_constraint: what the kernel is brought back to.
+        bias_constraint: what the bias is brought back to.
+        **options: see Layer.
+
+    Shapes:
+        x [b, rows, columns, in] → [b, rows', columns', in · m]; kernel [h, w, in, m].
+
+    Source:
+        Keras `DepthwiseConv2D`.
+    """
+
+    _rank = 2
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        strides: Sizes = (1, 1),
+        padding: str = "valid",
+        depth_multiplier: int = 1,
+        data_format: str | None = None,
+        dilation_rate: Sizes = (1, 1),
+        activation: activations.ActivationLike = None,
+        use_bias: bool = True,
+        depthwise_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        depthwise_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        depthwise_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            None,  # type: ignore[arg-type]  # the input's channels say how many there are
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=depthwise_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=depthwise_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=depthwise_constraint,
+            bias_constraint=bias_constraint,
+            **options,
+        )
+        self.depth_multiplier = depth_multiplier
+        self.depthwise_initializer = self.kernel_initializer
+        self.depthwise_regularizer = self.kernel_regularizer
+        self.depthwise_constraint = self.kernel_constraint
+
+    def build(self, x: TensorSpec) -> None:
+        """Make kernel and bias."""
+        channels = self._channels(x)
+        self._make_weights(
+            [*self.kernel_size, channels, self.depth_multiplier], channels * self.depth_multiplier
+        )
+
+    def _convolved(self, x: Tensor) -> Tensor:
+        return depthwise.depthwise_conv2d(
+            x,
+            self.kernel,
+            strides=on_all_axes(self.strides, self.data_format),
+            padding=self.padding.upper(),
+            data_format=op_format(self.data_format, 2),
+            dilations=list(self.dilation_rate),
+        )
+
+
+class SeparableConv2D(BaseConv):
+    """A depthwise convolution, then a pointwise one that mixes the channels.
+
+    Args:
+        filters: number of output channels.
+        kernel_size: size of the window.
+        strides: step of the window.
+        padding: `valid` or `same`.
+        data_format: `channels_last` or `channels_first`.
+        dilation_rate: distance between the elements of the window.
+        depth_multiplier: channels between the two, per input channel.
+        activation: name or function.
+        use_bias: whether there is a bias.
+        depthwise_initializer: first value of the depthwise kernel.
+        pointwise_initializer: first value of the pointwise kernel.
+        bias_initializer: first value of the bias.
+        depthwise_regularizer: penalty of the depthwise kernel.
+        pointwise_regularizer: penalty of the pointwise kernel.
+        bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
+        depthwise_constraint: what the depthwise kernel is brought back to.
+        pointwise_constraint: what the pointwise kernel is brought back to.
+        bias_constraint: what the bias is brought back to.
+        **options: see Layer.
+
+    Shapes:
+        x [b, rows, columns, in] → [b, rows', columns', filters].
+
+    Source:
+        Keras `SeparableConv2D`.
+    """
+
+    _rank = 2
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = (1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Sizes = (1, 1),
+        depth_multiplier: int = 1,
+        activation: activations.ActivationLike = None,
+        use_bias: bool = True,
+        depthwise_initializer: initializers.InitializerLike = "glorot_uniform",
+        pointwise_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        depthwise_regularizer: regularizers.RegularizerLike = None,
+        pointwise_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        depthwise_constraint: constraints.ConstraintLike = None,
+        pointwise_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            bias_initializer=bias_initializer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            bias_constraint=bias_constraint,
+            **options,
+        )
+        self.depth_multiplier = depth_multiplier
+        self.depthwise_initializer = initializers.get(depthwise_initializer)
+        self.pointwise_initializer = initializers.get(pointwise_initializer)
+        self.depthwise_regularizer = regularizers.get(depthwise_regularizer)
+        self.pointwise_regularizer = regularizers.get(pointwise_regularizer)
+        self.depthwise_constraint = constraints.get(depthwise_constraint)
+        self.pointwise_constraint = constraints.get(pointwise_constraint)
+
+    def build(self, x: TensorSpec) -> None:
+        """Make both kernels and the bias."""
+        channels = self._channels(x)
+        self.depthwise_kernel = self.add_weight(
+            "depthwise_kernel",
+            [*self.kernel_size, channels, self.depth_multiplier],
+            self.depthwise_initializer,
+            regularizer=self.depthwise_regularizer,
+            constraint=self.depthwise_constraint,
+        )
+        self.pointwise_kernel = self.add_weight(
+            "pointwise_kernel",
+            [1, 1, channels * self.depth_multiplier, self.filters],
+            self.pointwise_initializer,
+            regularizer=self.pointwise_regularizer,
+            constraint=self.pointwise_constraint,
+        )
+        self._make_bias(self.filters)
+
+    def _convolved(self, x: Tensor) -> Tensor:
+        return depthwise.separable_conv2d(
+            x,
+            self.depthwise_kernel,
+            self.pointwise_kernel,
+            strides=on_all_axes(self.strides, self.data_format),
+            padding=self.padding.upper(),
+            data_format=op_format(self.data_format, 2),
+            dilations=list(self.dilation_rate),
+        )
+
+
+class BaseConvTranspose(BaseConv):
+    """The transpose of a convolution: what its gradient does to a gradient.
+
+    Args:
+        filters: number of output channels.
+        kernel_size: size of the window.
+        strides: step of the window in the output.
+        padding: `valid` or `same`.
+        output_padding: what is added to the output's size; None lets strides decide.
+        data_format: `channels_last` or `channels_first`.
+        dilation_rate: distance between the elements of the window.
+        **options: see BaseConv.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
+        padding: str = "valid",
+        output_padding: Sizes | None = None,
+        data_format: str | None = None,
+        dilation_rate: Sizes = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, dilation_rate, **options
+        )
+        who = type(self).__name__
+        self.output_padding: tuple[int, ...] | None = None
+        if output_padding is not None:
+            self.output_padding = per_axis(who, "output_padding", output_padding, self._rank, 0)
+            if any(p >= s for p, s in zip(self.output_padding, self.strides, strict=True)):
+                raise ValueError(
+                    f"{who}: output_padding must be less than strides, "
+                    f"got {self.output_padding} and {self.strides}"
+                )
+
+    def _kernel_shape(self, channels: int) -> list[int]:
+        return [*self.kernel_size, self.filters, channels]
+
+    def _convolved(self, x: Tensor) -> Tensor:
+        return convolution.conv_transpose(
+            x,
+            self.kernel,
+            self._output_shape(x),
+            strides=list(self.strides),
+            padding=self.padding.upper(),
+            data_format=op_format(self.data_format, self._rank),
+            dilations=list(self.dilation_rate),
+        )
+
+    def _output_shape(self, x: Tensor) -> Any:
+        """The shape to reach: a list, or a tensor where sizes are unknown."""
+        last = self.data_format == "channels_last"
+        spatial = range(1, self._rank + 1) if last else range(2, self._rank + 2)
+        known = x.shape.as_list()
+        dynamic = shapes.shape(x) if None in known else None
+
+        def size(axis: int) -> Any:
+            found = known[axis]
+            return dynamic[axis] if found is None and dynamic is not None else found
+
+        lengths = [self._length(i, size(axis)) for i, axis in enumerate(spatial)]
+        sizes = [size(0), *lengths, self.filters] if last else [size(0), self.filters, *lengths]
+        return sizes if dynamic is None else joining.stack(sizes)
+
+    def _length(self, index: int, size: Any) -> Any:
+        """Size of an output axis. Source: Keras `compute_conv_transpose_output_shape`."""
+        stride, dilation = self.strides[index], self.dilation_rate[index]
+        window = (self.kernel_size[index] - 1) * dilation + 1
+        if self.output_padding is None:
+            if self.padding == "same":
+                return size * stride
+            return size * stride + max(window - stride, 0)
+        extra = self.output_padding[index]
+        if self.padding == "same":
+            return (size - 1) * stride + window - 2 * (window // 2) + extra
+        return (size - 1) * stride + window + extra
+
+
+class Conv1DTranspose(BaseConvTranspose):
+    """The transpose of Conv1D; arguments: see BaseConvTranspose."""
+
+    _rank = 1
+
+
+class Conv2DTranspose(BaseConvTranspose):
+    """The transpose of Conv2D; arguments: see BaseConvTranspose."""
+
+    _rank = 2
+
+
+class Conv3DTranspose(BaseConvTranspose):
+    """The transpose of Conv3D; arguments: see BaseConvTranspose."""
+
+    _rank = 3
+
+
+Convolution1D = Conv1D
+Convolution2D = Conv2D
+Convolution3D = Conv3D

@@ -1,0 +1,114 @@
+"""Dense: a matrix product, a bias, an activation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras.input_spec import InputSpec
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.ops.math import products
+from pinnace.ops.nn import biases
+
+if TYPE_CHECKING:
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.framework.tensor import Tensor
+
+
+class Dense(Layer):
+    """activation(x @ kernel + bias).
+
+    Args:
+        units: size of the last output axis, at least 1.
+        activation: name or function; None applies nothing.
+        use_bias: whether there is a bias.
+        kernel_initializer: first value of the kernel.
+        bias_initializer: first value of the bias.
+        kernel_regularizer: penalty of the kernel.
+        bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
+        kernel_constraint: what the kernel is brought back to after a step.
+        bias_constraint: what the bias is brought back to after a step.
+        **options: see Layer.
+
+    Shapes:
+        x [..., in] → [..., units]; kernel [in, units]; bias [units].
+
+    Source:
+        Keras `Dense`; weight names and their order are those of its SavedModels.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: activations.ActivationLike = None,
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(activity_regularizer=activity_regularizer, **options)  # type: ignore[misc]  # given by name once
+        if isinstance(units, bool) or int(units) != units or units < 1:
+            raise ValueError(f"Dense: units must be an integer of at least 1, got {units!r}")
+        self.units = int(units)
+        self.activation = activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = regularizers.get(kernel_regularizer)
+        self.bias_regularizer = regularizers.get(bias_regularizer)
+        self.kernel_constraint = constraints.get(kernel_constraint)
+        self.bias_constraint = constraints.get(bias_constraint)
+        self.input_spec = InputSpec(min_ndim=2)
+        self.supports_masking = True
+
+    def build(self, x: TensorSpec) -> None:
+        """Make kernel and bias."""
+        size = last_axis(self, x)
+        self.kernel = self.add_weight(
+            "kernel",
+            [size, self.units],
+            self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias",
+                [self.units],
+                self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
+
+    def call(self, x: Tensor, training: bool | None = None) -> Tensor:
+        """activation(x @ kernel + bias)."""
+        del training
+        rank = x.shape.rank
+        if rank is not None and rank > 2:
+            # One large product rather than one per leading index.
+            y = products.tensordot(x, self.kernel, [[rank - 1], [0]])
+        else:
+            y = products.matmul(x, self.kernel)
+        if self.bias is not None:
+            y = biases.bias_add(y, self.bias)
+        return self.activation(y)  # type: ignore[no-any-return]
+
+
+def last_axis(layer: Layer, x: TensorSpec) -> int:
+    """The size of the last axis of a layer's input.
+
+    Raises:
+        ValueError: it is unknown.
+    """
+    try:
+        return x.axis_size(-1)
+    except ValueError as error:
+        raise ValueError(f"{layer._described()}: {error}") from None

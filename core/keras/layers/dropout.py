@@ -1,0 +1,158 @@
+"""Dropout and noise: random only while training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.seeds import SeedGenerator
+from pinnace.ops.array import constants, joining, shapes
+from pinnace.ops.nn import dropout
+from pinnace.ops.random import stateless
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+
+class Dropout(Layer):
+    """While training, each element is 0 with probability rate, else x / (1 - rate); otherwise x.
+
+    Args:
+        rate: from 0 to 1.
+        noise_shape: shape of the mask, which is broadcast; None in it takes the input's size.
+        seed: of the draws; None takes one from the global seed.
+        **options: see Layer.
+
+    Source:
+        Keras `Dropout`; Srivastava et al. 2014.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        noise_shape: Sequence[int | None] | None = None,
+        seed: int | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        if not 0 <= rate <= 1:
+            raise ValueError(f"{type(self).__name__}: rate must be from 0 to 1, got {rate}")
+        self.rate = rate
+        self.seed = seed
+        self.noise_shape = noise_shape
+        if rate > 0:
+            self.seed_generator = SeedGenerator(seed)
+        self.supports_masking = True
+        self.built = True
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        """The input, thinned out while training."""
+        if not training or self.rate == 0:
+            return x
+        if self.rate == 1:
+            return constants.zeros_like(x)
+        seed = self.seed_generator.next()
+        return dropout.stateless_dropout(x, self.rate, seed, noise_shape=self._noise_shape(x))
+
+    def _noise_shape(self, x: Tensor) -> Any:
+        if self.noise_shape is None:
+            return None
+        if None not in self.noise_shape:
+            return list(self.noise_shape)
+        sizes = shapes.shape(x)
+        return joining.stack([sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)])
+
+
+class _SpatialDropout(Dropout):
+    """Whole channels are dropped."""
+
+    _spatial = 1
+
+    def __init__(
+        self, rate: float, seed: int | None = None, **options: Unpack[LayerOptions]
+    ) -> None:
+        super().__init__(rate, seed=seed, **options)
+
+    def _noise_shape(self, x: Tensor) -> Any:
+        sizes = shapes.shape(x)
+        return joining.stack([sizes[0], *[1] * self._spatial, sizes[self._spatial + 1]])
+
+
+class SpatialDropout1D(_SpatialDropout):
+    """Dropout of whole channels of [b, steps, c]."""
+
+
+class SpatialDropout2D(_SpatialDropout):
+    """Dropout of whole channels of [b, rows, columns, c]."""
+
+    _spatial = 2
+
+
+class SpatialDropout3D(_SpatialDropout):
+    """Dropout of whole channels of [b, x1, x2, x3, c]."""
+
+    _spatial = 3
+
+
+class GaussianNoise(Layer):
+    """While training, x plus normally distributed noise; otherwise x.
+
+    Args:
+        stddev: standard deviation of the noise.
+        seed: of the draws.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self, stddev: float, seed: int | None = None, **options: Unpack[LayerOptions]
+    ) -> None:
+        super().__init__(**options)
+        if stddev < 0:
+            raise ValueError(f"GaussianNoise: stddev must be at least 0, got {stddev}")
+        self.stddev = stddev
+        self.seed = seed
+        self.seed_generator = SeedGenerator(seed)
+        self.built = True
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        """The input, with noise while training."""
+        if not training or self.stddev == 0:
+            return x
+        return x + _normal(x, self.seed_generator, 0.0, self.stddev)
+
+
+class GaussianDropout(Layer):
+    """While training, x times noise around 1 with variance rate / (1 - rate); otherwise x.
+
+    Args:
+        rate: from 0 to 1, 1 excluded.
+        seed: of the draws.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self, rate: float, seed: int | None = None, **options: Unpack[LayerOptions]
+    ) -> None:
+        super().__init__(**options)
+        if not 0 <= rate < 1:
+            raise ValueError(f"GaussianDropout: rate must be from 0 to below 1, got {rate}")
+        self.rate = rate
+        self.seed = seed
+        self.seed_generator = SeedGenerator(seed)
+        self.built = True
+
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
+        """The input, with noise while training."""
+        if not training or self.rate == 0:
+            return x
+        return x * _normal(x, self.seed_generator, 1.0, (self.rate / (1 - self.rate)) ** 0.5)
+
+
+def _normal(x: Tensor, generator: SeedGenerator, mean: float, stddev: float) -> Tensor:
+    return stateless.stateless_random_normal(
+        shapes.shape(x), generator.next(), mean=mean, stddev=stddev, dtype=x.dtype
+    )
+
+

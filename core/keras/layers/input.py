@@ -1,0 +1,118 @@
+"""Input and InputLayer: where a functional model begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.shapes import Shape
+from pinnace.keras.layer import Layer
+from pinnace.keras.symbolic import KerasTensor, Node
+
+
+class InputLayer(Layer):
+    """The beginning of a model: gives what the model is called on.
+
+    Args:
+        shape: without the batch axis.
+        batch_size: size of the batch axis, None if it is open.
+        dtype: of the input; that of the policy if None.
+        sparse: must be False or None.
+        batch_shape: shape with the batch axis, instead of `shape`.
+        input_tensor: a KerasTensor to begin with.
+        name: of the layer, and of the input in signatures.
+        **kwargs: `optional`: accepted for Keras' sake.
+
+    Raises:
+        ValueError: neither or both of shape and batch_shape.
+    """
+
+    def __init__(
+        self,
+        shape: Any = None,
+        batch_size: int | None = None,
+        dtype: Any = None,
+        sparse: bool | None = None,
+        batch_shape: Any = None,
+        input_tensor: KerasTensor | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        given = kwargs.pop("input_shape", None)
+        shape = given if shape is None else shape
+        older = kwargs.pop("batch_input_shape", None)
+        batch_shape = older if batch_shape is None else batch_shape
+        kwargs.pop("optional", None)
+        kwargs.pop("ragged", None)
+        super().__init__(name=name, **kwargs)
+        if sparse:
+            raise NotImplementedError("InputLayer: sparse inputs are not supported")
+        if input_tensor is not None:
+            batch_shape, dtype = input_tensor.shape.dims, input_tensor.dtype
+        if (shape is None) == (batch_shape is None):
+            raise ValueError(
+                f"Input: either shape or batch_shape must be given, got {shape} and {batch_shape}"
+            )
+        if shape is not None:
+            sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+            batch_shape = (batch_size, *sizes)
+        self.batch_shape = tuple(Shape(batch_shape))
+        self._input_dtype = dtypes.as_dtype(dtype or self.compute_dtype)
+        self._given_name = name
+        node = Node(self, (), {})
+        tensor = input_tensor or KerasTensor(self.batch_shape, self._input_dtype, name)
+        tensor.node = node
+        node.outputs = tensor
+        self._nodes.append(node)
+        self.built = True
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype of the input."""
+        return self._input_dtype.name
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """An input layer is never called."""
+        raise NotImplementedError(f"{self._described()} is where a model begins: it is not called")
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"batch_shape": self.batch_shape, "dtype": self.dtype, "name": self.name}
+
+
+def Input(  # noqa: N802 (Keras' name)
+    shape: Any = None,
+    batch_size: int | None = None,
+    dtype: Any = None,
+    sparse: bool | None = None,
+    batch_shape: Any = None,
+    name: str | None = None,
+    tensor: KerasTensor | None = None,
+    optional: bool = False,
+    **kwargs: Any,
+) -> KerasTensor:
+    """A KerasTensor to call layers on: an input of a functional model.
+
+    Args:
+        shape: without the batch axis.
+        batch_size: size of the batch axis, None if it is open.
+        dtype: of the input.
+        sparse: must be False or None.
+        batch_shape: shape with the batch axis, instead of `shape`.
+        name: of the input in signatures.
+        tensor: a KerasTensor to begin with.
+        optional: accepted for Keras' sake.
+        **kwargs: see InputLayer.
+    """
+    layer = InputLayer(
+        shape=shape,
+        batch_size=batch_size,
+        dtype=dtype,
+        sparse=sparse,
+        batch_shape=batch_shape,
+        name=name,
+        input_tensor=tensor,
+        optional=optional,
+        **kwargs,
+    )
+    return layer.output  # type: ignore[no-any-return]

@@ -1,0 +1,191 @@
+"""Pooling: the maximum or mean of each window, or of all positions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+
+from pinnace.keras.input_spec import InputSpec
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.windows import (
+    Sizes,
+    checked_format,
+    checked_padding,
+    op_format,
+    per_axis,
+)
+from pinnace.ops.math import reduction
+from pinnace.ops.nn import pooling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Tensor
+
+
+class BasePooling(Layer):
+    """What all window poolings are made of.
+
+    Args:
+        pool_size: size of the window, one for all axes or one each.
+        strides: step of the window; its size if None.
+        padding: `valid` none, `same` so that a step of 1 keeps the size.
+        data_format: `channels_last` or `channels_first`.
+        **options: see Layer.
+    """
+
+    _rank: ClassVar[int]
+    _pool: ClassVar[Callable[..., Any]]
+
+    def __init__(
+        self,
+        pool_size: Sizes = 2,
+        strides: Sizes | None = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        who, rank = type(self).__name__, self._rank
+        self.pool_size = per_axis(who, "pool_size", pool_size, rank)
+        self.strides = per_axis(who, "strides", pool_size if strides is None else strides, rank)
+        self.padding = checked_padding(who, padding)
+        self.data_format = checked_format(who, data_format)
+        self.input_spec = InputSpec(ndim=rank + 2)
+
+    def call(self, x: Tensor) -> Tensor:
+        """The pooled values."""
+        return type(self)._pool(  # type: ignore[no-any-return]
+            x,
+            list(self.pool_size),
+            list(self.strides),
+            self.padding.upper(),
+            op_format(self.data_format, self._rank),
+        )
+
+
+class MaxPooling1D(BasePooling):
+    """The maximum of each window: [b, steps, c] → [b, steps', c]; arguments: see BasePooling."""
+
+    _rank = 1
+    _pool = staticmethod(pooling.max_pool1d)
+
+
+class MaxPooling2D(BasePooling):
+    """The maximum of each window: [b, h, w, c] → [b, h', w', c]; arguments: see BasePooling."""
+
+    _rank = 2
+    _pool = staticmethod(pooling.max_pool2d)
+
+
+class MaxPooling3D(BasePooling):
+    """The maximum of each window over three axes; arguments: see BasePooling."""
+
+    _rank = 3
+    _pool = staticmethod(pooling.max_pool3d)
+
+
+class AveragePooling1D(BasePooling):
+    """The mean of each window: [b, steps, c] → [b, steps', c]; arguments: see BasePooling."""
+
+    _rank = 1
+    _pool = staticmethod(pooling.avg_pool1d)
+
+
+class AveragePooling2D(BasePooling):
+    """The mean of each window: [b, h, w, c] → [b, h', w', c]; arguments: see BasePooling."""
+
+    _rank = 2
+    _pool = staticmethod(pooling.avg_pool2d)
+
+
+class AveragePooling3D(BasePooling):
+    """The mean of each window over three axes; arguments: see BasePooling."""
+
+    _rank = 3
+    _pool = staticmethod(pooling.avg_pool3d)
+
+
+class BaseGlobalPooling(Layer):
+    """What all poolings over all positions are made of.
+
+    Args:
+        data_format: `channels_last` or `channels_first`.
+        keepdims: whether the spatial axes stay, with size 1.
+        **options: see Layer.
+    """
+
+    _rank: ClassVar[int]
+    _reduce: ClassVar[Callable[..., Any]]
+
+    def __init__(
+        self,
+        data_format: str | None = None,
+        keepdims: bool = False,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.data_format = checked_format(type(self).__name__, data_format)
+        self.keepdims = keepdims
+        self.input_spec = InputSpec(ndim=self._rank + 2)
+
+    def call(self, x: Tensor) -> Tensor:
+        """The pooled values."""
+        first = 1 if self.data_format == "channels_last" else 2
+        axes = list(range(first, first + self._rank))
+        return type(self)._reduce(x, axes, keepdims=self.keepdims)  # type: ignore[no-any-return]
+
+
+class GlobalAveragePooling1D(BaseGlobalPooling):
+    """The mean over steps: [b, steps, c] → [b, c]; arguments: see BaseGlobalPooling."""
+
+    _rank = 1
+    _reduce = staticmethod(reduction.reduce_mean)
+
+
+class GlobalAveragePooling2D(BaseGlobalPooling):
+    """The mean over rows and columns: [b, h, w, c] → [b, c]; arguments: see BaseGlobalPooling."""
+
+    _rank = 2
+    _reduce = staticmethod(reduction.reduce_mean)
+
+
+class GlobalAveragePooling3D(BaseGlobalPooling):
+    """The mean over three axes; arguments: see BaseGlobalPooling."""
+
+    _rank = 3
+    _reduce = staticmethod(reduction.reduce_mean)
+
+
+class GlobalMaxPooling1D(BaseGlobalPooling):
+    """The maximum over steps: [b, steps, c] → [b, c]; arguments: see BaseGlobalPooling."""
+
+    _rank = 1
+    _reduce = staticmethod(reduction.reduce_max)
+
+
+class GlobalMaxPooling2D(BaseGlobalPooling):
+    """The maximum over rows and columns: [b, h, w, c] → [b, c]; arguments: see BaseGlobalPooling."""
+
+    _rank = 2
+    _reduce = staticmethod(reduction.reduce_max)
+
+
+class GlobalMaxPooling3D(BaseGlobalPooling):
+    """The maximum over three axes; arguments: see BaseGlobalPooling."""
+
+    _rank = 3
+    _reduce = staticmethod(reduction.reduce_max)
+
+
+MaxPool1D = MaxPooling1D
+MaxPool2D = MaxPooling2D
+MaxPool3D = MaxPooling3D
+AvgPool1D = AveragePooling1D
+AvgPool2D = AveragePooling2D
+AvgPool3D = AveragePooling3D
+GlobalAvgPool1D = GlobalAveragePooling1D
+GlobalAvgPool2D = GlobalAveragePooling2D
+GlobalAvgPool3D = GlobalAveragePooling3D
+GlobalMaxPool1D = GlobalMaxPooling1D
+GlobalMaxPool2D = GlobalMaxPooling2D
+GlobalMaxPool3D = GlobalMaxPooling3D

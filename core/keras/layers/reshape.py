@@ -1,0 +1,319 @@
+"""Layers that move elements and keep their values: flatten, reshape, pad, crop, repeat."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras.input_spec import InputSpec
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.windows import checked_format, per_axis
+from pinnace.ops.array import joining, padding, reshaping, shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+
+class Flatten(Layer):
+    """All axes after the first as one.
+
+    Args:
+        data_format: `channels_first` moves the channels last before.
+        **options: see Layer.
+
+    Shapes:
+        x [b, ...] → [b, n]; [b] → [b, 1].
+    """
+
+    def __init__(self, data_format: str | None = None, **options: Unpack[LayerOptions]) -> None:
+        super().__init__(**options)
+        self.data_format = checked_format("Flatten", data_format)
+        self.input_spec = InputSpec(min_ndim=1)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The input with at most two axes."""
+        rank = len(x.shape)
+        if rank > 2 and self.data_format == "channels_first":
+            x = reshaping.transpose(x, [0, *range(2, rank), 1])
+        return reshaping.reshape(x, _batched(x, [_product(x.shape[1:])]))
+
+
+class Reshape(Layer):
+    """The elements of a sample in another shape.
+
+    Args:
+        target_shape: without the batch axis; one size may be -1.
+        **options: see Layer.
+    """
+
+    def __init__(self, target_shape: Sequence[int], **options: Unpack[LayerOptions]) -> None:
+        super().__init__(**options)
+        self.target_shape = tuple(target_shape)
+        if self.target_shape.count(-1) > 1:
+            raise ValueError(f"Reshape: at most one size may be -1, got {self.target_shape}")
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The input in that shape."""
+        target = list(self.target_shape)
+        count = _product(x.shape[1:])
+        if count != -1:
+            known = math.prod(n for n in target if n != -1)
+            fits = known and count % known == 0 if -1 in target else known == count
+            if not fits:
+                raise ValueError(
+                    f"{self._described()}: target_shape {self.target_shape} must have the "
+                    f"{count} elements of a sample of {x.shape.text}"
+                )
+            target = [count // known if n == -1 else n for n in target]
+        return reshaping.reshape(x, _batched(x, target))
+
+
+class Permute(Layer):
+    """The axes of a sample in another order.
+
+    Args:
+        dims: the axes, counted from 1.
+        **options: see Layer.
+    """
+
+    def __init__(self, dims: Sequence[int], **options: Unpack[LayerOptions]) -> None:
+        super().__init__(**options)
+        self.dims = tuple(dims)
+        if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
+            raise ValueError(f"Permute: dims must be 1 to n in some order, got {self.dims}")
+        self.input_spec = InputSpec(ndim=len(self.dims) + 1)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The input with its axes in that order."""
+        return reshaping.transpose(x, [0, *self.dims])
+
+
+class RepeatVector(Layer):
+    """Each sample n times: [b, c] → [b, n, c].
+
+    Args:
+        n: number of repetitions.
+        **options: see Layer.
+    """
+
+    def __init__(self, n: int, **options: Unpack[LayerOptions]) -> None:
+        super().__init__(**options)
+        if not isinstance(n, int):
+            raise TypeError(f"RepeatVector: n must be an integer, got {n!r}")
+        self.n = n
+        self.input_spec = InputSpec(ndim=2)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The repeated samples."""
+        return joining.tile(reshaping.expand_dims(x, 1), [1, self.n, 1])
+
+
+class _Sided(Layer):
+    """Layers that add or take away at both ends of spatial axes."""
+
+    _rank = 2
+    _argument = "padding"
+
+    def _sides(self, value: Any) -> tuple[tuple[int, int], ...]:
+        who, rank = type(self).__name__, self._rank
+        if isinstance(value, int):
+            value = (value,) * rank if rank > 1 else (value, value)
+        if rank == 1:
+            value = (value,)
+        if len(value) != rank:
+            raise ValueError(f"{who}: {self._argument} must have {rank} entries, got {value!r}")
+        return tuple(
+            (side, side)  # type: ignore[misc]  # two of them
+            if isinstance(side, int)
+            else per_axis(who, self._argument, side, 2, 0)
+            for side in value
+        )
+
+    def _around(self, sides: tuple[tuple[int, int], ...], data_format: str) -> list[list[int]]:
+        spatial = [list(side) for side in sides]
+        if data_format == "channels_last":
+            return [[0, 0], *spatial, [0, 0]]
+        return [[0, 0], [0, 0], *spatial]
+
+
+class ZeroPadding1D(_Sided):
+    """Zeros before and after the steps of [b, steps, c].
+
+    Args:
+        padding: how many; a pair for each side its own.
+        data_format: `channels_last` or `channels_first`.
+        **options: see Layer.
+    """
+
+    _rank = 1
+
+    def __init__(
+        self, padding: Any = 1, data_format: str | None = None, **options: Unpack[LayerOptions]
+    ) -> None:
+        super().__init__(**options)
+        self.padding = self._sides(padding)[0]
+        self.data_format = checked_format("ZeroPadding1D", data_format)
+        self.input_spec = InputSpec(ndim=3)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The padded input."""
+        return padding.pad(x, self._around((self.padding,), self.data_format))
+
+
+class ZeroPadding2D(_Sided):
+    """Zeros around the rows and columns of [b, rows, columns, c].
+
+    Args:
+        padding: how many; a pair per axis, each a number or a pair.
+        data_format: `channels_last` or `channels_first`.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self,
+        padding: Any = (1, 1),
+        data_format: str | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.padding = self._sides(padding)
+        self.data_format = checked_format("ZeroPadding2D", data_format)
+        self.input_spec = InputSpec(ndim=4)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The padded input."""
+        return padding.pad(x, self._around(self.padding, self.data_format))
+
+
+class Cropping1D(_Sided):
+    """[b, steps, c] without steps at the ends.
+
+    Args:
+        cropping: how many; a pair for each side its own.
+        **options: see Layer.
+    """
+
+    _rank = 1
+    _argument = "cropping"
+
+    def __init__(self, cropping: Any = (1, 1), **options: Unpack[LayerOptions]) -> None:
+        super().__init__(**options)
+        self.cropping = self._sides(cropping)[0]
+        self.input_spec = InputSpec(ndim=3)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The cropped input."""
+        return x[:, _kept(self.cropping)]
+
+
+class Cropping2D(_Sided):
+    """[b, rows, columns, c] without rows and columns at the ends.
+
+    Args:
+        cropping: how many; a pair per axis, each a number or a pair.
+        data_format: `channels_last` or `channels_first`.
+        **options: see Layer.
+    """
+
+    _argument = "cropping"
+
+    def __init__(
+        self,
+        cropping: Any = ((0, 0), (0, 0)),
+        data_format: str | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.cropping = self._sides(cropping)
+        self.data_format = checked_format("Cropping2D", data_format)
+        self.input_spec = InputSpec(ndim=4)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The cropped input."""
+        rows, columns = (_kept(side) for side in self.cropping)
+        return x[:, rows, columns] if self.data_format == "channels_last" else x[:, :, rows, columns]
+
+
+class UpSampling1D(Layer):
+    """Each step `size` times: [b, steps, c] → [b, steps · size, c].
+
+    Args:
+        size: number of repetitions.
+        **options: see Layer.
+    """
+
+    def __init__(self, size: int = 2, **options: Unpack[LayerOptions]) -> None:
+        super().__init__(**options)
+        self.size = int(size)
+        self.input_spec = InputSpec(ndim=3)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The repeated steps."""
+        return joining.repeat(x, self.size, axis=1)
+
+
+class UpSampling2D(Layer):
+    """Each row and column repeated.
+
+    Args:
+        size: repetitions of rows and of columns.
+        data_format: `channels_last` or `channels_first`.
+        interpolation: `nearest`.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self,
+        size: Any = (2, 2),
+        data_format: str | None = None,
+        interpolation: str = "nearest",
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.size = per_axis("UpSampling2D", "size", size, 2)
+        self.data_format = checked_format("UpSampling2D", data_format)
+        if interpolation != "nearest":
+            raise NotImplementedError(
+                f"UpSampling2D: interpolation must be nearest, got {interpolation!r}"
+            )
+        self.interpolation = interpolation
+        self.input_spec = InputSpec(ndim=4)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The enlarged pictures."""
+        first = 1 if self.data_format == "channels_last" else 2
+        for axis, count in enumerate(self.size, first):
+            x = joining.repeat(x, count, axis=axis)
+        return x
+
+
+def _kept(side: tuple[int, int]) -> slice:
+    return slice(side[0], -side[1] if side[1] else None)
+
+
+def _product(sizes: Any) -> int:
+    """The product of sizes, -1 if one is unknown."""
+    known = list(sizes)
+    return -1 if None in known else math.prod(known)
+
+
+def _batched(x: Tensor, target: list[int]) -> Any:
+    """`target` behind the batch axis of `x`; a tensor where one -1 is not enough."""
+    batch = x.shape[0]
+    if batch is not None:
+        return [batch, *target]
+    if -1 not in target:
+        return [-1, *target]
+    return joining.stack([shapes.shape(x)[0], *target])

@@ -1,0 +1,65 @@
+"""What layers with windows share: sizes per axis, layouts, paddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias, Union
+
+Sizes: TypeAlias = Union[int, Sequence[int]]
+_LETTERS = {1: "W", 2: "HW", 3: "DHW"}
+
+
+def per_axis(who: str, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
+    """A size per spatial axis: one for all, or one each.
+
+    Raises:
+        ValueError: another number of sizes, or one below `least`.
+    """
+    sizes = (value,) * rank if isinstance(value, int) else tuple(value)
+    if len(sizes) != rank or any(not isinstance(n, int) or n < least for n in sizes):
+        raise ValueError(
+            f"{who}: {name} must be an integer of at least {least}, or {rank} of them, got {value!r}"
+        )
+    return sizes
+
+
+def checked_padding(who: str, padding: Any, allowed: Sequence[str] = ("valid", "same")) -> str:
+    """`padding` in lower case.
+
+    Raises:
+        ValueError: none of `allowed`.
+    """
+    found = str(padding).lower()
+    if found not in allowed:
+        raise ValueError(f"{who}: padding must be {' or '.join(allowed)}, got {padding!r}")
+    return found
+
+
+def checked_format(who: str, data_format: str | None) -> str:
+    """`channels_last`, also for None, or `channels_first`.
+
+    Raises:
+        ValueError: anything else.
+    """
+    found = "channels_last" if data_format is None else str(data_format).lower()
+    if found not in {"channels_last", "channels_first"}:
+        raise ValueError(
+            f"{who}: data_format must be channels_last or channels_first, got {data_format!r}"
+        )
+    return found
+
+
+def op_format(data_format: str, rank: int) -> str:
+    """The ops' name of a layout: NHWC, NCW, …."""
+    letters = _LETTERS[rank]
+    return f"N{letters}C" if data_format == "channels_last" else f"NC{letters}"
+
+
+def channel_axis(data_format: str) -> int:
+    """Where the channels are."""
+    return -1 if data_format == "channels_last" else 1
+
+
+def on_all_axes(sizes: Sequence[int], data_format: str) -> list[int]:
+    """Sizes of the spatial axes, 1 for batch and channels."""
+    return [1, *sizes, 1] if data_format == "channels_last" else [1, 1, *sizes]

@@ -1,0 +1,181 @@
+"""Losses of regression: how far a prediction is from the truth."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.losses.loss import (
+    LossFunctionWrapper,
+    LossOptions,
+    squeeze_or_expand_to_same_rank,
+)
+from pinnace.ops.array import casting, selecting
+from pinnace.ops.math import arithmetic, comparison, exponents, reduction
+from pinnace.ops.nn import normalization, smooth
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
+    """mean((y_true - y_pred)²) over the last axis."""
+    y_true, y_pred = pair(y_true, y_pred)
+    return _mean(arithmetic.square(arithmetic.subtract(y_true, y_pred)))
+
+
+def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(abs(y_true - y_pred)) over the last axis."""
+    y_true, y_pred = pair(y_true, y_pred)
+    return _mean(arithmetic.abs(arithmetic.subtract(y_true, y_pred)))
+
+
+def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
+    """100 mean(abs((y_true - y_pred) / y_true)) over the last axis."""
+    y_true, y_pred = pair(y_true, y_pred)
+    size = arithmetic.maximum(arithmetic.abs(y_true), epsilon())
+    return 100.0 * _mean(arithmetic.abs((y_true - y_pred) / size))
+
+
+def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
+    """mean((log(1 + y_true) - log(1 + y_pred))²) over the last axis."""
+    y_true, y_pred = pair(y_true, y_pred)
+    # Keras: log(max(y, epsilon) + 1).
+    x = exponents.log(arithmetic.maximum(y_true, epsilon()) + 1.0)
+    y = exponents.log(arithmetic.maximum(y_pred, epsilon()) + 1.0)
+    return _mean(arithmetic.square(x - y))
+
+
+def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
+    """Half the squared error up to delta, from there on a line; mean over the last axis."""
+    y_true, y_pred = pair(y_true, y_pred)
+    error = arithmetic.abs(y_true - y_pred)
+    near = 0.5 * arithmetic.square(error)
+    far = delta * error - 0.5 * delta * delta
+    return _mean(selecting.where(comparison.less_equal(error, delta), near, far))
+
+
+def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(log(cosh(y_pred - y_true))) over the last axis."""
+    y_true, y_pred = pair(y_true, y_pred)
+    error = y_pred - y_true
+    return _mean(error + smooth.softplus(error * -2.0) - math.log(2.0))
+
+
+def poisson(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(y_pred - y_true log(y_pred)) over the last axis."""
+    y_true, y_pred = pair(y_true, y_pred)
+    return _mean(y_pred - y_true * exponents.log(y_pred + epsilon()))
+
+
+def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+    """The cosine of the angle between both along an axis."""
+    y_true, y_pred = pair(y_true, y_pred)
+    x = normalization.l2_normalize(y_true, [axis])
+    y = normalization.l2_normalize(y_pred, [axis])
+    return reduction.reduce_sum(x * y, [axis])
+
+
+def negative_cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+    """Minus the cosine of the angle between both along an axis."""
+    return -cosine_similarity(y_true, y_pred, axis)
+
+
+def pair(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    """Both as tensors of the prediction's dtype and, as far as it goes, of one rank."""
+    y_pred = convert_to_tensor(y_pred)
+    if not y_pred.dtype.is_floating:
+        y_pred = casting.cast(y_pred, dtypes.float32)
+    y_true = convert_to_tensor(y_true)
+    if y_true.dtype is not y_pred.dtype:
+        y_true = casting.cast(y_true, y_pred.dtype)
+    return squeeze_or_expand_to_same_rank(y_true, y_pred)
+
+
+def _mean(x: Any) -> Tensor:
+    return reduction.reduce_mean(x, -1)
+
+
+class MeanSquaredError(LossFunctionWrapper):
+    """mean((y_true - y_pred)²)."""
+
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_squared_error", dtype: Any = None) -> None:  # fmt: skip
+        super().__init__(mean_squared_error, reduction=reduction, name=name, dtype=dtype)
+
+
+class MeanAbsoluteError(LossFunctionWrapper):
+    """mean(abs(y_true - y_pred))."""
+
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_absolute_error", dtype: Any = None) -> None:  # fmt: skip
+        super().__init__(mean_absolute_error, reduction=reduction, name=name, dtype=dtype)
+
+
+class MeanAbsolutePercentageError(LossFunctionWrapper):
+    """100 mean(abs((y_true - y_pred) / y_true))."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_absolute_percentage_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            mean_absolute_percentage_error, reduction=reduction, name=name, dtype=dtype
+        )
+
+
+class MeanSquaredLogarithmicError(LossFunctionWrapper):
+    """mean((log(1 + y_true) - log(1 + y_pred))²)."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_squared_logarithmic_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            mean_squared_logarithmic_error, reduction=reduction, name=name, dtype=dtype
+        )
+
+
+class Huber(LossFunctionWrapper):
+    """Half the squared error up to delta, from there on a line.
+
+    Args:
+        delta: where the line begins.
+        **options: see Loss.
+    """
+
+    def __init__(self, delta: float = 1.0, **options: Unpack[LossOptions]) -> None:
+        options.setdefault("name", "huber_loss")
+        super().__init__(huber, delta=delta, **options)  # type: ignore[arg-type]  # named options
+
+
+class LogCosh(LossFunctionWrapper):
+    """mean(log(cosh(y_pred - y_true)))."""
+
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "log_cosh", dtype: Any = None) -> None:  # fmt: skip
+        super().__init__(log_cosh, reduction=reduction, name=name, dtype=dtype)
+
+
+class Poisson(LossFunctionWrapper):
+    """mean(y_pred - y_true log(y_pred))."""
+
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "poisson", dtype: Any = None) -> None:  # fmt: skip
+        super().__init__(poisson, reduction=reduction, name=name, dtype=dtype)
+
+
+class CosineSimilarity(LossFunctionWrapper):
+    """Minus the cosine of the angle between truth and prediction.
+
+    Args:
+        axis: of the vectors.
+        **options: see Loss.
+    """
+
+    def __init__(self, axis: int = -1, **options: Unpack[LossOptions]) -> None:
+        options.setdefault("name", "cosine_similarity")
+        super().__init__(negative_cosine_similarity, axis=axis, **options)  # type: ignore[arg-type]  # named options

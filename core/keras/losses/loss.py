@@ -1,0 +1,200 @@
+"""Loss: a function of truth and prediction per sample, weighted and reduced to one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from pinnace.framework import dtypes, structure
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.tensor import Operands
+from pinnace.keras import registry
+from pinnace.keras.dtype_policy import DTypePolicy, floatx
+from pinnace.keras.names import class_name_in_snake_case
+from pinnace.ops.array import casting, reshaping, shapes
+from pinnace.ops.math import arithmetic, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
+
+
+class LossOptions(TypedDict, total=False):
+    """The arguments that every loss takes.
+
+    reduction: see Loss.
+    name: the class in snake case if None.
+    dtype: that it computes in.
+    """
+
+    reduction: str | None
+    name: str | None
+    dtype: Any
+
+
+class Loss:
+    """loss(y_true, y_pred, sample_weight=None); a subclass defines `call`.
+
+    Args:
+        name: the class in snake case if None.
+        reduction: of the values of the samples: `sum_over_batch_size` or `mean` divides their sum
+            by their number, `mean_with_sample_weight` by the sum of the weights; `sum`; `none`.
+        dtype: that it computes in.
+
+    Raises:
+        ValueError: an unknown reduction.
+    """
+
+    def __init__(
+        self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
+    ) -> None:
+        reduction = "sum_over_batch_size" if reduction == "auto" else reduction
+        if reduction not in REDUCTIONS:
+            raise ValueError(
+                f"{type(self).__name__}: reduction must be one of "
+                f"{', '.join(map(str, REDUCTIONS))}, got {reduction!r}"
+            )
+        self.name = name or class_name_in_snake_case(type(self).__name__)
+        self.reduction = reduction
+        kind = dtype.compute_dtype if isinstance(dtype, DTypePolicy) else dtype
+        self._dtype = dtypes.as_dtype(kind or floatx())
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype it computes in."""
+        return self._dtype.name
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The loss of each sample."""
+        raise NotImplementedError(f"{type(self).__name__} must define call(y_true, y_pred)")
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """The loss of a batch.
+
+        Args:
+            y_true: truth.
+            y_pred: prediction.
+            sample_weight: factor of each sample.
+        """
+        y_true = structure.map_structure(self._number, y_true)
+        y_pred = structure.map_structure(self._number, y_pred)
+        return reduce_weighted_values(
+            self.call(y_true, y_pred), sample_weight, self.reduction, self._dtype
+        )
+
+    def _number(self, x: Any) -> Any:
+        if not isinstance(x, Operands):
+            x = convert_to_tensor(x)
+        return x if x.dtype is self._dtype else casting.cast(x, self._dtype)  # type: ignore[attr-defined]
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"name": self.name, "reduction": self.reduction}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Loss:
+        """The loss with that configuration."""
+        return cls(**{k: registry.deserialize_keras_object(v) for k, v in config.items()})
+
+
+class LossFunctionWrapper(Loss):
+    """A function of truth and prediction as a Loss.
+
+    Args:
+        fn: gives the loss of each sample.
+        reduction: see Loss.
+        name: that of the function if None.
+        dtype: that it computes in.
+        **kwargs: given to `fn`.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name or getattr(fn, "__name__", None), reduction=reduction, dtype=dtype)
+        self.fn = fn
+        self._fn_kwargs = kwargs
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The loss of each sample."""
+        if isinstance(y_true, Operands) and isinstance(y_pred, Operands):
+            y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
+        return self.fn(y_true, y_pred, **self._fn_kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes; of a subclass, which brings its own function, without it."""
+        config = super().get_config()
+        if type(self) is LossFunctionWrapper:
+            config["fn"] = registry.serialize_keras_object(self.fn)
+        kwargs = {k: registry.serialize_keras_object(v) for k, v in self._fn_kwargs.items()}
+        return {**config, **kwargs}
+
+
+def squeeze_or_expand_to_same_rank(x: Any, y: Any, expand_rank_1: bool = True) -> tuple[Any, Any]:
+    """Both with one rank, if a last axis of size 1 is all that differs."""
+    a, b = x.shape.rank, y.shape.rank
+    if a is None or b is None or a == b:
+        return x, y
+    if a == b + 1 and x.shape[-1] == 1:
+        if b == 1 and expand_rank_1:
+            y = reshaping.expand_dims(y, -1)
+        else:
+            x = reshaping.squeeze(x, [-1])
+    elif b == a + 1 and y.shape[-1] == 1:
+        if a == 1 and expand_rank_1:
+            x = reshaping.expand_dims(x, -1)
+        else:
+            y = reshaping.squeeze(y, [-1])
+    return x, y
+
+
+def reduce_weighted_values(
+    values: Any, sample_weight: Any = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
+) -> Tensor:
+    """Values of samples times their weights, reduced; see Loss."""
+    kind = dtypes.as_dtype(dtype or floatx())
+    values = _cast(values, kind)
+    weights = None
+    if sample_weight is not None:
+        weights = _cast(sample_weight, kind)
+        values, weights = squeeze_or_expand_to_same_rank(values, weights)
+        missing = (values.shape.rank or 0) - (weights.shape.rank or 0)
+        if missing > 0 and weights.shape.rank:
+            weights = reshaping.reshape(weights, _with_ones(weights, missing))
+        values = arithmetic.multiply(values, weights)
+    if reduction in {None, "none"} or values.shape.rank == 0:
+        return values  # type: ignore[no-any-return]
+    total = reduction_of_all(values)
+    if reduction == "sum":
+        return total
+    if reduction == "mean_with_sample_weight" and weights is not None:
+        # Every element counts with its weight, also where weights broadcast.
+        counted = arithmetic.multiply(weights, arithmetic.multiply(values, 0.0) + 1.0)
+        return arithmetic.divide_no_nan(total, reduction_of_all(counted))
+    count = values.shape.num_elements()
+    if count is None:
+        return arithmetic.divide_no_nan(total, casting.cast(shapes.size(values), kind))
+    return total / float(count) if count else arithmetic.multiply(total, 0.0)
+
+
+def reduction_of_all(values: Any) -> Tensor:
+    """The sum of all elements."""
+    return reduction.reduce_sum(values)
+
+
+def _with_ones(weights: Any, missing: int) -> Any:
+    known = weights.shape.as_list()
+    if None in known[1:]:
+        return shapes.shape(weights)
+    return [-1 if known[0] is None else known[0], *known[1:], *[1] * missing]
+
+
+def _cast(x: Any, kind: Any) -> Any:
+    tensor = convert_to_tensor(x)
+    return tensor if tensor.dtype is kind else casting.cast(tensor, kind)

@@ -1,0 +1,79 @@
+"""Losses of margins: how far a prediction is from being clearly right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.keras.losses.distances import pair
+from pinnace.keras.losses.loss import LossFunctionWrapper
+from pinnace.ops.array import casting, selecting
+from pinnace.ops.math import arithmetic, comparison, logic, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+def hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(max(1 - y_true y_pred, 0)) over the last axis; truths 0 and 1 count as -1 and 1."""
+    y_true, y_pred = pair(y_true, y_pred)
+    y_true = _signs(y_true)
+    return reduction.reduce_mean(arithmetic.maximum(1.0 - y_true * y_pred, 0.0), -1)
+
+
+def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(max(1 - y_true y_pred, 0)²) over the last axis; truths 0 and 1 count as -1 and 1."""
+    y_true, y_pred = pair(y_true, y_pred)
+    y_true = _signs(y_true)
+    margin = arithmetic.maximum(1.0 - y_true * y_pred, 0.0)
+    return reduction.reduce_mean(arithmetic.square(margin), -1)
+
+
+def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """max(largest wrong y_pred - right y_pred + 1, 0)."""
+    y_true, y_pred = pair(y_true, y_pred)
+    right = reduction.reduce_sum(y_true * y_pred, -1)
+    wrong = reduction.reduce_max((1.0 - y_true) * y_pred, -1)
+    return arithmetic.maximum(wrong - right + 1.0, 0.0)
+
+
+def _signs(y_true: Any) -> Any:
+    """Truths that are all 0 or 1 as -1 and 1."""
+    zero_or_one = logic.logical_or(comparison.equal(y_true, 0.0), comparison.equal(y_true, 1.0))
+    binary = casting.cast(reduction.reduce_all(zero_or_one), y_true.dtype)
+    return selecting.where(comparison.greater(binary, 0.0), 2.0 * y_true - 1.0, y_true)
+
+
+class Hinge(LossFunctionWrapper):
+    """mean(max(1 - y_true y_pred, 0))."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "hinge",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(hinge, reduction=reduction, name=name, dtype=dtype)
+
+
+class SquaredHinge(LossFunctionWrapper):
+    """mean(max(1 - y_true y_pred, 0)²)."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "squared_hinge",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(squared_hinge, reduction=reduction, name=name, dtype=dtype)
+
+
+class CategoricalHinge(LossFunctionWrapper):
+    """max(largest wrong y_pred - right y_pred + 1, 0)."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "categorical_hinge",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(categorical_hinge, reduction=reduction, name=name, dtype=dtype)

@@ -1,0 +1,103 @@
+"""Metrics: numbers that say how well a model does."""
+
+from typing import Any
+
+from pinnace.keras import registry as _registry
+from pinnace.keras.losses import binary_crossentropy as binary_crossentropy
+from pinnace.keras.losses import categorical_crossentropy as categorical_crossentropy
+from pinnace.keras.losses import kl_divergence as kl_divergence
+from pinnace.keras.losses import mean_absolute_error as mean_absolute_error
+from pinnace.keras.losses import mean_squared_error as mean_squared_error
+from pinnace.keras.losses import sparse_categorical_crossentropy as sparse_categorical_crossentropy
+from pinnace.keras.metrics.accuracies import Accuracy as Accuracy
+from pinnace.keras.metrics.accuracies import BinaryAccuracy as BinaryAccuracy
+from pinnace.keras.metrics.accuracies import CategoricalAccuracy as CategoricalAccuracy
+from pinnace.keras.metrics.accuracies import SparseCategoricalAccuracy as SparseCategoricalAccuracy
+from pinnace.keras.metrics.accuracies import (
+    SparseTopKCategoricalAccuracy as SparseTopKCategoricalAccuracy,
+)
+from pinnace.keras.metrics.accuracies import TopKCategoricalAccuracy as TopKCategoricalAccuracy
+from pinnace.keras.metrics.accuracies import accuracy as accuracy
+from pinnace.keras.metrics.accuracies import binary_accuracy as binary_accuracy
+from pinnace.keras.metrics.accuracies import categorical_accuracy as categorical_accuracy
+from pinnace.keras.metrics.accuracies import (
+    sparse_categorical_accuracy as sparse_categorical_accuracy,
+)
+from pinnace.keras.metrics.accuracies import (
+    sparse_top_k_categorical_accuracy as sparse_top_k_categorical_accuracy,
+)
+from pinnace.keras.metrics.accuracies import (
+    top_k_categorical_accuracy as top_k_categorical_accuracy,
+)
+from pinnace.keras.metrics.confusion import AUC as AUC
+from pinnace.keras.metrics.confusion import FalseNegatives as FalseNegatives
+from pinnace.keras.metrics.confusion import FalsePositives as FalsePositives
+from pinnace.keras.metrics.confusion import Precision as Precision
+from pinnace.keras.metrics.confusion import Recall as Recall
+from pinnace.keras.metrics.confusion import TrueNegatives as TrueNegatives
+from pinnace.keras.metrics.confusion import TruePositives as TruePositives
+from pinnace.keras.metrics.errors import BinaryCrossentropy as BinaryCrossentropy
+from pinnace.keras.metrics.errors import CategoricalCrossentropy as CategoricalCrossentropy
+from pinnace.keras.metrics.errors import CategoricalHinge as CategoricalHinge
+from pinnace.keras.metrics.errors import CosineSimilarity as CosineSimilarity
+from pinnace.keras.metrics.errors import Hinge as Hinge
+from pinnace.keras.metrics.errors import KLDivergence as KLDivergence
+from pinnace.keras.metrics.errors import LogCoshError as LogCoshError
+from pinnace.keras.metrics.errors import MeanAbsoluteError as MeanAbsoluteError
+from pinnace.keras.metrics.errors import MeanAbsolutePercentageError as MeanAbsolutePercentageError
+from pinnace.keras.metrics.errors import MeanSquaredError as MeanSquaredError
+from pinnace.keras.metrics.errors import MeanSquaredLogarithmicError as MeanSquaredLogarithmicError
+from pinnace.keras.metrics.errors import Poisson as Poisson
+from pinnace.keras.metrics.errors import RootMeanSquaredError as RootMeanSquaredError
+from pinnace.keras.metrics.errors import (
+    SparseCategoricalCrossentropy as SparseCategoricalCrossentropy,
+)
+from pinnace.keras.metrics.errors import SquaredHinge as SquaredHinge
+from pinnace.keras.metrics.means import Mean as Mean
+from pinnace.keras.metrics.means import MeanMetricWrapper as MeanMetricWrapper
+from pinnace.keras.metrics.means import Sum as Sum
+from pinnace.keras.metrics.metric import Metric as Metric
+
+_CLASSES = (
+    *(Accuracy, BinaryAccuracy, CategoricalAccuracy, SparseCategoricalAccuracy),
+    *(SparseTopKCategoricalAccuracy, TopKCategoricalAccuracy, AUC, FalseNegatives),
+    *(FalsePositives, Precision, Recall, TrueNegatives, TruePositives, BinaryCrossentropy),
+    *(CategoricalCrossentropy, CategoricalHinge, CosineSimilarity, Hinge, KLDivergence),
+    *(LogCoshError, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError),
+    *(MeanSquaredLogarithmicError, Poisson, RootMeanSquaredError, SparseCategoricalCrossentropy),
+    *(SquaredHinge, Mean, Sum),
+)
+_TABLE: dict[str, Any] = _registry.named(
+    *_CLASSES,
+    mse=MeanSquaredError,
+    MSE=MeanSquaredError,
+    mae=MeanAbsoluteError,
+    MAE=MeanAbsoluteError,
+    mape=MeanAbsolutePercentageError,
+    MAPE=MeanAbsolutePercentageError,
+    msle=MeanSquaredLogarithmicError,
+    rmse=RootMeanSquaredError,
+    bce=BinaryCrossentropy,
+    kld=KLDivergence,
+)
+
+
+def get(identifier: Any) -> Any:
+    """The metric that a name, configuration, function or object stands for.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    return _registry.by_name("metric", identifier, _TABLE)
+
+
+def serialize(metric: Any) -> Any:
+    """The configuration of a metric."""
+    return _registry.serialize_keras_object(metric)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The metric with that configuration."""
+    if isinstance(config, str):
+        return get(config)
+    return _registry.deserialize_keras_object(config, custom_objects)

@@ -1,0 +1,163 @@
+"""Accuracies: the share of samples whose prediction is right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
+from pinnace.keras.metrics.means import MeanMetricWrapper
+from pinnace.ops.array import casting, reshaping
+from pinnace.ops.math import comparison, reduction
+from pinnace.ops.nn import losses as ops
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+def accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """1 where y_true equals y_pred, else 0."""
+    y_pred = convert_to_tensor(y_pred)
+    y_true = _as(convert_to_tensor(y_true), y_pred.dtype)
+    y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
+    return _number(comparison.equal(y_true, y_pred))
+
+
+def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
+    """1 where y_pred is above the threshold and y_true is 1, or neither."""
+    y_pred = convert_to_tensor(y_pred)
+    y_true = _as(convert_to_tensor(y_true), y_pred.dtype)
+    y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
+    said = casting.cast(comparison.greater(y_pred, threshold), y_true.dtype)
+    return _number(comparison.equal(y_true, said))
+
+
+def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """1 where the largest y_pred is that of the class with the largest y_true."""
+    true = reduction.argmax(convert_to_tensor(y_true), -1)
+    return _number(comparison.equal(true, reduction.argmax(convert_to_tensor(y_pred), -1)))
+
+
+def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """1 where the largest y_pred is that of the true class."""
+    y_pred = convert_to_tensor(y_pred)
+    true = _class_numbers(y_true, y_pred)
+    return _number(comparison.equal(true, reduction.argmax(y_pred, -1)))
+
+
+def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+    """1 where the class with the largest y_true is among the k with the largest y_pred."""
+    return sparse_top_k_categorical_accuracy(
+        reduction.argmax(convert_to_tensor(y_true), -1), y_pred, k
+    )
+
+
+def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+    """1 where the true class is among the k with the largest y_pred."""
+    y_pred = convert_to_tensor(y_pred)
+    true = _class_numbers(y_true, y_pred)
+    classes = y_pred.shape[-1]
+    flat = ops.in_top_k(
+        reshaping.reshape(true, [-1]),
+        reshaping.reshape(_as(y_pred, dtypes.float32), [-1, classes]),
+        k,
+    )
+    found = _number(flat)
+    rank = true.shape.rank
+    return found if rank == 1 else reshaping.reshape(found, true.shape.as_list())
+
+
+def _class_numbers(y_true: Any, y_pred: Tensor) -> Tensor:
+    true = _as(convert_to_tensor(y_true), dtypes.int64)
+    if true.shape.rank == y_pred.shape.rank and true.shape[-1] == 1:
+        true = reshaping.squeeze(true, [-1])
+    return true
+
+
+def _as(x: Tensor, kind: Any) -> Tensor:
+    return x if x.dtype is kind else casting.cast(x, kind)
+
+
+def _number(x: Tensor) -> Tensor:
+    return casting.cast(x, dtypes.float32)
+
+
+class Accuracy(MeanMetricWrapper):
+    """The share of predictions that equal the truth."""
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "accuracy", dtype: Any = None) -> None:
+        super().__init__(accuracy, name=name, dtype=dtype)
+
+
+class BinaryAccuracy(MeanMetricWrapper):
+    """The share of probabilities on the right side of a threshold.
+
+    Args:
+        name: in logs.
+        dtype: of the result.
+        threshold: above it a probability means 1.
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5
+    ) -> None:
+        if threshold is not None and not 0 < threshold < 1:
+            raise ValueError(f"BinaryAccuracy: threshold must be between 0 and 1, got {threshold}")
+        super().__init__(binary_accuracy, name=name, dtype=dtype, threshold=threshold)
+
+
+class CategoricalAccuracy(MeanMetricWrapper):
+    """The share of samples whose most probable class is right; truths are one-hot."""
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "categorical_accuracy", dtype: Any = None) -> None:
+        super().__init__(categorical_accuracy, name=name, dtype=dtype)
+
+
+class SparseCategoricalAccuracy(MeanMetricWrapper):
+    """The share of samples whose most probable class is right; truths are numbers."""
+
+    _direction = "up"
+
+    def __init__(self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None) -> None:
+        super().__init__(sparse_categorical_accuracy, name=name, dtype=dtype)
+
+
+class TopKCategoricalAccuracy(MeanMetricWrapper):
+    """The share of samples whose class is among the k most probable; truths are one-hot.
+
+    Args:
+        k: see above.
+        name: in logs.
+        dtype: of the result.
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
+    ) -> None:
+        super().__init__(top_k_categorical_accuracy, name=name, dtype=dtype, k=k)
+
+
+class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
+    """The share of samples whose class is among the k most probable; truths are numbers.
+
+    Args:
+        k: see above.
+        name: in logs.
+        dtype: of the result.
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self, k: int = 5, name: str | None = "sparse_top_k_categorical_accuracy", dtype: Any = None
+    ) -> None:
+        super().__init__(sparse_top_k_categorical_accuracy, name=name, dtype=dtype, k=k)

@@ -1,0 +1,129 @@
+"""Means and sums over batches, and functions of truth and prediction averaged over samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.tensor import Operands
+from pinnace.keras import registry
+from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
+from pinnace.keras.metrics.metric import Metric
+from pinnace.ops.array import casting, shapes
+from pinnace.ops.math import arithmetic, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+class Sum(Metric):
+    """The sum of the values, times their weights.
+
+    Args:
+        name: in logs.
+        dtype: of the result.
+    """
+
+    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self.total = self.add_variable((), "zeros", name="total")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        """Take a batch into account."""
+        values, _ = by_sample(self, values, sample_weight, reduction.reduce_sum)
+        self.total.assign_add(reduction.reduce_sum(values))
+
+    def result(self) -> Tensor:
+        """The sum so far."""
+        return self.total.value()
+
+
+class Mean(Metric):
+    """The mean of the values, weighted.
+
+    Args:
+        name: in logs.
+        dtype: of the result.
+    """
+
+    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self.total = self.add_variable((), "zeros", name="total")
+        self.count = self.add_variable((), "zeros", name="count")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        """Take a batch into account."""
+        values, weights = by_sample(self, values, sample_weight, reduction.reduce_mean)
+        rank = values.shape.rank
+        self.total.assign_add(values if rank == 0 else reduction.reduce_sum(values))
+        if weights is not None:
+            self.count.assign_add(
+                weights if weights.shape.rank == 0 else reduction.reduce_sum(weights)
+            )
+        elif rank == 0:
+            self.count.assign_add(casting.cast(1.0, self._dtype))
+        else:
+            size = values.shape[0]
+            count = shapes.shape(values)[0] if size is None else float(size)
+            self.count.assign_add(casting.cast(count, self._dtype))
+
+    def result(self) -> Tensor:
+        """The mean so far; 0 of nothing."""
+        return arithmetic.divide_no_nan(self.total.value(), self.count.value())
+
+
+class MeanMetricWrapper(Mean):
+    """The mean of a function of truth and prediction.
+
+    Args:
+        fn: gives a value per sample.
+        name: in logs; the function's if None.
+        dtype: of the result.
+        **kwargs: given to `fn`.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(name=name or getattr(fn, "__name__", None), dtype=dtype)
+        self._fn = fn
+        self.__dict__["_fn_kwargs"] = kwargs
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]  # as Keras has it
+        """Take a batch into account."""
+        super().update_state(self._fn(y_true, y_pred, **self.__dict__["_fn_kwargs"]), sample_weight)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes; of a subclass, which brings its own function, without it."""
+        config = super().get_config()
+        if type(self) is MeanMetricWrapper:
+            config["fn"] = registry.serialize_keras_object(self._fn)
+        kwargs = self.__dict__["_fn_kwargs"]
+        return {**config, **{k: registry.serialize_keras_object(v) for k, v in kwargs.items()}}
+
+
+def by_sample(
+    metric: Metric, values: Any, sample_weight: Any, reduce: Callable[..., Any]
+) -> tuple[Any, Any]:
+    """Values times weights, one per sample, and the weights.
+
+    Source:
+        Keras `reduce_to_samplewise_values`.
+    """
+    values = values if _is_number(metric, values) else metric._number(values)
+    if sample_weight is None:
+        rank = values.shape.rank
+        return (reduce(values, list(range(1, rank))) if rank and rank > 1 else values), None
+    weights = metric._number(sample_weight)
+    values, weights = squeeze_or_expand_to_same_rank(values, weights)
+    rank = values.shape.rank or 0
+    own = weights.shape.rank or 0
+    if own > 1:
+        weights = reduce(weights, list(range(1, own)))
+    if rank > 1:
+        values = reduce(values, list(range(1, rank)))
+    return arithmetic.multiply(values, weights), weights
+
+
+def _is_number(metric: Metric, x: Any) -> bool:
+    return isinstance(x, Operands) and x.dtype is metric._dtype  # type: ignore[attr-defined]

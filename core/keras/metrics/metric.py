@@ -1,0 +1,136 @@
+"""Metric: a number that batches of results add up to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import init_scope
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.trackable import AutoTrackable
+from pinnace.framework.variable import Variable
+from pinnace.keras import initializers, registry
+from pinnace.keras.dtype_policy import DTypePolicy, floatx
+from pinnace.keras.names import class_name_in_snake_case, unique_name
+from pinnace.ops.array import casting
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+class Metric(AutoTrackable):
+    """Keeps state in variables; a subclass defines `update_state` and `result`.
+
+    Args:
+        dtype: of the state and the result.
+        name: the class in snake case if None.
+    """
+
+    _holds_weights = False
+    # Whether larger or smaller is better; None: it depends.
+    _direction: str | None = None
+
+    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+        self.name = name or unique_name(class_name_in_snake_case(type(self).__name__))
+        kind = dtype.compute_dtype if isinstance(dtype, DTypePolicy) else dtype
+        self._dtype = dtypes.as_dtype(kind or floatx())
+        self.__dict__["_state"] = []
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype of the state."""
+        return self._dtype.name
+
+    def add_variable(
+        self,
+        shape: Any = (),
+        initializer: initializers.InitializerLike = "zeros",
+        dtype: Any = None,
+        aggregation: Any = None,
+        name: str | None = None,
+    ) -> Variable:
+        """A variable of the state.
+
+        Args:
+            shape: every size known.
+            initializer: of its value, now and at each reset.
+            dtype: that of the metric if None.
+            aggregation: accepted for Keras' sake.
+            name: ends its name.
+        """
+        del aggregation
+        if isinstance(shape, str):  # the older order: name, shape
+            shape, name = (), shape
+        make = initializers.get(initializer)
+        with init_scope():
+            value = make(list(shape), dtype=dtypes.as_dtype(dtype or self._dtype))
+            variable = Variable(
+                value, trainable=False, name=f"{self.name}/{name or 'variable'}"
+            )
+        first = np.asarray(value.numpy())
+        self.__dict__["_state"].append((variable, first))
+        return variable
+
+    def add_weight(
+        self,
+        shape: Any = (),
+        initializer: initializers.InitializerLike = None,
+        dtype: Any = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Variable:
+        """Another name of `add_variable`; a string first is its name, as in older programs."""
+        del options
+        if isinstance(shape, str):
+            shape, name = (), shape
+        return self.add_variable(shape, initializer or "zeros", dtype, name=name)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The state."""
+        return [variable for variable, _ in self.__dict__["_state"]]
+
+    @property
+    def weights(self) -> list[Variable]:
+        """The state."""
+        return self.variables
+
+    def update_state(self, *args: Any, **kwargs: Any) -> Any:
+        """Take one batch into account."""
+        raise NotImplementedError(f"{type(self).__name__} must define update_state")
+
+    def result(self) -> Any:
+        """The number so far."""
+        raise NotImplementedError(f"{type(self).__name__} must define result")
+
+    def reset_state(self) -> None:
+        """Forget everything."""
+        for variable, first in self.__dict__["_state"]:
+            variable.assign(first)
+
+    def reset_states(self) -> None:
+        """An older name of `reset_state`."""
+        self.reset_state()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Take one batch into account; gives the number so far."""
+        self.update_state(*args, **kwargs)
+        return self.result()
+
+    def _number(self, x: Any) -> Tensor:
+        tensor = convert_to_tensor(x)
+        return tensor if tensor.dtype is self._dtype else casting.cast(tensor, self._dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"name": self.name, "dtype": self.dtype}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The metric with that configuration."""
+        return cls(**{k: registry.deserialize_keras_object(v) for k, v in config.items()})
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}>"

@@ -1,0 +1,38 @@
+"""Names of layers, optimizers and metrics: the class in snake case, numbered where it repeats."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import defaultdict
+
+_counts: defaultdict[str, int] = defaultdict(int)
+_lock = threading.Lock()
+
+
+def unique_name(stem: str) -> str:
+    """`stem`, then `stem_1`, `stem_2`, …: another one each time."""
+    with _lock:
+        count = _counts[stem]
+        _counts[stem] += 1
+    return stem if count == 0 else f"{stem}_{count}"
+
+
+def class_name_in_snake_case(name: str) -> str:
+    """`Conv2D` as `conv2d`, `BatchNormalization` as `batch_normalization`."""
+    # Keras: as it names layers; tf.Module splits otherwise (framework/module.py).
+    name = re.sub(r"\W+", "", name)
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+    name = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
+    return name.lstrip("_") or name
+
+
+def clear_session(free_memory: bool = True) -> None:
+    """Numbers of names start anew.
+
+    Args:
+        free_memory: accepted for Keras' sake; memory is freed when nothing refers to it.
+    """
+    del free_memory
+    with _lock:
+        _counts.clear()

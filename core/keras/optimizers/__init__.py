@@ -1,0 +1,43 @@
+"""Optimizers: how gradients change variables."""
+
+from typing import Any
+
+from pinnace.keras import registry as _registry
+from pinnace.keras.optimizers import schedules as schedules
+from pinnace.keras.optimizers.adam import Adam as Adam
+from pinnace.keras.optimizers.adam import Adamax as Adamax
+from pinnace.keras.optimizers.adam import AdamW as AdamW
+from pinnace.keras.optimizers.adam import Nadam as Nadam
+from pinnace.keras.optimizers.adaptive import Adadelta as Adadelta
+from pinnace.keras.optimizers.adaptive import Adagrad as Adagrad
+from pinnace.keras.optimizers.adaptive import Lion as Lion
+from pinnace.keras.optimizers.adaptive import RMSprop as RMSprop
+from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
+from pinnace.keras.optimizers.sgd import SGD as SGD
+
+_TABLE = {
+    name: cls
+    for cls in (SGD, Adam, AdamW, Adamax, Nadam, RMSprop, Adagrad, Adadelta, Lion)
+    for name in (cls.__name__, cls.__name__.lower())
+}
+
+
+def get(identifier: Any) -> Any:
+    """The optimizer that a name, configuration or object stands for.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    if isinstance(identifier, str):
+        identifier = identifier if identifier in _TABLE else identifier.lower()
+    return _registry.by_name("optimizer", identifier, _TABLE)
+
+
+def serialize(optimizer: Optimizer) -> Any:
+    """The configuration of an optimizer."""
+    return _registry.serialize_keras_object(optimizer)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The optimizer with that configuration."""
+    return _registry.deserialize_keras_object(config, custom_objects)

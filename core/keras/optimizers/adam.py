@@ -1,0 +1,232 @@
+"""Adam and what follows from it: AdamW, Adamax, Nadam."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras.optimizers.optimizer import (
+    LearningRate,
+    Optimizer,
+    OptimizerOptions,
+    same_dtype,
+)
+from pinnace.ops.array import casting
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic, exponents
+from pinnace.ops.state.updates import APPLY_ADAM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.variable import Variable
+
+
+class _Moments(Optimizer):
+    """Optimizers that follow mean and size of each gradient.
+
+    Args:
+        learning_rate: factor of the step.
+        beta_1: share of the old mean that stays per step.
+        beta_2: share of the old size that stays per step.
+        epsilon: keeps the denominator above 0.
+        **options: see Optimizer.
+    """
+
+    _settings: tuple[str, ...] = ("beta_1", "beta_2", "epsilon")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Unpack[OptimizerOptions],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def _power(self, beta: float, dtype: Any, ahead: int = 1) -> Any:
+        """Beta to the number of steps, this one included; the same for all variables of a step."""
+
+        def make() -> Any:
+            step = casting.cast(self.iterations.value() + ahead, dtype)
+            return exponents.pow(casting.cast(beta, dtype), step)
+
+        return self.shared(f"{beta} {dtype.name} {ahead}", make)
+
+    def _move(self, moment: Variable, towards: Any, beta: float) -> Any:
+        """moment += (towards - moment)(1 - beta); gives the new value."""
+        value = moment.value()
+        value = value + (towards - value) * (1 - beta)
+        moment.assign(value)
+        return value
+
+
+class Adam(_Moments):
+    """Steps of the size of the learning rate, whatever that of the gradients.
+
+        m += (g - m)(1 - beta_1);  v += (g² - v)(1 - beta_2)
+        w -= rate sqrt(1 - beta_2^t) / (1 - beta_1^t) · m / (sqrt(v) + epsilon)
+
+    Args:
+        learning_rate: factor of the step.
+        beta_1: share of the old mean that stays per step.
+        beta_2: share of the old size that stays per step.
+        epsilon: keeps the denominator above 0.
+        amsgrad: whether the largest v so far is taken.
+        **options: see Optimizer.
+
+    Source:
+        Kingma and Ba 2014; Keras `Adam`; op `ResourceApplyAdam`.
+    """
+
+    _settings = (*_Moments._settings, "amsgrad")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **options: Unpack[OptimizerOptions],
+    ) -> None:
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
+        self.amsgrad = amsgrad
+
+    def build(self, var_list: Sequence[Variable]) -> None:
+        """Make m and v per variable."""
+        super().build(var_list)
+        self._add_slots("momentum", "velocity")
+        if self.amsgrad:
+            self._add_slots("velocity_hat")
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+        """Change one variable."""
+        kind = variable.dtype
+        rate = same_dtype(learning_rate, variable)
+        gradient = same_dtype(gradient, variable)
+        first, second = self._power(self.beta_1, kind), self._power(self.beta_2, kind)
+        m, v = self.slot("momentum", variable), self.slot("velocity", variable)
+        if not self.amsgrad:
+            execute(
+                APPLY_ADAM,
+                variable.handle,
+                m.handle,
+                v.handle,
+                first,
+                second,
+                rate,
+                self.beta_1,
+                self.beta_2,
+                self.epsilon,
+                gradient,
+            )
+            return
+        mean = self._move(m, gradient, self.beta_1)
+        size = self._move(v, arithmetic.square(gradient), self.beta_2)
+        largest = self.slot("velocity_hat", variable)
+        size = arithmetic.maximum(largest.value(), size)
+        largest.assign(size)
+        alpha = rate * exponents.sqrt(1.0 - second) / (1.0 - first)
+        variable.assign_sub(mean * alpha / (exponents.sqrt(size) + self.epsilon))
+
+
+class AdamW(Adam):
+    """Adam, with weight decay of its own accord: w -= rate · weight_decay · w before each step.
+
+    Args:
+        learning_rate: factor of the step.
+        weight_decay: see above.
+        beta_1: share of the old mean that stays per step.
+        beta_2: share of the old size that stays per step.
+        epsilon: keeps the denominator above 0.
+        amsgrad: whether the largest v so far is taken.
+        **options: see Optimizer.
+
+    Source:
+        Loshchilov and Hutter 2017; Keras `AdamW`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        weight_decay: float = 0.004,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **options: Any,
+    ) -> None:
+        if weight_decay is None:
+            raise ValueError("AdamW: weight_decay must be a number\n  Try: Adam, which has none")
+        super().__init__(
+            learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay=weight_decay, **options
+        )
+
+
+class Adamax(_Moments):
+    """Adam with the largest gradient so far, slowly forgotten, in place of v.
+
+    Source:
+        Kingma and Ba 2014, section 7; Keras `Adamax`. Arguments: those of Adam.
+    """
+
+    def build(self, var_list: Sequence[Variable]) -> None:
+        """Make m and u per variable."""
+        super().build(var_list)
+        self._add_slots("momentum", "norm")
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+        """Change one variable."""
+        rate = same_dtype(learning_rate, variable)
+        gradient = same_dtype(gradient, variable)
+        power = self._power(self.beta_1, variable.dtype)
+        mean = self._move(self.slot("momentum", variable), gradient, self.beta_1)
+        norm = self.slot("norm", variable)
+        largest = arithmetic.maximum(norm.value() * self.beta_2, arithmetic.abs(gradient))
+        norm.assign(largest)
+        variable.assign_sub(rate * mean / ((1.0 - power) * (largest + self.epsilon)))
+
+
+class Nadam(_Moments):
+    """Adam with Nesterov momentum.
+
+    Source:
+        Dozat 2015; Keras `Nadam`. Arguments: those of Adam.
+    """
+
+    def build(self, var_list: Sequence[Variable]) -> None:
+        """Make m and v per variable, and the product of the momenta."""
+        super().build(var_list)
+        self.__dict__["_product"] = self._own_variable(1.0, var_list[0].dtype.name, "u_product")
+        self._add_slots("momentum", "velocity")
+
+    def _update_all(
+        self, gradients: Sequence[Tensor], variables: Sequence[Variable], rate: Any
+    ) -> None:
+        product: Variable = self.__dict__["_product"]
+        kind = product.dtype
+        product.assign(product.value() * self._momentum(kind, 1))
+        super()._update_all(gradients, variables, rate)
+
+    def _momentum(self, kind: Any, ahead: int) -> Any:
+        return self.beta_1 * (1.0 - 0.5 * self._power(0.96, kind, ahead))
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+        """Change one variable."""
+        kind = variable.dtype
+        rate = same_dtype(learning_rate, variable)
+        gradient = same_dtype(gradient, variable)
+        now, after = self._momentum(kind, 1), self._momentum(kind, 2)
+        product = casting.cast(self.__dict__["_product"].value(), kind)
+        mean = self._move(self.slot("momentum", variable), gradient, self.beta_1)
+        size = self._move(
+            self.slot("velocity", variable), arithmetic.square(gradient), self.beta_2
+        )
+        step = after * mean / (1.0 - product * after) + (1.0 - now) * gradient / (1.0 - product)
+        size = size / (1.0 - self._power(self.beta_2, kind))
+        variable.assign_sub(step * rate / (exponents.sqrt(size) + self.epsilon))

@@ -1,0 +1,492 @@
+"""Optimizer: turns gradients into new values of variables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, Union
+
+from pinnace.framework.context import init_scope, state
+from pinnace.framework.trackable import AutoTrackable
+from pinnace.framework.variable import Variable
+from pinnace.keras import initializers, registry
+from pinnace.keras.names import class_name_in_snake_case, unique_name
+from pinnace.keras.optimizers.schedules import LearningRateSchedule
+from pinnace.ops.array import casting
+from pinnace.ops.math import arithmetic, clipping
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+LearningRate: TypeAlias = Union[float, LearningRateSchedule, Callable[[], Any]]
+
+
+class OptimizerOptions(TypedDict, total=False):
+    """The arguments that every optimizer takes.
+
+    weight_decay: share of each variable taken off per step, times the learning rate.
+    clipnorm: longest norm of one gradient.
+    clipvalue: largest absolute value in a gradient.
+    global_clipnorm: longest norm of all gradients together.
+    use_ema: whether an average of each variable over the steps is kept.
+    ema_momentum: share of the old average that stays per step.
+    ema_overwrite_frequency: steps after which the average becomes the value; None leaves it to the
+        end of training.
+    loss_scale_factor: factor of the loss, taken out of the gradients again.
+    name: the class in snake case if None.
+    """
+
+    weight_decay: float | None
+    clipnorm: float | None
+    clipvalue: float | None
+    global_clipnorm: float | None
+    use_ema: bool
+    ema_momentum: float
+    ema_overwrite_frequency: int | None
+    loss_scale_factor: float | None
+    gradient_accumulation_steps: int | None
+    name: str | None
+
+
+class Optimizer(AutoTrackable):
+    """Changes variables by their gradients; a subclass defines `build` and `update_step`.
+
+    Args:
+        learning_rate: factor of the step: a number, a schedule, or a function without arguments.
+        weight_decay: share of each variable taken off per step, times the learning rate.
+        clipnorm: longest norm of one gradient.
+        clipvalue: largest absolute value in a gradient.
+        global_clipnorm: longest norm of all gradients together.
+        use_ema: whether an average of each variable over the steps is kept.
+        ema_momentum: share of the old average that stays per step.
+        ema_overwrite_frequency: steps after which the average becomes the value.
+        loss_scale_factor: factor of the loss, taken out of the gradients again.
+        gradient_accumulation_steps: must be None.
+        name: the class in snake case if None.
+        **kwargs: none are known.
+
+    Raises:
+        ValueError: several ways to clip at once, an unknown argument, a weight decay below 0.
+    """
+
+    _holds_weights = False
+
+    _slots: dict[str, list[Variable]]
+    _index: dict[int, int]
+    _shared: dict[str, Any] | None
+    _targets: list[Variable]
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        who = type(self).__name__
+        kwargs.pop("jit_compile", None)
+        if "lr" in kwargs:  # its older name
+            learning_rate = kwargs.pop("lr")
+        if kwargs:
+            raise ValueError(
+                f"{who}: unknown arguments {', '.join(sorted(kwargs))}"
+                + ("\n  Try: a schedule as learning_rate" if "decay" in kwargs else "")
+            )
+        if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
+            raise ValueError(f"{who}: only one of clipnorm, clipvalue, global_clipnorm may be given")
+        if gradient_accumulation_steps is not None:
+            raise NotImplementedError(f"{who}: gradient_accumulation_steps is not supported")
+        if weight_decay is not None and weight_decay < 0:
+            raise ValueError(f"{who}: weight_decay must be at least 0, got {weight_decay}")
+        self.name = name or unique_name(class_name_in_snake_case(who))
+        self.weight_decay = weight_decay
+        self.clipnorm = clipnorm
+        self.clipvalue = clipvalue
+        self.global_clipnorm = global_clipnorm
+        self.use_ema = use_ema
+        self.ema_momentum = ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.loss_scale_factor = loss_scale_factor
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        self.built = False
+        # Bookkeeping beside the one tracked list, `_variables`.
+        self.__dict__.update(_slots={}, _index={}, _shared=None, _targets=[], _excluded=set())
+        self._variables: list[Variable] = []
+        self.iterations = self._own_variable(0, "int64", "iteration")
+        if isinstance(learning_rate, LearningRateSchedule) or callable(learning_rate):
+            self._learning_rate: Any = learning_rate
+        else:
+            self._learning_rate = self._own_variable(learning_rate, "float32", "learning_rate")
+
+    def _own_variable(self, value: Any, dtype: str, name: str) -> Variable:
+        with init_scope():
+            variable = Variable(value, dtype=dtype, trainable=False, name=f"{self.name}/{name}")
+        self._variables.append(variable)
+        return variable
+
+    # Its variables.
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Steps so far, learning rate, then what it keeps per variable."""
+        return list(self._variables)
+
+    def build(self, var_list: Sequence[Variable]) -> None:
+        """Make what is kept per variable; a subclass calls this, then `_add_slots`."""
+        self.__dict__["_targets"] = list(var_list)
+        self.__dict__["_index"] = {id(variable): i for i, variable in enumerate(var_list)}
+        if self.use_ema:
+            averages = []
+            for variable in var_list:
+                average = self.add_variable_from_reference(variable, "average")
+                average.assign(variable.value())
+                averages.append(average)
+            self._slots["average"] = averages
+        self.built = True
+
+    def _add_slots(self, *names: str, initializer: Any = "zeros") -> None:
+        """Variables of these names for each variable that is optimised, one variable's together."""
+        for name in names:
+            self._slots[name] = []
+        for variable in self._targets:
+            for name in names:
+                self._slots[name].append(
+                    self.add_variable_from_reference(variable, name, initializer)
+                )
+
+    def slot(self, name: str, variable: Variable) -> Variable:
+        """What is kept under a name for a variable that is optimised."""
+        return self._slots[name][self._index[id(variable)]]
+
+    def add_variable_from_reference(
+        self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
+    ) -> Variable:
+        """A variable of this optimizer with the shape and dtype of another one.
+
+        Args:
+            reference_variable: the other one.
+            name: ends the new one's name, which begins with the other's.
+            initializer: of its value.
+        """
+        stem = reference_variable.name.split(":")[0].replace("/", "_")
+        make = initializers.get(initializer)
+        value = make(reference_variable.shape.as_list(), dtype=reference_variable.dtype)
+        return self._own_variable(value, reference_variable.dtype.name, f"{stem}_{name}")
+
+    def add_variable(
+        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: str | None = None
+    ) -> Variable:
+        """A variable of this optimizer."""
+        value = initializers.get(initializer)(list(shape), dtype=dtype)
+        return self._own_variable(value, value.dtype.name, name or "variable")
+
+    # The learning rate.
+
+    @property
+    def learning_rate(self) -> Any:
+        """The variable, or what a schedule says now."""
+        return self._current_learning_rate()
+
+    @learning_rate.setter
+    def learning_rate(self, value: LearningRate) -> None:
+        if isinstance(self._learning_rate, Variable):
+            if isinstance(value, LearningRateSchedule) or callable(value):
+                self._variables[:] = [v for v in self._variables if v is not self._learning_rate]
+                self._learning_rate = value
+            else:
+                self._learning_rate.assign(value)
+        elif isinstance(value, LearningRateSchedule) or callable(value):
+            self._learning_rate = value
+        else:
+            raise TypeError(
+                f"{type(self).__name__}.learning_rate: it follows a schedule and cannot be set to a "
+                f"number, got {value!r}"
+            )
+
+    def _current_learning_rate(self) -> Any:
+        if isinstance(self._learning_rate, Variable):
+            return self._learning_rate
+        if isinstance(self._learning_rate, LearningRateSchedule):
+            return self._learning_rate(self.iterations)
+        return self._learning_rate()
+
+    # A step.
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Variable]], name: str | None = None, **kwargs: Any
+    ) -> Variable:
+        """One step; gives the number of steps so far.
+
+        Args:
+            grads_and_vars: pairs of gradient and variable; a gradient may be None.
+            name: accepted for TensorFlow's sake.
+            **kwargs: accepted for TensorFlow's sake.
+        """
+        del name, kwargs
+        pairs = list(grads_and_vars)
+        self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
+        return self.iterations
+
+    def apply(
+        self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
+    ) -> None:
+        """One step.
+
+        Args:
+            grads: a gradient per variable, None where there is none.
+            trainable_variables: those the optimizer was built with if None.
+
+        Raises:
+            ValueError: no gradients, an unknown variable, or another number of gradients.
+        """
+        if trainable_variables is None:
+            if not self.built:
+                raise ValueError(
+                    f"{type(self).__name__}.apply: trainable_variables must be given at first"
+                )
+            trainable_variables = self._targets
+        variables = list(trainable_variables)
+        if len(grads) != len(variables):
+            raise ValueError(
+                f"{type(self).__name__}.apply: there must be a gradient per variable, got "
+                f"{len(grads)} gradients and {len(variables)} variables"
+            )
+        if not variables:
+            return
+        if not self.built:
+            with init_scope():
+                self.build(variables)
+        self._check_known(variables)
+        gradients, variables = self._present(grads, variables)
+        if not variables:
+            return
+        if self.loss_scale_factor is not None:
+            factor = self.loss_scale_factor
+            gradients = [gradient / factor for gradient in gradients]
+        gradients = self._clipped(gradients)
+        rate = self._current_learning_rate()
+        rate = rate.value() if isinstance(rate, Variable) else rate
+        self.__dict__["_shared"] = {}
+        try:
+            self._decay_weights(variables, rate)
+            self._update_all(gradients, variables, rate)
+        finally:
+            self.__dict__["_shared"] = None
+        if self.use_ema:
+            self._update_averages(variables)
+        for variable in variables:
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable.value()))
+        self.iterations.assign_add(1)
+
+    def _update_all(
+        self, gradients: Sequence[Tensor], variables: Sequence[Variable], rate: Any
+    ) -> None:
+        for gradient, variable in zip(gradients, variables, strict=True):
+            self.update_step(gradient, variable, rate)
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+        """Change one variable; a subclass defines it."""
+        raise NotImplementedError(f"{type(self).__name__} must define update_step")
+
+    def shared(self, name: str, make: Callable[[], Any]) -> Any:
+        """What all updates of one step have in common, computed once."""
+        if self._shared is None:
+            return make()
+        if name not in self._shared:
+            self._shared[name] = make()
+        return self._shared[name]
+
+    def minimize(
+        self,
+        loss: Any,
+        var_list: Any,
+        grad_loss: Any = None,
+        name: str | None = None,
+        tape: Any = None,
+    ) -> Variable:
+        """One step towards a smaller loss.
+
+        Args:
+            loss: a function without arguments, or a tensor with the `tape` that saw it.
+            var_list: variables, or a function that gives them.
+            grad_loss: what the loss's gradient is multiplied with.
+            name: accepted for TensorFlow's sake.
+            tape: needed if `loss` is a tensor.
+        """
+        from pinnace.autodiff.tape import GradientTape
+
+        if callable(loss):
+            tape = tape or GradientTape()
+            with tape:
+                value = loss()
+        elif tape is None:
+            raise ValueError(f"{type(self).__name__}.minimize: tape must be given with a tensor")
+        else:
+            value = loss
+        variables = list(var_list() if callable(var_list) else var_list)
+        gradients = tape.gradient(value, variables, grad_loss)
+        return self.apply_gradients(zip(gradients, variables, strict=True), name)
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss times `loss_scale_factor`, which `apply` takes out of the gradients."""
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
+    def _check_known(self, variables: Sequence[Variable]) -> None:
+        unknown = [v.name for v in variables if id(v) not in self._index]
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__}: it was built for {len(self._index)} variables, "
+                f"{', '.join(unknown)} not among them\n  Try: another optimizer, or build(variables)"
+            )
+
+    def _present(
+        self, grads: Sequence[Any], variables: Sequence[Variable]
+    ) -> tuple[list[Any], list[Variable]]:
+        """The pairs that have a gradient."""
+        missing = [v.name for g, v in zip(grads, variables, strict=True) if g is None]
+        if not missing:
+            return list(grads), list(variables)
+        if len(missing) == len(variables):
+            raise ValueError(
+                f"{type(self).__name__}: no variable has a gradient: the loss does not depend on "
+                f"{', '.join(missing)}"
+            )
+        warnings.warn(
+            f"{type(self).__name__}: the loss does not depend on {', '.join(missing)}, "
+            "which stay as they are",
+            stacklevel=4,
+        )
+        pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
+        return [gradient for gradient, _ in pairs], [variable for _, variable in pairs]
+
+    def _clipped(self, gradients: list[Any]) -> list[Any]:
+        if self.clipnorm is not None and self.clipnorm > 0:
+            return [clipping.clip_by_norm(g, self.clipnorm) for g in gradients]
+        if self.global_clipnorm is not None and self.global_clipnorm > 0:
+            return list(clipping.clip_by_global_norm(gradients, self.global_clipnorm)[0])
+        if self.clipvalue is not None and self.clipvalue > 0:
+            value = self.clipvalue
+            return [clipping.clip_by_value(g, -value, value) for g in gradients]
+        return gradients
+
+    # Weight decay and averages.
+
+    def exclude_from_weight_decay(
+        self, var_list: Sequence[Variable] | None = None, var_names: Sequence[str] | None = None
+    ) -> None:
+        """No weight decay for these.
+
+        Args:
+            var_list: variables.
+            var_names: parts of names.
+        """
+        self.__dict__["_excluded"] = {id(variable) for variable in var_list or ()}
+        self.__dict__["_excluded_names"] = tuple(var_names or ())
+
+    def _decays(self, variable: Variable) -> bool:
+        names = self.__dict__.get("_excluded_names", ())
+        return id(variable) not in self.__dict__["_excluded"] and not any(
+            name in variable.name for name in names
+        )
+
+    def _decay_weights(self, variables: Sequence[Variable], rate: Any) -> None:
+        if self.weight_decay is None:
+            return
+        for variable in variables:
+            if self._decays(variable):
+                share = same_dtype(rate, variable) * self.weight_decay
+                variable.assign_sub(variable.value() * share)
+
+    def _update_averages(self, variables: Sequence[Variable]) -> None:
+        share = self.ema_momentum
+        first = same_dtype(arithmetic.sign(self.iterations.value()), variables[0])
+        for variable in variables:
+            average = self.slot("average", variable)
+            # Keras: the average begins with the first step's value.
+            kept = share * casting.cast(first, variable.dtype)
+            average.assign(average.value() * kept + variable.value() * (1.0 - kept))
+        every = self.ema_overwrite_frequency
+        if every:
+            step = self.iterations.value() + 1
+            due = casting.cast(arithmetic.floormod(step, every) < 1, variables[0].dtype)
+            for variable in variables:
+                mixed = self.slot("average", variable).value() * due + variable.value() * (1.0 - due)
+                variable.assign(mixed)
+
+    def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:
+        """At the end of training the averages, if kept, become the values."""
+        if self.use_ema:
+            for variable in var_list:
+                variable.assign(self.slot("average", variable).value())
+
+    # Configuration.
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        rate = self._learning_rate
+        if isinstance(rate, Variable):
+            rate = float(rate.numpy()) if state.tracer is None else None
+        elif isinstance(rate, LearningRateSchedule):
+            rate = registry.serialize_keras_object(rate)
+        config = {
+            "name": self.name,
+            "learning_rate": rate,
+            "weight_decay": self.weight_decay,
+            "clipnorm": self.clipnorm,
+            "global_clipnorm": self.global_clipnorm,
+            "clipvalue": self.clipvalue,
+            "use_ema": self.use_ema,
+            "ema_momentum": self.ema_momentum,
+            "ema_overwrite_frequency": self.ema_overwrite_frequency,
+            "loss_scale_factor": self.loss_scale_factor,
+            "gradient_accumulation_steps": self.gradient_accumulation_steps,
+        }
+        return {**config, **{name: getattr(self, name) for name in self._settings}}
+
+    # Names of the constructor's arguments that a subclass adds, kept under the same names.
+    _settings: tuple[str, ...] = ()
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Self:
+        """The optimizer with that configuration."""
+        config = dict(config)
+        config["learning_rate"] = registry.deserialize_keras_object(
+            config.get("learning_rate"), custom_objects
+        )
+        return cls(**config)
+
+    def get_weights(self) -> list[Any]:
+        """The values of `variables`."""
+        return [variable.numpy() for variable in self._variables]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Give `variables` these values.
+
+        Raises:
+            ValueError: another number of values.
+        """
+        if len(weights) != len(self._variables):
+            raise ValueError(
+                f"{type(self).__name__}.set_weights: there are {len(self._variables)} variables, "
+                f"got {len(weights)} values\n  Try: build(variables) first"
+            )
+        for variable, value in zip(self._variables, weights, strict=True):
+            variable.assign(value)
+
+
+def same_dtype(value: Any, like: Any) -> Any:
+    """A number or tensor in the dtype of another one."""
+    if isinstance(value, (int, float)):
+        return value
+    return value if value.dtype is like.dtype else casting.cast(value, like.dtype)

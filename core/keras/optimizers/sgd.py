@@ -1,0 +1,72 @@
+"""SGD: gradient descent, with momentum if asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras.optimizers.optimizer import (
+    LearningRate,
+    Optimizer,
+    OptimizerOptions,
+    same_dtype,
+)
+from pinnace.ops.execute import execute
+from pinnace.ops.state.updates import APPLY_GRADIENT_DESCENT, APPLY_KERAS_MOMENTUM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.variable import Variable
+
+
+class SGD(Optimizer):
+    """w -= rate g; with momentum v = momentum v - rate g, w += v.
+
+    Args:
+        learning_rate: factor of the step.
+        momentum: from 0 to 1.
+        nesterov: whether w += momentum v - rate g instead.
+        **options: see Optimizer.
+
+    Source:
+        Keras `SGD`; ops `ResourceApplyGradientDescent` and `ResourceApplyKerasMomentum`.
+    """
+
+    _settings = ("momentum", "nesterov")
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        **options: Unpack[OptimizerOptions],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        if not 0 <= momentum <= 1:
+            raise ValueError(f"SGD: momentum must be from 0 to 1, got {momentum}")
+        self.momentum = momentum
+        self.nesterov = nesterov
+
+    def build(self, var_list: Sequence[Variable]) -> None:
+        """Make a velocity per variable, if there is momentum."""
+        super().build(var_list)
+        if self.momentum:
+            self._add_slots("momentum")
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+        """Change one variable."""
+        rate = same_dtype(learning_rate, variable)
+        gradient = same_dtype(gradient, variable)
+        if not self.momentum:
+            execute(APPLY_GRADIENT_DESCENT, variable.handle, rate, gradient)
+            return
+        execute(
+            APPLY_KERAS_MOMENTUM,
+            variable.handle,
+            self.slot("momentum", variable).handle,
+            rate,
+            gradient,
+            self.momentum,
+            use_nesterov=self.nesterov,
+        )

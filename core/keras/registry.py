@@ -1,0 +1,301 @@
+"""Keras classes by name: what a configuration says, and how an object is made from it again.
+
+    object → {"module", "class_name", "config", "registered_name"} → object
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pinnace.framework.dtypes import DType, as_dtype
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
+
+T = TypeVar("T")
+
+# Modules whose classes a configuration may name, as Keras names them.
+_PUBLIC = (
+    "keras",
+    "keras.layers",
+    "keras.models",
+    "keras.losses",
+    "keras.metrics",
+    "keras.optimizers",
+    "keras.optimizers.schedules",
+    "keras.initializers",
+    "keras.regularizers",
+    "keras.constraints",
+    "keras.activations",
+)
+# Private folder -> the public module of what it defines.
+_HOMES = {
+    "models": "keras.models",
+    "seeds": "keras.random",
+    "dtype_policy": "keras",
+}
+
+_registered: dict[str, Any] = {}
+_names: dict[Any, str] = {}
+
+
+def register_keras_serializable(
+    package: str = "Custom", name: str | None = None
+) -> Callable[[T], T]:
+    """A decorator that makes a class or function known to `deserialize_keras_object`.
+
+    Args:
+        package: of the registered name `package>name`.
+        name: the class's or function's own name if None.
+
+    Raises:
+        ValueError: a class without `get_config`.
+    """
+
+    def decorate(thing: T) -> T:
+        own = name or thing.__name__  # type: ignore[attr-defined]  # a class or a function
+        if inspect.isclass(thing) and not hasattr(thing, "get_config"):
+            raise ValueError(f"register_keras_serializable: {own} must have a get_config method")
+        key = f"{package}>{own}"
+        _registered[key] = thing
+        _names[thing] = key
+        return thing
+
+    return decorate
+
+
+def get_registered_name(thing: Any) -> str:
+    """`package>name` if it was registered, else its own name."""
+    return _names.get(thing) or thing.__name__  # type: ignore[no-any-return]
+
+
+def get_registered_object(
+    name: str,
+    custom_objects: Mapping[str, Any] | None = None,
+    module_objects: Mapping[str, Any] | None = None,
+) -> Any:
+    """The class or function of that name, None if there is none."""
+    for table in (_custom, custom_objects or {}, _registered, module_objects or {}):
+        if name in table:
+            return table[name]
+    return None
+
+
+_custom: dict[str, Any] = {}
+
+
+def get_custom_objects() -> dict[str, Any]:
+    """The table of names that take precedence; may be written to."""
+    return _custom
+
+
+@contextmanager
+def custom_object_scope(objects: Mapping[str, Any]) -> Iterator[None]:
+    """Inside the block these names stand for these classes and functions."""
+    saved = dict(_custom)
+    _custom.update(objects)
+    try:
+        yield
+    finally:
+        _custom.clear()
+        _custom.update(saved)
+
+
+def public_module(cls: type) -> str | None:
+    """The module that Keras would show the class in; None for a class that is not of this library."""
+    parts = cls.__module__.split(".")
+    if parts[:2] != ["pinnace", "keras"]:
+        return None
+    home = parts[2] if len(parts) > 2 else ""
+    if parts[-1] == "schedules":
+        return "keras.optimizers.schedules"
+    return _HOMES.get(home, f"keras.{home}" if home else "keras")
+
+
+def serialize_keras_object(thing: Any) -> Any:
+    """What JSON can hold and `deserialize_keras_object` understands.
+
+    Raises:
+        ValueError: a lambda, or an object that does not say what it was made from.
+    """
+    if thing is None or isinstance(thing, (str, bool, int, float)):
+        return thing
+    if isinstance(thing, np.generic):
+        return thing.item()
+    if isinstance(thing, (Tensor, np.ndarray)):
+        array = np.asarray(thing)
+        kind = "__numpy__" if isinstance(thing, np.ndarray) else "__tensor__"
+        config = {"value": array.tolist(), "dtype": as_dtype(array.dtype).name}
+        return {"class_name": kind, "config": config}
+    if isinstance(thing, DType):
+        return thing.name
+    if isinstance(thing, Shape):
+        return {"class_name": "__tuple__", "items": thing.as_list()}
+    if isinstance(thing, TensorSpec):
+        config = {"shape": thing.shape.dims, "dtype": thing.dtype.name, "name": thing.name}
+        return {"class_name": "__typespec__", "config": config}
+    if isinstance(thing, dict):
+        return {key: serialize_keras_object(value) for key, value in thing.items()}
+    if isinstance(thing, tuple):
+        return {"class_name": "__tuple__", "items": [serialize_keras_object(x) for x in thing]}
+    if isinstance(thing, list):
+        return [serialize_keras_object(item) for item in thing]
+    if hasattr(thing, "get_config") and not inspect.isclass(thing):
+        return _serialize_object(thing)
+    if callable(thing):
+        return _serialize_callable(thing)
+    raise ValueError(f"serialize_keras_object: {thing!r} ({type(thing).__name__}) cannot be stored")
+
+
+def _serialize_object(thing: Any) -> dict[str, Any]:
+    cls = type(thing)
+    module = public_module(cls)
+    return {
+        "module": module or cls.__module__,
+        "class_name": cls.__name__,
+        "config": thing.get_config(),
+        "registered_name": None if module else get_registered_name(cls),
+    }
+
+
+def _serialize_callable(thing: Any) -> Any:
+    name = getattr(thing, "__name__", "")
+    if name == "<lambda>" or not name:
+        raise ValueError(
+            f"serialize_keras_object: {thing!r} has no name to be found by again\n"
+            "  Try: a function of its own, with @register_keras_serializable()"
+        )
+    kind = "class" if inspect.isclass(thing) else "function"
+    ours = thing.__module__.startswith("pinnace.keras")
+    return {
+        "module": "keras" if ours else thing.__module__,
+        "class_name": kind,
+        "config": name,
+        "registered_name": None if ours else get_registered_name(thing),
+    }
+
+
+def deserialize_keras_object(
+    config: Any, custom_objects: Mapping[str, Any] | None = None, safe_mode: bool = True
+) -> Any:
+    """What `serialize_keras_object` was given.
+
+    Args:
+        config: what it answered. No code is run from it: classes are found by name, among those of
+            this library, the registered ones and `custom_objects`.
+        custom_objects: further classes and functions by name.
+        safe_mode: accepted for Keras' sake.
+
+    Raises:
+        ValueError: a name that stands for nothing.
+    """
+    if isinstance(config, list):
+        return [deserialize_keras_object(x, custom_objects, safe_mode) for x in config]
+    if not isinstance(config, dict):
+        return config
+    if "class_name" not in config or not ({"config", "items"} & set(config)):
+        return {k: deserialize_keras_object(v, custom_objects, safe_mode) for k, v in config.items()}
+    plain = _plain_value(config, custom_objects)
+    if plain is not None:
+        return plain
+    found = find_class(config, custom_objects)
+    inner = config["config"]
+    if config["class_name"] in {"function", "class"}:
+        return found
+    if not hasattr(found, "from_config"):
+        raise ValueError(f"deserialize_keras_object: {found!r} has no from_config")
+    with custom_object_scope(custom_objects or {}):
+        return found.from_config(inner)
+
+
+def _plain_value(config: dict[str, Any], custom: Mapping[str, Any] | None) -> Any:
+    kind = config["class_name"]
+    if kind == "__tuple__":
+        return tuple(deserialize_keras_object(x, custom) for x in config["items"])
+    if kind in {"__numpy__", "__tensor__"}:
+        array = np.array(config["config"]["value"], as_dtype(config["config"]["dtype"]).numpy)
+        if kind == "__numpy__":
+            return array
+        from pinnace.framework.convert import convert_to_tensor
+
+        return convert_to_tensor(array)
+    if kind == "__typespec__":
+        return TensorSpec(**config["config"])
+    return None
+
+
+def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = None) -> Any:
+    """The class or function that a configuration names.
+
+    Raises:
+        ValueError: there is none.
+    """
+    kind = config["class_name"]
+    named = config["config"] if kind in {"function", "class"} else kind
+    registered = config.get("registered_name")
+    for name in (registered, named):
+        found = get_registered_object(name, custom) if name else None
+        if found is not None:
+            return found
+    module = config.get("module") or ""
+    places = [module] if module in _PUBLIC else []
+    if kind == "function":
+        places += ["keras.activations", "keras.losses", "keras.metrics"]
+    places += [place for place in _PUBLIC if not module or module.startswith("keras")]
+    for place in places:
+        found = getattr(importlib.import_module(f"pinnace.{place}"), named, None)
+        if found is not None and (hasattr(found, "from_config") or callable(found)):
+            return found
+    raise ValueError(
+        f"deserialize_keras_object: {module + '.' if module else ''}{named} is not known\n"
+        f"  Try: custom_objects={{{named!r}: ...}}, or @register_keras_serializable() on it"
+    )
+
+
+def by_name(
+    what: str, identifier: Any, table: Mapping[str, Any], *, none: Any = None, make: bool = True
+) -> Any:
+    """What the `get` functions of losses, metrics, initializers, … answer.
+
+    Args:
+        what: for the message, "loss".
+        identifier: a name, a configuration, a class, an object or None.
+        table: name -> class or function.
+        none: the answer for None.
+        make: whether a class stands for an object of it.
+
+    Raises:
+        ValueError: a name that is not in the table.
+    """
+    if identifier is None:
+        return none
+    if isinstance(identifier, dict):
+        return deserialize_keras_object(identifier)
+    found = identifier
+    if isinstance(identifier, str):
+        found = get_registered_object(identifier, None, table)
+        if found is None:
+            known = ", ".join(sorted({str(name) for name in table}))
+            raise ValueError(f"{what}: name must be one of {known}, got {identifier!r}")
+    if inspect.isclass(found) and make:
+        return found()
+    if callable(found) or hasattr(found, "get_config"):
+        return found
+    raise ValueError(f"{what}: must be a name, a function or an object, got {identifier!r}")
+
+
+def named(*classes: type, **aliases: Any) -> dict[str, Any]:
+    """Classes by their names and by those in snake case; aliases by theirs."""
+    from pinnace.keras.names import class_name_in_snake_case
+
+    table: dict[str, Any] = {}
+    for cls in classes:
+        table[cls.__name__] = cls
+        table[class_name_in_snake_case(cls.__name__)] = cls
+    return {**table, **aliases}

@@ -1,0 +1,115 @@
+"""Regularizers: what the size of a weight adds to the loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from pinnace.keras import registry
+from pinnace.ops.math import arithmetic, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+class Regularizer:
+    """A function of a weight, called once per step; what it gives is added to the loss."""
+
+    def __call__(self, x: Any) -> Tensor:
+        """The penalty, a scalar."""
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(x)")
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        raise NotImplementedError(f"{type(self).__name__} does not define get_config")
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Regularizer:
+        """The regularizer with that configuration."""
+        return cls(**config)
+
+
+class L1L2(Regularizer):
+    """l1 sum(abs(x)) + l2 sum(x²).
+
+    Args:
+        l1: factor of the first sum.
+        l2: factor of the second.
+    """
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
+        self.l1 = _factor("l1", 0.0 if l1 is None else l1)
+        self.l2 = _factor("l2", 0.0 if l2 is None else l2)
+
+    def __call__(self, x: Any) -> Tensor:
+        """The penalty, a scalar."""
+        parts = []
+        if self.l1:
+            parts.append(arithmetic.multiply(reduction.reduce_sum(arithmetic.abs(x)), self.l1))
+        if self.l2:
+            parts.append(arithmetic.multiply(reduction.reduce_sum(arithmetic.square(x)), self.l2))
+        if not parts:
+            return arithmetic.multiply(reduction.reduce_sum(x), 0.0)
+        return parts[0] if len(parts) == 1 else arithmetic.add(parts[0], parts[1])
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"l1": self.l1, "l2": self.l2}
+
+
+class L1(L1L2):
+    """l1 sum(abs(x))."""
+
+    def __init__(self, l1: float = 0.01) -> None:
+        super().__init__(l1=0.01 if l1 is None else l1)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"l1": self.l1}
+
+
+class L2(L1L2):
+    """l2 sum(x²)."""
+
+    def __init__(self, l2: float = 0.01) -> None:
+        super().__init__(l2=0.01 if l2 is None else l2)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"l2": self.l2}
+
+
+def _factor(name: str, value: float) -> float:
+    if isinstance(value, bool) or not math.isfinite(value) or value < 0:
+        raise ValueError(f"regularizer: {name} must be a number, at least 0, got {value!r}")
+    return float(value)
+
+
+def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
+    """An L1L2 with other defaults."""
+    return L1L2(l1, l2)
+
+
+l1 = L1
+l2 = L2
+
+RegularizerLike: TypeAlias = Union[Regularizer, Callable[..., Any], str, dict[str, Any], None]
+_TABLE = {**registry.named(L1, L2), "L1L2": L1L2, "l1_l2": l1_l2, "l1l2": L1L2}
+
+
+def get(identifier: RegularizerLike) -> Any:
+    """The regularizer that a name, configuration, function or object stands for; None for None."""
+    if identifier == "l1_l2":
+        return l1_l2()
+    return registry.by_name("regularizer", identifier, _TABLE)
+
+
+def serialize(regularizer: Regularizer) -> Any:
+    """The configuration of a regularizer."""
+    return registry.serialize_keras_object(regularizer)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The regularizer with that configuration."""
+    return registry.deserialize_keras_object(config, custom_objects)

@@ -1,0 +1,84 @@
+"""Seeds: SeedGenerator, a variable from which each draw takes another seed, and the global seed."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.context import init_scope
+from pinnace.framework.trackable import AutoTrackable
+from pinnace.framework.variable import Variable
+from pinnace.keras.names import class_name_in_snake_case, unique_name
+from pinnace.ops.array import constants
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+def make_default_seed() -> int:
+    """A seed for what is given none; `set_random_seed` makes the sequence of them repeat."""
+    # Keras: Python's own generator, so that one call seeds initializers, dropout and shuffles.
+    return random.randint(1, 10**9)
+
+
+def set_random_seed(seed: int) -> None:
+    """From here on, initial weights, dropout and shuffles are those of every run with this seed.
+
+    Args:
+        seed: from 0 to 2**32 - 1. Seeds the generators of Python, NumPy and this library.
+    """
+    from pinnace.ops.random import seeds
+
+    if not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ValueError(f"set_random_seed: seed must be an int from 0 to 2**32 - 1, got {seed!r}")
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 (programs that use NumPy's global generator)
+    seeds.set_seed(seed)
+
+
+class SeedGenerator(AutoTrackable):
+    """Seeds for stateless random ops, each another one; the state is a variable, so traced steps differ.
+
+    Args:
+        seed: where the sequence starts; None draws it from the global seed.
+        name: of the state's scope.
+
+    Source:
+        Keras `SeedGenerator`: the state is `[seed, draws so far]`.
+    """
+
+    def __init__(self, seed: int | None = None, name: str | None = None) -> None:
+        if seed is not None and (not isinstance(seed, int) or seed < 0):
+            raise ValueError(f"SeedGenerator: seed must be a non-negative int, got {seed!r}")
+        self.name = name or unique_name(class_name_in_snake_case(type(self).__name__))
+        self._initial_seed = seed
+        start = make_default_seed() if seed is None else seed
+        with init_scope():
+            self.state = Variable(
+                np.array([start, 0], np.int64),
+                trainable=False,
+                name=f"{self.name}/seed_generator_state",
+            )
+            self._step = constants.constant(np.array([0, 1], np.int64))
+
+    def next(self, ordered: bool = True) -> Tensor:
+        """The next seed, int64[2].
+
+        Args:
+            ordered: accepted for Keras' sake; draws are always in program order.
+        """
+        del ordered
+        seed = self.state.value()
+        self.state.assign_add(self._step)
+        return seed
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"seed": self._initial_seed}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
+        """The generator with that configuration."""
+        return cls(**config)

@@ -1,0 +1,143 @@
+"""KerasTensor: what a layer of a functional model will give, and which call of it that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pinnace.framework import structure
+from pinnace.framework.specs import TensorSpec
+from pinnace.keras.names import unique_name
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.shapes import Shape
+
+
+class Node:
+    """One call of a layer on KerasTensors.
+
+    Attributes:
+        layer: what was called.
+        args: positional arguments, KerasTensors among them.
+        kwargs: keyword arguments.
+        outputs: a structure of KerasTensors.
+        inputs: the KerasTensors among the arguments, flat.
+    """
+
+    __slots__ = ("args", "inputs", "kwargs", "layer", "outputs")
+
+    def __init__(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.layer = layer
+        self.args = args
+        self.kwargs = kwargs
+        self.inputs = [x for x in structure.flatten((args, kwargs)) if isinstance(x, KerasTensor)]
+        self.outputs: Any = None
+
+
+class KerasTensor:
+    """A tensor of a functional model: shape, dtype and where it comes from; no value.
+
+    Args:
+        shape: None for an unknown axis.
+        dtype: the element type.
+        name: in summaries and signatures.
+    """
+
+    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+        self.spec = TensorSpec(shape, dtype)
+        self.name = name or unique_name("keras_tensor")
+        # The call that gives it; None before it is an output of one.
+        self.node: Node | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of the axes as far as they are known."""
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.spec.shape)
+
+    def __add__(self, other: Any) -> Any:
+        return _apply("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _apply("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _apply("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _apply("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _apply("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _apply("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _apply("truediv", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _apply("truediv", other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return _apply("matmul", self, other)
+
+    def __pow__(self, other: Any) -> Any:
+        return _apply("power", self, other)
+
+    def __neg__(self) -> Any:
+        return _apply("negative", self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return _apply("getitem", self, key)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise ValueError(
+            f"{what} {self!r} is not possible: it stands for what a layer will give and has no "
+            "value.\n  Try: a Layer whose call does it, or Lambda"
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._refuse("converting to an array or tensor")
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        """Refused: there is no value."""
+        self._refuse("using an op on")
+
+    def __iter__(self) -> Any:
+        self._refuse("iterating over")
+
+    def __bool__(self) -> bool:
+        self._refuse("using as a Python bool")
+
+    def __repr__(self) -> str:
+        shape = str(self.shape)
+        return f"<KerasTensor shape={shape}, dtype={self.dtype.name}, name={self.name}>"
+
+
+# Calls an operator as a layer; filled by `layers/operators.py`, which needs Layer.
+_operator: list[Callable[..., Any]] = []
+
+
+def install_operator(call: Callable[..., Any]) -> None:
+    """Fill the slot behind the operators of KerasTensor."""
+    _operator[:] = [call]
+
+
+def _apply(operator: str, *arguments: Any) -> Any:
+    return _operator[0](operator, *arguments)
+
+
+def is_symbolic(*values: Any) -> bool:
+    """Whether a KerasTensor is among the leaves."""
+    return any(isinstance(leaf, KerasTensor) for leaf in structure.flatten(values))
