@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+
 from pinnace.autodiff.backward import Entry, Gradients, accumulate
 from pinnace.framework import structure
 from pinnace.framework.context import pop_tape, push_tape, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, DType
-from pinnace.framework.tensor import Operands, Tensor
+from pinnace.framework.tensor import Operands, Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import constants
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
@@ -203,7 +205,7 @@ class GradientTape:
         if self._recording and not self._persistent:
             self._recording = False
             pop_tape(self)
-        targets = [_target_tensor(item) for item in structure.flatten(target)]
+        targets = [target] if type(target) is Tensor else [_target_tensor(item) for item in structure.flatten(target)]
         flat_sources = structure.flatten(sources)
         handles = [_source_tensor(item) for item in flat_sources]
         seeds = [None] * len(targets) if output_gradients is None else structure.flatten(output_gradients)
@@ -241,6 +243,8 @@ def _seed(target: Tensor, given: Any) -> Tensor:
         if target.dtype.name == "resource":  # a variable as its own target
             resource = target._array[()]  # noqa: SLF001 (framework code)
             return constants.ones(resource.read().shape, resource.dtype)
+        if type(target) is Tensor and state.tracer is None:
+            return wrap(np.ones(target._array.shape, target._array.dtype))  # noqa: SLF001 (framework code)
         return constants.ones_like(target)
     seed = convert_to_tensor(given, target.dtype)
     if not seed.shape.is_compatible_with(target.shape):

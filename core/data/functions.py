@@ -23,15 +23,13 @@ from pinnace.data.elements import (
     leaf_array,
     normalised,
     spec_of,
-    strings,
 )
 from pinnace.data.stage import Absent, Bindable, Stage
 from pinnace.framework import structure
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor, wrap
+from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import trace
 from pinnace.functions.tracer import FunctionTracer
@@ -74,20 +72,19 @@ class Traced(Bindable):
         )
         effects = {node.op.effect for node in self.concrete.graph.nodes}
         self.draws_random = "random" in effects
-        self._batched: Any = None
+        # Shared by the twins that `bound` makes of this function.
+        self._vectorised: dict[str, vectorising.Vectorised | None] = {}
 
     def __call__(self, leaves: Element) -> Element:
         """The result's leaves for an element's."""
         return self.concrete.run([*[leaf_array(leaf) for leaf in leaves], *self.captures])
 
-    def batched(self, lengths_matter: bool = False) -> BatchedFunction | None:
+    def batched(self) -> BatchedFunction | None:
         """The same function of many elements at once, None where it has no such form."""
-        del lengths_matter
-        if any(isinstance(capture, SymbolicTensor) for capture in self.captures):
-            return None
-        if self._batched is None:
-            self._batched = vectorising.vectorised(self.concrete) or False
-        return BatchedFunction(self, self._batched) if self._batched else None
+        if "found" not in self._vectorised:
+            self._vectorised["found"] = vectorising.vectorised(self.concrete)
+        found = self._vectorised["found"]
+        return None if found is None else BatchedFunction(self, found)
 
 
 class BatchedFunction:
@@ -199,9 +196,8 @@ class Direct(Bindable):
             for leaf in structure.flatten(result)
         )
 
-    def batched(self, lengths_matter: bool = False) -> None:
+    def batched(self) -> None:
         """It has no form for many elements."""
-        del lengths_matter
 
 
 def element_function(
@@ -320,18 +316,3 @@ def relaxed(before: Nest, after: Nest, who: str) -> Nest:
 
     return structure.map_structure(join, before, after)
 
-
-__all__ = [
-    "BatchedFunction",
-    "Direct",
-    "StageMaker",
-    "Traced",
-    "arguments_of",
-    "check_predicate",
-    "converted",
-    "element_function",
-    "relaxed",
-    "truth",
-    "wrapped",
-]
-_ = (Operands, Shape, strings)

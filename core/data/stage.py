@@ -108,6 +108,11 @@ class Stage:
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """Rows and the numbers of those to take, None if the stage has no such way."""
         del run
+        rows = self.rows()
+        return None if rows is None else (rows, iter((range(rows.count),)))
+
+    def rows(self) -> Rows | None:
+        """All elements as rows, where they can be taken in any order and are always the same."""
         return None
 
     def open(self, run: Run) -> Iterator[Element]:

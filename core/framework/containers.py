@@ -60,14 +60,17 @@ class ListWrapper(Trackable, list[T]):
     def append(self, item: T, /) -> None:
         """Add one element at the end."""
         super().append(_wrapped_one(item))
+        self._children_changed()
 
     def extend(self, items: Iterable[T], /) -> None:
         """Add elements at the end."""
         super().extend(_wrapped(items))
+        self._children_changed()
 
     def insert(self, index: SupportsIndex, item: T, /) -> None:
         """Add one element before the one at `index`."""
         super().insert(index, _wrapped_one(item))
+        self._children_changed()
 
     @overload
     def __setitem__(self, key: SupportsIndex, value: T, /) -> None: ...
@@ -77,6 +80,7 @@ class ListWrapper(Trackable, list[T]):
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         super().__setitem__(key, _wrapped(value) if isinstance(key, slice) else _wrapped_one(value))
+        self._children_changed()
 
     def __iadd__(self, items: Iterable[T], /) -> Self:  # type: ignore[override,misc]  # as typeshed has it
         self.extend(items)
@@ -118,6 +122,7 @@ class DictWrapper(Trackable, dict[K, V]):
 
     def __setitem__(self, key: K, value: V, /) -> None:
         super().__setitem__(key, _wrapped_one(value))
+        self._children_changed()
 
     def setdefault(self, key: K, default: Any = None, /) -> Any:
         """The value of `key`, which is `default` if it had none."""

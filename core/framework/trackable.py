@@ -60,6 +60,7 @@ class Trackable:
                 f"({type(known).__name__})"
             )
         tracked[name] = child
+        self._children_changed()
         return child
 
     def _untrack(self, name: str) -> None:
@@ -67,6 +68,24 @@ class Trackable:
         tracked = self.__dict__.get("_tracked")
         if tracked:
             tracked.pop(name, None)
+
+
+    def _when_children_change(self, waiting: Callable[[], bool]) -> None:
+        """Call `waiting` whenever this object has new children, until it answers True.
+
+        A checkpoint restores what is made later so.
+        """
+        found = self.__dict__.get("_waiting_for_children")
+        if found is None:
+            found = []
+            object.__setattr__(self, "_waiting_for_children", found)
+        found.append(waiting)
+
+    def _children_changed(self) -> None:
+        """Tell whoever waits for children."""
+        found = self.__dict__.get("_waiting_for_children")
+        if found:
+            found[:] = [waiting for waiting in list(found) if not waiting()]
 
 
 class NoDependency(Generic[T]):

@@ -1,1 +1,27 @@
-"""x"""
+"""Keras: what people write models with."""
+
+from pinnace.keras import activations as activations
+from pinnace.keras import callbacks as callbacks
+from pinnace.keras import constraints as constraints
+from pinnace.keras import initializers as initializers
+from pinnace.keras import layers as layers
+from pinnace.keras import losses as losses
+from pinnace.keras import metrics as metrics
+from pinnace.keras import models as models
+from pinnace.keras import optimizers as optimizers
+from pinnace.keras import regularizers as regularizers
+from pinnace.keras import toolbox as utils
+from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
+from pinnace.keras.initializers import Initializer as Initializer
+from pinnace.keras.input_spec import InputSpec as InputSpec
+from pinnace.keras.layer import Layer as Layer
+from pinnace.keras.layers.input import Input as Input
+from pinnace.keras.losses.loss import Loss as Loss
+from pinnace.keras.metrics.metric import Metric as Metric
+from pinnace.keras.models.functional import Functional as Functional
+from pinnace.keras.models.model import Model as Model
+from pinnace.keras.models.sequential import Sequential as Sequential
+from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
+from pinnace.keras.regularizers import Regularizer as Regularizer
+from pinnace.keras.symbolic import KerasTensor as KerasTensor
+from pinnace.keras.seeds import SeedGenerator as SeedGenerator

@@ -165,7 +165,7 @@ class RandomNormal(RandomInitializer):
         """Values of that shape."""
 
         def draw(size: list[int], **options: Any) -> Tensor:
-            return stateless.stateless_random_normal(
+            return stateless.stateless_normal(
                 size, mean=self.mean, stddev=self.stddev, **options
             )
 
@@ -208,7 +208,7 @@ class RandomUniform(RandomInitializer):
         """Values of that shape."""
 
         def draw(size: list[int], **options: Any) -> Tensor:
-            return stateless.stateless_random_uniform(
+            return stateless.stateless_uniform(
                 size, minval=self.minval, maxval=self.maxval, **options
             )
 
@@ -267,7 +267,7 @@ class VarianceScaling(RandomInitializer):
         def draw(size: list[int], **options: Any) -> Tensor:
             if self.distribution == "uniform":
                 limit = math.sqrt(3 * variance)
-                return stateless.stateless_random_uniform(
+                return stateless.stateless_uniform(
                     size, minval=-limit, maxval=limit, **options
                 )
             if self.distribution == "truncated_normal":
@@ -275,7 +275,7 @@ class VarianceScaling(RandomInitializer):
                 return stateless.stateless_truncated_normal(
                     size, mean=0.0, stddev=stddev, **options
                 )
-            return stateless.stateless_random_normal(
+            return stateless.stateless_normal(
                 size, mean=0.0, stddev=math.sqrt(variance), **options
             )
 
@@ -361,7 +361,7 @@ class Orthogonal(RandomInitializer):
             raise ValueError(f"Orthogonal: shape must have at least two axes, got {list(shape)}")
         rows, columns = math.prod(shape[:-1]), shape[-1]
         flat = [max(rows, columns), min(rows, columns)]
-        drawn = self._draw(flat, dtype, stateless.stateless_random_normal)
+        drawn = self._draw(flat, dtype, stateless.stateless_normal)
         q, r = np.linalg.qr(drawn.numpy())
         q *= np.sign(np.diag(r))
         q = q.T if rows < columns else q

@@ -318,7 +318,13 @@ class Layer(Weights):
         overridden = type(self).compute_output_shape is not Layer.compute_output_shape
         if overridden and not options.keys() - {"training"}:
             return self._specs_by_shapes(specs)
-        concrete, _ = trace(self.__call__, specs, options, f"{self._name}_shapes")
+        outer = state.scope
+
+        def call(*inputs: Any, **others: Any) -> Any:
+            state.scope = outer  # weights are named as in a call from here
+            return self(*inputs, **others)
+
+        concrete, _ = trace(call, specs, options, f"{self._name}_shapes")
         self.__dict__["_output_specs"] = concrete.structured_outputs
         return concrete.structured_outputs
 

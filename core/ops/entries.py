@@ -37,8 +37,12 @@ def make_entry(op: OpDef, **attrs: Any) -> Callable[..., Any]:
     """entry(*inputs, name=None), equal to `execute(op, *inputs, name=name, **attrs)`."""
     if not _is_plain(op, attrs):
 
+        count = len(op.inputs)
+
         def general(*arguments: Any, name: str | None = None) -> Any:
-            return execute(op, *arguments, name=name, **attrs)
+            if len(arguments) > count:  # the name by position
+                name = arguments[count]
+            return execute(op, *arguments[:count], name=name, **attrs)
 
         return general
     kernel = _bound_kernel(op, attrs)

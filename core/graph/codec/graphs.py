@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, TypeAlias
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.functions import FunctionLibrary, FunctionNames, encode_library
-from pinnace.graph.codec.nodes import Body, encode_node, stateful_before
+from pinnace.graph.codec.nodes import Body, encode_node
 from pinnace.graph.graph import Graph
-from pinnace.graph.walk import ordered
+from pinnace.graph.walk import needed, ordered
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.proto.graph_pb2 import GraphDef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from pinnace.graph.graph import Node, Value
+    from pinnace.graph.graph import Value
     from pinnace.proto.node_def_pb2 import NodeDef
 
 Given: TypeAlias = "Callable[[Graph, NodeDef, int], Value | None]"
@@ -100,7 +100,12 @@ def decode_graph(
     body.decode([*(name for name, k in wanted if stands_for(name, k) is None), *effects])
     graph.outputs = [body.value(text, "a result") for text in outputs]
     graph.output_names = [name for name, _ in wanted]
-    graph.effects = stateful_before(body.node(name) for name in effects)
+    # As in a session: what is fetched runs all that it depends on, effects too.
+    graph.effects = [
+        node
+        for node in needed(graph.outputs, [body.node(name) for name in effects])
+        if node.op.stateful
+    ]
     return graph
 
 

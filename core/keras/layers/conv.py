@@ -18,7 +18,8 @@ from pinnace.keras.layers.windows import (
     per_axis,
 )
 from pinnace.ops.array import joining, padding as paddings, shapes
-from pinnace.ops.nn import biases, convolution, depthwise
+
+from pinnace.ops.nn import biases, convolutions, depthwise
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -154,7 +155,7 @@ class BaseConv(Layer):
         if padding == "causal":
             x = self._padded_in_front(x)
             padding = "valid"
-        return convolution.convolution(
+        return convolutions.convolution(
             x,
             self.kernel,
             strides=list(self.strides),
@@ -464,7 +465,7 @@ class BaseConvTranspose(BaseConv):
         return [*self.kernel_size, self.filters, channels]
 
     def _convolved(self, x: Tensor) -> Tensor:
-        return convolution.conv_transpose(
+        return convolutions.conv_transpose(
             x,
             self.kernel,
             self._output_shape(x),

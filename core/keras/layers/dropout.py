@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.seeds import SeedGenerator
+from pinnace.ops.nn.dropouts import stateless_dropout
 from pinnace.ops.array import constants, joining, shapes
-from pinnace.ops.nn import dropout
 from pinnace.ops.random import stateless
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Dropout(Layer):
         if self.rate == 1:
             return constants.zeros_like(x)
         seed = self.seed_generator.next()
-        return dropout.stateless_dropout(x, self.rate, seed, noise_shape=self._noise_shape(x))
+        return stateless_dropout(x, self.rate, seed, noise_shape=self._noise_shape(x))
 
     def _noise_shape(self, x: Tensor) -> Any:
         if self.noise_shape is None:
@@ -151,7 +151,7 @@ class GaussianDropout(Layer):
 
 
 def _normal(x: Tensor, generator: SeedGenerator, mean: float, stddev: float) -> Tensor:
-    return stateless.stateless_random_normal(
+    return stateless.stateless_normal(
         shapes.shape(x), generator.next(), mean=mean, stddev=stddev, dtype=x.dtype
     )
 

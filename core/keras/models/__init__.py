@@ -1,1 +1,7 @@
-"""x"""
+"""Models: layers that belong together."""
+
+from pinnace.keras.models.clone import clone_model as clone_model
+from pinnace.keras.models.clone import model_from_json as model_from_json
+from pinnace.keras.models.functional import Functional as Functional
+from pinnace.keras.models.model import Model as Model
+from pinnace.keras.models.sequential import Sequential as Sequential

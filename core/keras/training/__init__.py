@@ -1,1 +1,1 @@
-"""x"""
+"""Training: what `compile`, `fit`, `evaluate` and `predict` do."""

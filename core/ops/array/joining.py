@@ -5,11 +5,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, INDEX, int8, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
-from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
 from pinnace.ops.array import (
     casting,
     constants,
@@ -20,6 +21,7 @@ from pinnace.ops.array import (
     shapes,
 )
 from pinnace.ops.array.axes import known_axis, normal_axis
+from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, ranges, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
@@ -46,7 +48,28 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
         values = [values]
     if len(values) == 1:
         return identities.identity(values[0], name)
+    if type(axis) is int and state.tracer is None:
+        arrays = _alike(values)
+        if arrays is not None:
+            try:
+                array = np.concatenate(arrays, axis)
+            except ValueError:  # `execute` says it in words
+                pass
+            else:
+                place = wrap(np.array(axis, np.int32)) if state.tapes else axis
+                return finish(CONCAT_V2, (tuple(values), place), {"N": len(values)}, array)
     return execute(CONCAT_V2, values, axis, name=name)  # type: ignore[no-any-return]
+
+
+def _alike(values: Sequence[Any]) -> list[Array] | None:
+    """The arrays of eager tensors of one dtype; None if they are anything else."""
+    arrays = []
+    for x in values:
+        if type(x) is not Tensor:
+            return None
+        arrays.append(x._array)
+    kind = arrays[0].dtype
+    return arrays if all([a.dtype is kind for a in arrays]) else None  # noqa: C419 (hot)
 
 
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
@@ -70,6 +93,15 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     if not parts:
         message = "stack: values must hold at least one tensor, got none"
         raise ValueError(message)
+    if state.tracer is None:
+        arrays = _alike(parts)
+        if arrays is not None and -arrays[0].ndim - 1 <= axis <= arrays[0].ndim:
+            try:
+                array = np.stack(arrays, axis)
+            except ValueError:  # `execute` says it in words
+                pass
+            else:
+                return finish(PACK, (tuple(parts),), {"N": len(parts), "axis": axis}, array)
     return execute(PACK, parts, axis=int(axis), name=name)  # type: ignore[no-any-return]
 
 

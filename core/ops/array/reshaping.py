@@ -14,7 +14,7 @@ from pinnace.ops.array import permutations, shapes
 from pinnace.ops.array.axes import known_axis, normal_axis
 from pinnace.ops.array.direct import finish
 
-# `identities` needs no family, so that names may be taken out of it; here is where others look for them.
+# `identities` needs no other family, so that names may be taken out of it: others look here.
 from pinnace.ops.array.identities import identity as identity
 from pinnace.ops.array.identities import identity_n as identity_n
 from pinnace.ops.array.identities import prevent_gradient as prevent_gradient
@@ -126,6 +126,10 @@ def transpose(
     Source:
         TensorFlow op `Transpose` (array_ops.cc).
     """
+    if perm is None and type(a) is Tensor and not conjugate and state.tracer is None:
+        array = a._array
+        if not state.tapes:
+            return wrap(array.T)
     x = convert_to_tensor(a)
     rank = x.shape.rank
     order = perm
@@ -168,8 +172,15 @@ def broadcast_to(
     Source:
         TensorFlow op `BroadcastTo` (array_ops.cc).
     """
-    sizes = _sizes(shape)
-    return execute(BROADCAST_TO, input, sizes, name=name)  # type: ignore[no-any-return]
+    if type(input) is Tensor and type(shape) in {list, tuple} and state.tracer is None:
+        try:
+            array = np.broadcast_to(input._array, shape)
+            sizes = wrap(np.array(shape, np.int32))
+        except (TypeError, ValueError, OverflowError):  # as in `reshape`
+            pass
+        else:
+            return finish(BROADCAST_TO, (input, sizes), _NO_ATTRS, array)
+    return execute(BROADCAST_TO, input, _sizes(shape), name=name)  # type: ignore[no-any-return]
 
 
 # Kernels and inference.

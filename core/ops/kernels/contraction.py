@@ -1,7 +1,8 @@
 """Einstein sums of one or two arrays, as matrix products.
 
-Labels are single letters; "..." stands for axes that broadcast, counted from the last. A label that occurs twice
-in an input takes its diagonal, twice in the output fills one; a label that is not in the output is summed.
+Labels are single letters; "..." stands for axes that broadcast, counted from the last. A label that
+occurs twice in an input takes its diagonal, twice in the output fills one; a label that is not in
+the output is summed.
 """
 
 from __future__ import annotations
@@ -108,7 +109,10 @@ def _diagonal(array: Array, labels: tuple[str, ...], unique: tuple[str, ...]) ->
     for name in unique:
         axes = [axis for axis, label in enumerate(labels) if label == name]
         if len({array.shape[axis] for axis in axes}) != 1:
-            message = f"axes with the label {name!r} must have one size, got {[array.shape[a] for a in axes]}"
+            message = (
+                f"axes with the label {name!r} must have one size, "
+                f"got {[array.shape[a] for a in axes]}"
+            )
             raise ValueError(message)
         sizes.append(array.shape[axes[0]])
         strides.append(sum(array.strides[axis] for axis in axes))

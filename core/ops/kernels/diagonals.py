@@ -1,7 +1,7 @@
 """Diagonals of matrices as rows of a narrower array, and back.
 
-Row m of the diagonals k₀ to k₁ is diagonal k₁ - m. Shorter ones stand left or right in their row: `align` says it
-for those on and above the main diagonal, then for those below, as in "RIGHT_LEFT".
+Row m of the diagonals k₀ to k₁ is diagonal k₁ - m. Shorter ones stand left or right in their row:
+`align` says it for those on and above the main diagonal, then for those below, as in "RIGHT_LEFT".
 """
 
 from __future__ import annotations
@@ -39,14 +39,17 @@ def longest(rows: int, columns: int, low: int, high: int) -> int:
 def check_limits(rows: int, columns: int, low: int, high: int) -> None:
     """InvalidArgumentError unless the matrix has these diagonals; an empty one has none but 0."""
     if any(k and not -rows < k < columns for k in (low, high)):
-        message = f"k must be from {1 - rows} to {columns - 1} for a matrix of {rows} by {columns}, got {[low, high]}"
+        message = (
+            f"k must be from {1 - rows} to {columns - 1} for a matrix of {rows} by {columns}, "
+            f"got {[low, high]}"
+        )
         raise InvalidArgumentError(message)
 
 
 def _places(
     rows: int, columns: int, low: int, high: int, align: str
 ) -> Iterator[tuple[int, int, slice]]:
-    """For each diagonal: its number, its row among the diagonals, and where it stands in that row."""
+    """For each diagonal: its number, its row among the diagonals, and its place in that row."""
     width = longest(rows, columns, low, high)
     above, below = (part == "LEFT" for part in align.split("_"))
     for row, diagonal in enumerate(range(high, low - 1, -1)):
@@ -136,7 +139,10 @@ def matrix_of_diagonals(
     lead = diagonals.shape[:-1]
     if low != high:
         if diagonals.ndim < 2 or diagonals.shape[-2] != high - low + 1:
-            message = f"diagonal must have {high - low + 1} rows for k = {[low, high]}, got shape {list(diagonals.shape)}"
+            message = (
+                f"diagonal must have {high - low + 1} rows for k = {[low, high]}, "
+                f"got shape {list(diagonals.shape)}"
+            )
             raise InvalidArgumentError(message)
         lead = diagonals.shape[:-2]
     size = matrix_size(diagonals.shape[-1], low, high, rows, columns)

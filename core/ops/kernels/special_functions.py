@@ -1,7 +1,8 @@
 """Special functions of float64 arrays: error functions, gamma functions, zeta, incomplete beta.
 
-Chebyshev coefficients were computed with 50 digits for this file: of erf(x)/x in x², of (1 + 2x) exp(x²) erfc(x)
-in (x - 3.75)/(x + 3.75) (Shepherd and Laframboise, Math. Comp. 36 (1981), 249-253), and of log Γ(2 + d)/d.
+Chebyshev coefficients were computed with 50 digits for this file: of erf(x)/x in x², of
+(1 + 2x) exp(x²) erfc(x) in (x - 3.75)/(x + 3.75) (Shepherd and Laframboise, Math. Comp. 36 (1981),
+249-253), and of log Γ(2 + d)/d.
 """
 
 from __future__ import annotations
@@ -215,7 +216,7 @@ def ndtri(p: Array) -> Array:
 
 
 def lgamma(x: Array) -> Array:
-    """`log |Γ(x)|`; ∞ at 0, -1, -2, …"""
+    """`log |Γ(x)|`; ∞ at 0 and the negative integers."""
     size = np.abs(x)
     value = _lgamma_positive(np.where(size == 0, 1.0, size))
     # Reflection: Γ(-x) = -π / (x sin(πx) Γ(x)); the fraction of x alone matters in the sine.
@@ -248,7 +249,7 @@ def _lgamma_positive(x: Array) -> Array:
 
 
 def digamma(x: Array) -> Array:
-    """Γ′(x)/Γ(x); NaN at 0, -1, -2, …"""
+    """The derivative of log Γ(x); NaN at 0 and the negative integers."""
     poles = (x <= 0) & (x == np.floor(x))
     y = np.where(x <= 0, 1 - x, x)
     y = np.where(poles, 1.0, y)
@@ -293,7 +294,7 @@ def zeta(x: Array, q: Array) -> Array:
 
 
 def polygamma(n: Array, x: Array) -> Array:
-    """The n-th derivative of the digamma function; NaN unless n is 0, 1, 2, …"""
+    """The n-th derivative of the digamma function; NaN unless n is a whole number, not negative."""
     n, x = np.broadcast_arrays(n, x)
     right = (n >= 0) & (n == np.floor(n))
     order = np.where(right & (n > 0), n, 1.0)

@@ -346,7 +346,9 @@ MATRIX_BAND_PART = register(
 MATRIX_DIAG_V3 = register(
     OpDef(
         name="MatrixDiagV3",
-        signature="diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T",
+        signature=(
+            "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T"
+        ),
         types={"T": ANY_VALUE},
         attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
         infer=_infer_diag,

@@ -205,7 +205,10 @@ def _qr_gradient(call: OpCall, dq: Tensor | None, dr: Tensor | None) -> tuple[Te
         message = "Qr: the gradient needs a matrix of known sizes"
         raise InvalidArgumentError(message)
     if call.attr("full_matrices") and rows > columns:
-        message = f"Qr: with full_matrices there is no gradient for more rows than columns, got {rows} and {columns}"
+        message = (
+            "Qr: with full_matrices there is no gradient for more rows than columns, "
+            f"got {rows} and {columns}"
+        )
         raise InvalidArgumentError(message)
     if rows >= columns:
         return (_deep_qr(q, r, dq, dr),)
@@ -230,7 +233,7 @@ def _deep_qr(q: Tensor, r: Tensor, dq: Tensor, dr: Tensor) -> Tensor:
 
 
 def _over(x: Tensor, r: Tensor) -> Tensor:
-    """`x r⁻ᴴ for upper triangular r`."""
+    """`x r⁻ᴴ` for upper triangular r."""
     return adjoint(solving.triangular_solve(r, adjoint(x), lower=False))
 
 
@@ -250,7 +253,10 @@ def _svd_gradient(
         raise InvalidArgumentError(message)
     s, u, v = call.outputs
     if call.attr("full_matrices") and u.shape[-1] != v.shape[-1]:
-        message = f"Svd: with full_matrices there is no gradient of u and v unless the matrix is square, got {x.shape}"
+        message = (
+            "Svd: with full_matrices there is no gradient of u and v unless the matrix is square, "
+            f"got {x.shape}"
+        )
         raise InvalidArgumentError(message)
     return (_full_svd_gradient(s, u, v, ds, du, dv),)
 
@@ -288,7 +294,7 @@ def _full_svd_gradient(
 
 
 def _eig_gradient(call: OpCall, de: Tensor | None, dv: Tensor | None) -> tuple[Tensor]:
-    """Giles, "Collected matrix derivative results" (2008), on the triangle that the kernel reads."""
+    """Giles, "Collected matrix derivative results" (2008), on the triangle that is read."""
     e, v = call.outputs
     if not call.attr("compute_v"):
         e, v = eigh(call.inputs[0])

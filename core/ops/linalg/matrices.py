@@ -64,7 +64,7 @@ def matrix_shape(call: InferCall, index: int = 0) -> Shape:
 
 
 def square_shape(call: InferCall, index: int = 0) -> Shape:
-    """The shape of an input that holds square matrices; what is known of one side is known of both."""
+    """The shape of an input of square matrices; what is known of one side is known of both."""
     shape = matrix_shape(call, index)
     if shape.rank is None:
         return shape
@@ -78,7 +78,7 @@ def square_shape(call: InferCall, index: int = 0) -> Shape:
 def solved(
     name: str, problem: str, function: Callable[..., Any], *arrays: Array, **options: Any
 ) -> Any:
-    """A LAPACK function of arrays, float16 as float32; where it fails, InvalidArgumentError says `problem`."""
+    """What a LAPACK function gives, of float16 in float32; InvalidArgumentError if it fails."""
     dtype = arrays[0].dtype
     half = dtype.itemsize == 2
     try:

@@ -28,9 +28,10 @@ def norm(
 
     Args:
         tensor: [...], floating point or complex.
-        ord: for vectors "euclidean", 1, 2, np.inf or any number above 0; for matrices "euclidean" or "fro", 1, 2
-            (the largest singular value), np.inf.
-        axis: None is one vector of all values; a number the axis of vectors, a pair the axes of matrices.
+        ord: for vectors "euclidean", 1, 2, np.inf or any number above 0; for matrices "euclidean"
+            or "fro", 1, 2 (the largest singular value), np.inf.
+        axis: None is one vector of all values; a number the axis of vectors, a pair the axes of
+            matrices.
         keepdims: reduced axes stay, with size 1.
         name: name of the node while tracing.
 
@@ -125,7 +126,7 @@ def normalize(
 def l2_normalize(
     x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
 ) -> Tensor:
-    """`x / √max(Σ|x|²`, epsilon), the sum over `axis`."""
+    """`x / √max(Σ|x|², epsilon)`, the sum over `axis`."""
     values = convert_to_tensor(x)
     if values.dtype.is_complex:
         total = reduction.reduce_sum(_square(values), axis, keepdims=True)

@@ -29,7 +29,7 @@ _SINGULAR = "matrix must be invertible"
 def solve(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """`x with matrix x = rhs`.
+    """The x with `matrix x = rhs`.
 
     Args:
         matrix: [..., n, n].
@@ -56,7 +56,7 @@ def triangular_solve(
     adjoint: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`x with matrix x = rhs`, of which only one triangle is read.
+    """The x with `matrix x = rhs`, of which only one triangle is read.
 
     Args:
         matrix: [..., n, n].
@@ -89,7 +89,7 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
 
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """`x with A x = rhs`, for A = chol cholᴴ.
+    """The x with `A x = rhs`, for A = chol cholᴴ.
 
     Args:
         chol: [..., n, n], lower triangular, as `cholesky` gives it.

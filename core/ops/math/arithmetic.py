@@ -65,7 +65,12 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `AddV2` (math_ops.cc); `Add` for strings.
     """
-    if type(x) is Tensor and type(y) is Tensor and x._array.dtype is y._array.dtype and x._array.dtype.kind != "O":
+    if (
+        type(x) is Tensor
+        and type(y) is Tensor
+        and x._array.dtype is y._array.dtype
+        and x._array.dtype.kind != "O"
+    ):
         return ADD_V2.entry(x, y, name)  # type: ignore[no-any-return]
     if _is_text(x) or _is_text(y):
         return execute(ADD, x, y, name=name)  # type: ignore[no-any-return]
@@ -95,11 +100,13 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y as real numbers`: integers become float64 first (float32 for 8 and 16 bits).
+    """`x / y` as real numbers: integers become float64 first (float32 for 8 and 16 bits).
 
     Source:
         Python's `/`; TensorFlow op `RealDiv` (math_ops.cc).
     """
+    if type(x) is Tensor and x._array.dtype.kind == "f":
+        return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
     x, y = as_pair(x, y)
     if x.dtype.is_integer or x.dtype.is_bool:
         wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64
@@ -108,7 +115,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y as Python computes it`."""
+    """`x / y` as Python computes it."""
     return truediv(x, y, name)
 
 
@@ -140,7 +147,7 @@ mod = floormod
 
 
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y rounded towards zero`, for integers.
+    """`x / y` rounded towards zero, for integers.
 
     Source:
         TensorFlow op `TruncateDiv` (math_ops.cc).

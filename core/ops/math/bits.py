@@ -67,7 +67,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits of x moved y places down, y kept within 0 and the width of the type less 1; the sign stays.
+    """The bits of x moved y places down, the sign staying; y is kept as for `left_shift`.
 
     Source:
         TensorFlow op `RightShift` (bitwise_ops.cc).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +31,7 @@ def known_value(x: Tensor) -> Array | None:
 
 
 def reduced_to(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
-    """`dy summed over the axes along which `x` was broadcast against `other``.
+    """The sum of `dy` over the axes along which `x` was broadcast against `other`.
 
     Args:
         dy: the broadcast shape of `x` and `other`.
@@ -61,11 +60,15 @@ def _reduced_dynamically(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
 
 
 @functools.lru_cache(maxsize=1024)
-def _repeated_axes(wide: tuple[int, ...], narrow: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _repeated_axes(
+    wide: tuple[int, ...], narrow: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes of `wide` along which `narrow` was repeated, and the sizes of the others."""
     lead = len(wide) - len(narrow)
     axes = tuple(
-        axis for axis, size in enumerate(wide) if axis < lead or (narrow[axis - lead] == 1 and size != 1)
+        axis
+        for axis, size in enumerate(wide)
+        if axis < lead or (narrow[axis - lead] == 1 and size != 1)
     )
     return axes, tuple(size for axis, size in enumerate(wide) if axis not in axes)
 

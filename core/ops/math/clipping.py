@@ -44,7 +44,10 @@ def clip_by_value(
     low_enough = arithmetic.minimum(value, clip_value_max)
     clipped = arithmetic.maximum(low_enough, clip_value_min, name)
     if not value.shape.is_compatible_with(clipped.shape):
-        message = f"clip_by_value: the bounds must broadcast to t, got {clipped.shape} for t of {value.shape}"
+        message = (
+            "clip_by_value: the bounds must broadcast to t, "
+            f"got {clipped.shape} for t of {value.shape}"
+        )
         raise InvalidArgumentError(message)
     return clipped
 

@@ -42,7 +42,10 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
     x = convert_to_tensor(real)
     y = convert_to_tensor(imag, dtype_hint=x.dtype)
     if x.dtype is not y.dtype or x.dtype not in _PARTS:
-        message = f"complex: real and imag must both be float32 or float64, got {x.dtype.name} and {y.dtype.name}"
+        message = (
+            "complex: real and imag must both be float32 or float64, "
+            f"got {x.dtype.name} and {y.dtype.name}"
+        )
         raise TypeError(message)
     return execute(COMPLEX_OF_PARTS, x, y, Tout=_complex_of(x.dtype), name=name)  # type: ignore[no-any-return]
 

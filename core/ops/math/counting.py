@@ -88,7 +88,7 @@ def _bin_count(
 ) -> Tensor:
     kind = values.dtype
     some = casting.cast(comparison.greater(shapes.size(values), 0), kind)
-    # The maximum of nothing is the least integer: the sum keeps to the type, the product makes it 0.
+    # The maximum of nothing is the least integer; the product makes it 0.
     size = some * (reduction.reduce_max(values) + 1)
     if minlength is not None:
         size = arithmetic.maximum(casting.cast(convert_to_tensor(minlength), kind), size)
@@ -216,7 +216,10 @@ def _counts(name: str, values: Array, size: int, weights: Array, binary: bool) -
 def _dense_kernel(input: Array, size: Array, weights: Array, *, binary_output: bool) -> Array:
     count = _require_size("DenseBincount", size)
     if weights.size and weights.shape != input.shape:
-        message = f"DenseBincount: weights must be empty or have the shape of input, got {list(weights.shape)} and {list(input.shape)}"
+        message = (
+            "DenseBincount: weights must be empty or have the shape of input, "
+            f"got {list(weights.shape)} and {list(input.shape)}"
+        )
         raise InvalidArgumentError(message)
     if input.ndim <= 1:
         return _counts(

@@ -70,7 +70,7 @@ def cumulative_logsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`log Σ exp of all values up to each place of `axis``; arguments as for `cumsum`.
+    """The logarithm of Σ exp of all values up to each place of `axis`; arguments as for `cumsum`.
 
     Source:
         TensorFlow op `CumulativeLogsumexp` (math_ops.cc).

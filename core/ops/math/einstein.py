@@ -28,8 +28,8 @@ def einsum(equation: str, *inputs: TensorLike, **options: Any) -> Tensor:
     """The Einstein sum `equation` of the inputs.
 
     Args:
-        equation: as `ab,bc->ac`; without an arrow, the output has each label that occurs once, in alphabetical
-            order. "..." stands for axes that broadcast.
+        equation: as `ab,bc->ac`; without an arrow, the output has each label that occurs
+            once, in alphabetical order. "..." stands for axes that broadcast.
         *inputs: one tensor per part of the equation, of one dtype.
         **options: `name`; `optimize` (the order of more than two inputs; "greedy" or "optimal").
 
@@ -146,34 +146,35 @@ def _infer_einsum(call: InferCall) -> Shape:
         call.fail(str(error))
     if len(parsed.inputs) != len(specs) or len(specs) not in {1, 2}:
         call.fail(
-            f"the equation {call.attrs['equation']!r} must have one or two inputs, and as many are needed"
+            f"the equation {call.attrs["equation"]!r} must have as many inputs as are given, one or two"
         )
     sizes: dict[str, int | None] = {}
     hidden = Shape(())
     for spec, labels in zip(specs, parsed.inputs, strict=True):
-        if spec.shape.rank is None:
-            if ELLIPSIS in labels:
-                hidden = Shape(None)
-            continue
-        named = _labelled(labels, spec.shape)
-        rest = spec.shape.rank - len(named)
-        if len(named) != sum(label != ELLIPSIS for label in labels) or (
-            rest and ELLIPSIS not in labels
-        ):
-            call.fail(f"{''.join(labels)!r} does not fit a shape of {spec.shape.rank} axes")
-        _merge_sizes(call, sizes, named)
-        if ELLIPSIS in labels:
-            cut = labels.index(ELLIPSIS)
-            try:
-                hidden = broadcast_shapes(hidden, spec.shape[cut : cut + rest])
-            except InvalidArgumentError:
-                call.fail("axes under the ellipsis must broadcast")
+        if spec.shape.rank is not None:
+            _merge_sizes(call, sizes, _labelled(labels, spec.shape))
+        if ELLIPSIS in labels or spec.shape.rank is not None:
+            hidden = _merged_hidden(call, hidden, spec.shape, labels)
     if ELLIPSIS not in parsed.output and hidden.rank:
         call.fail("the output must have the ellipsis that an input has")
     shape = Shape(())
     for label in parsed.output:
         shape = shape.concatenate(hidden if label == ELLIPSIS else Shape([sizes.get(label)]))
     return shape
+
+
+def _merged_hidden(call: InferCall, hidden: Shape, shape: Shape, labels: tuple[str, ...]) -> Shape:
+    """`hidden`, the shape under the ellipsis, broadcast with that of one more input."""
+    if shape.rank is None:
+        return Shape(None)
+    rest = shape.rank - sum(label != ELLIPSIS for label in labels)
+    if rest < 0 or (rest and ELLIPSIS not in labels):
+        call.fail(f"{''.join(labels)!r} does not fit a shape of {shape.rank} axes")
+    cut = labels.index(ELLIPSIS) if rest else 0
+    try:
+        return broadcast_shapes(hidden, shape[cut : cut + rest])
+    except InvalidArgumentError:
+        call.fail("axes under the ellipsis must broadcast")
 
 
 def _merge_sizes(

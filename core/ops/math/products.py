@@ -186,7 +186,7 @@ def _counted(axis: int, rank: int) -> int:
 
 
 def _as_matrix(x: Tensor, shared: list[int], *, shared_last: bool) -> tuple[Tensor, Any]:
-    """`x` as a matrix with the shared axes in the columns (in the rows), and the sizes of its other axes."""
+    """`x` as a matrix, shared axes in the columns (in the rows), and the sizes of the others."""
     rank = len(x.shape)
     kept = [axis for axis in range(rank) if axis not in shared]
     order = [*kept, *shared] if shared_last else [*shared, *kept]

@@ -129,7 +129,10 @@ def _count(start: Array, limit: Array, delta: Array) -> int:
     first, end, step = ((int if whole else float)(x) for x in (start, limit, delta))
     if (end < first) if step > 0 else (end > first):
         side = "at most" if step > 0 else "at least"
-        message = f"Range: start must be {side} limit where delta is {step}, got start {first} and limit {end}"
+        message = (
+            f"Range: start must be {side} limit where delta is {step}, "
+            f"got start {first} and limit {end}"
+        )
         raise InvalidArgumentError(message)
     return -(-(end - first) // step) if whole else math.ceil(abs((end - first) / step))  # type: ignore[return-value]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,8 +36,7 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, type
 from pinnace.ops.registry import normal_axes, reduction, register
 
 if TYPE_CHECKING:
-    import functools
-from collections.abc import Callable
+    from collections.abc import Callable
 
 __all__ = [
     "argmax",
@@ -198,7 +196,7 @@ def reduce_std(
 def reduce_logsumexp(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """`log Σ exp(x) over `axis``, without overflow."""
+    """`log Σ exp(x)` over `axis`, without overflow."""
     x = convert_to_tensor(input_tensor)
     largest = reduce_max(x, axis, keepdims=True)
     finite = comparison.is_finite(largest)
@@ -279,6 +277,9 @@ def _reduced(
     return execute(op, tensor, _axes(tensor, axis), keep_dims=bool(keepdims), name=name)  # type: ignore[no-any-return]
 
 
+_FEW_ROWS = 4096
+
+
 @functools.lru_cache(maxsize=256)
 def _eager_axes(axes: tuple[int, ...]) -> Tensor:
     return wrap(np.array(axes, np.int32))
@@ -286,9 +287,13 @@ def _eager_axes(axes: tuple[int, ...]) -> Tensor:
 
 def sum_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The sum over `axes`, known numbers from 0 on: what the gradient of a broadcast needs."""
-    if state.tracer is None:
-        return execute(SUM, x, _eager_axes(axes), keep_dims=False)  # type: ignore[no-any-return]
-    return reduce_sum(x, axes)
+    if state.tracer is not None:
+        return reduce_sum(x, axes)
+    if (
+        not state.tapes and type(x) is Tensor
+    ):  # as an entry would: nobody looks on, nothing to check
+        return wrap(_total(x._array, axes, False))
+    return execute(SUM, x, _eager_axes(axes), keep_dims=False)  # type: ignore[no-any-return]
 
 
 def _axes(x: Tensor, axis: Any) -> Any:
@@ -322,8 +327,23 @@ def _as_int32(axis: Any, array: Array) -> Array:
 # Kernels. An empty set of axes reduces nothing.
 
 
+@functools.lru_cache(maxsize=64)
+def _ones(count: int, dtype: Any) -> Array:
+    return np.ones(count, dtype)
+
+
 def _total(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     wide = computed_in(x.dtype)
+    if (
+        axes == (0,)
+        and x.ndim == 2
+        and wide == x.dtype
+        and x.dtype.kind == "f"
+        and len(x) <= _FEW_ROWS
+        and not keep
+    ):  # noqa: PLR2004
+        # Columns of a matrix: BLAS adds them up faster than add.reduce, in the same plain order.
+        return np.dot(_ones(len(x), x.dtype), x)  # type: ignore[no-any-return]
     total = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
     return total if wide == x.dtype else total.astype(x.dtype)
 
@@ -390,7 +410,10 @@ def _arg_kernel(name: str, find: Callable[..., Any]) -> Callable[..., Array]:
     def kernel(input: Array, dimension: Array, *, output_type: dtypes.DType) -> Array:
         axis = int(dimension)
         if not -input.ndim <= axis < input.ndim:
-            message = f"{name}: axis must be in [{-input.ndim}, {input.ndim}), got {axis}\n  input: rank {input.ndim}"
+            message = (
+                f"{name}: axis must be in [{-input.ndim}, {input.ndim}), "
+                f"got {axis}\n  input: rank {input.ndim}"
+            )
             raise InvalidArgumentError(message)
         if not input.shape[axis]:
             message = (
@@ -463,6 +486,11 @@ def _spread(call: OpCall, dy: Tensor) -> Tensor:
     # Leading axes come back by broadcasting alone.
     if axes is None or axes != tuple(range(len(axes))):
         dy = _kept(call, dy)
+    x = call.inputs[0]
+    if type(dy) is Tensor and type(x) is Tensor and state.tracer is None:
+        if not state.tapes:
+            return wrap(np.broadcast_to(dy._array, x._array.shape))
+        return execute(reshaping.BROADCAST_TO, dy, _eager_axes(x._array.shape))  # type: ignore[no-any-return]
     return reshaping.broadcast_to(dy, shapes.sizes(call.inputs[0]))
 
 
@@ -472,9 +500,12 @@ def _sum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 def _mean_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = call.inputs[0], call.outputs[0]
-    n, m = x.shape.num_elements(), y.shape.num_elements()
+    if type(x) is Tensor and type(y) is Tensor:
+        n, m = x._array.size, y._array.size
+    else:
+        n, m = x.shape.num_elements(), y.shape.num_elements()
     if n is not None and m is not None:
-        count = constants.constant(n // max(m, 1), dy.dtype)
+        count: Any = float(n // max(m, 1))
     else:
         rows = shapes.size(x) // arithmetic.maximum(shapes.size(y), 1)
         count = casting.cast(rows, dy.dtype)

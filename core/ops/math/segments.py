@@ -117,7 +117,7 @@ def unsorted_segment_sum(
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The products of rows with one id; 1 where there is no row. Arguments as for `unsorted_segment_sum`.
+    """The products of rows with one id, 1 where there is none; see `unsorted_segment_sum`.
 
     Source:
         TensorFlow op `UnsortedSegmentProd` (math_ops.cc).
@@ -150,7 +150,7 @@ def unsorted_segment_min(
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The means of rows with one id; 0 where there is no row. Arguments as for `unsorted_segment_sum`."""
+    """The means of rows with one id, 0 where there is none; see `unsorted_segment_sum`."""
     rows = convert_to_tensor(data)
     total = unsorted_segment_sum(rows, segment_ids, num_segments)
     return arithmetic.divide(total, _row_counts(rows, segment_ids, num_segments), name)
@@ -159,7 +159,7 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Sum / √(number of rows) for rows with one id. Arguments as for `unsorted_segment_sum`."""
+    """Sum / √(number of rows) for rows with one id; see `unsorted_segment_sum`."""
     rows = convert_to_tensor(data)
     total = unsorted_segment_sum(rows, segment_ids, num_segments)
     return arithmetic.divide(

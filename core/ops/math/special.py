@@ -89,14 +89,14 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """`log |B(x)| over the last axis`: Σ log |Γ(xᵢ)| - log |Γ(Σ xᵢ)|."""
+    """`log |B(x)|` over the last axis: Σ log |Γ(xᵢ)| - log |Γ(Σ xᵢ)|."""
     tensor = convert_to_tensor(x)
     parts = reduction.reduce_sum(lgamma(tensor), -1)
     return arithmetic.subtract(parts, lgamma(reduction.reduce_sum(tensor, -1)), name)
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """Γ′(x)/Γ(x).
+    """The derivative of log Γ(x).
 
     Source:
         TensorFlow op `Digamma` (math_ops.cc).

@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 
 def widened(kernel: Callable[..., Array]) -> Callable[..., Array]:
-    """`kernel`, whose arrays of 16-bit floats become float32 first; its result becomes 16-bit again."""
+    """`kernel` computing in float32 for arrays of 16-bit floats; its result has 16 bits again."""
 
     def wide_kernel(*arrays: Array) -> Array:
         dtype = arrays[0].dtype

@@ -301,8 +301,10 @@ def _softmax_cross_entropy_kernel(features: Array, labels: Array) -> tuple[Array
 
 def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tuple[Array, Array]:
     dtype, classes = features.dtype, features.shape[1]
-    if labels.size and (labels.min() < 0 or labels.max() >= classes):
-        wrong = labels[(labels < 0) | (labels >= classes)][0]
+    # As unsigned numbers, negative labels are larger than any class.
+    unsigned = labels.view(f"u{labels.itemsize}")
+    if labels.size and np.maximum.reduce(unsigned) >= classes:
+        wrong = labels[unsigned >= classes][0]
         message = (
             f"SparseSoftmaxCrossEntropyWithLogits: labels must be in [0, {classes}), got {wrong}"
         )

@@ -48,7 +48,8 @@ def reduce_join(
 
     Args:
         inputs: [...], string.
-        axis: the axis or axes, joined in the order in which they are named; None is all.
+        axis: the axis or axes, joined in the order in which they are named; None is all, the last
+            one first.
         keepdims: joined axes stay, with size 1.
         separator: what stands between two strings.
         name: name of the node while tracing.
@@ -63,7 +64,8 @@ def reduce_join(
     axes = axis
     if axes is None:
         rank = x.shape.rank
-        axes = ranges.range(0, shapes.rank(x), 1) if rank is None else list(range(rank))
+        # The first axis named is joined first; the last axis of all is the innermost.
+        axes = ranges.range(shapes.rank(x) - 1, -1, -1) if rank is None else list(range(rank))[::-1]
     axes = convert_to_tensor(axes, int32)
     return execute(  # type: ignore[no-any-return]
         REDUCE_JOIN, x, axes, keep_dims=bool(keepdims), separator=separator, name=name
@@ -106,7 +108,7 @@ def _reduce_join_kernel(
         return inputs
     kept = [axis for axis in range(inputs.ndim) if axis not in axes]
     shape = tuple(inputs.shape[axis] for axis in kept)
-    rows = inputs.transpose(*kept, *axes).reshape(
+    rows = inputs.transpose(*kept, *axes[::-1]).reshape(
         int(np.prod(shape, dtype=np.int64)), -1 if inputs.size else 0
     )
     between = _bytes(separator)

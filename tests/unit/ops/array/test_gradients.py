@@ -8,7 +8,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.ops import array
-from pinnace.ops.array import space_depth
 from pinnace.ops.execute import execute
 
 Function = Callable[..., Any]
@@ -140,8 +139,16 @@ CASES: list[tuple[str, Function, list[tuple[int, ...]]]] = [
         [(2, 3, 3, 2)],
     ),
     ("batch_to_space", lambda x: array.batch_to_space(x, [2, 2], [[0, 1], [1, 0]]), [(8, 2, 2, 2)]),
-    ("space_to_batch_2d", lambda x: _op("SpaceToBatch", x, [[0, 0]] * 2, block_size=2), [(1, 4, 4, 1)]),
-    ("batch_to_space_2d", lambda x: _op("BatchToSpace", x, [[0, 1]] * 2, block_size=2), [(4, 2, 2, 1)]),
+    (
+        "space_to_batch_2d",
+        lambda x: _op("SpaceToBatch", x, [[0, 0]] * 2, block_size=2),
+        [(1, 4, 4, 1)],
+    ),
+    (
+        "batch_to_space_2d",
+        lambda x: _op("BatchToSpace", x, [[0, 1]] * 2, block_size=2),
+        [(4, 2, 2, 1)],
+    ),
     ("space_to_depth", lambda x: array.space_to_depth(x, 2), [(2, 4, 2, 3)]),
     ("depth_to_space", lambda x: array.depth_to_space(x, 2), [(2, 1, 2, 8)]),
     ("depth_to_space_nchw", lambda x: array.depth_to_space(x, 2, "NCHW"), [(2, 8, 1, 2)]),
@@ -171,12 +178,17 @@ def test_gradient_is_the_finite_difference(
     dys = [RNG.standard_normal(y.shape) for y in ys]
     step = 1e-6
     ahead, behind = (
-        [np.asarray(y) for y in _flat(function(*[tf.constant(x + h * d) for x, d in zip(xs, dxs)]))]
+        [
+            np.asarray(y)
+            for y in _flat(
+                function(*[tf.constant(x + h * d) for x, d in zip(xs, dxs, strict=True)])
+            )
+        ]
         for h in (step, -step)
     )
-    numeric = sum(
-        np.sum(dy * (a - b)) for dy, a, b in zip(dys, ahead, behind, strict=True)
-    ) / (2 * step)
+    numeric = sum(np.sum(dy * (a - b)) for dy, a, b in zip(dys, ahead, behind, strict=True)) / (
+        2 * step
+    )
     found = _gradients(function, [tf.constant(x) for x in xs], [tf.constant(dy) for dy in dys])
     for x, dx in zip(xs, found, strict=True):
         assert dx.shape == x.shape
@@ -224,5 +236,12 @@ def test_traced_with_unknown_shapes_is_eager(
 
 
 # Their shapes depend on values.
-DATA_DEPENDENT = {"boolean_mask", "boolean_mask_2d", "repeat", "partition", "partition_part", "stitch"}
+DATA_DEPENDENT = {
+    "boolean_mask",
+    "boolean_mask_2d",
+    "repeat",
+    "partition",
+    "partition_part",
+    "stitch",
+}
 NEEDS_RANK = {"repeat", "repeat_alike", "sort_axis"}

@@ -122,7 +122,10 @@ CASES: dict[str, tuple[Callable[..., Any], list[Array]]] = {
         [spread(2, 3, 3, 2)],
     ),
     "avg_pool2d": (partial(nn.avg_pool, ksize=[3, 2], strides=2, padding="SAME"), [X4]),
-    "avg_pool3d": (partial(nn.avg_pool, ksize=2, strides=1, padding="VALID"), [drawn(1, 3, 3, 2, 2)]),
+    "avg_pool3d": (
+        partial(nn.avg_pool, ksize=2, strides=1, padding="VALID"),
+        [drawn(1, 3, 3, 2, 2)],
+    ),
     "dilated pool": (
         lambda x: nn.pool(x, [2, 2], "AVG", dilations=[2, 3]),
         [drawn(1, 5, 7, 2)],

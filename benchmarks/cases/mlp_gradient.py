@@ -1,0 +1,53 @@
+"""Loss and gradients of a three-layer perceptron, eagerly: 32 rows, 32-64-64-10, relu, mean of squares."""
+
+import numpy as np
+
+from harness import Case, Work
+
+CASE = Case(title="eager MLP gradient, 32 rows", aims={"tensorflow": 0.1})
+_random = np.random.default_rng(0)
+X = _random.standard_normal((32, 32)).astype(np.float32)
+WEIGHTS = [(_random.standard_normal(s) * 0.1).astype(np.float32) for s in ((32, 64), (64, 64), (64, 10))]
+BIASES = [np.zeros(n, np.float32) for n in (64, 64, 10)]
+
+
+def expected() -> list[np.ndarray]:
+    """The gradients of the weights, by hand, in float64."""
+    h0 = X.astype(np.float64)
+    z1 = h0 @ WEIGHTS[0] + BIASES[0]
+    h1 = np.maximum(z1, 0)
+    z2 = h1 @ WEIGHTS[1] + BIASES[1]
+    h2 = np.maximum(z2, 0)
+    y = h2 @ WEIGHTS[2] + BIASES[2]
+    dy = 2 * y / y.size
+    d2 = (dy @ WEIGHTS[2].T) * (z2 > 0)
+    d1 = (d2 @ WEIGHTS[1].T) * (z1 > 0)
+    return [h0.T @ d1, h1.T @ d2, h2.T @ dy]
+
+
+def work(tf: object) -> Work:
+    """The same program for both libraries."""
+    x = tf.constant(X)
+    weights = [tf.Variable(w) for w in WEIGHTS]
+    biases = [tf.Variable(b) for b in BIASES]
+
+    def step() -> list:
+        with tf.GradientTape() as tape:
+            h = tf.nn.relu(tf.matmul(x, weights[0]) + biases[0])
+            h = tf.nn.relu(tf.matmul(h, weights[1]) + biases[1])
+            y = tf.matmul(h, weights[2]) + biases[2]
+            loss = tf.reduce_mean(tf.square(y))
+        return tape.gradient(loss, weights + biases)
+
+    def check() -> None:
+        # float32 sums of 32 to 64 products: a few units in the last place of the largest.
+        for found, wanted in zip(step(), expected(), strict=False):
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-6)
+
+    return Work(run=step, check=check)
+
+
+def ours() -> Work:
+    import pinnace as tf
+
+    return work(tf)

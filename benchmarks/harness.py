@@ -1,0 +1,336 @@
+"""Pairs of measurements: the same work here and by a peer, in two processes, in turn.
+
+A benchmark is a file in cases/ with a `CASE` and, unless it is a `ProcessCase`, a function
+`ours() -> Work`. What a peer does for it is a function `theirs() -> Work` in a file of the same
+name in peers/<peer>/. Inputs and expected results stand in the case, computed by NumPy; the case
+imports `pinnace` inside `ours`, so that the peer's process can read the case without it.
+
+Both sides run in processes of their own with the same number of threads and without OPENBLAS_*
+(a pinned OPENBLAS_CORETYPE halves NumPy's speed) and PYTHONDONTWRITEBYTECODE. A side checks its
+result before it is timed. Rounds alternate A B, B A; a ratio is formed within a round, and the
+median of the rounds' ratios is the result, so that a machine that slows down slows both.
+"""
+
+import importlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+FOLDER = Path(__file__).resolve().parent
+THREADS = 2
+OURS = "pinnace"
+
+# Peer -> the variable that names its interpreter; a peer that is not here runs in ours (NumPy).
+INTERPRETERS = {"tensorflow": "PINNACE_TF_PYTHON"}
+
+REMOVED = ("OPENBLAS_", "PYTHONDONTWRITEBYTECODE")
+# OpenBLAS reads OMP_NUM_THREADS too.
+SET = {
+    "OMP_NUM_THREADS": str(THREADS),
+    "NUMBA_NUM_THREADS": str(THREADS),
+    "TF_NUM_INTRAOP_THREADS": str(THREADS),
+    "TF_NUM_INTEROP_THREADS": str(THREADS),
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "CUDA_VISIBLE_DEVICES": "-1",
+    "PYTHONHASHSEED": "0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is timed.
+
+    Attributes:
+        run: one call of the work.
+        check: raises AssertionError unless the work's result is right; called before timing.
+        close: gives back what `run` holds: a server, a folder.
+    """
+
+    run: Callable[[], object]
+    check: Callable[[], object]
+    close: Callable[[], object] = lambda: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A benchmark of calls within a process.
+
+    Attributes:
+        title: the work, in a few words.
+        aims: peer -> the ratio of times (ours / theirs) to stay below.
+        memory_aims: peer -> the ratio of peak memory to stay below.
+        rounds: how often both sides take a turn.
+        repeats: samples in a turn.
+        sample_s: a sample calls `run` as often as fits into this.
+    """
+
+    title: str
+    aims: dict[str, float]
+    memory_aims: dict[str, float] = field(default_factory=dict)
+    rounds: int = 7
+    repeats: int = 15
+    sample_s: float = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessCase(Case):
+    """A benchmark of whole processes, such as an import.
+
+    Attributes:
+        commands: `pinnace` or peer -> arguments of its interpreter. A command checks itself: an
+            exit code other than 0 fails.
+    """
+
+    commands: dict[str, list[str]]
+    rounds: int = 5
+    repeats: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a side measured in one turn: seconds per call, and its peak memory so far."""
+
+    seconds: list[float]
+    peak_bytes: int
+
+    @property
+    def quartile(self) -> float:
+        """The lower quartile: what the work takes when nothing disturbs it."""
+        ordered = sorted(self.seconds)
+        return ordered[(len(ordered) - 1) // 4]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A case on both sides; without a peer (`peer` is None) on ours alone."""
+
+    name: str
+    case: Case
+    peer: str | None
+    ours: list[Turn]
+    theirs: list[Turn]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Ours / theirs, of each round."""
+        return [a.quartile / b.quartile for a, b in zip(self.ours, self.theirs, strict=False)]
+
+    @property
+    def ratio(self) -> float | None:
+        """The median round's ratio."""
+        return statistics.median(self.ratios) if self.theirs else None
+
+    @property
+    def memory_ratio(self) -> float | None:
+        """Peak memory, ours / theirs."""
+        return self.ours[-1].peak_bytes / self.theirs[-1].peak_bytes if self.theirs else None
+
+    @property
+    def aim(self) -> float | None:
+        """The ratio to stay below."""
+        return self.case.aims.get(self.peer or "")
+
+    @property
+    def memory_aim(self) -> float | None:
+        """The ratio of peak memory to stay below."""
+        return self.case.memory_aims.get(self.peer or "")
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the aims are met; None if there is nothing to compare."""
+        pairs = [(self.ratio, self.aim), (self.memory_ratio, self.memory_aim)]
+        judged = [ratio <= aim for ratio, aim in pairs if ratio is not None and aim is not None]
+        return all(judged) if judged else None
+
+    def record(self) -> dict[str, Any]:
+        """All numbers, for results.json."""
+        return {
+            "name": self.name,
+            "title": self.case.title,
+            "peer": self.peer,
+            "ratio": self.ratio,
+            "ratios": self.ratios,
+            "aim": self.aim,
+            "memory_ratio": self.memory_ratio,
+            "memory_aim": self.memory_aim,
+            "met": self.met,
+            "ours": _summary(self.ours),
+            "theirs": _summary(self.theirs) if self.theirs else None,
+        }
+
+
+class Worker:
+    """One side: a process that is asked in lines of JSON to measure, and answers in such lines."""
+
+    def __init__(self, interpreter: str) -> None:
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the worker
+        self._process = subprocess.Popen(
+            [interpreter, str(FOLDER / "worker.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=clean_environment(),
+            text=True,
+        )
+
+    def measure(self, request: dict[str, Any]) -> Turn:
+        """The answer to one request.
+
+        Raises:
+            RuntimeError: the work failed its check or raised; the message holds its error.
+        """
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            raise RuntimeError("worker: no pipes")
+        stdin.write(json.dumps(request) + "\n")
+        stdin.flush()
+        line = stdout.readline()
+        if not line:
+            code = self._process.wait()
+            raise RuntimeError(f"worker: ended with exit code {code}\n{self._last_words()}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(f"{answer['error']}\n{self._last_words()}")
+        return Turn(answer["seconds"], answer["peak_bytes"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()  # closes its input, upon which it ends
+        self._log.close()
+
+    def _last_words(self) -> str:
+        self._log.seek(0)
+        return "".join(self._log.readlines()[-20:])
+
+
+def discover() -> dict[str, Case]:
+    """Name -> case, of the files in cases/."""
+    names = sorted(file.stem for file in (FOLDER / "cases").glob("[!_]*.py"))
+    return {name: importlib.import_module(f"cases.{name}").CASE for name in names}
+
+
+def peers_of(name: str, case: Case) -> list[str]:
+    """The peers that a case can be compared with."""
+    if isinstance(case, ProcessCase):
+        return [peer for peer in case.commands if peer != OURS]
+    return sorted(file.parent.name for file in (FOLDER / "peers").glob(f"*/{name}.py"))
+
+
+def interpreter_of(side: str) -> str | None:
+    """The interpreter of a side; None if its variable is not set."""
+    return os.environ.get(INTERPRETERS[side]) if side in INTERPRETERS else sys.executable
+
+
+def compare(name: str, case: Case, peer: str | None, *, short: bool = False) -> Comparison:
+    """Measure a case on our side and, unless `peer` is None, on the peer's.
+
+    Args:
+        name: file name of the case.
+        case: what the file says.
+        peer: folder in peers/ or key of `commands`.
+        short: one round of one sample, to see that the benchmark works.
+    """
+    rounds = 1 if short else case.rounds
+    turns: dict[str, list[Turn]] = {OURS: []} if peer is None else {OURS: [], peer: []}
+    sides = list(turns)
+    workers = {side: Worker(interpreter_of(side) or sys.executable) for side in sides}
+    try:
+        for number in range(rounds):
+            for side in sides if number % 2 == 0 else reversed(sides):
+                request = _request(name, case, side, short=short)
+                try:
+                    turns[side].append(workers[side].measure(request))
+                except RuntimeError as error:
+                    raise RuntimeError(f"{name}, {side}: {error}") from error
+    finally:
+        for worker in workers.values():
+            worker.__exit__()
+    return Comparison(name, case, peer, turns[OURS], turns[peer] if peer else [])
+
+
+def clean_environment() -> dict[str, str]:
+    """What both sides run with."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(REMOVED)}
+    return {**kept, **SET}
+
+
+def environment() -> dict[str, Any]:
+    """Where the numbers come from, without naming the machine."""
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        "threads": THREADS,
+        "load": round(os.getloadavg()[0], 2),
+        "system": sys.platform,
+        "unset": sorted(name for name in os.environ if name.startswith(REMOVED)),
+        "commit": _commit(),
+        "versions": {
+            OURS: _versions(sys.executable, ["pinnace", "numpy", "numba"]),
+            **{
+                peer: _versions(os.environ[variable], [peer, "numpy"])
+                for peer, variable in INTERPRETERS.items()
+                if variable in os.environ
+            },
+        },
+    }
+
+
+def _request(name: str, case: Case, side: str, *, short: bool) -> dict[str, Any]:
+    request: dict[str, Any] = {"repeat": 1 if short else case.repeats, "sample_s": case.sample_s}
+    if isinstance(case, ProcessCase):
+        return {**request, "command": case.commands[side]}
+    return {**request, "bench": name, "peer": None if side == OURS else side}
+
+
+def _summary(turns: list[Turn]) -> dict[str, Any]:
+    seconds = [s for turn in turns for s in turn.seconds]
+    return {
+        "lower_quartile_s": Turn(seconds, 0).quartile,
+        "median_s": statistics.median(seconds),
+        "samples": len(seconds),
+        "peak_bytes": turns[-1].peak_bytes,
+    }
+
+
+def _versions(interpreter: str, packages: list[str]) -> str:
+    code = (
+        "import importlib.metadata as m, platform, sys\n"
+        "out = ['Python ' + platform.python_version()]\n"
+        "for name in sys.argv[1:]:\n"
+        "    for package in (name, name + '-cpu'):\n"
+        "        try: out.append(package + ' ' + m.version(package))\n"
+        "        except m.PackageNotFoundError: continue\n"
+        "        break\n"
+        "print(', '.join(out))"
+    )
+    command = [interpreter, "-c", code, *packages]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return "unknown"
+
+
+def _commit() -> str | None:
+    command = ["git", "-C", str(FOLDER), "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() or None

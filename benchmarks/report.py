@@ -1,0 +1,95 @@
+"""Comparisons as a table on a terminal, in Markdown and in JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from harness import OURS, Comparison
+
+HEADINGS = ("work", "peer", "pinnace", "peer's", "ratio", "min–max", "aim", "memory", "")
+
+
+def print_table(comparisons: list[Comparison]) -> None:
+    """A table; rich leaves colours out where there is no terminal."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = 140
+    table = Table(*HEADINGS, title="ours / theirs, lower quartiles; the median of rounds")
+    for comparison in comparisons:
+        style = "red" if comparison.met is False else None
+        table.add_row(*_row(comparison), style=style)
+    console.print(table)
+
+
+def write_markdown(file: Path, comparisons: list[Comparison], environment: dict[str, Any]) -> None:
+    """The same table, with where it was measured."""
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`. Each side checked its result before it was timed. Times are",
+        "lower quartiles; a ratio is pinnace / peer, formed within each round, and the median of",
+        "the rounds; memory is peak resident size.",
+        "",
+        f"{environment['date']}, {_machine(environment)}, load {environment['load']} at the start.",
+        "",
+        *(f"- {side}: {versions}" for side, versions in environment["versions"].items()),
+        "",
+        "| " + " | ".join(HEADINGS) + " |",
+        "|" + "---|" * len(HEADINGS),
+        *("| " + " | ".join(_row(comparison)) + " |" for comparison in comparisons),
+    ]
+    file.write_text("\n".join(lines) + "\n")
+
+
+def write_json(file: Path, comparisons: list[Comparison], environment: dict[str, Any]) -> None:
+    """Everything that was measured."""
+    results = [comparison.record() for comparison in comparisons]
+    file.write_text(json.dumps({"environment": environment, "results": results}, indent=1) + "\n")
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def _machine(environment: dict[str, Any]) -> str:
+    processor, cores, threads = (environment[key] for key in ("processor", "cores", "threads"))
+    return f"{processor}, {cores} cores, {threads} threads on both sides"
+
+
+def _row(comparison: Comparison) -> list[str]:
+    ours = comparison.record()["ours"]
+    megabytes = f"{ours['peak_bytes'] / 1e6:.0f} MB"
+    start = [comparison.case.title, comparison.peer or "–", duration(ours["lower_quartile_s"])]
+    if comparison.ratio is None or comparison.memory_ratio is None:
+        return [*start, "–", "–", "–", "–", megabytes, ""]
+    theirs = comparison.record()["theirs"]
+    memory = f"{megabytes}, {comparison.memory_ratio:.2g}×"
+    if comparison.memory_aim is not None:
+        memory += f" (aim {comparison.memory_aim:g}×)"
+    return [
+        *start,
+        duration(theirs["lower_quartile_s"]),
+        f"{comparison.ratio:.3g}×",
+        f"{min(comparison.ratios):.3g}–{max(comparison.ratios):.3g}",
+        "–" if comparison.aim is None else f"≤ {comparison.aim:g}×",
+        memory,
+        {True: "met", False: "MISSED", None: ""}[comparison.met],
+    ]
+
+
+def print_environment(environment: dict[str, Any]) -> None:
+    """What was measured with; says which variables the processes run without."""
+    unset = ", ".join(environment["unset"]) or "none was set"
+    print(_machine(environment))
+    print(f"unset for both sides (OPENBLAS_*, PYTHONDONTWRITEBYTECODE): {unset}")
+    for side, versions in environment["versions"].items():
+        print(f"{side if side != OURS else 'ours'}: {versions}")
+    if environment["load"] > 1:
+        print(f"The machine is busy (load {environment['load']}): trust the ratios, not the times.")

@@ -1,0 +1,60 @@
+"""The benchmarks' command line, which `make bench` and `make bench-short` call."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import report
+from harness import FOLDER, INTERPRETERS, compare, discover, environment, interpreter_of, peers_of
+
+
+def main() -> int:
+    """Run the command line; 1 if a benchmark failed, or with --strict if an aim was missed."""
+    options = parse()
+    surroundings = environment()
+    report.print_environment(surroundings)
+    done, failures = [], []
+    for name, case in discover().items():
+        if options.only and name not in options.only:
+            continue
+        reachable = [peer for peer in peers_of(name, case) if interpreter_of(peer)]
+        wanted: list[str | None] = [None] if options.short or not reachable else [*reachable]
+        for peer in wanted:
+            print(f"{name}: {case.title}" + (f", against {peer}" if peer else ""), flush=True)
+            try:
+                done.append(compare(name, case, peer, short=options.short))
+            except RuntimeError as error:
+                failures.append(str(error))
+    report.print_table(done)
+    report.write_json(options.json, done, surroundings)
+    if options.markdown and not options.only:  # a part would replace the whole
+        report.write_markdown(options.markdown, done, surroundings)
+    for failure in failures:
+        print(f"FAILED {failure}", file=sys.stderr)
+    missed = [comparison.name for comparison in done if comparison.met is False]
+    print(f"{len(done)} measured, {len(failures)} failed, {len(missed)} missed their aim")
+    return 1 if failures or (options.strict and missed) else 0
+
+
+def parse() -> argparse.Namespace:
+    """The command line's options."""
+    parser = argparse.ArgumentParser(description="pinnace's benchmarks")
+    parser.add_argument("--only", action="append", metavar="NAME", help="file name in cases/")
+    parser.add_argument("--short", action="store_true", help="one sample each, without peers")
+    parser.add_argument("--strict", action="store_true", help="exit 1 when an aim is missed")
+    parser.add_argument("--json", type=Path, default=FOLDER / "results.json")
+    parser.add_argument("--markdown", type=Path, help="write the table there too")
+    options = parser.parse_args()
+    options.short = options.short or os.environ.get("BENCH_SHORT", "0") not in {"", "0"}
+    unknown = set(options.only or ()) - set(discover())
+    if unknown:
+        parser.error(f"--only: no case named {sorted(unknown)}; there are {sorted(discover())}")
+    absent = [variable for variable in INTERPRETERS.values() if variable not in os.environ]
+    if absent and not options.short:
+        print(f"{', '.join(absent)} is not set: no comparison with that peer. Try: make bench")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

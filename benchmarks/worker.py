@@ -1,0 +1,122 @@
+"""One side of a pair: reads requests from its input, a line of JSON each, and answers with times.
+
+{"bench": name, "peer": null or a folder of peers/, "repeat": k, "sample_s": s} times a `Work`;
+{"command": [...], "repeat": k} times fresh processes of this interpreter. The answer is
+{"seconds": [per call, k of them], "peak_bytes": n} or {"error": text}.
+"""
+
+import importlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness import Work
+
+WARM_UP_S = 0.2
+MOST_CALLS = 1_000_000
+
+
+class Bench:
+    """A `Work` that was found right and warm, and how many calls make a sample."""
+
+    def __init__(self, name: str, peer: str | None, sample_s: float) -> None:
+        if peer is None:
+            work = importlib.import_module(f"cases.{name}").ours()
+        else:
+            work = importlib.import_module(f"peers.{peer}.{name}").theirs()
+        self.work: Work = work
+        self.work.check()
+        self.calls = self._warm_up(sample_s)
+
+    def sample(self) -> float:
+        """Seconds per call of one sample; the garbage collector is on, it belongs to the work."""
+        run, calls = self.work.run, range(self.calls)
+        start = time.perf_counter()
+        for _ in calls:
+            run()
+        return (time.perf_counter() - start) / self.calls
+
+    def _warm_up(self, sample_s: float) -> int:
+        self.calls, start = 1, time.perf_counter()
+        while True:
+            seconds = self.sample()
+            enough = max(1, min(MOST_CALLS, round(sample_s / max(seconds, 1e-9))))
+            if time.perf_counter() - start >= WARM_UP_S and self.calls * 2 >= enough:
+                return enough
+            self.calls = min(enough, self.calls * 10)
+
+
+def time_calls(benches: dict[str, Bench], request: dict[str, Any]) -> dict[str, Any]:
+    """Answer a request for calls within this process."""
+    name = request["bench"]
+    if name not in benches:
+        benches[name] = Bench(name, request["peer"], request["sample_s"])
+    bench = benches[name]
+    bench.sample()  # after the other side's turn caches and clocks are cold
+    seconds = [bench.sample() for _ in range(request["repeat"])]
+    return {"seconds": seconds, "peak_bytes": peak_bytes(resource.RUSAGE_SELF)}
+
+
+def time_processes(warm: set[str], request: dict[str, Any]) -> dict[str, Any]:
+    """Answer a request for processes; the first run, which fills caches, does not count."""
+    command = [sys.executable, *request["command"]]
+    repeat, key = request["repeat"], json.dumps(request["command"])
+    if key not in warm:
+        warm.add(key)
+        run_process(command)
+    seconds = [run_process(command) for _ in range(repeat)]
+    return {"seconds": seconds, "peak_bytes": peak_bytes(resource.RUSAGE_CHILDREN)}
+
+
+def run_process(command: list[str]) -> float:
+    """Seconds from start to end."""
+    start = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - start
+
+
+def peak_bytes(who: int) -> int:
+    """The largest resident size of this process or of the largest child.
+
+    Linux hands ru_maxrss on from the process that started this one, so /proc is asked instead;
+    a child inherits at least this process, which therefore imports little.
+    """
+    status = Path("/proc/self/status")
+    if who == resource.RUSAGE_SELF and status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(who).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    # Libraries may print; answers go where only they go.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    benches: dict[str, Bench] = {}
+    warm: set[str] = set()
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if "command" in request:
+                answer = time_processes(warm, request)
+            else:
+                answer = time_calls(benches, request)
+        except Exception:  # whatever it is, the other process must know it
+            answer = {"error": traceback.format_exc()}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+    for bench in benches.values():
+        bench.work.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Checkpoint: the values below some objects, written to a bundle and read back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY
+from pinnace.checkpoint.object_graph import describe, encode_object_graph, own_children, tree_of
+from pinnace.checkpoint.restoring import NothingRestored, Restoration, restore
+from pinnace.checkpoint.state_file import write_state
+from pinnace.framework import dtypes
+from pinnace.framework.context import init_scope
+from pinnace.framework.trackable import AutoTrackable, Trackable
+from pinnace.framework.variable import Variable
+from pinnace.storage.bundle import BundleWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pinnace.checkpoint.object_graph import ChildrenOf
+
+_COUNTER = "save_counter"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointOptions:
+    """How a checkpoint is written; names and defaults are TensorFlow's.
+
+    Attributes:
+        experimental_io_device: accepted; there is one machine.
+        experimental_enable_async_checkpoint: accepted; writing is done when the call returns.
+        experimental_write_callbacks: called with the path, or nothing, after writing.
+        enable_async: accepted, as above.
+        experimental_skip_slot_variables: accepted; slots are children here.
+        experimental_sharding_callback: accepted; see `max_shard_bytes`.
+        max_shard_bytes: begin another data file before one would grow beyond this.
+    """
+
+    experimental_io_device: str | None = None
+    experimental_enable_async_checkpoint: bool = False
+    experimental_write_callbacks: tuple[Callable[..., Any], ...] = ()
+    enable_async: bool = False
+    experimental_skip_slot_variables: bool = False
+    experimental_sharding_callback: Callable[..., Any] | None = None
+    max_shard_bytes: int | None = None
+
+
+class Checkpoint(AutoTrackable):
+    """A group of objects whose variables are saved and restored together.
+
+    Args:
+        root: the object whose children they are; None makes this object the root.
+        **kwargs: objects, by the names under which they are stored.
+
+    Raises:
+        ValueError: an object has no named children.
+
+    Source:
+        TensorFlow `tf.train.Checkpoint`; the files are those it writes.
+    """
+
+    def __init__(self, root: Trackable | None = None, **kwargs: Any) -> None:
+        if root is not None:
+            kwargs["root"] = root
+        self._attached: dict[str, Trackable] = {}
+        attached: dict[str, Trackable] = {}
+        for name in sorted(kwargs):
+            setattr(self, name, kwargs[name])
+            child = getattr(self, name)
+            if not isinstance(child, Trackable):
+                raise ValueError(  # noqa: TRY004 (TensorFlow raises it too)
+                    f"Checkpoint: {name!r} must be a Module, a Variable or another Trackable, got "
+                    f"{type(child).__name__}"
+                )
+            if root is not None:
+                known = root._trackable_children().get(name)
+                if known is not None and known is not child:
+                    raise ValueError(
+                        f"Checkpoint: the root has another child {name!r} ({type(known).__name__})"
+                    )
+                attached[name] = child
+        object.__setattr__(self, "_attached", attached)
+        object.__setattr__(self, "_top", root if root is not None else self)
+
+    @property
+    def save_counter(self) -> Variable:
+        """How often this was saved: int64, saved with the rest."""
+        top: Trackable = self._top
+        found = self._children_of_all(top).get(_COUNTER)
+        if found is None:
+            with init_scope():
+                found = Variable(0, trainable=False, name=_COUNTER, dtype=dtypes.int64)
+            if top is self:
+                self._track(_COUNTER, found)
+            else:
+                self._attached[_COUNTER] = found
+        if not isinstance(found, Variable):
+            raise TypeError(f"Checkpoint: {_COUNTER!r} must be a Variable, got {found!r}")
+        return found
+
+    def write(
+        self, file_prefix: str | os.PathLike[str], options: CheckpointOptions | None = None
+    ) -> str:
+        """Write the values, without counting.
+
+        Args:
+            file_prefix: path of the checkpoint, without the endings of its files.
+            options: see `CheckpointOptions`.
+
+        Returns:
+            The path.
+        """
+        path = os.fspath(file_prefix)
+        chosen = options or CheckpointOptions()
+        write_objects(path, self._top, self._children_of_all, chosen.max_shard_bytes)
+        for callback in chosen.experimental_write_callbacks:
+            _notify(callback, path)
+        return path
+
+    def save(
+        self, file_prefix: str | os.PathLike[str], options: CheckpointOptions | None = None
+    ) -> str:
+        """Write the values under the next number, and note it as the latest checkpoint.
+
+        Args:
+            file_prefix: path to which `-1`, `-2`, ... is added.
+            options: see `CheckpointOptions`.
+
+        Returns:
+            The path with the number.
+        """
+        counter = self.save_counter
+        with init_scope():
+            counter.assign_add(np.int64(1))
+        path = self.write(f"{os.fspath(file_prefix)}-{int(counter.numpy())}", options)
+        write_state(os.path.dirname(path), path, [path])  # noqa: PTH120 (a text, not a file)
+        return path
+
+    def read(
+        self, save_path: str | os.PathLike[str] | None, options: CheckpointOptions | None = None
+    ) -> Restoration:
+        """Put the values of a checkpoint into the objects; see `restore`."""
+        del options
+        if save_path is None:
+            return NothingRestored()
+        with init_scope():
+            return restore(bundle_prefix(save_path), self._top, self._children_of_all)
+
+    def restore(
+        self, save_path: str | os.PathLike[str] | None, options: CheckpointOptions | None = None
+    ) -> Restoration:
+        """Put the values of a checkpoint, written by `save`, into the objects.
+
+        Objects and variables that do not exist yet get their values when they are made.
+
+        Args:
+            save_path: the checkpoint, without the endings of its files, or a SavedModel; None
+                restores nothing.
+            options: see `CheckpointOptions`.
+
+        Returns:
+            A status, with `assert_consumed()` and the like.
+
+        Raises:
+            NotFoundError: there is no such checkpoint.
+            DataLossError: it is damaged.
+            InvalidArgumentError: a value does not fit its variable.
+        """
+        _ = self.save_counter  # so that it is restored too
+        return self.read(save_path, options)
+
+    def _children_of_all(self, target: Trackable) -> Mapping[str, Trackable]:
+        children = own_children(target)
+        if target is self._top and self._attached:
+            return {**children, **self._attached}
+        return children
+
+    _top: Trackable
+
+
+def write_objects(
+    path: str,
+    root: Trackable,
+    children_of: ChildrenOf = own_children,
+    max_shard_bytes: int | None = None,
+) -> None:
+    """Write every value below `root`, and by which names it is found.
+
+    Args:
+        path: the bundle, without the endings of its files.
+        root: where to begin.
+        children_of: which children an object has.
+        max_shard_bytes: begin another data file before one would grow beyond this.
+    """
+    graph, values = describe(tree_of(root, children_of))
+    objects = np.empty((), object)
+    objects[()] = encode_object_graph(graph).SerializeToString(deterministic=True)
+    with BundleWriter(path, max_shard_bytes=max_shard_bytes) as bundle:
+        for key, read in values.items():
+            bundle.add(key, read())
+        bundle.add(OBJECT_GRAPH_KEY, objects)
+
+
+def bundle_prefix(path: str | os.PathLike[str]) -> str:
+    """The bundle that a path means: that of the variables, if it is a SavedModel's folder."""
+    text = os.fspath(path)
+    inside = os.path.join(text, "variables", "variables")  # noqa: PTH118 (stays a text)
+    if os.path.isfile(f"{inside}.index"):  # noqa: PTH113 (as above)
+        return inside
+    return text
+
+
+def _notify(callback: Callable[..., Any], path: str) -> None:
+    import inspect
+
+    if inspect.signature(callback).parameters:
+        callback(path)
+    else:
+        callback()

@@ -1,0 +1,272 @@
+"""Values from a checkpoint into objects; for objects that do not exist yet, once they do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY, VARIABLE_VALUE
+from pinnace.checkpoint.object_graph import (
+    ObjectGraph,
+    StoredTensor,
+    own_children,
+    parse_object_graph,
+    tree_of,
+    values_of,
+)
+from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError
+from pinnace.framework.trackable import Trackable, is_variable
+from pinnace.storage.bundle import BundleReader, index_path
+
+if TYPE_CHECKING:
+    import os
+
+    from pinnace.checkpoint.object_graph import ChildrenOf
+
+_LISTED = 5  # names in an error
+
+
+class Restoration:
+    """One checkpoint on its way into objects, and what is to be said about how that went.
+
+    Objects stand where stored ones stood when the same names lead to them from the root. A child
+    that appears later is given its value then.
+
+    Args:
+        reader: the checkpoint's values.
+        root: where to begin.
+        children_of: which children an object has.
+    """
+
+    def __init__(
+        self, reader: BundleReader, root: Trackable, children_of: ChildrenOf = own_children
+    ) -> None:
+        self._reader = reader
+        self._root = root
+        self._children_of = children_of
+        self._where = index_path(reader.prefix)
+        self._graph = stored_objects(reader)
+        self._found: dict[int, Trackable] = {}
+        self._used: set[str] = set()
+        self._match(0, root)
+
+    def _match(self, number: int, target: Trackable) -> None:
+        """`target` is what node `number` was; so are its children what that node's were."""
+        waiting = [(number, target)]
+        while waiting:
+            number, target = waiting.pop()
+            if number in self._found:
+                continue
+            self._found[number] = target
+            self._restore(number, target)
+            waiting.extend(self._below(number, target))
+            if any(child not in self._found for _, child in self._graph[number].children):
+                self._wait_for_children(number, target)
+
+    def _below(self, number: int, target: Trackable) -> list[tuple[int, Trackable]]:
+        children = self._children_of(target)
+        return [
+            (child, children[name])
+            for name, child in self._graph[number].children
+            if child not in self._found and name in children
+        ]
+
+    def _wait_for_children(self, number: int, target: Trackable) -> None:
+        def changed() -> bool:
+            for child, appeared in self._below(number, target):
+                self._match(child, appeared)
+            return all(child in self._found for _, child in self._graph[number].children)
+
+        target._when_children_change(changed)
+
+    def _restore(self, number: int, target: Trackable) -> None:
+        stored = {one.name: one for one in self._graph[number].tensors}
+        if not stored:
+            return
+        if is_variable(target):
+            one = stored.get(VARIABLE_VALUE)
+            if one is not None:
+                write_variable(target, self._read(one), f"{self._where}: {one.key!r}")
+            return
+        restore = getattr(target, "_restore_from_tensors", None)
+        if restore is not None:
+            # TensorFlow's hook for tables and the like.
+            restore({name: self._read(one) for name, one in stored.items()})
+
+    def _read(self, one: StoredTensor) -> Any:
+        if one.key not in self._reader:
+            raise NotFoundError(f"{self._where} has no value {one.key!r}, which its objects name")
+        self._used.add(one.key)
+        # A copy: the file may change, and variables outlive it.
+        return np.array(self._reader.read(one.key))
+
+    # What TensorFlow's status objects say.
+
+    def assert_consumed(self) -> Restoration:
+        """Nothing, if every stored value went into an object and every variable got one.
+
+        Raises:
+            AssertionError: a value or a variable is left over.
+        """
+        self.assert_existing_objects_matched()
+        left = [
+            one.key
+            for number, node in enumerate(self._graph)
+            for one in node.tensors
+            if one.key not in self._used or number not in self._found
+        ]
+        if left:
+            raise AssertionError(
+                f"{self._where} has {len(left)} values that no object took: {_listed(left)}"
+            )
+        return self
+
+    def assert_existing_objects_matched(self) -> Restoration:
+        """Nothing, if every variable below the root got a value.
+
+        Raises:
+            AssertionError: one did not.
+        """
+        restored = {id(target) for target in self._found.values()}
+        tree = tree_of(self._root, self._children_of)
+        left = [
+            "/".join(path) or "the root"
+            for target, path in zip(tree.objects, tree.paths, strict=True)
+            if id(target) not in restored and values_of(target)
+        ]
+        if left:
+            raise AssertionError(
+                f"{self._where} has no value for {len(left)} variables: {_listed(left)}"
+            )
+        return self
+
+    def assert_nontrivial_match(self) -> Restoration:
+        """Nothing, if anything below the root was found.
+
+        Raises:
+            AssertionError: only the root was.
+        """
+        if len(self._found) == 1 and len(self._graph) > 1:
+            known = _listed([name for name, _ in self._graph[0].children])
+            raise AssertionError(f"{self._where}: nothing matches; stored are {known}")
+        return self
+
+    def expect_partial(self) -> Restoration:
+        """Accepted for TensorFlow's sake: nothing is said of what is left over unless asked."""
+        return self
+
+    def initialize_or_restore(self, session: object = None) -> None:
+        """Accepted for TensorFlow's sake: values are in place already."""
+
+    def run_restore_ops(self, session: object = None) -> None:
+        """Accepted for TensorFlow's sake: values are in place already."""
+
+
+class NamedRestoration(Restoration):
+    """A checkpoint of TensorFlow 1, whose values are those of variables by their names."""
+
+    def __init__(
+        self, reader: BundleReader, root: Trackable, children_of: ChildrenOf = own_children
+    ) -> None:
+        self._reader = reader
+        self._root = root
+        self._children_of = children_of
+        self._where = index_path(reader.prefix)
+        self._graph = ()
+        self._found = {}
+        self._used = set()
+        for number, target in enumerate(tree_of(root, children_of).objects):
+            if is_variable(target):
+                key = target.name.removesuffix(":0")  # type: ignore[attr-defined]  # a variable has one
+                if key in reader:
+                    self._found[number] = target
+                    self._used.add(key)
+                    value = np.array(reader.read(key))
+                    write_variable(target, value, f"{self._where}: {key!r}")
+
+    def assert_consumed(self) -> Restoration:
+        """Nothing, if every stored value went into a variable and every variable got one."""
+        self.assert_existing_objects_matched()
+        left = [key for key in self._reader.keys() if key not in self._used]  # noqa: SIM118 (no dict)
+        if left:
+            raise AssertionError(
+                f"{self._where} has {len(left)} values that no variable took: {_listed(left)}"
+            )
+        return self
+
+
+class NothingRestored(Restoration):
+    """The status when there was no checkpoint to restore."""
+
+    def __init__(self) -> None:
+        self._graph = ()
+
+    def assert_consumed(self) -> Restoration:
+        """Never true.
+
+        Raises:
+            AssertionError: always.
+        """
+        raise AssertionError("no checkpoint was given (path is None): nothing was restored")
+
+    assert_existing_objects_matched = assert_consumed
+    assert_nontrivial_match = assert_consumed
+
+
+def restore(
+    path: str | os.PathLike[str], root: Trackable, children_of: ChildrenOf = own_children
+) -> Restoration:
+    """Put the values of a checkpoint into the objects below `root`.
+
+    Args:
+        path: the checkpoint, without the endings of its files.
+        root: where to begin.
+        children_of: which children an object has.
+
+    Raises:
+        NotFoundError: there is no such checkpoint.
+        DataLossError: it is damaged.
+        InvalidArgumentError: a value does not fit its variable.
+    """
+    reader = BundleReader(path)
+    kind = Restoration if OBJECT_GRAPH_KEY in reader else NamedRestoration
+    return kind(reader, root, children_of)
+
+
+def stored_objects(reader: BundleReader) -> ObjectGraph:
+    """The objects of a checkpoint.
+
+    Raises:
+        DataLossError: it has none, or they are damaged.
+    """
+    where = index_path(reader.prefix)
+    if OBJECT_GRAPH_KEY not in reader:
+        raise DataLossError(f"{where} has no object graph, it is not a TensorFlow 2 checkpoint")
+    data = reader.read(OBJECT_GRAPH_KEY)
+    if data.shape != () or not isinstance(data[()], bytes):
+        raise DataLossError(f"{where}: the object graph is not one string")
+    return parse_object_graph(data[()], where)
+
+
+def write_variable(variable: Any, value: Any, where: str) -> None:
+    """Give a variable a value, whatever is being traced.
+
+    Raises:
+        InvalidArgumentError: it does not fit.
+    """
+    if not variable.shape.is_compatible_with(value.shape):
+        raise InvalidArgumentError(
+            f"{where} has shape {list(value.shape)}, variable {variable.name!r} has "
+            f"{variable.shape.text}"
+        )
+    if value.dtype != variable.dtype.numpy:
+        raise InvalidArgumentError(
+            f"{where} is {value.dtype}, variable {variable.name!r} is {variable.dtype.name}"
+        )
+    variable.resource.write(value)
+
+
+def _listed(names: list[str]) -> str:
+    more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(map(repr, names[:_LISTED])) + more

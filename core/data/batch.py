@@ -1,0 +1,400 @@
+"""Batches: batch, padded and ragged batches, unbatch, rebatch, windows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.data.elements import (
+    INFINITE,
+    UNKNOWN,
+    Columns,
+    DatasetSpec,
+    Element,
+    Nest,
+    array_of_tensor,
+    columns_of,
+    known,
+    leaf_array,
+    whole_number,
+    with_batch_axis,
+    without_batch_axis,
+)
+from pinnace.data.stage import Indices, Rows, Run, Stage, exactly
+from pinnace.framework import structure
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape, as_shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array, Tensor
+
+
+class Gathered:
+    """Whole batches of rows."""
+
+    __slots__ = ("_full", "_rows", "_stream")
+
+    def __init__(self, rows: Rows, stream: Iterator[Indices], full: int) -> None:
+        self._rows = rows
+        self._stream = stream
+        self._full = full
+
+    def __iter__(self) -> Gathered:
+        return self
+
+    def __next__(self) -> Element:
+        indices = next(self._stream)
+        if len(indices) < self._full:
+            raise StopIteration
+        return self._rows.take(indices)
+
+
+class Stacked:
+    """Batches of single elements; one that fails does not end it."""
+
+    __slots__ = ("_full", "_join", "_size", "_source")
+
+    def __init__(
+        self,
+        source: Iterator[Element],
+        size: int,
+        full: int,
+        join: Callable[[Sequence[Element]], Element],
+    ) -> None:
+        self._source = source
+        self._size = size
+        self._full = full
+        self._join = join
+
+    def __iter__(self) -> Stacked:
+        return self
+
+    def __next__(self) -> Element:
+        elements = list(itertools.islice(self._source, self._size))
+        if len(elements) < self._full:
+            raise StopIteration
+        return self._join(elements)
+
+
+class Batched(Stage):
+    """Consecutive elements put on top of each other."""
+
+    def __init__(self, source: Stage, size: Any, drop_remainder: bool) -> None:
+        self._source = source
+        self._size = whole_number(size, "batch", "batch_size", 1)
+        self._drop = bool(drop_remainder)
+        super().__init__(
+            with_batch_axis(source.spec, self._known_size())
+        )
+
+    def _known_size(self) -> int | None:
+        """The size of the batch axis, where every batch has it."""
+        size = known(self._size)
+        if self._drop or size is None:
+            return size
+        return None
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Batches: of rows gathered at once where the source has rows."""
+        size = whole_number(int(self._size), "batch", "batch_size", 1)
+        full = size if self._drop else 1
+        found = self._source.indexed(run.at(0))
+        if found is not None:
+            return Gathered(found[0], exactly(found[1], size), full)
+        blocks = self._source.blocks(run.at(0))
+        if blocks is not None:
+            return _recut(blocks, size, full)
+        specs = self._source.leaves
+        return Stacked(
+            self._source.open(run.at(0)),
+            size,
+            full,
+            lambda elements: columns_of(elements, specs, "batch"),
+        )
+
+    def cardinality(self) -> int:
+        """The source's, divided."""
+        there, size = self._source.cardinality(), known(self._size)
+        if there < 0:
+            return there
+        if size is None:
+            return UNKNOWN
+        return there // size if self._drop else -(-there // size)
+
+
+def _recut(blocks: Iterator[Columns], size: int, full: int) -> Iterator[Columns]:
+    """Blocks of another length."""
+    waiting: list[Columns] = []
+    have = 0
+    for block in blocks:
+        start, length = 0, len(block[0])
+        while have + length - start >= size:
+            stop = start + size - have
+            waiting.append(tuple([column[start:stop] for column in block]))
+            yield _joined(waiting)
+            waiting, have, start = [], 0, stop
+        if start < length:
+            waiting.append(tuple([column[start:] for column in block]))
+            have += length - start
+    if have >= full and waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: Sequence[Columns]) -> Columns:
+    if len(parts) == 1:
+        return parts[0]
+    return tuple([np.concatenate(columns) for columns in zip(*parts, strict=True)])
+
+
+class PaddedBatched(Stage):
+    """Consecutive elements, filled up to one shape."""
+
+    def __init__(
+        self,
+        source: Stage,
+        size: Any,
+        padded_shapes: Nest,
+        padding_values: Nest,
+        drop_remainder: bool,
+    ) -> None:
+        self._source = source
+        self._size = whole_number(size, "padded_batch", "batch_size", 1)
+        self._drop = bool(drop_remainder)
+        self._shapes = _padded_shapes(source, padded_shapes)
+        self._values = _padding_values(source, padding_values)
+        front = Shape((known(self._size) if self._drop else None,))
+        specs = [
+            TensorSpec.of(front + shape, leaf.dtype)
+            for shape, leaf in zip(self._shapes, source.leaves, strict=True)
+        ]
+        super().__init__(structure.pack_sequence_as(source.spec, specs))
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Padded batches."""
+        size = int(self._size)
+        return Stacked(self._source.open(run.at(0)), size, size if self._drop else 1, self._join)
+
+    def _join(self, elements: Sequence[Element]) -> Element:
+        columns = zip(*elements, strict=True)
+        return tuple(
+            _padded([np.asarray(leaf_array(leaf)) for leaf in column], shape, value, index)
+            for index, (column, shape, value) in enumerate(
+                zip(columns, self._shapes, self._values, strict=True)
+            )
+        )
+
+    def cardinality(self) -> int:
+        """The source's, divided."""
+        there, size = self._source.cardinality(), known(self._size)
+        if there < 0:
+            return there
+        if size is None:
+            return UNKNOWN
+        return there // size if self._drop else -(-there // size)
+
+
+def _padded(arrays: Sequence[Array], shape: Shape, value: Any, component: int) -> Array:
+    dims = shape.dims or ()
+    for array in arrays:
+        if array.ndim != len(dims):
+            raise InvalidArgumentError(
+                f"padded_batch: component {component} must have rank {len(dims)}, "
+                f"got shape {Shape.of(array.shape).text}"
+            )
+    sizes = []
+    for axis, wanted in enumerate(dims):
+        largest = max(array.shape[axis] for array in arrays)
+        if wanted is not None and largest > wanted:
+            raise InvalidArgumentError(
+                f"padded_batch: component {component} must fit into {shape.text}, "
+                f"an element has size {largest} along axis {axis}"
+            )
+        sizes.append(largest if wanted is None else wanted)
+    batch = np.full((len(arrays), *sizes), value, arrays[0].dtype)
+    for row, array in zip(batch, arrays, strict=True) if sizes else ():
+        row[tuple(slice(n) for n in array.shape)] = array
+    if not sizes:
+        batch[...] = [array[()] for array in arrays]
+    return batch
+
+
+def _padded_shapes(source: Stage, given: Nest) -> tuple[Shape, ...]:
+    if given is None:
+        for leaf in source.leaves:
+            if not isinstance(leaf, TensorSpec) or leaf.shape.rank is None:
+                raise ValueError(
+                    f"padded_batch: padded_shapes must be given where a rank is unknown, got {leaf}"
+                )
+        return tuple(leaf.shape for leaf in source.leaves)
+    # A shape may be a list, a tuple or a TensorShape: what is one is told by the element's structure.
+    parts = structure.flatten_up_to(source.spec, given, check_types=False)
+    shapes = []
+    for part, leaf in zip(parts, source.leaves, strict=True):
+        sizes = array_of_tensor(part).tolist() if isinstance(part, Tensor) else part
+        shape = (
+            as_shape(sizes)
+            if sizes is None or isinstance(sizes, Shape)
+            else Shape([None if n is None or n == -1 else n for n in sizes])
+        )
+        if shape.rank is None or (leaf.shape.rank is not None and leaf.shape.rank != shape.rank):
+            raise ValueError(
+                f"padded_batch: padded shape {shape.text} must have the rank of {leaf.text}"
+            )
+        shapes.append(shape)
+    return tuple(shapes)
+
+
+def _padding_values(source: Stage, given: Nest) -> tuple[Any, ...]:
+    leaves = source.leaves
+    if given is None:
+        parts: list[Any] = [None] * len(leaves)
+    elif structure.is_nested(given):
+        parts = structure.flatten_up_to(source.spec, given, check_types=False)
+    else:
+        parts = [given] * len(leaves)  # TensorFlow: one value stands for all
+    values = []
+    for part, leaf in zip(parts, leaves, strict=True):
+        if part is None:
+            values.append(b"" if leaf.dtype.name == "string" else leaf.dtype.numpy.type(0))
+            continue
+        tensor = convert_to_tensor(part, leaf.dtype)
+        if tensor.shape.rank:
+            raise ValueError(f"padded_batch: a padding value must be a scalar, got {tensor.shape.text}")
+        values.append(array_of_tensor(tensor)[()])
+    return tuple(values)
+
+
+class Unbatched(Stage):
+    """The rows of elements."""
+
+    def __init__(self, source: Stage) -> None:
+        super().__init__(without_batch_axis(source.spec, "unbatch"))
+        self._source = source
+
+    def blocks(self, run: Run) -> Iterator[Columns] | None:
+        """Each element of the source is a block."""
+        return map(_same_length, self._source.open(run.at(0)))
+
+    def cardinality(self) -> int:
+        """Known where the first axes are."""
+        there = self._source.cardinality()
+        sizes = {leaf.shape[0] for leaf in self._source.leaves if leaf.shape.rank}
+        size = next((n for n in sizes if n is not None), None)
+        if there == 0:
+            return 0
+        if there < 0 or size is None:
+            return there if there == INFINITE and size else UNKNOWN
+        return there * size
+
+
+def _same_length(element: Element) -> Columns:
+    if len({len(leaf) for leaf in element}) > 1:
+        raise InvalidArgumentError(
+            "unbatch: first axes of one element must have one size, "
+            f"got {[len(leaf) for leaf in element]}"
+        )
+    return element
+
+
+class Rebatched(Stage):
+    """Batches of other sizes."""
+
+    def __init__(self, source: Stage, sizes: Any, drop_remainder: bool) -> None:
+        numbers = np.asarray(array_of_tensor(convert_to_tensor(sizes, None, np.int64))).ravel()
+        self._sizes = tuple(int(n) for n in numbers)
+        if not self._sizes or min(self._sizes) < 1:
+            raise InvalidArgumentError(f"rebatch: batch_size must be at least 1, got {sizes}")
+        self._drop = bool(drop_remainder)
+        self._source = source
+        same = len(set(self._sizes)) == 1 and self._drop
+        super().__init__(
+            with_batch_axis(
+                without_batch_axis(source.spec, "rebatch"), self._sizes[0] if same else None
+            )
+        )
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Batches whose sizes go round the list."""
+        blocks = map(_same_length, self._source.open(run.at(0)))
+        sizes = itertools.cycle(self._sizes)
+        wanted = next(sizes)
+        waiting: list[Columns] = []
+        have = 0
+        for block in blocks:
+            start, length = 0, len(block[0])
+            while have + length - start >= wanted:
+                stop = start + wanted - have
+                waiting.append(tuple([column[start:stop] for column in block]))
+                yield _joined(waiting)
+                waiting, have, start = [], 0, stop
+                wanted = next(sizes)
+            if start < length:
+                waiting.append(tuple([column[start:] for column in block]))
+                have += length - start
+        if waiting and not self._drop:
+            yield _joined(waiting)
+
+
+class Held(Stage):
+    """Elements that are there already: one window."""
+
+    def __init__(self, spec: Nest, elements: Sequence[Element]) -> None:
+        super().__init__(spec)
+        self._held = elements
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those elements."""
+        del run
+        return iter(self._held)
+
+    def cardinality(self) -> int:
+        """How many there are."""
+        return len(self._held)
+
+
+class Windows(Stage):
+    """Datasets of consecutive elements, one per component."""
+
+    def __init__(self, source: Stage, size: Any, shift: Any, stride: Any, drop: bool) -> None:
+        self._source = source
+        self._size = whole_number(size, "window", "size", 1)
+        self._shift = self._size if shift is None else whole_number(shift, "window", "shift", 1)
+        self._stride = whole_number(stride, "window", "stride", 1)
+        self._drop = bool(drop)
+        super().__init__(structure.map_structure(DatasetSpec, source.spec))
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The windows."""
+        size, shift, stride = int(self._size), int(self._shift), int(self._stride)
+        reach = (size - 1) * stride + 1
+        source = self._source.open(run.at(0))
+        held: list[Element] = []
+        while True:
+            held.extend(itertools.islice(source, reach - len(held)))
+            window = held[:reach:stride]
+            if not window or (self._drop and len(held) < reach):
+                return
+            yield tuple(
+                Held(leaf, [(element[i],) for element in window])
+                for i, leaf in enumerate(self._source.leaves)
+            )
+            skipped = shift - len(held)
+            held = held[shift:]
+            if skipped > 0:
+                next(itertools.islice(source, skipped - 1, skipped), None)
+
+    def cardinality(self) -> int:
+        """As the sizes say."""
+        there = self._source.cardinality()
+        size, shift, stride = known(self._size), known(self._shift), known(self._stride)
+        if there < 0 or size is None or shift is None or stride is None:
+            return there if there == INFINITE else UNKNOWN
+        if not self._drop:
+            return -(-there // shift)
+        reach = (size - 1) * stride + 1
+        return 0 if there < reach else (there - reach) // shift + 1
+
+

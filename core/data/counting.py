@@ -1,0 +1,235 @@
+"""Which elements: repeat, take, skip, shard, concatenate, zip."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pinnace.data.elements import (
+    INFINITE,
+    UNKNOWN,
+    Columns,
+    Element,
+    known,
+    merged,
+    spec_text,
+    whole_number,
+)
+from pinnace.data.stage import Indices, Rows, Run, Stage, limited
+from pinnace.framework import structure
+from pinnace.framework.errors import InvalidArgumentError
+
+
+class Repeat(Stage):
+    """The elements again and again."""
+
+    def __init__(self, source: Stage, count: Any) -> None:
+        super().__init__(source.spec)
+        self._source = source
+        self._count = whole_number(-1 if count is None else count, "repeat", "count")
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Each pass is a new one of the source."""
+        count = int(self._count)
+        inner = run.at(0)
+        for _ in itertools.repeat(None) if count < 0 else range(count):
+            empty = True
+            for element in self._source.open(inner):
+                empty = False
+                yield element
+            if empty and count < 0:
+                return  # TensorFlow: repeating nothing without end gives nothing
+
+    def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
+        """The same rows, their numbers again and again."""
+        count = int(self._count)
+        inner = run.at(0)
+        found = self._source.indexed(inner) if count else None
+        if found is None:
+            return None
+        rows, first = found
+
+        def stream() -> Iterator[Indices]:
+            yield from first
+            for _ in itertools.repeat(None) if count < 0 else range(count - 1):
+                again = self._source.indexed(inner)
+                if again is None or not rows.count:
+                    return
+                empty = True
+                for block in again[1]:
+                    empty = empty and not len(block)
+                    yield block
+                if empty:
+                    return
+
+        return rows, stream()
+
+    def cardinality(self) -> int:
+        """The source's, times the count."""
+        count, each = known(self._count), self._source.cardinality()
+        if count == 0 or each == 0:
+            return 0
+        if count is None or each == UNKNOWN:
+            return INFINITE if count is not None and count < 0 and each != UNKNOWN else UNKNOWN
+        return INFINITE if count < 0 or each == INFINITE else each * count
+
+
+class Part(Stage):
+    """What is left after skipping some elements and stopping after some more."""
+
+    def __init__(self, source: Stage, skip: Any = 0, take: Any = -1) -> None:
+        super().__init__(source.spec)
+        self._source = source
+        self._skip = whole_number(skip, "skip", "count")
+        self._take = whole_number(take, "take", "count")
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those elements."""
+        skip, take = int(self._skip), int(self._take)
+        if skip < 0 or take == 0:
+            return iter(())  # TensorFlow: skip(-1) skips all
+        return itertools.islice(
+            self._source.open(run.at(0)), skip, None if take < 0 else skip + take
+        )
+
+    def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
+        """The same rows, some of their numbers."""
+        found = self._source.indexed(run.at(0))
+        if found is None:
+            return None
+        skip, take = int(self._skip), int(self._take)
+        if skip < 0 or take == 0:
+            return found[0], iter(())
+        return found[0], limited(found[1], skip, take)
+
+    def cardinality(self) -> int:
+        """What the numbers leave."""
+        skip, take, there = known(self._skip), known(self._take), self._source.cardinality()
+        if take == 0 or (skip is not None and skip < 0):
+            return 0
+        if skip is None or take is None or there == UNKNOWN:
+            return UNKNOWN
+        if there == INFINITE:
+            return INFINITE if take < 0 else take
+        left = max(0, there - skip)
+        return left if take < 0 else min(left, take)
+
+
+class Shard(Stage):
+    """Every n-th element."""
+
+    def __init__(self, source: Stage, count: Any, index: Any) -> None:
+        super().__init__(source.spec)
+        self._source = source
+        self._count = whole_number(count, "shard", "num_shards", 1)
+        self._index = whole_number(index, "shard", "index", 0)
+        if isinstance(self._count, int) and isinstance(self._index, int):
+            self._check(self._count, self._index)
+
+    @staticmethod
+    def _check(count: int, index: int) -> None:
+        if count < 1 or not 0 <= index < count:
+            raise InvalidArgumentError(
+                f"shard: index must be in [0, num_shards), got index {index} of {count}"
+            )
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those elements."""
+        count, index = int(self._count), int(self._index)
+        self._check(count, index)
+        return itertools.islice(self._source.open(run.at(0)), index, None, count)
+
+    def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
+        """The same rows, every n-th of their numbers."""
+        found = self._source.indexed(run.at(0))
+        if found is None:
+            return None
+        count, index = int(self._count), int(self._index)
+        self._check(count, index)
+
+        def stream() -> Iterator[Indices]:
+            first = index
+            for block in found[1]:
+                part = block[first::count]
+                first += len(part) * count - len(block)
+                if len(part):
+                    yield part
+
+        return found[0], stream()
+
+    def cardinality(self) -> int:
+        """The source's, divided."""
+        count, index, there = known(self._count), known(self._index), self._source.cardinality()
+        if there < 0 or count is None or index is None:
+            return there if there == INFINITE else UNKNOWN
+        return max(0, (there - index + count - 1) // count)
+
+
+class Concatenated(Stage):
+    """The elements of one, then those of the other."""
+
+    def __init__(self, first: Stage, second: Stage) -> None:
+        spec = merged(first.spec, second.spec)
+        if spec is None:
+            raise TypeError(
+                "concatenate: both datasets must have elements of one structure and dtypes\n"
+                f"  {spec_text(first.spec)}   {spec_text(second.spec)}"
+            )
+        super().__init__(spec)
+        self._sources = (first, second)
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those of one, then those of the other."""
+        for position, source in enumerate(self._sources):
+            yield from source.open(run.at(position))
+
+    def cardinality(self) -> int:
+        """The sum."""
+        both = [source.cardinality() for source in self._sources]
+        if INFINITE in both:
+            return INFINITE
+        return UNKNOWN if UNKNOWN in both else sum(both)
+
+
+class ZippedRows(Rows):
+    """Rows of several sources side by side."""
+
+    def __init__(self, parts: Sequence[Rows]) -> None:
+        self._parts = tuple(parts)
+        self.count = min(rows.count for rows in parts)
+        self.row_bytes = sum(rows.row_bytes for rows in parts)
+
+    def take(self, indices: Indices) -> Columns:
+        """The rows of these numbers."""
+        return tuple([column for rows in self._parts for column in rows.take(indices)])
+
+
+class Zipped(Stage):
+    """One element of each, side by side."""
+
+    def __init__(self, datasets: Any) -> None:
+        """`datasets`: a structure of stages; the element has that structure."""
+        self._sources: tuple[Stage, ...] = tuple(structure.flatten(datasets))
+        super().__init__(structure.map_structure(lambda stage: stage.spec, datasets))
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Until the shortest ends."""
+        opened = [source.open(run.at(i)) for i, source in enumerate(self._sources)]
+        for parts in zip(*opened, strict=False):
+            yield tuple([leaf for part in parts for leaf in part])
+
+    def rows(self) -> Rows | None:
+        """The rows side by side."""
+        found = [source.rows() for source in self._sources]
+        parts = [rows for rows in found if rows is not None]
+        return ZippedRows(parts) if len(parts) == len(found) else None
+
+    def cardinality(self) -> int:
+        """That of the shortest."""
+        sizes = [source.cardinality() for source in self._sources]
+        finite = [n for n in sizes if n != INFINITE]
+        if not finite:
+            return INFINITE
+        return UNKNOWN if UNKNOWN in finite else min(finite)
+

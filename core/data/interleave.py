@@ -1,0 +1,237 @@
+"""Datasets made of elements, and datasets joined by choice: flat_map, interleave, sampling."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.data.elements import (
+    AUTOTUNE,
+    INFINITE,
+    UNKNOWN,
+    Element,
+    leaf_array,
+    merged,
+    spec_text,
+    whole_number,
+)
+from pinnace.data.functions import StageMaker
+from pinnace.data.map import worker_count
+from pinnace.data.stage import Run, Stage
+from pinnace.data.workers import Ahead
+from pinnace.framework.errors import InvalidArgumentError
+
+# How many elements each input of a parallel interleave may have ready.
+_READY = 16
+
+
+class FlatMapped(Stage):
+    """The elements of the dataset made of each element, one dataset after the other."""
+
+    def __init__(self, source: Stage, maker: StageMaker) -> None:
+        super().__init__(maker.spec)
+        self._source = source
+        self._maker = maker
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """One dataset after the other."""
+        for number, element in enumerate(self._source.open(run.at(0))):
+            yield from self._maker(element).open(run.at(1, number))
+
+
+class Interleaved(Stage):
+    """The elements of several datasets in turn.
+
+    `cycle_length` datasets are open; `block_length` elements are taken from each in turn; the next
+    one takes the place of one that ends. In parallel each has a thread that reads ahead; the order
+    is the same unless `in_order` is false.
+    """
+
+    def __init__(
+        self,
+        source: Stage,
+        maker: StageMaker,
+        cycle_length: Any,
+        block_length: Any,
+        parallel: int | None,
+        in_order: bool,
+    ) -> None:
+        super().__init__(maker.spec)
+        self._source = source
+        self._maker = maker
+        cycle = AUTOTUNE if cycle_length is None else whole_number(cycle_length, "interleave", "cycle_length")
+        if cycle == AUTOTUNE:
+            cycle = worker_count(AUTOTUNE)
+        if isinstance(cycle, int) and cycle < 1:
+            raise InvalidArgumentError(f"interleave: cycle_length must be at least 1, got {cycle}")
+        self._cycle = cycle
+        self._block = whole_number(block_length, "interleave", "block_length", 1)
+        self._parallel = parallel
+        self._in_order = in_order
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The datasets in turn."""
+        cycle, block = int(self._cycle), int(self._block)
+        made = (
+            self._maker(element).open(run.at(1, number))
+            for number, element in enumerate(self._source.open(run.at(0)))
+        )
+        if self._parallel is not None:
+            made = (Ahead(one, max(_READY, block)) for one in made)
+        # Slots stay where they are: one that has ended is filled at its turn.
+        slots: list[Iterator[Element] | None] = list(itertools.islice(made, cycle))
+        while slots:
+            kept: list[Iterator[Element] | None] = []
+            for slot in slots:
+                current = slot
+                if current is None:
+                    current = next(made, None)
+                    if current is None:
+                        continue
+                taken = 0
+                for element in itertools.islice(current, block):
+                    yield element
+                    taken += 1
+                kept.append(current if taken == block else None)
+            slots = kept
+            if all(slot is None for slot in slots):
+                first = next(made, None)
+                if first is None:
+                    return
+                slots[0] = first
+
+
+class Chosen(Stage):
+    """At each step the next element of one of several datasets, which one told by another."""
+
+    def __init__(self, sources: Sequence[Stage], choice: Stage, stop_on_empty: bool) -> None:
+        spec = common_spec(sources, "choose_from_datasets")
+        super().__init__(spec)
+        self._sources = tuple(sources)
+        self._choice = choice
+        self._stop = stop_on_empty
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """As the choice says; a choice of one that has ended is passed over, or is the end."""
+        opened = [source.open(run.at(1, i)) for i, source in enumerate(self._sources)]
+        for (leaf,) in self._choice.open(run.at(0)):
+            index = int(leaf_array(leaf))
+            if not 0 <= index < len(opened):
+                raise InvalidArgumentError(
+                    f"choose_from_datasets: a choice must be in [0, {len(opened)}), got {index}"
+                )
+            element = next(opened[index], None)
+            if element is not None:
+                yield element
+            elif self._stop:
+                return
+
+    def cardinality(self) -> int:
+        """It depends on the choice."""
+        return UNKNOWN
+
+
+class Sampled(Stage):
+    """At each step the next element of one of several datasets, drawn by weight."""
+
+    def __init__(
+        self,
+        sources: Sequence[Stage],
+        weights: Sequence[float],
+        draw_seed: Callable[[], int],
+        stop_on_empty: bool,
+    ) -> None:
+        super().__init__(common_spec(sources, "sample_from_datasets"))
+        self._sources = tuple(sources)
+        self._weights = np.asarray(weights, np.float64)
+        if self._weights.shape != (len(sources),) or (self._weights < 0).any() or not self._weights.sum():
+            raise InvalidArgumentError(
+                f"sample_from_datasets: one weight of at least 0 is required for each of the {len(sources)} "
+                f"datasets, got {list(weights)}"
+            )
+        self._draw_seed = draw_seed
+        self._stop = stop_on_empty
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """One that ends is drawn no more, or is the end."""
+        generator = np.random.default_rng(run.seed(self._draw_seed))
+        opened = [source.open(run.at(i)) for i, source in enumerate(self._sources)]
+        weights = self._weights.copy()
+        while weights.any():
+            ends = np.cumsum(weights / weights.sum())
+            for place in generator.random(256):
+                index = min(int(np.searchsorted(ends, place, "right")), len(opened) - 1)
+                element = next(opened[index], None)
+                if element is None:
+                    if self._stop:
+                        return
+                    weights[index] = 0
+                    break
+                yield element
+
+    def cardinality(self) -> int:
+        """The sum, or it depends on what is drawn."""
+        sizes = [source.cardinality() for source in self._sources]
+        if self._stop or UNKNOWN in sizes:
+            return UNKNOWN
+        return INFINITE if INFINITE in sizes else sum(sizes)
+
+
+def common_spec(sources: Sequence[Stage], who: str) -> Any:
+    """The spec of the elements of any of the sources."""
+    if not sources:
+        raise ValueError(f"{who}: at least one dataset is required, got none")
+    spec = sources[0].spec
+    for source in sources[1:]:
+        joined = merged(spec, source.spec)
+        if joined is None:
+            raise TypeError(
+                f"{who}: all datasets must have elements of one structure and dtypes\n"
+                f"  {spec_text(spec)}   {spec_text(source.spec)}"
+            )
+        spec = joined
+    return spec
+
+
+class Grouped(Stage):
+    """Elements collected by key, and a dataset made of each full group."""
+
+    def __init__(
+        self,
+        source: Stage,
+        key: Any,
+        size: Any,
+        make: Callable[[Any, Stage], Stage],
+        spec: Any,
+    ) -> None:
+        super().__init__(spec)
+        self._source = source
+        self._key = key
+        self._size = size
+        self._make = make
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """A group's dataset when it is full, the others at the end in the order of their keys."""
+        from pinnace.data.batch import Held
+
+        groups: dict[int, deque[Element]] = {}
+        numbers = itertools.count()
+        spec = self._source.spec
+        for element in self._source.open(run.at(0)):
+            key = int(self._key(element)[0])
+            size = self._size if isinstance(self._size, int) else int(self._size((np.int64(key),))[0])
+            if size < 1:
+                raise InvalidArgumentError(f"group_by_window: window size must be at least 1, got {size}")
+            group = groups.setdefault(key, deque())
+            group.append(element)
+            if len(group) >= size:
+                del groups[key]
+                made = self._make(np.int64(key), Held(spec, tuple(group)))
+                yield from made.open(run.at(1, next(numbers)))
+        for key in sorted(groups):
+            made = self._make(np.int64(key), Held(spec, tuple(groups[key])))
+            yield from made.open(run.at(1, next(numbers)))

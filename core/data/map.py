@@ -1,0 +1,294 @@
+"""Functions of elements: map, filter, scan, take_while, ignore_errors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.data.elements import (
+    AUTOTUNE,
+    UNKNOWN,
+    Columns,
+    Element,
+    array_of_tensor,
+    columns_of,
+    normalised,
+    rows_of,
+    spec_of,
+)
+from pinnace.data.functions import BatchedFunction, Direct, Traced, arguments_of, relaxed
+from pinnace.data.stage import Indices, Rows, Run, Stage
+from pinnace.data.workers import InParallelIfSlow
+from pinnace.framework import structure
+
+
+class MappedRows(Rows):
+    """A function of rows, computed when they are taken."""
+
+    def __init__(self, rows: Rows, function: BatchedFunction) -> None:
+        self._rows = rows
+        self._function = function
+        self.count = rows.count
+        # What comes out counts too: images grow by four when they become floats.
+        self.row_bytes = rows.row_bytes + sum(_bytes(leaf) for leaf in function.one.leaves)
+
+    def take(self, indices: Indices) -> Columns:
+        """The function of the rows of these numbers."""
+        return self._function(self._rows.take(indices))
+
+
+def _bytes(spec: Any) -> int:
+    count = spec.shape.num_elements()
+    return (count or 1) * int(getattr(spec.dtype, "size", 4) or 8)
+
+
+class MappedBlocks:
+    """A function of blocks. A block that fails is done again one by one: the error has its place."""
+
+    __slots__ = ("_blocks", "_function", "_waiting")
+
+    def __init__(self, blocks: Iterator[Columns], function: BatchedFunction) -> None:
+        self._blocks = blocks
+        self._function = function
+        self._waiting: Iterator[Element] | None = None
+
+    def __iter__(self) -> MappedBlocks:
+        return self
+
+    def __next__(self) -> Columns:
+        if self._waiting is not None:
+            for row in self._waiting:
+                return self._one(row)
+            self._waiting = None
+        block = next(self._blocks)
+        try:
+            return self._function(block)
+        except Exception:  # noqa: BLE001 (it comes again, from the element that causes it)
+            self._waiting = iter(rows_of(block))
+            return next(self)
+
+    def _one(self, row: Element) -> Columns:
+        result = self._function.one(row)
+        return columns_of([result], self._function.one.leaves, "map")
+
+
+class Mapped(Stage):
+    """The function of every element."""
+
+    def __init__(
+        self, source: Stage, function: Traced | Direct, parallel: int | None, in_order: bool
+    ) -> None:
+        super().__init__(function.spec)
+        self._source = source
+        self._function = function
+        self._parallel = parallel
+        self._in_order = in_order
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """One call per element."""
+        source = self._source.open(run.at(0))
+        count = worker_count(self._parallel)
+        # Calls that draw random numbers stay in order: the numbers follow from the seed.
+        if count > 1 and not self._function.draws_random:
+            return InParallelIfSlow(source, self._function, count, self._in_order)
+        return map(self._function, source)
+
+    def blocks(self, run: Run) -> Iterator[Columns] | None:
+        """One call per block, where the function has that form."""
+        function = self._function.batched()
+        if function is None:
+            return None
+        blocks = self._source.blocks(run.at(0))
+        return None if blocks is None else MappedBlocks(blocks, function)
+
+    def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
+        """The source's rows, mapped when they are taken."""
+        function = self._function.batched()
+        found = None if function is None else self._source.indexed(run.at(0))
+        if found is None or function is None:
+            return None
+        return MappedRows(found[0], function), found[1]
+
+    def rows(self) -> Rows | None:
+        """The source's rows, mapped when they are taken."""
+        function = self._function.batched()
+        rows = None if function is None else self._source.rows()
+        return None if rows is None or function is None else MappedRows(rows, function)
+
+    def cardinality(self) -> int:
+        """The source's."""
+        return self._source.cardinality()
+
+
+def worker_count(parallel: Any) -> int:
+    """How many threads `num_parallel_calls` stands for."""
+    if parallel is None:
+        return 1
+    return max(2, os.cpu_count() or 1) if parallel == AUTOTUNE else int(parallel)
+
+
+class Filtered(Stage):
+    """The elements for which the predicate holds."""
+
+    def __init__(self, source: Stage, predicate: Traced | Direct) -> None:
+        super().__init__(source.spec)
+        self._source = source
+        self._predicate = predicate
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those elements."""
+        predicate = self._predicate
+        return filter(lambda element: predicate(element)[0], self._source.open(run.at(0)))
+
+    def blocks(self, run: Run) -> Iterator[Columns] | None:
+        """Those rows of each block, where the predicate has a form for many."""
+        predicate = self._predicate.batched()
+        blocks = None if predicate is None else self._source.blocks(run.at(0))
+        if predicate is None or blocks is None:
+            return None
+        return _kept(blocks, predicate)
+
+    def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
+        """None: which rows there are is known when they are looked at."""
+        del run
+
+    def cardinality(self) -> int:
+        """It depends on the elements."""
+        return UNKNOWN
+
+
+def _kept(blocks: Iterator[Columns], predicate: BatchedFunction) -> Iterator[Columns]:
+    for block in blocks:
+        try:
+            (keep,) = predicate(block)
+        except Exception:  # noqa: BLE001 (it comes again, from the element that causes it)
+            for row in rows_of(block):
+                if predicate.one(row)[0]:
+                    yield tuple([_alone(leaf) for leaf in row])
+            continue
+        if keep.all():
+            yield block
+        elif keep.any():
+            yield tuple([column[keep] for column in block])
+
+
+def _alone(leaf: Any) -> Any:
+    if type(leaf) is bytes:
+        array = np.empty(1, object)
+        array[0] = leaf
+        return array
+    return np.asarray(leaf)[np.newaxis]
+
+
+class TakenWhile(Stage):
+    """The elements before the first for which the predicate does not hold."""
+
+    def __init__(self, source: Stage, predicate: Traced | Direct) -> None:
+        super().__init__(source.spec)
+        self._source = source
+        self._predicate = predicate
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those elements."""
+        predicate = self._predicate
+        for element in self._source.open(run.at(0)):
+            if not predicate(element)[0]:
+                return
+            yield element
+
+
+class WithoutErrors(Stage):
+    """The elements that can be made."""
+
+    def __init__(self, source: Stage, log_warning: bool) -> None:
+        super().__init__(source.spec)
+        self._source = source
+        self._log = log_warning
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those elements; an error is passed over, with a warning if asked for."""
+        import logging
+
+        source = self._source.open(run.at(0))
+        while True:
+            try:
+                element = next(source)
+            except StopIteration:
+                return
+            except Exception as error:  # noqa: BLE001 (this is what the stage is for)
+                if self._log:
+                    logging.getLogger("pinnace").warning("ignore_errors: %s", error)
+            else:
+                yield element
+
+
+class StateFunction:
+    """A function (state, element) -> (state, ...), traced so that the state keeps one spec.
+
+    Args:
+        initial: the state at the start, a structure.
+        function: the user's.
+        spec: of elements.
+        who: the transformation.
+        gives: whether it gives (state, output); False: the state alone.
+    """
+
+    def __init__(
+        self, initial: Any, function: Callable[..., Any], spec: Any, who: str, gives: bool
+    ) -> None:
+        state = normalised(initial)
+        self.initial: tuple[Any, ...] = tuple(
+            array_of_tensor(leaf) for leaf in structure.flatten(state)
+        )
+        state_spec = structure.map_structure(spec_of, state)
+
+        def called(state: Any, *arguments: Any) -> Any:
+            if gives:
+                return function(state, *_packed(arguments, spec))
+            return (function(state, *_packed(arguments, spec)), ())
+
+        while True:
+            self.traced = Traced(called, (state_spec, *arguments_of(spec)), who)
+            result = self.traced.spec
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise TypeError(f"{who}: the function must return (new_state, output), got {result}")
+            wider = relaxed(state_spec, result[0], who)
+            if structure.flatten(wider) == structure.flatten(state_spec):
+                break
+            state_spec = wider
+        self.state_spec = state_spec
+        self.output_spec = result[1]
+        self.count = len(self.initial)
+
+    def __call__(self, state: Sequence[Any], element: Element) -> tuple[Element, Element]:
+        """The new state, and the output."""
+        results = self.traced((*state, *element))
+        return results[: self.count], results[self.count :]
+
+
+def _packed(arguments: tuple[Any, ...], spec: Any) -> tuple[Any, ...]:
+    """The element as the function of `reduce` and `scan` takes it: one argument, a tuple if it is one."""
+    return (arguments,) if type(spec) is tuple else arguments
+
+
+class Scanned(Stage):
+    """What a function with a state gives for the elements."""
+
+    def __init__(self, source: Stage, step: StateFunction) -> None:
+        super().__init__(step.output_spec)
+        self._source = source
+        self._step = step
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The outputs."""
+        state: Sequence[Any] = self._step.initial
+        for element in self._source.open(run.at(0)):
+            state, output = self._step(state, element)
+            yield output
+
+    def cardinality(self) -> int:
+        """The source's."""
+        return self._source.cardinality()

@@ -1,0 +1,137 @@
+"""Working ahead and remembering: prefetch, cache in memory, cache and snapshot in files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pinnace.data.elements import AUTOTUNE, Columns, Element, columns_of, whole_number
+from pinnace.data.sources import ArrayRows
+from pinnace.data.stage import Rows, Run, Stage
+from pinnace.data.workers import Ahead, AheadIfSlow
+from pinnace.framework.specs import TensorSpec
+
+# What AUTOTUNE keeps ready.
+_READY = 2
+
+
+class Prefetched(Stage):
+    """The same elements, made ahead of time by a thread."""
+
+    def __init__(self, source: Stage, buffer_size: Any) -> None:
+        super().__init__(source.spec)
+        self._source = source
+        self._size = whole_number(
+            AUTOTUNE if buffer_size is None else buffer_size, "prefetch", "buffer_size", -1
+        )
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The elements."""
+        size = int(self._size)
+        source = self._source.open(run.at(0))
+        if not size:
+            return source
+        if size == AUTOTUNE:
+            return AheadIfSlow(source, _READY)
+        return Ahead(source, size)
+
+    def cardinality(self) -> int:
+        """The source's."""
+        return self._source.cardinality()
+
+
+class Cached(Stage):
+    """The same elements, remembered in memory by the first pass that reaches the end."""
+
+    def __init__(self, source: Stage) -> None:
+        super().__init__(source.spec)
+        self._source = source
+        self._lock = threading.Lock()
+        # Shared by the twins that `bound` makes: what they cache differs only if they do.
+        self._memory: tuple[Element, ...] | None = None
+        self._rows: Rows | None = None
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those in memory; the source's if there are none yet."""
+        if self._memory is not None:
+            return iter(self._memory)
+        return self._remembering(self._source.open(run.at(0)))
+
+    def _remembering(self, source: Iterator[Element]) -> Iterator[Element]:
+        seen = []
+        for element in source:
+            seen.append(element)
+            yield element
+        with self._lock:
+            if self._memory is None:
+                self._memory = tuple(seen)
+                self._rows = self._as_rows(self._memory)
+
+    def _as_rows(self, elements: tuple[Element, ...]) -> Rows | None:
+        """The elements in columns, if all have one shape."""
+        exact = all(
+            isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined() for leaf in self.leaves
+        )
+        if not elements or not exact:
+            return None
+        columns: Columns = columns_of(elements, self.leaves, "cache")
+        rows = ArrayRows(columns)
+        # One copy, not two.
+        self._memory = _RowSequence(rows)  # type: ignore[assignment]  # a sequence of elements all the same
+        return rows
+
+    def rows(self) -> Rows | None:
+        """The rows in memory, once they are."""
+        return self._rows
+
+    def cardinality(self) -> int:
+        """The source's, or what was counted."""
+        return self._source.cardinality() if self._rows is None else self._rows.count
+
+
+class _RowSequence:
+    """The elements of rows, made when they are read."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[Element]:
+        columns = self._rows.take(range(self._rows.count))
+        return zip(*columns, strict=True)
+
+
+class CachedInFile(Stage):
+    """The same elements, written to files by the first pass that reaches the end.
+
+    Args:
+        source: the elements.
+        exists: whether the files are there.
+        read: their elements.
+        write: passes elements on while it writes them; complete only if it comes to the end.
+    """
+
+    def __init__(
+        self,
+        source: Stage,
+        exists: Callable[[], bool],
+        read: Callable[[], Iterator[Element]],
+        write: Callable[[Iterator[Element]], Iterator[Element]],
+    ) -> None:
+        super().__init__(source.spec)
+        self._source = source
+        self._exists = exists
+        self._read = read
+        self._write = write
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those in the files; the source's if there are none yet."""
+        if self._exists():
+            return self._read()
+        return self._write(self._source.open(run.at(0)))
+
+    def cardinality(self) -> int:
+        """The source's."""
+        return self._source.cardinality()

@@ -1,0 +1,231 @@
+"""Elements from files: TFRecord, lines of text, records of a fixed length."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, Any, cast
+
+import numpy as np
+
+from pinnace.data.elements import STRING, Columns, array_of_tensor, strings, whole_number
+from pinnace.data.stage import Run, Stage
+from pinnace.data.workers import Ahead
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.errors import DataLossError, InvalidArgumentError
+from pinnace.framework.tensor import SymbolicTensor
+from pinnace.storage.record_blocks import read_record_blocks
+from pinnace.storage.system_errors import explained
+
+_CHUNK = 1 << 20
+_LINES = 256
+_COMPRESSIONS = ("", "GZIP", "ZLIB")
+
+
+class Files(Stage):
+    """Scalar strings read from files, one file after the other.
+
+    Args:
+        filenames: string tensor, or a Stage of scalar strings.
+        who: for messages.
+    """
+
+    def __init__(self, filenames: Any, compression: Any, who: str) -> None:
+        super().__init__(STRING)
+        self._who = who
+        if isinstance(filenames, (Stage, SymbolicTensor)):
+            self._names: Any = filenames
+        else:
+            tensor = convert_to_tensor(_paths(filenames))
+            if tensor.dtype.name != "string":
+                raise TypeError(f"{who}: filenames must be strings, got {tensor.dtype.name}")
+            self._names = tensor if isinstance(tensor, SymbolicTensor) else array_of_tensor(tensor)
+        kind = "" if compression is None else compression
+        if isinstance(kind, bytes):
+            kind = kind.decode()
+        if kind not in _COMPRESSIONS:
+            raise InvalidArgumentError(
+                f"{who}: compression_type must be one of '', 'GZIP', 'ZLIB', got {compression!r}"
+            )
+        self._compression: str = kind
+
+    def names(self, run: Run) -> Iterator[str]:
+        """The names of the files."""
+        if isinstance(self._names, Stage):
+            for (leaf,) in self._names.open(run.at(0)):
+                items = leaf.ravel().tolist() if isinstance(leaf, np.ndarray) else [leaf]
+                yield from (item.decode() for item in items)
+        else:
+            yield from (item.decode() for item in np.asarray(self._names, object).ravel().tolist())
+
+    def blocks(self, run: Run) -> Iterator[Columns]:
+        """Blocks of strings."""
+        for name in self.names(run):
+            for items in self.read(name):
+                yield (strings(items),)
+
+    def read(self, name: str) -> Iterator[list[bytes]]:
+        """The records of one file, in lists."""
+        raise NotImplementedError
+
+
+def _paths(filenames: Any) -> Any:
+    if hasattr(filenames, "__fspath__"):
+        return str(filenames.__fspath__())
+    if isinstance(filenames, (list, tuple)):
+        return [_paths(name) for name in filenames]
+    return filenames
+
+
+class Records(Files):
+    """The records of TFRecord files; every checksum is verified.
+
+    Args:
+        filenames: string tensor, or a Stage of scalar strings.
+        compression: "", "GZIP" or "ZLIB".
+        parallel: how many files to read at once; their records come in turn.
+    """
+
+    def __init__(self, filenames: Any, compression: Any, parallel: Any = None) -> None:
+        super().__init__(filenames, compression, "TFRecordDataset")
+        self._parallel = (
+            0 if parallel is None else whole_number(parallel, "TFRecordDataset", "num_parallel_reads", -1)
+        )
+
+    def read(self, name: str) -> Iterator[list[bytes]]:
+        """The records of one file, in lists."""
+        return read_record_blocks(name, self._compression)
+
+    def blocks(self, run: Run) -> Iterator[Columns]:
+        """Blocks of records: files one by one, or several in turn, each read ahead by a thread."""
+        count = int(self._parallel) if not isinstance(self._parallel, SymbolicTensor) else 0
+        if count in {0, 1}:
+            yield from super().blocks(run)
+            return
+        count = max(2, count)
+        waiting = iter(self.names(run))
+        active: list[Iterator[Any]] = []
+        while True:
+            while len(active) < count:
+                name = next(waiting, None)
+                if name is None:
+                    break
+                active.append(Ahead(cast("Iterator[Any]", self.read(name)), 2))
+            if not active:
+                return
+            for one in list(active):
+                items = next(one, None)
+                if items is None:
+                    active.remove(one)
+                else:
+                    yield (strings(items),)
+
+
+def _opened(name: str, compression: str) -> IO[bytes]:
+    """The file, unpacked as it is read."""
+    file = open(name, "rb", _CHUNK)  # noqa: PTH123, SIM115 (a name may be what Path would change; closed by the reader)
+    if compression == "GZIP":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
+    if compression == "ZLIB":
+        return cast("IO[bytes]", io.BufferedReader(_Inflating(file), _CHUNK))
+    return file
+
+
+class _Inflating(io.RawIOBase):
+    """The bytes a zlib stream stands for."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._inflate = zlib.decompressobj()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._inflate.eof:
+            packed = self._inflate.unconsumed_tail or self._file.read(1 << 14)
+            piece = self._inflate.decompress(packed, len(view))
+            if piece:
+                view[: len(piece)] = piece
+                return len(piece)
+            if not packed:
+                raise EOFError("the compressed stream ends too early")
+        return 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _decoded(
+    name: str, compression: str, who: str, read: Callable[[IO[bytes]], Iterator[list[bytes]]]
+) -> Iterator[list[bytes]]:
+    with explained("read", name), _opened(name, compression) as file:
+        try:
+            yield from read(file)
+        except (zlib.error, gzip.BadGzipFile, EOFError) as error:
+            raise DataLossError(
+                f"{who}: {name} is not {compression} as stated, or damaged: {error}"
+            ) from error
+
+
+class TextLines(Files):
+    """The lines of text files, without their ends."""
+
+    def __init__(self, filenames: Any, compression: Any) -> None:
+        super().__init__(filenames, compression, "TextLineDataset")
+
+    def read(self, name: str) -> Iterator[list[bytes]]:
+        """The lines of one file, in lists."""
+        return _decoded(name, self._compression, self._who, self._lines)
+
+    @staticmethod
+    def _lines(file: IO[bytes]) -> Iterator[list[bytes]]:
+        while lines := file.readlines(_LINES * 64):
+            # TensorFlow: the end is "\n" or "\r\n".
+            yield [
+                line[:-2] if line.endswith(b"\r\n") else line[:-1] if line.endswith(b"\n") else line
+                for line in lines
+            ]
+
+
+class FixedRecords(Files):
+    """Parts of equal length of files, without header and footer."""
+
+    def __init__(
+        self, filenames: Any, record_bytes: Any, header: Any, footer: Any, compression: Any
+    ) -> None:
+        who = "FixedLengthRecordDataset"
+        super().__init__(filenames, compression, who)
+        self._length = whole_number(record_bytes, who, "record_bytes", 1)
+        self._header = whole_number(0 if header is None else header, who, "header_bytes", 0)
+        self._footer = whole_number(0 if footer is None else footer, who, "footer_bytes", 0)
+
+    def read(self, name: str) -> Iterator[list[bytes]]:
+        """The records of one file, in lists."""
+        return _decoded(name, self._compression, self._who, lambda file: self._cut(file, name))
+
+    def _cut(self, file: IO[bytes], name: str) -> Iterator[list[bytes]]:
+        length, footer = int(self._length), int(self._footer)
+        if len(file.read(int(self._header))) < int(self._header):
+            raise InvalidArgumentError(f"{self._who}: {name} is shorter than its header")
+        step = max(1, _CHUNK // length) * length
+        held = b""
+        while True:
+            piece = file.read(step)
+            held += piece
+            # What may be the footer is kept back until the end is known.
+            whole = max(0, len(held) - footer) // length * length
+            if whole:
+                yield [held[i : i + length] for i in range(0, whole, length)]
+                held = held[whole:]
+            if not piece:
+                break
+        if len(held) != footer:
+            raise InvalidArgumentError(
+                f"{self._who}: {name} must hold whole records of {length} bytes between header and "
+                f"footer, {len(held) - footer} bytes are left over"
+            )

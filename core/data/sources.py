@@ -1,0 +1,287 @@
+"""Where elements come from: arrays, ranges, generators, files' names, random numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pinnace.data.elements import (
+    INFINITE,
+    UNKNOWN,
+    Columns,
+    Element,
+    Nest,
+    array_of_tensor,
+    is_unpacked,
+    normalised,
+    spec_of,
+    spec_text,
+    tensors_of,
+    whole_number,
+)
+from pinnace.data.stage import Indices, Rows, Run, Stage
+from pinnace.framework import dtypes, structure
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array, SymbolicTensor
+
+
+def arrays_of(leaves: Sequence[Any]) -> tuple[Any, ...]:
+    """Arrays of tensors; symbolic ones stay."""
+    return tuple(
+        leaf if isinstance(leaf, SymbolicTensor) else array_of_tensor(leaf) for leaf in leaves
+    )
+
+
+class Single(Stage):
+    """One element."""
+
+    def __init__(self, tensors: Nest) -> None:
+        value = normalised(tensors)
+        super().__init__(structure.map_structure(spec_of, value))
+        self.arrays = arrays_of(structure.flatten(value))
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The one element."""
+        del run
+        yield self.arrays
+
+    def cardinality(self) -> int:
+        """1."""
+        return 1
+
+
+class ArrayRows(Rows):
+    """Rows of arrays with a common first axis."""
+
+    def __init__(self, arrays: Columns) -> None:
+        self._arrays = arrays
+        self.count = len(arrays[0])
+        self.row_bytes = sum(a.nbytes // max(1, len(a)) for a in arrays)
+
+    def take(self, indices: Indices) -> Columns:
+        """The rows of these numbers: views for a range."""
+        if type(indices) is range:
+            if indices.step == 1:
+                cut = slice(indices.start, indices.stop)
+                return tuple([array[cut] for array in self._arrays])
+            indices = np.asarray(indices)
+        return tuple([array.take(indices, 0) for array in self._arrays])
+
+
+class Slices(Stage):
+    """The rows of tensors."""
+
+    def __init__(self, tensors: Nest) -> None:
+        value = normalised(tensors)
+        leaves = structure.flatten(value)
+        if not leaves:
+            raise ValueError("from_tensor_slices: at least one tensor is required, got none")
+        sizes = [self._size(leaf) for leaf in leaves]
+        known = [n for n in sizes if n is not None]
+        if known and any(n != known[0] for n in known):
+            shapes = ", ".join(leaf.shape.text for leaf in leaves)
+            raise ValueError(
+                f"from_tensor_slices: first axes must have one size, got {sizes}\n  shapes: {shapes}"
+            )
+        super().__init__(
+            structure.map_structure(lambda leaf: TensorSpec.of(leaf.shape[1:], leaf.dtype), value)
+        )
+        self.arrays = arrays_of(leaves)
+        self._count = known[0] if known else None
+
+    @staticmethod
+    def _size(leaf: Any) -> int | None:
+        if leaf.shape.rank == 0:
+            raise ValueError(
+                f"from_tensor_slices: every tensor must have a first axis, got a scalar {leaf.dtype.name}"
+                "\n  Try: from_tensors"
+            )
+        size: int | None = leaf.shape[0] if leaf.shape.rank else None
+        return size
+
+    def rows(self) -> Rows:
+        """All rows."""
+        rows = ArrayRows(self.arrays)
+        if any(len(array) != rows.count for array in self.arrays):
+            raise InvalidArgumentError(
+                "from_tensor_slices: first axes must have one size, "
+                f"got {[len(array) for array in self.arrays]}"
+            )
+        return rows
+
+    def cardinality(self) -> int:
+        """The size of the first axis."""
+        return UNKNOWN if self._count is None else self._count
+
+
+class RangeRows(Rows):
+    """start + step i."""
+
+    def __init__(self, numbers: range, dtype: DType) -> None:
+        self._numbers = numbers
+        self._kind = dtype.numpy
+        self.count = len(numbers)
+        self.row_bytes = 8
+
+    def take(self, indices: Indices) -> Columns:
+        """The numbers at these places."""
+        start, step = self._numbers.start, self._numbers.step
+        if type(indices) is range:
+            part = self._numbers[indices.start : indices.stop : indices.step]
+            return (np.arange(part.start, part.stop, part.step, np.int64).astype(self._kind),)
+        return ((np.asarray(indices) * step + start).astype(self._kind),)
+
+
+class Range(Stage):
+    """Numbers from start up to stop."""
+
+    def __init__(self, start: Any, stop: Any, step: Any, dtype: DType) -> None:
+        super().__init__(TensorSpec.of(Shape(()), dtype))
+        self._bounds: tuple[Any, ...] = tuple(
+            whole_number(value, "range", name)
+            for value, name in ((start, "start"), (stop, "stop"), (step, "step"))
+        )
+        if self._bounds[2] is not None and isinstance(self._bounds[2], int) and not self._bounds[2]:
+            raise InvalidArgumentError("range: step must not be 0")
+
+    def _numbers(self) -> range:
+        start, stop, step = (int(value) for value in self._bounds)
+        if not step:
+            raise InvalidArgumentError("range: step must not be 0")
+        return range(start, stop, step)
+
+    def rows(self) -> Rows:
+        """All numbers."""
+        return RangeRows(self._numbers(), self.leaves[0].dtype)
+
+    def cardinality(self) -> int:
+        """How many numbers there are."""
+        if any(isinstance(value, SymbolicTensor) for value in self._bounds):
+            return UNKNOWN
+        return len(self._numbers())
+
+
+class Counter(Stage):
+    """start, start + step, and so on without end."""
+
+    def __init__(self, start: int, step: int, dtype: DType) -> None:
+        super().__init__(TensorSpec.of(Shape(()), dtype))
+        self._start = start
+        self._step = step
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The numbers."""
+        del run
+        kind = self.leaves[0].dtype.numpy.type
+        for number in itertools.count(self._start, self._step):
+            yield (kind(number),)
+
+    def cardinality(self) -> int:
+        """Without end."""
+        return INFINITE
+
+
+class RandomNumbers(Stage):
+    """Integers drawn from [0, 2^32)."""
+
+    def __init__(self, draw_seed: Callable[[], int]) -> None:
+        super().__init__(TensorSpec.of(Shape(()), dtypes.int64))
+        self._draw_seed = draw_seed
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The numbers."""
+        generator = np.random.default_rng(run.seed(self._draw_seed))
+        while True:
+            for number in generator.integers(0, 2**32, 256, np.int64):
+                yield (number,)
+
+    def cardinality(self) -> int:
+        """Without end."""
+        return INFINITE
+
+
+class Generated(Stage):
+    """What a Python generator yields."""
+
+    def __init__(
+        self, generator: Callable[..., Any], spec: Nest, args: Sequence[Any] | None = None
+    ) -> None:
+        super().__init__(spec)
+        if not callable(generator):
+            raise TypeError(f"from_generator: generator must be callable, got {generator!r}")
+        self._generator = generator
+        self._args = arrays_of([convert_to_tensor(arg) for arg in args or ()])
+        self._shapes = tuple(leaf.shape for leaf in self.leaves)
+        self._kinds = tuple(leaf.dtype for leaf in self.leaves)
+        self._exact = tuple(
+            leaf.shape.dims if leaf.shape.is_fully_defined() else None for leaf in self.leaves
+        )
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """What one call of the generator yields, converted to the specs."""
+        del run
+        values = iter(self._generator(*[array[()] if not array.ndim else array for array in self._args]))
+        single = not structure.is_nested(self.spec)
+        while True:
+            try:
+                value = next(values)
+            except StopIteration:
+                return
+            if single:
+                yield (self._leaf(value, 0),)
+            else:
+                yield self._element(value)
+
+    def _element(self, value: Any) -> Element:
+        try:
+            if is_unpacked(self.spec) and isinstance(value, list):
+                value = tuple(value)
+            leaves = structure.flatten_up_to(self.spec, value, check_types=False)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"from_generator: every element must have the structure {spec_text(self.spec)}, "
+                f"got {value!r}\n  {error}"
+            ) from None
+        return tuple([self._leaf(leaf, index) for index, leaf in enumerate(leaves)])
+
+    def _leaf(self, value: Any, index: int) -> Any:
+        kind = self._kinds[index]
+        if type(value) is np.ndarray and value.dtype == kind.numpy and value.dtype != object:
+            array = value
+        else:
+            array = self._converted(value, kind, index)
+        if array.shape != self._exact[index] and not self._shapes[index].is_compatible_with(
+            Shape.of(array.shape)
+        ):
+            raise InvalidArgumentError(
+                f"from_generator: component {index} of every element must be "
+                f"{self.leaves[index].text}, got shape {Shape.of(array.shape).text}"
+            )
+        return array
+
+    @staticmethod
+    def _converted(value: Any, kind: DType, index: int) -> Array:
+        try:
+            if isinstance(value, np.ndarray) and kind is not dtypes.string and value.dtype != object:
+                return value.astype(kind.numpy, casting="same_kind")
+            return array_of_tensor(convert_to_tensor(value, kind))  # type: ignore[no-any-return]
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"from_generator: component {index} of every element must be {kind.name}, "
+                f"got {value!r}\n  {error}"
+            ) from None
+
+
+def tensors_of_columns(columns: Columns, specs: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a block as tuples of tensors."""
+    return zip(
+        *[tensors_of(column, spec.dtype) for column, spec in zip(columns, specs, strict=True)],
+        strict=True,
+    )

@@ -1,0 +1,318 @@
+"""Threads of a pipeline: they work ahead, and stop when what reads from them is gone.
+
+A thread holds its source and a queue, never the reader. When the reader is dropped or closed, a
+finalizer closes the queue; the thread sees that at its next element and lets go of its source, whose
+own threads end the same way. Threads are daemons: a program that ends does not wait for them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pinnace.data.elements import Element
+
+_names = itertools.count()
+# Below this an element is made inline: handing it over between threads costs more (seconds).
+WORTH_A_THREAD = 100e-6
+# How many elements are made inline before that is decided.
+_MEASURED = 4
+
+
+class Failure:
+    """An exception, on its way from a thread to the reader."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class _Queue:
+    """A bounded queue between one writer and one reader that can be closed from either side."""
+
+    def __init__(self, capacity: int) -> None:
+        self._items: deque[Any] = deque()
+        self._capacity = capacity
+        self._changed = threading.Condition(threading.Lock())
+        self._closed = False
+        self._ended = False
+
+    def put(self, item: Any) -> bool:
+        """Wait for room and add; False if nobody reads any more."""
+        with self._changed:
+            while len(self._items) >= self._capacity and not self._closed:
+                self._changed.wait()
+            if self._closed:
+                return False
+            self._items.append(item)
+            self._changed.notify()
+            return True
+
+    def end(self) -> None:
+        """There will be no more."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+
+    def get(self) -> Any:
+        """The next item; StopIteration after the last."""
+        with self._changed:
+            while not self._items:
+                if self._ended or self._closed:
+                    raise StopIteration
+                self._changed.wait()
+            item = self._items.popleft()
+            self._changed.notify()
+            return item
+
+    def close(self) -> None:
+        """Nobody reads any more."""
+        with self._changed:
+            self._closed = True
+            self._items.clear()
+            self._changed.notify_all()
+
+
+def _fill(source: Iterator[Element], queue: _Queue) -> None:
+    """What a prefetching thread does."""
+    try:
+        while True:
+            item: Any
+            try:
+                item = next(source)
+            except StopIteration:
+                return
+            except BaseException as error:  # noqa: BLE001 (handed to the reader, whatever it is)
+                item = Failure(error)
+            if not queue.put(item):
+                return
+            del item
+    finally:
+        queue.end()
+
+
+class Ahead:
+    """An iterator whose elements a thread makes ahead of time.
+
+    Args:
+        source: where elements come from; used by that thread alone from now on.
+        capacity: how many elements may wait.
+    """
+
+    def __init__(self, source: Iterator[Element], capacity: int) -> None:
+        self._queue = _Queue(capacity)
+        thread = threading.Thread(
+            target=_fill,
+            args=(source, self._queue),
+            name=f"pinnace-data-{next(_names)}",
+            daemon=True,
+        )
+        self._finalizer = weakref.finalize(self, self._queue.close)
+        thread.start()
+
+    def __iter__(self) -> Ahead:
+        return self
+
+    def __next__(self) -> Element:
+        item = self._queue.get()
+        if type(item) is Failure:
+            raise item.error
+        element: Element = item
+        return element
+
+
+class AheadIfSlow:
+    """Like Ahead, but with a thread only once elements turn out to take long enough to make."""
+
+    def __init__(self, source: Iterator[Element], capacity: int) -> None:
+        self._source = source
+        self._capacity = capacity
+        self._count = 0
+        self._spent = 0.0
+
+    def __iter__(self) -> AheadIfSlow:
+        return self
+
+    def __next__(self) -> Element:
+        # The first element opens files and compiles plans: it says nothing about the others.
+        if self._count > _MEASURED:
+            return next(self._source)
+        began = time.perf_counter()
+        element = next(self._source)
+        if self._count:
+            self._spent += time.perf_counter() - began
+        self._count += 1
+        if self._count > _MEASURED and self._spent > _MEASURED * WORTH_A_THREAD:
+            self._source = Ahead(self._source, self._capacity)
+        return element
+
+
+class Pool:
+    """Daemon threads that call functions.
+
+    Args:
+        count: how many.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._jobs = _Queue(1 << 30)
+        self._finalizer = weakref.finalize(self, self._jobs.close)
+        for _ in range(count):
+            threading.Thread(
+                target=_work,
+                args=(self._jobs,),
+                name=f"pinnace-data-{next(_names)}",
+                daemon=True,
+            ).start()
+
+    def submit(self, function: Callable[[Element], Element], element: Element) -> Job:
+        """Call the function in one of the threads."""
+        job = Job(function, element)
+        self._jobs.put(job)
+        return job
+
+
+class Job:
+    """One call, and what came of it."""
+
+    __slots__ = ("_done", "_element", "_function", "_result")
+
+    def __init__(self, function: Callable[[Element], Element], element: Element) -> None:
+        self._function: Callable[[Element], Element] | None = function
+        self._element: Element | None = element
+        self._result: Any = None
+        self._done = threading.Event()
+
+    def run(self, when_done: Callable[[Job], None] | None = None) -> None:
+        """Call it, in this thread."""
+        try:
+            if self._function is not None and self._element is not None:
+                self._result = self._function(self._element)
+        except BaseException as error:  # noqa: BLE001 (handed to the reader, whatever it is)
+            self._result = Failure(error)
+        self._function = self._element = None
+        self._done.set()
+        if when_done is not None:
+            when_done(self)
+
+    @property
+    def done(self) -> bool:
+        """Whether the call has ended."""
+        return self._done.is_set()
+
+    def result(self) -> Element:
+        """What the call gave; raises what it raised."""
+        self._done.wait()
+        if type(self._result) is Failure:
+            raise self._result.error
+        result: Element = self._result
+        return result
+
+
+def _work(jobs: _Queue) -> None:
+    while True:
+        try:
+            job = jobs.get()
+        except StopIteration:
+            return
+        job.run()
+        del job
+
+
+class InParallel:
+    """function(element) for every element, several at once; in the order of the elements.
+
+    Args:
+        source: the elements.
+        function: what to call.
+        count: how many threads.
+        in_order: False gives what is ready first.
+    """
+
+    def __init__(
+        self,
+        source: Iterator[Element],
+        function: Callable[[Element], Element],
+        count: int,
+        in_order: bool,
+    ) -> None:
+        self._source = source
+        self._function = function
+        self._pool = Pool(count)
+        self._waiting: deque[Job | Failure] = deque()
+        self._ahead = 2 * count
+        self._in_order = in_order
+        self._ended = False
+
+    def __iter__(self) -> InParallel:
+        return self
+
+    def _refill(self) -> None:
+        while not self._ended and len(self._waiting) < self._ahead:
+            try:
+                element = next(self._source)
+            except StopIteration:
+                self._ended = True
+            except Exception as error:  # noqa: BLE001 (raised in its place in the order)
+                self._waiting.append(Failure(error))
+            else:
+                self._waiting.append(self._pool.submit(self._function, element))
+
+    def __next__(self) -> Element:
+        self._refill()
+        if not self._waiting:
+            raise StopIteration
+        if not self._in_order:
+            for position, job in enumerate(self._waiting):
+                if type(job) is Failure or job.done:  # type: ignore[union-attr]  # the other is a Job
+                    del self._waiting[position]
+                    return self._given(job)
+        return self._given(self._waiting.popleft())
+
+    @staticmethod
+    def _given(job: Job | Failure) -> Element:
+        if isinstance(job, Failure):
+            raise job.error
+        return job.result()
+
+
+class InParallelIfSlow:
+    """The same, with threads only once calls turn out to take long enough."""
+
+    def __init__(
+        self,
+        source: Iterator[Element],
+        function: Callable[[Element], Element],
+        count: int,
+        in_order: bool,
+    ) -> None:
+        self._source = source
+        self._function = function
+        self._options = (count, in_order)
+        self._count = 0
+        self._spent = 0.0
+        self._parallel: InParallel | None = None
+
+    def __iter__(self) -> InParallelIfSlow:
+        return self
+
+    def __next__(self) -> Element:
+        if self._parallel is not None:
+            return next(self._parallel)
+        element = next(self._source)
+        if self._count > _MEASURED:
+            return self._function(element)
+        began = time.perf_counter()
+        result = self._function(element)
+        if self._count:
+            self._spent += time.perf_counter() - began
+        self._count += 1
+        if self._count > _MEASURED and self._spent > _MEASURED * WORTH_A_THREAD:
+            self._parallel = InParallel(self._source, self._function, *self._options)
+        return result

@@ -1,0 +1,11 @@
+"""Callbacks: what is called around training."""
+
+from pinnace.keras.callbacks.callback import Callback as Callback
+from pinnace.keras.callbacks.callback import CallbackList as CallbackList
+from pinnace.keras.callbacks.functions import LambdaCallback as LambdaCallback
+from pinnace.keras.callbacks.history import History as History
+from pinnace.keras.callbacks.learning_rate import LearningRateScheduler as LearningRateScheduler
+from pinnace.keras.callbacks.learning_rate import ReduceLROnPlateau as ReduceLROnPlateau
+from pinnace.keras.callbacks.progress import ProgbarLogger as ProgbarLogger
+from pinnace.keras.callbacks.stopping import EarlyStopping as EarlyStopping
+from pinnace.keras.callbacks.stopping import TerminateOnNaN as TerminateOnNaN

@@ -1,0 +1,154 @@
+"""ProgbarLogger: a bar on a terminal, a line per epoch elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from pinnace.keras.callbacks.callback import Callback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.keras.training.data_adapter import Batches
+
+# A bar is drawn at most this often (seconds): drawing costs more than a small step.
+_EVERY_S = 0.1
+
+
+class ProgbarLogger(Callback):
+    """Shows how far training is, with loss and metrics."""
+
+    wants_batches = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._level = 1
+        self._kind = "train"
+        self._epochs = 1
+        self._batches: Batches | None = None
+        self._bar: Any = None
+        self._task: Any = None
+        self._started = self._drawn = 0.0
+        self._done = 0
+
+    def begin(self, level: int, batches: Batches | None, kind: str, epochs: int) -> None:
+        """Told before training.
+
+        Args:
+            level: 1 for a bar, 2 for lines.
+            batches: what is trained on.
+            kind: `train`, `test` or `predict`.
+            epochs: how many there will be.
+        """
+        self._level = level
+        self._batches = batches
+        self._kind = kind
+        self._epochs = epochs
+
+    def _start(self, title: str) -> None:
+        self._started = self._drawn = time.perf_counter()
+        self._done = 0
+        if self._level == 1 and sys.stdout.isatty():
+            self._bar = _bar()
+            self._bar.start()
+            total = None if self._batches is None else self._batches.count
+            self._task = self._bar.add_task(title, total=total, numbers="", pace="")
+        elif title:
+            _say(title)
+
+    def advance(self, index: int, logs: Callable[[], dict[str, Any]]) -> None:
+        """One more batch is done; `logs` is called when they are shown."""
+        self._done = index + 1
+        if self._bar is None:
+            return
+        now = time.perf_counter()
+        if now - self._drawn > _EVERY_S:
+            self._drawn = now
+            self._draw(logs())
+
+    def _draw(self, logs: dict[str, Any]) -> None:
+        self._bar.update(
+            self._task, completed=self._done, numbers=_numbers(logs), pace=self._pace()
+        )
+
+    def _pace(self) -> str:
+        elapsed = time.perf_counter() - self._started
+        return f"{elapsed:.0f}s {_duration(elapsed / max(self._done, 1))}/step"
+
+    def _finish(self, logs: dict[str, Any]) -> None:
+        if self._bar is not None:
+            total = None if self._batches is None else self._batches.count
+            self._done = self._done or total or 0
+            self._draw(logs)
+            self._bar.stop()
+            self._bar = None
+            return
+        total = None if self._batches is None else self._batches.count
+        self._done = self._done or total or 0
+        steps = f"{self._done}/{total if total is not None else self._done}"
+        text = _numbers(logs)
+        _say(f"{steps} - {self._pace()}" + (f" - {text}" if text else ""))
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Before an epoch."""
+        self._start(f"Epoch {epoch + 1}/{self._epochs}")
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """After an epoch."""
+        self._finish(logs or {})
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Before testing."""
+        if self._kind == "test":
+            self._start("")
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        """After testing."""
+        if self._kind == "test":
+            self._finish(logs or {})
+
+    def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Before `predict`."""
+        self._start("")
+
+    def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
+        """After `predict`."""
+        self._finish({})
+
+
+def _bar() -> Any:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[pace]}"),
+        TextColumn("{task.fields[numbers]}"),
+        auto_refresh=False,
+    )
+
+
+def _numbers(logs: dict[str, Any]) -> str:
+    return " - ".join(f"{name}: {_number(value)}" for name, value in logs.items())
+
+
+def _number(value: Any) -> str:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return f"{number:.4f}" if abs(number) > 1e-3 or number == 0 else f"{number:.4e}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 1 or seconds == 0:
+        return f"{seconds:.0f}s"
+    return f"{seconds * 1e3:.0f}ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

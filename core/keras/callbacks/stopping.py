@@ -1,0 +1,138 @@
+"""Callbacks that end training: EarlyStopping, TerminateOnNaN."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from typing import Any
+
+from pinnace.keras.callbacks.callback import Callback
+
+
+class Monitor(Callback):
+    """A callback that follows one number from epoch to epoch.
+
+    Args:
+        monitor: its name in the logs.
+        mode: `min` or `max` says what is better; `auto` asks the metric.
+        min_delta: what counts as a change.
+    """
+
+    def __init__(self, monitor: str, mode: str, min_delta: float) -> None:
+        super().__init__()
+        if mode not in {"auto", "min", "max"}:
+            raise ValueError(f"{type(self).__name__}: mode must be auto, min or max, got {mode!r}")
+        self.monitor = monitor
+        self.mode = mode
+        self.min_delta = abs(min_delta)
+
+    def _upwards(self) -> bool:
+        """Whether larger is better."""
+        if self.mode != "auto":
+            return self.mode == "max"
+        name = self.monitor.removeprefix("val_")
+        if name == "loss":
+            return False
+        for metric in getattr(self.model, "metrics", ()):
+            if metric.name == name and metric._direction is not None:
+                return bool(metric._direction == "up")
+        return name.endswith(("acc", "accuracy", "auc"))
+
+    def _worst(self) -> float:
+        return -math.inf if self._upwards() else math.inf
+
+    def _is_better(self, value: float, best: float, *, by: float | None = None) -> bool:
+        margin = self.min_delta if by is None else by
+        return value - margin > best if self._upwards() else value + margin < best
+
+    def _value(self, logs: dict[str, Any] | None) -> float | None:
+        value = (logs or {}).get(self.monitor)
+        if value is None:
+            warnings.warn(
+                f"{type(self).__name__}: monitor {self.monitor!r} is not among "
+                f"{', '.join(logs or {})}",
+                stacklevel=2,
+            )
+        return value
+
+
+class EarlyStopping(Monitor):
+    """Ends training when a number has stopped getting better.
+
+    Args:
+        monitor: its name in the logs.
+        min_delta: what counts as better.
+        patience: epochs to wait.
+        verbose: whether to say so.
+        mode: `min`, `max` or `auto`.
+        baseline: what it must be better than.
+        restore_best_weights: whether the best epoch's weights are put back.
+        start_from_epoch: epochs before it looks.
+    """
+
+    def __init__(
+        self,
+        monitor: str = "val_loss",
+        min_delta: float = 0,
+        patience: int = 0,
+        verbose: int = 0,
+        mode: str = "auto",
+        baseline: float | None = None,
+        restore_best_weights: bool = False,
+        start_from_epoch: int = 0,
+    ) -> None:
+        super().__init__(monitor, mode, min_delta)
+        self.patience = patience
+        self.verbose = verbose
+        self.baseline = baseline
+        self.restore_best_weights = restore_best_weights
+        self.start_from_epoch = start_from_epoch
+        self.wait = self.stopped_epoch = self.best_epoch = 0
+        self.best: float | None = None
+        self.best_weights: list[Any] | None = None
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Before training: begins anew."""
+        self.wait = self.stopped_epoch = self.best_epoch = 0
+        self.best = None
+        self.best_weights = None
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """After an epoch: looks."""
+        value = self._value(logs)
+        if value is None or epoch < self.start_from_epoch:
+            return
+        if self.restore_best_weights and self.best_weights is None:
+            self.best_weights = self.model.get_weights()
+            self.best_epoch = epoch
+        self.wait += 1
+        if self._is_better(value, self._worst() if self.best is None else self.best):
+            self.best = value
+            self.best_epoch = epoch
+            if self.restore_best_weights:
+                self.best_weights = self.model.get_weights()
+            if self.baseline is None or self._is_better(value, self.baseline):
+                self.wait = 0
+            return
+        if self.wait >= self.patience and epoch > 0:
+            self.stopped_epoch = epoch
+            self.model.stop_training = True
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        """After training: says so, and puts the best weights back."""
+        if self.stopped_epoch and self.verbose:
+            sys.stdout.write(f"Epoch {self.stopped_epoch + 1}: early stopping\n")
+        if self.restore_best_weights and self.best_weights is not None:
+            self.model.set_weights(self.best_weights)
+
+
+class TerminateOnNaN(Callback):
+    """Ends training when the loss is no number any more."""
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """After a training batch: looks."""
+        loss = (logs or {}).get("loss")
+        if loss is not None and not math.isfinite(loss):
+            sys.stdout.write(f"Batch {batch}: the loss is {loss}, training ends\n")
+            self.model.stop_training = True

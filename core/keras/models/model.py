@@ -1,0 +1,364 @@
+"""Model: a layer that can be trained, saved and looked at as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from pinnace import late
+from pinnace.framework import structure
+from pinnace.framework.specs import TensorSpec
+from pinnace.functions.concrete import ConcreteFunction
+from pinnace.functions.function import Function, trace
+from pinnace.keras import registry
+from pinnace.keras.call_context import calls
+from pinnace.keras.call_signature import CallSignature
+from pinnace.keras.layer import Layer, _spec_of
+from pinnace.keras.models.summary import print_summary
+from pinnace.keras.models.topology import Topology
+from pinnace.keras.symbolic import KerasTensor
+from pinnace.keras.training.fit import Fitting
+
+
+class Model(Fitting):
+    """Layers that belong together.
+
+    Three ways to make one: `Model(inputs, outputs)` from KerasTensors; a subclass that defines
+    `call`; `Sequential`.
+
+    Args:
+        *args: inputs and outputs, KerasTensors, of a functional model.
+        **kwargs: `inputs`, `outputs`; see Layer for the others.
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES = Fitting._TF_MODULE_IGNORED_PROPERTIES | {
+        *("_topology", "_call_specs"),
+    }
+
+    _topology: Topology | None
+    # The specs of the first argument of `call`, the batch axis open.
+    _call_specs: Any
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """A Functional for `Model(inputs, outputs)`."""
+        if cls is Model and _is_functional(args, kwargs):
+            from pinnace.keras.models.functional import Functional
+
+            return super().__new__(Functional, *args, **kwargs)  # type: ignore[misc]  # a subclass
+        made = super().__new__(cls, *args, **kwargs)
+        made.__dict__.update(_topology=None, _call_specs=None, optimizer=None)
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        inputs, outputs, kwargs = _functional_arguments(args, kwargs)
+        super().__init__(**kwargs)
+        self.stop_training = False
+        if inputs is not None:
+            self._set_topology(inputs, outputs)
+
+    def _set_topology(self, inputs: Any, outputs: Any) -> None:
+        topology = Topology(inputs, outputs)
+        self.__dict__["_topology"] = topology
+        self._layers = topology.layers()
+        self.__dict__["_call_specs"] = structure.map_structure(_named_spec, inputs)
+        self.__dict__["_output_specs"] = structure.map_structure(_spec_of, outputs)
+        self.__dict__["_build_specs"] = structure.map_structure(_spec_of, inputs)
+        self.built = True
+
+    # Calling it.
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs for these inputs."""
+        del args, kwargs
+        if self._topology is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} must define call(self, inputs), or be made from inputs and "
+                "outputs"
+            )
+        return self._topology.run(inputs)
+
+    def _build_for(
+        self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        first = args[0] if args else next(iter(kwargs.values()), None)
+        self.__dict__["_call_specs"] = structure.map_structure(_open_spec, first)
+        if type(self).build is Model.build:
+            # The layers inside are built as `call` calls them.
+            self.__dict__["_scope_name"] = f"{self._scope_name}"
+            self.__dict__["_build_specs"] = structure.map_structure(_spec_of, first)
+            self.built = True
+            return
+        super()._build_for(signature, args, kwargs)
+
+    def build(self, input_shape: Any) -> None:
+        """Make all weights, for inputs of that shape."""
+        if self.built or type(self).call is Model.call:
+            self.built = True
+            return
+        if calls.entry is not None:
+            return
+        self.compute_output_spec(input_shape)
+
+    # What is in it.
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers right below this one."""
+        return self.layers_inside
+
+    @layers.setter
+    def layers(self, value: Any) -> None:
+        raise AttributeError(
+            f"{type(self).__name__}: layers is what the model finds in its attributes\n"
+            "  Try: another name for the attribute"
+        )
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
+        """The layer of that name or place.
+
+        Raises:
+            ValueError: there is none; both or neither were given.
+        """
+        if (name is None) == (index is None):
+            raise ValueError("get_layer: either name or index must be given")
+        layers = self.layers
+        if index is not None:
+            if not -len(layers) <= index < len(layers):
+                raise ValueError(f"get_layer: index must be below {len(layers)}, got {index}")
+            return layers[index]
+        for layer in layers:
+            if layer.name == name:
+                return layer
+        raise ValueError(
+            f"get_layer: name must be one of {', '.join(x.name for x in layers)}, got {name!r}"
+        )
+
+    @property
+    def inputs(self) -> list[KerasTensor]:
+        """The KerasTensors a functional model begins with."""
+        return self._known_topology("inputs").flat_inputs
+
+    @property
+    def outputs(self) -> list[KerasTensor]:
+        """The KerasTensors a functional model ends with."""
+        return self._known_topology("outputs").flat_outputs
+
+    @property
+    def input(self) -> Any:
+        """What a functional model begins with, in its structure."""
+        return self._known_topology("input").inputs
+
+    @property
+    def output(self) -> Any:
+        """What a functional model ends with, in its structure."""
+        return self._known_topology("output").outputs
+
+    @property
+    def input_shape(self) -> Any:
+        """The shapes of the inputs."""
+        return structure.map_structure(lambda x: x.shape, self.input)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shapes of the outputs."""
+        return structure.map_structure(lambda x: x.shape, self.output)
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs."""
+        return [x.name for x in self.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the layers that give the outputs."""
+        return [x.node.layer.name if x.node is not None else x.name for x in self.outputs]
+
+    def _known_topology(self, what: str) -> Topology:
+        if self._topology is None:
+            raise AttributeError(
+                f"{self._described()} has no {what}: it is not functional, or not built yet"
+            )
+        return self._topology
+
+    def summary(
+        self,
+        line_length: int | None = None,
+        positions: Any = None,
+        print_fn: Callable[..., Any] | None = None,
+        expand_nested: bool = False,
+        show_trainable: bool = False,
+        layer_range: Any = None,
+    ) -> None:
+        """Print the layers, the shapes of their outputs and the numbers of their weights.
+
+        Args:
+            line_length: width of the table.
+            positions: accepted for Keras' sake.
+            print_fn: takes the text, instead of printing it.
+            expand_nested: whether layers inside layers are shown.
+            show_trainable: whether a column says what is trainable.
+            layer_range: accepted for Keras' sake.
+        """
+        del positions, layer_range
+        print_summary(
+            self,
+            line_length=line_length,
+            print_fn=print_fn,
+            expand_nested=expand_nested,
+            show_trainable=show_trainable,
+        )
+
+    # Saving it.
+
+    def save(self, filepath: str | Path, overwrite: bool = True, **kwargs: Any) -> None:
+        """Write the model as a SavedModel folder.
+
+        Args:
+            filepath: the folder.
+            overwrite: whether what is there may be replaced.
+            **kwargs: `save_format="tf"`, `include_optimizer`, `signatures`, `options`.
+
+        Raises:
+            NotImplementedError: a path that ends in .keras or .h5.
+            FileExistsError: the folder is there and must not be replaced.
+        """
+        path = Path(filepath)
+        if path.suffix in {".keras", ".h5", ".hdf5"}:
+            raise NotImplementedError(
+                f"Model.save: {path.suffix} files are not written yet, got {str(filepath)!r}\n"
+                f"  Try: a path without a suffix, for a SavedModel: {str(path.with_suffix(''))!r}"
+            )
+        if path.exists() and not overwrite:
+            raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
+        options = {key: kwargs[key] for key in ("signatures", "options") if key in kwargs}
+        late.get("saved_model.save")(self, str(filepath), **options)
+
+    def export(self, filepath: str | Path, format: str = "tf_saved_model", **kwargs: Any) -> None:
+        """Write what the model computes, for serving.
+
+        Args:
+            filepath: a folder, or a file for ONNX.
+            format: `tf_saved_model` or `onnx`.
+            **kwargs: `verbose`, `input_signature`: accepted for Keras' sake; others go to the writer.
+        """
+        for key in ("verbose", "input_signature"):
+            kwargs.pop(key, None)
+        if format == "tf_saved_model":
+            late.get("saved_model.save")(self, str(filepath), **kwargs)
+        elif format == "onnx":
+            signature = self._default_signatures()["serving_default"]
+            late.get("onnx.export")(signature, str(filepath), **kwargs)
+        else:
+            raise ValueError(
+                f"Model.export: format must be tf_saved_model or onnx, got {format!r}"
+            )
+
+    def _default_signatures(self) -> dict[str, ConcreteFunction]:
+        """Name -> function by input names, traced with training=False: output_0, … or a dict's keys."""
+        named, rebuild = self._named_inputs()
+
+        def serve(**inputs: Any) -> dict[str, Any]:
+            return _named_outputs(self(rebuild(inputs), training=False))
+
+        concrete, _ = trace(serve, (), named, "serving_default")
+        concrete.by_name = True
+        return {"serving_default": concrete}
+
+    def _functions_for_saving(self) -> dict[str, Function]:
+        """`__call__(inputs, training=False)`, traced for training and not, for inputs as they were."""
+        specs = self._known_specs()
+
+        def call(inputs: Any, training: bool = False) -> Any:
+            return self(inputs, training=training)
+
+        function = Function(call, name="__call__")
+        for training in (False, True):
+            function.get_concrete_function(specs, training=training)
+        return {"__call__": function}
+
+    def _known_specs(self) -> Any:
+        if self._call_specs is None:
+            raise ValueError(
+                f"{self._described()} does not know its inputs yet\n"
+                "  Try: call it on data, fit it, or begin a Sequential with Input(shape)"
+            )
+        return self._call_specs
+
+    def _named_inputs(self) -> tuple[dict[str, TensorSpec], Callable[[dict[str, Any]], Any]]:
+        """The inputs by name, and how to get the argument of `call` from them."""
+        specs = self._known_specs()
+        flat = structure.flatten(specs)
+        if isinstance(specs, dict):
+            names = [str(key) for key in sorted(specs)]
+        else:
+            names = [spec.name or "" for spec in flat]
+            if len(set(names)) < len(names) or "" in names:
+                only = len(names) == 1
+                names = ["inputs"] if only else [f"inputs_{i}" for i in range(len(names))]
+        named = {
+            name: TensorSpec.of(spec.shape, spec.dtype, name)
+            for name, spec in zip(names, flat, strict=True)
+        }
+
+        def rebuild(inputs: dict[str, Any]) -> Any:
+            return structure.pack_sequence_as(specs, [inputs[name] for name in names])
+
+        return named, rebuild
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Model:
+        from pinnace.keras.models.clone import clone_model
+
+        copy: Model = clone_model(self)
+        memo[id(self)] = copy
+        if self.built:
+            copy.set_weights(self.get_weights())
+        return copy
+
+    def to_json(self, **kwargs: Any) -> str:
+        """The configuration as JSON."""
+        import json
+
+        return json.dumps(registry.serialize_keras_object(self), **kwargs)
+
+
+def _named_outputs(outputs: Any) -> dict[str, Any]:
+    if isinstance(outputs, dict):
+        return {str(key): value for key, value in outputs.items()}
+    return {f"output_{index}": y for index, y in enumerate(structure.flatten(outputs))}
+
+
+def _named_spec(x: KerasTensor) -> TensorSpec:
+    """The spec of an input, with its name if somebody gave it one."""
+    given = x.node is not None and getattr(x.node.layer, "_given_name", None)
+    return TensorSpec.of(x.shape, x.dtype, x.name if given else None)
+
+
+def _open_spec(x: Any) -> Any:
+    """The spec of a tensor, the batch axis left open."""
+    spec = _spec_of(x)
+    if isinstance(spec, TensorSpec) and spec.shape.rank:
+        return TensorSpec((None, *spec.shape[1:]), spec.dtype)
+    return spec
+
+
+def _is_functional(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    given = len(args) + len({"inputs", "outputs"} & set(kwargs))
+    return given == 2
+
+
+def _functional_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Any, dict[str, Any]]:
+    """inputs, outputs, and the other arguments."""
+    kwargs = dict(kwargs)
+    if not _is_functional(args, kwargs):
+        if args:
+            raise TypeError("Model: takes inputs and outputs by position, or none of them")
+        return None, None, kwargs
+    found = list(args)
+    inputs = kwargs.pop("inputs") if "inputs" in kwargs else found.pop(0)
+    outputs = kwargs.pop("outputs") if "outputs" in kwargs else found.pop(0)
+    return inputs, outputs, kwargs
+
+

@@ -1,0 +1,220 @@
+"""Sequential: layers one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from pinnace.framework import structure
+from pinnace.framework.context import init_scope
+from pinnace.framework.specs import TensorSpec
+from pinnace.keras import registry
+from pinnace.keras.layer import Layer
+from pinnace.keras.layers.input import Input, InputLayer
+from pinnace.keras.models.model import Model
+from pinnace.keras.models.topology import Topology, fitted
+from pinnace.keras.symbolic import KerasTensor
+
+if TYPE_CHECKING:
+    from pinnace.keras.call_signature import CallSignature
+
+
+class Sequential(Model):
+    """Each layer takes what the one before gives.
+
+    Its weights are made when its input is known: at once if it begins with `Input(shape)` or its
+    first layer was given `input_shape`, else when it is first called.
+
+    Args:
+        layers: to begin with.
+        trainable: whether training changes its weights.
+        name: of the model.
+        **kwargs: see Layer.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Any] | None = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable=trainable, name=name, **kwargs)
+        self._layers: list[Layer] = []
+        self.__dict__["_input"] = None
+        if layers is not None and not isinstance(layers, (list, tuple)):
+            layers = [layers]
+        for layer in layers or ():
+            self._append(layer)
+        self._build_if_known()
+
+    def add(self, layer: Any, rebuild: bool = True) -> None:
+        """One more layer at the end.
+
+        Args:
+            layer: or an Input, at the beginning.
+            rebuild: whether its weights are made at once if the input is known.
+
+        Raises:
+            TypeError: something else.
+            ValueError: a name that is there already.
+        """
+        self._append(layer)
+        if rebuild:
+            self._build_if_known()
+
+    def _append(self, layer: Any) -> None:
+        if isinstance(layer, KerasTensor):
+            layer = layer.node.layer if layer.node is not None else layer
+        if isinstance(layer, InputLayer):
+            if self._layers or self.__dict__["_input"] is not None:
+                raise ValueError(f"{self._described()}: an Input must come first")
+            self.__dict__["_input"] = layer.output
+            return
+        if not isinstance(layer, Layer):
+            raise TypeError(
+                f"{self._described()}: a layer must be a Layer, got {type(layer).__name__}: "
+                f"{layer!r:.80}"
+                + ("\n  Try: Lambda(function)" if callable(layer) else "")
+            )
+        if any(known.name == layer.name and known is not layer for known in self._layers):
+            raise ValueError(
+                f"{self._described()}: names must differ, there is a {layer.name!r} already"
+            )
+        if not self._layers and self.__dict__["_input"] is None:
+            shape = layer._given_input_shape
+            if shape is None and isinstance(layer, Model) and layer._topology is not None:
+                inputs = layer._topology.flat_inputs
+                shape = inputs[0].shape if len(inputs) == 1 else None
+            if shape is not None:
+                kind = None if layer.__class__.__name__ != "Embedding" else "int32"
+                self.__dict__["_input"] = Input(batch_shape=tuple(shape), dtype=kind)
+        self._layers.append(layer)
+        self.__dict__["_topology"] = None
+
+    def pop(self, rebuild: bool = True) -> Layer:
+        """Take the last layer away, and give it.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not self._layers:
+            raise ValueError(f"{self._described()}: there is no layer to take away")
+        layer = self._layers.pop()
+        self.__dict__["_topology"] = None
+        self.__dict__["_step_functions"] = {}
+        if rebuild:
+            self._build_if_known()
+        return layer
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers, without the Input."""
+        return list(self._layers)
+
+    # Building it.
+
+    def _build_if_known(self) -> None:
+        given = self.__dict__["_input"]
+        if given is not None and self._layers:
+            with init_scope(), self.name_scope:
+                self._connect(given)
+
+    def _connect(self, given: KerasTensor) -> None:
+        """Call every layer on KerasTensors: makes the weights and finds the shapes."""
+        x: Any = given
+        for layer in self._layers:
+            try:
+                x = layer(x)
+            except NotImplementedError:
+                if layer.built:
+                    raise
+                # A layer without a `call` is told when it is called.
+                return
+        self.__dict__["_step_functions"] = {}
+        layers = self._layers
+        self.__dict__["_topology"] = Topology(given, x)
+        self.__dict__["_call_specs"] = _named(given)
+        self.__dict__["_output_specs"] = structure.map_structure(lambda t: t.spec, x)
+        self.__dict__["_build_specs"] = given.spec
+        self.__dict__["_given"] = layers
+        self.built = True
+
+    def build(self, x: Any) -> None:
+        """Make all weights, for inputs of that shape."""
+        if not self._layers:
+            raise ValueError(f"{self._described()} has no layers: add one")
+        if not isinstance(x, TensorSpec):
+            # Several inputs, for a first layer that joins them.
+            return
+        if self.__dict__["_input"] is None:
+            shape = x.shape
+            if shape.rank:
+                shape = type(shape)((None, *shape[1:]))
+            self.__dict__["_input"] = Input(batch_shape=tuple(shape), dtype=x.dtype)
+        self._connect(self.__dict__["_input"])
+
+    def _build_for(
+        self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        if self._layers and all(layer.built for layer in self._layers):
+            # Layers that were built elsewhere bring their weights with them.
+            super()._build_for(signature, args, kwargs)
+            return
+        try:
+            super()._build_for(signature, args, kwargs)
+        except ValueError:
+            self.__dict__["_input"] = None
+            raise
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """What the last layer gives."""
+        del training, mask
+        x = inputs
+        given = self.__dict__["_input"]
+        if given is not None and not structure.is_nested(x):
+            x = fitted(x, given)
+        for layer in self._layers:
+            x = layer(x)
+        return x
+
+    # Configuration.
+
+    def get_config(self) -> dict[str, Any]:
+        """Name and layers."""
+        given = self.__dict__["_input"]
+        layers: list[Layer] = list(self._layers)
+        if given is not None:
+            layers.insert(0, given.node.layer)
+        config = {
+            "name": self.name,
+            "trainable": self.trainable,
+            "dtype": registry.serialize_keras_object(self._policy),
+            "layers": [registry.serialize_keras_object(layer) for layer in layers],
+        }
+        if self._build_specs is not None:
+            config["build_input_shape"] = getattr(self._build_specs, "shape", None) and tuple(
+                self._build_specs.shape
+            )
+        return config
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Self:
+        """The model with that configuration, with new weights."""
+        made = cls(name=config.get("name"))
+        for entry in config["layers"]:
+            made.add(registry.deserialize_keras_object(entry, custom_objects))
+        shape = config.get("build_input_shape")
+        if not made.built and shape and made._layers:
+            made.build(shape)
+        if config.get("trainable") is False:
+            made.trainable = False
+        return made
+
+
+def _named(given: KerasTensor) -> Any:
+    from pinnace.keras.models.model import _named_spec
+
+    return _named_spec(given)

@@ -1,0 +1,136 @@
+"""Topology: the calls of layers between the inputs and the outputs of a functional model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import structure
+from pinnace.framework.tensor import Operands
+from pinnace.keras.symbolic import KerasTensor, Node
+from pinnace.ops.array import casting, reshaping
+
+if TYPE_CHECKING:
+    from pinnace.keras.layer import Layer
+
+
+class Topology:
+    """What to call, in order, to get from inputs to outputs.
+
+    Args:
+        inputs: a structure of KerasTensors.
+        outputs: a structure of KerasTensors.
+
+    Raises:
+        ValueError: something else than KerasTensors; an output that needs another input.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any) -> None:
+        for name, given in (("inputs", inputs), ("outputs", outputs)):
+            for x in structure.flatten(given):
+                if not isinstance(x, KerasTensor):
+                    raise ValueError(
+                        f"Model: {name} must be KerasTensors, from Input and from layers called on "
+                        f"them, got {type(x).__name__}: {x!r:.100}"
+                    )
+        self.inputs = inputs
+        self.outputs = outputs
+        self.flat_inputs: list[KerasTensor] = structure.flatten(inputs)
+        self.flat_outputs: list[KerasTensor] = structure.flatten(outputs)
+        self.nodes = self._ordered()
+
+    def _ordered(self) -> list[Node]:
+        """The nodes between, each after those it needs."""
+        begin = {id(x) for x in self.flat_inputs}
+        done: set[int] = set()
+        order: list[Node] = []
+        waiting: list[tuple[Any, bool]] = [(x, False) for x in reversed(self.flat_outputs)]
+        while waiting:
+            item, ready = waiting.pop()
+            if ready:
+                order.append(item)
+                continue
+            node = item.node
+            if id(item) in begin or id(node) in done:
+                continue
+            if node is None or not node.inputs:
+                raise ValueError(
+                    f"Model: {item!r} is needed for the outputs and is not among the inputs "
+                    f"{self.flat_inputs}"
+                )
+            done.add(id(node))
+            waiting.append((node, True))
+            waiting.extend((x, False) for x in reversed(node.inputs))
+        return order
+
+    def layers(self) -> list[Layer]:
+        """Input layers, then the others in the order of their first call, each once."""
+        begin = [x.node.layer for x in self.flat_inputs if x.node is not None and not x.node.inputs]
+        found = {id(layer): layer for layer in (*begin, *(node.layer for node in self.nodes))}
+        return list(found.values())
+
+    def run(self, given: Any) -> Any:
+        """The outputs for these inputs.
+
+        Raises:
+            ValueError: another number of inputs, or a missing name.
+        """
+        values = {
+            id(x): fitted(value, x)
+            for x, value in zip(self.flat_inputs, self._flat(given), strict=True)
+        }
+
+        def value_of(x: Any) -> Any:
+            return values[id(x)] if isinstance(x, KerasTensor) else x
+
+        for node in self.nodes:
+            args = structure.map_structure(value_of, node.args)
+            kwargs = structure.map_structure(value_of, node.kwargs) if node.kwargs else {}
+            results = node.layer(*args, **kwargs)
+            for x, result in zip(
+                structure.flatten(node.outputs), structure.flatten(results), strict=True
+            ):
+                if isinstance(x, KerasTensor):
+                    values[id(x)] = result
+        return structure.map_structure(value_of, self.outputs)
+
+    def _flat(self, given: Any) -> list[Any]:
+        """The inputs in order: by name from a dict, else by place."""
+        if isinstance(given, dict):
+            names = (
+                sorted(self.inputs)
+                if isinstance(self.inputs, dict)
+                else [x.name for x in self.flat_inputs]
+            )
+            missing = [name for name in names if name not in given]
+            if missing:
+                raise ValueError(
+                    f"Model: inputs {', '.join(missing)} are missing, got {', '.join(sorted(given))}"
+                )
+            return [given[name] for name in names]
+        flat = structure.flatten(given)
+        if len(flat) != len(self.flat_inputs):
+            raise ValueError(f"Model takes {len(self.flat_inputs)} inputs, got {len(flat)}")
+        return flat
+
+
+def fitted(value: Any, x: KerasTensor) -> Any:
+    """A value with the rank of the input it is for, if a last axis of size 1 is all that differs.
+
+    Raises:
+        ValueError: its shape does not fit.
+    """
+    if isinstance(value, KerasTensor) or not isinstance(value, Operands):
+        return value
+    shape, wanted = value.shape, x.shape  # type: ignore[attr-defined]
+    kind = value.dtype  # type: ignore[attr-defined]
+    if kind is not x.dtype and kind.is_numeric and x.dtype.is_numeric:
+        value = casting.cast(value, x.dtype)
+    if shape.rank is None or wanted.is_compatible_with(shape):
+        return value
+    if wanted.rank == shape.rank + 1 and wanted[-1] == 1:
+        return reshaping.expand_dims(value, -1)
+    if wanted.rank == shape.rank - 1 and shape[-1] == 1:
+        return reshaping.squeeze(value, [-1])
+    raise ValueError(
+        f"Model: input {x.name!r} must have shape {wanted.text}, got {kind.name}{shape.text}"
+    )

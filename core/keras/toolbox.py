@@ -1,0 +1,16 @@
+"""What `keras.utils` shows."""
+
+from pinnace.keras.encoding import normalize as normalize
+from pinnace.keras.encoding import to_categorical as to_categorical
+from pinnace.keras.names import clear_session as clear_session
+from pinnace.keras.registry import custom_object_scope as custom_object_scope
+from pinnace.keras.registry import custom_object_scope as CustomObjectScope  # noqa: N812 (Keras' name)
+from pinnace.keras.registry import deserialize_keras_object as deserialize_keras_object
+from pinnace.keras.registry import get_custom_objects as get_custom_objects
+from pinnace.keras.registry import get_registered_name as get_registered_name
+from pinnace.keras.registry import get_registered_object as get_registered_object
+from pinnace.keras.registry import register_keras_serializable as register_keras_serializable
+from pinnace.keras.registry import serialize_keras_object as serialize_keras_object
+from pinnace.keras.seeds import set_random_seed as set_random_seed
+from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x_y_sample_weight
+from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight

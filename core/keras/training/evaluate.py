@@ -1,0 +1,131 @@
+"""Evaluating: `evaluate` and `predict`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import structure
+from pinnace.keras.callbacks.callback import Callback, CallbackList
+from pinnace.keras.training.data_adapter import Batches, batches_of
+from pinnace.keras.training.step import Steps, in_order, python_number, tensors_of
+
+
+class Evaluating(Steps):
+    """The part of `Model` that runs over data without training."""
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: int | str = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Any = None,
+        return_dict: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Loss and metrics over all batches.
+
+        Args:
+            x: inputs: arrays, a generator, a dataset; see `fit`.
+            y: truths, if `x` are arrays.
+            batch_size: of arrays; 32 if None.
+            verbose: 0 says nothing, 1 shows a bar, 2 a line; "auto" is 1.
+            sample_weight: factors of the samples.
+            steps: batches to take; None takes all.
+            callbacks: Callbacks.
+            return_dict: whether to answer a dict.
+            **kwargs: none are known.
+
+        Returns:
+            The loss, a list of it and the metrics if there are any, or a dict.
+        """
+        _no_others("evaluate", kwargs)
+        self._compilation("evaluate")
+        batches = batches_of("evaluate", x, y, sample_weight, batch_size=batch_size, steps=steps)
+        hooks = CallbackList(callbacks, model=self, verbose=verbose, batches=batches, kind="test")
+        logs = self._test_over(batches, hooks)
+        return logs if return_dict else in_order(self, logs)
+
+    def _test_over(self, batches: Batches, hooks: CallbackList) -> dict[str, Any]:
+        """One epoch of testing; gives what the metrics say."""
+        plain = self._is_plain("test")
+        hooks.on_test_begin()
+        self.reset_metrics()
+        logs: dict[str, Any] = {}
+        prepared = False
+        for index, batch in enumerate(batches.epoch()):
+            if not prepared:
+                self._prepare(batch, training=False)
+                self.reset_metrics()
+                prepared = True
+            if hooks.wants_batches:
+                hooks.on_test_batch_begin(index)
+            result = self._step_function("test", batch, quiet=plain)(*tensors_of(batch))
+            if not plain:
+                logs = result
+            if hooks.wants_batches:
+                hooks.on_test_batch_end(index, self._logs(logs, plain))
+            if getattr(self, "stop_evaluating", False):
+                break
+        logs = self._logs(logs, plain)
+        hooks.on_test_end(logs)
+        return logs
+
+    def _logs(self, logs: dict[str, Any], plain: bool) -> dict[str, Any]:
+        """What a step gave, or what the metrics say, as numbers by name in alphabetical order."""
+        found = self.get_metrics_result() if plain else logs
+        return {name: python_number(found[name]) for name in sorted(found)}
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int | str = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """The outputs for all batches, joined, as arrays.
+
+        Args:
+            x: inputs: arrays, a generator, a dataset; see `fit`.
+            batch_size: of arrays; 32 if None.
+            verbose: 0 says nothing, 1 shows a bar, 2 a line; "auto" is 1.
+            steps: batches to take; None takes all.
+            callbacks: Callbacks.
+        """
+        batches = batches_of("predict", x, batch_size=batch_size, steps=steps)
+        hooks = CallbackList(
+            callbacks, model=self, verbose=verbose, batches=batches, kind="predict"
+        )
+        hooks.on_predict_begin()
+        collected: list[Any] = []
+        for index, batch in enumerate(batches.epoch()):
+            if hooks.wants_batches:
+                hooks.on_predict_batch_begin(index)
+            outputs = self._step_function("predict", batch, quiet=False)(*tensors_of(batch))
+            collected.append(outputs)
+            if hooks.wants_batches:
+                hooks.on_predict_batch_end(index, {"outputs": outputs})
+        hooks.on_predict_end()
+        if not collected:
+            raise ValueError("predict: there must be at least one batch, got none")
+        return structure.map_structure(_joined, *collected)
+
+
+def _joined(*parts: Any) -> Any:
+    arrays = [np.asarray(part) for part in parts]
+    return arrays[0].copy() if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _no_others(who: str, kwargs: dict[str, Any]) -> None:
+    # Older programs say how many workers read ahead.
+    unknown = sorted(set(kwargs) - {"workers", "use_multiprocessing", "max_queue_size"})
+    if unknown:
+        raise TypeError(f"{who}: unknown arguments {', '.join(unknown)}")
+
+
+__all__ = ["Callback", "Evaluating"]

@@ -1,0 +1,89 @@
+"""NodeView: what a converter sees of the node it converts."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pinnace.deploy.onnx.registry import Unconvertible
+from pinnace.framework.dtypes import DType
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array
+from pinnace.graph import graph
+from pinnace.graph.known import known_shape, known_value
+
+
+class NodeView:
+    """One node of the program: attributes, specs, and the inputs that are known.
+
+    Args:
+        node: the node; calls inlined, constants folded.
+        opset: what is written.
+    """
+
+    def __init__(self, node: graph.Node, opset: int) -> None:
+        self.node = node
+        self.opset = opset
+        self._packed = node.op.pack_inputs(node.inputs, node.attrs)
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    def attr(self, name: str) -> Any:
+        """An attribute, its default if it is not written."""
+        attrs = self.node.attrs
+        return attrs[name] if name in attrs else self.node.op.default(name)
+
+    def dtype(self, name: str) -> DType:
+        """A type attribute."""
+        found: DType = self.attr(name)
+        return found
+
+    def input_spec(self, index: int) -> TensorSpec:
+        """The spec of an argument that is not a list."""
+        spec: TensorSpec = self._packed[index].spec
+        return spec
+
+    def output_spec(self, index: int = 0) -> TensorSpec:
+        """The spec of an output."""
+        return self.node.outputs[index].spec
+
+    @property
+    def output_count(self) -> int:
+        """How many outputs there are."""
+        return len(self.node.outputs)
+
+    def constant(self, index: int) -> Array | None:
+        """The value of an argument if the graph tells it, else None."""
+        value = self._packed[index]
+        if value.node.op.name == "Const":
+            return np.asarray(value.node.attrs["value"])
+        return known_value(value)
+
+    def needed(self, index: int, what: str) -> Array:
+        """The value of an argument that ONNX wants to know when the file is written."""
+        found = self.constant(index)
+        if found is None:
+            self.fail(f"{what} must be a constant: in ONNX it is an attribute")
+        return found
+
+    def needed_int(self, index: int, what: str) -> int:
+        """A number that ONNX wants to know when the file is written."""
+        return int(self.needed(index, what).reshape(-1)[0])
+
+    def sizes(self, index: int) -> Shape | None:
+        """An argument that holds sizes as a shape, as far as the graph tells."""
+        return known_shape(self._packed[index])
+
+    def axes(self, index: int, rank: int) -> list[int] | None:
+        """An argument that holds axes, from 0 to rank - 1, sorted; None if the graph does not tell."""
+        found = self.constant(index)
+        return None if found is None else sorted({int(axis) % rank for axis in found.reshape(-1)})
+
+    def fail(self, reason: str) -> NoReturn:
+        """This use has no counterpart."""
+        raise Unconvertible(reason)

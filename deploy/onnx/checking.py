@@ -1,0 +1,235 @@
+"""The file as others see it: onnx.checker, a session of ONNX Runtime, and the same numbers as pinnace's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from pinnace.deploy.onnx.sources import Program
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import FailedPreconditionError, InternalError, OpError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array
+
+# Relative to the largest absolute value of an output. Both sides add up products in float32, each in an order of
+# its own: sums of a thousand terms differ by some 1e-6 of their size, and a network chains a few dozen of them.
+TOLERANCES: dict[DType, float] = {
+    dtypes.float64: 1e-5,  # operators that lack a float64 kernel compute in float32
+    dtypes.float32: 1e-5,
+    dtypes.float16: 2e-3,  # two units in the last place of 11 bits
+    dtypes.bfloat16: 2e-2,  # two units in the last place of 8 bits
+}
+# How much an output may move when the inputs move by one unit in the last place, times this, is allowed as well.
+_CONDITION = 8.0
+# Sizes to try for unknown axes.
+_SIZES = (2, 3, 1, 8, 16, 32, 5, 64, 224)
+_TRIES = 40
+_SEED = 20_261_120
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was compared.
+
+    Attributes:
+        largest: the largest absolute difference.
+        relative: the largest difference relative to its output's largest value.
+        batches: how many sets of inputs.
+    """
+
+    largest: float
+    relative: float
+    batches: int
+
+
+def check_structure(skeleton: onnx.ModelProto) -> None:
+    """onnx.checker on the model without its weights.
+
+    Raises:
+        InternalError: it is not valid; a converter is wrong.
+    """
+    try:
+        onnx.checker.check_model(skeleton, full_check=True)
+    except Exception as error:
+        message = f"export: the model that was made is not valid ONNX: {error}"
+        raise InternalError(message) from error
+
+
+def open_session(serialised: bytes, threads: int = 1) -> Any:
+    """A session of ONNX Runtime's CPU provider.
+
+    Raises:
+        FailedPreconditionError: onnxruntime is not installed.
+        InternalError: it does not take the model.
+    """
+    try:
+        import onnxruntime  # noqa: PLC0415 (slow to load)
+    except ImportError as error:
+        message = "export: the check needs onnxruntime\n  Try: pip install 'pinnace[onnx]', or export(..., verify=False)"
+        raise FailedPreconditionError(message) from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(serialised, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        message = f"export: ONNX Runtime {onnxruntime.__version__} does not load the model: {error}"
+        raise InternalError(message) from error
+
+
+def compare(
+    program: Program,
+    session: Any,
+    output_names: Mapping[str, str],
+    sample: Mapping[str, Any] | None = None,
+) -> Comparison:
+    """Run both sides on the same inputs: two sizes of every unknown axis, or the inputs given.
+
+    Raises:
+        FailedPreconditionError: no inputs were found that the program itself takes.
+        InternalError: an output differs in dtype, shape or value.
+    """
+    feeds = [_sample(program, sample)] if sample is not None else list(_drawn(program))
+    if not feeds:
+        wanted = ", ".join(f"{name}: {spec}" for name, spec in program.inputs.items())
+        message = (
+            "export: no inputs were found that the model itself can be run on, so nothing could be compared\n"
+            f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}})"
+        )
+        raise FailedPreconditionError(message)
+    largest = relative = 0.0
+    for arrays, expected in feeds:
+        given = dict(zip(program.inputs, map(_for_runtime, arrays), strict=True))
+        try:
+            results = session.run(list(output_names.values()), given)
+        except Exception as error:
+            shapes = ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in given.items())
+            message = f"export: ONNX Runtime fails where pinnace does not ({shapes}): {error}"
+            raise InternalError(message) from error
+        for index, (name, spec) in enumerate(program.outputs.items()):
+            difference, size = _difference(name, spec, expected[index], results[index])
+            if size > 0 or difference > 0:
+                allowed = _allowed(program, arrays, expected, index, spec.dtype, size)
+                if difference > allowed:
+                    message = (
+                        f"export: output {name!r} differs by {difference:.3g}, allowed is {allowed:.3g} "
+                        f"(its largest value is {size:.3g})"
+                    )
+                    raise InternalError(message)
+            largest = max(largest, difference)
+            relative = max(relative, difference / size if size else 0.0)
+    return Comparison(largest, relative, len(feeds))
+
+
+Run = tuple[list[Array], tuple[Array, ...]]
+
+
+def _for_runtime(array: Array) -> Array:
+    if array.dtype == object:
+        return np.array([s.decode() if isinstance(s, bytes) else s for s in array.reshape(-1)], object).reshape(array.shape)
+    return array
+
+
+def _sample(program: Program, sample: Mapping[str, Any]) -> Run:
+    if set(sample) != set(program.inputs):
+        message = f"export: sample must have the inputs {sorted(program.inputs)}, got {sorted(sample)}"
+        raise FailedPreconditionError(message)
+    arrays = [np.asarray(sample[name]).astype(spec.dtype.numpy) for name, spec in program.inputs.items()]
+    return arrays, program.run(arrays)
+
+
+def _drawn(program: Program) -> Iterator[Run]:
+    """Random inputs that the program takes: at least two sizes of every unknown axis if it takes them."""
+    rng = np.random.default_rng(_SEED)
+    unknown = any(None in list(spec.shape) for spec in program.inputs.values())
+    wanted = 3 if unknown else 2
+    batches = itertools.cycle((2, 3, 1, 4))
+    found = 0
+    for attempt in range(_TRIES):
+        inner = _SIZES[attempt // 4 % len(_SIZES)]
+        batch = next(batches)
+        high = 2 if attempt % 2 else 10
+        arrays = [_draw(rng, spec, batch, inner, high) for spec in program.inputs.values()]
+        try:
+            expected = program.run(arrays)
+        except (OpError, ValueError, IndexError, TypeError, MemoryError):
+            continue
+        found += 1
+        yield arrays, expected
+        if found == wanted:
+            return
+
+
+def _draw(rng: np.random.Generator, spec: TensorSpec, batch: int, inner: int, high: int) -> Array:
+    shape = [(batch if axis == 0 else inner) if n is None else n for axis, n in enumerate(spec.shape)]
+    dtype = spec.dtype
+    if dtype.is_floating:
+        return rng.standard_normal(shape).astype(dtype.numpy)
+    if dtype.is_integer:
+        return rng.integers(0, high, shape).astype(dtype.numpy)
+    if dtype.is_bool:
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    words = np.array([b"", b"a", b"pinnace", b"two words"], object)
+    return np.asarray(words[rng.integers(0, len(words), shape)], object).reshape(shape)
+
+
+def _difference(name: str, spec: TensorSpec, expected: Array, got: Array) -> tuple[float, float]:
+    """The largest difference of an output, and its largest value."""
+    expected, got = np.asarray(expected), np.asarray(got)
+    if expected.shape != got.shape:
+        message = f"export: output {name!r} has shape {list(got.shape)} in ONNX Runtime, {list(expected.shape)} in pinnace"
+        raise InternalError(message)
+    if spec.dtype is dtypes.string:
+        same = [str_of(a) == str_of(b) for a, b in zip(expected.reshape(-1), got.reshape(-1), strict=True)]
+        return (0.0 if all(same) else np.inf), 0.0
+    if expected.dtype != got.dtype:
+        message = f"export: output {name!r} is {got.dtype} in ONNX Runtime, {expected.dtype} in pinnace"
+        raise InternalError(message)
+    if not expected.size:
+        return 0.0, 0.0
+    if not spec.dtype.is_floating:
+        return (0.0, 0.0) if np.array_equal(expected, got) else (_gap(expected, got), 0.0)
+    a, b = expected.astype(np.float64), got.astype(np.float64)
+    same_kind = (np.isnan(a) == np.isnan(b)) & ((np.isinf(a) | np.isinf(b)) <= (a == b))
+    if not same_kind.all():
+        message = f"export: output {name!r} is NaN or infinite in other places in ONNX Runtime than in pinnace"
+        raise InternalError(message)
+    finite = np.isfinite(a)
+    if not finite.any():
+        return 0.0, 0.0
+    return float(np.max(np.abs(a - b)[finite])), float(np.max(np.abs(a[finite])))
+
+
+def _gap(expected: Array, got: Array) -> float:
+    if expected.dtype == bool:
+        return 1.0
+    return float(np.max(np.abs(expected.astype(np.float64) - got.astype(np.float64)))) or 1.0
+
+
+def str_of(text: object) -> str:
+    """A string as text, whichever side it comes from."""
+    return text.decode() if isinstance(text, bytes) else str(text)
+
+
+def _allowed(
+    program: Program, arrays: Sequence[Array], expected: Sequence[Array], index: int, dtype: DType, size: float
+) -> float:
+    """The tolerance, wider where the model itself magnifies the rounding of its inputs."""
+    tolerance = TOLERANCES.get(dtype, 0.0) * size
+    if not dtype.is_floating:
+        return 0.0
+    moved = [np.nextafter(x, np.inf) if x.dtype.kind == "f" else x for x in arrays]
+    try:
+        again = program.run(moved)[index].astype(np.float64)
+    except (OpError, ValueError, IndexError, TypeError):
+        return tolerance
+    gap = np.abs(again - expected[index].astype(np.float64))
+    gap = gap[np.isfinite(gap)]
+    return max(tolerance, _CONDITION * float(gap.max())) if gap.size else tolerance

@@ -1,0 +1,10 @@
+"""The converters, in the folders and files of `core/ops`."""
+
+from pinnace.deploy.onnx.converters import array as array
+from pinnace.deploy.onnx.converters import control as control
+from pinnace.deploy.onnx.converters import linalg as linalg
+from pinnace.deploy.onnx.converters import math as math
+from pinnace.deploy.onnx.converters import nn as nn
+from pinnace.deploy.onnx.converters import random as random
+from pinnace.deploy.onnx.converters import state as state
+from pinnace.deploy.onnx.converters import strings as strings

@@ -1,0 +1,16 @@
+"""Converters of `core/ops/math`."""
+
+from pinnace.deploy.onnx.converters.math import arithmetic as arithmetic
+from pinnace.deploy.onnx.converters.math import bits as bits
+from pinnace.deploy.onnx.converters.math import broadcasting as broadcasting
+from pinnace.deploy.onnx.converters.math import clipping as clipping
+from pinnace.deploy.onnx.converters.math import comparison as comparison
+from pinnace.deploy.onnx.converters.math import complexes as complexes
+from pinnace.deploy.onnx.converters.math import einstein as einstein
+from pinnace.deploy.onnx.converters.math import exponents as exponents
+from pinnace.deploy.onnx.converters.math import logic as logic
+from pinnace.deploy.onnx.converters.math import products as products
+from pinnace.deploy.onnx.converters.math import ranges as ranges
+from pinnace.deploy.onnx.converters.math import reduction as reduction
+from pinnace.deploy.onnx.converters.math import rounding as rounding
+from pinnace.deploy.onnx.converters.math import trigonometry as trigonometry

@@ -1,0 +1,58 @@
+"""Bits of integers."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType
+
+_UNSIGNED: dict[DType, DType] = {
+    dtypes.int8: dtypes.uint32,
+    dtypes.int16: dtypes.uint32,
+    dtypes.int32: dtypes.uint32,
+    dtypes.int64: dtypes.uint64,
+    dtypes.uint16: dtypes.uint32,
+}
+
+
+@converts("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+def bitwise(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """The operator of the same name."""
+    return g.op(call.node.op.name, x, y)
+
+
+@converts("Invert")
+def invert(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """BitwiseNot."""
+    del call
+    return g.op("BitwiseNot", x)
+
+
+def _bounded(g: GraphBuilder, x: Value, y: Value) -> Value:
+    """Shifts outside of 0 to width - 1 are brought in, as the kernel does."""
+    return g.op("Clip", y, g.like(y, 0), g.like(y, x.dtype.size * 8 - 1))
+
+
+@converts("LeftShift")
+def left_shift(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """BitShift, of unsigned numbers: the bits are the same."""
+    del call
+    kind = _UNSIGNED.get(x.dtype, x.dtype)
+    shift = g.cast(_bounded(g, x, y), kind)
+    return g.cast(g.op("BitShift", g.cast(x, kind), shift, direction="LEFT"), x.dtype)
+
+
+@converts("RightShift")
+def right_shift(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """BitShift; of a negative number the complement of the shifted complement, so that the sign stays."""
+    del call
+    kind = _UNSIGNED.get(x.dtype, x.dtype)
+    shift = g.cast(_bounded(g, x, y), kind)
+    if x.dtype.is_unsigned:
+        return g.cast(g.op("BitShift", g.cast(x, kind), shift, direction="RIGHT"), x.dtype)
+    negative = g.binary("Less", x, 0)
+    plain = g.where(negative, g.op("BitwiseNot", x), x)
+    moved = g.cast(g.op("BitShift", g.cast(plain, kind), shift, direction="RIGHT"), x.dtype)
+    return g.where(negative, g.op("BitwiseNot", moved), moved)

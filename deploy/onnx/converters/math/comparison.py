@@ -1,0 +1,75 @@
+"""Questions with yes or no."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
+
+_NAMES = {
+    "Less": "Less",
+    "LessEqual": "LessOrEqual",
+    "Greater": "Greater",
+    "GreaterEqual": "GreaterOrEqual",
+}
+
+
+@converts(*_NAMES)
+def order(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """The operator of the same meaning."""
+    return g.op(_NAMES[call.node.op.name], x, y)
+
+
+@converts("Equal")
+def equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """Equal, which ONNX has of strings since 19."""
+    return _equal(g, call, x, y)
+
+
+@converts("NotEqual")
+def not_equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """Not Equal."""
+    return g.op("Not", _equal(g, call, x, y))
+
+
+def _equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    if x.dtype is dtypes.string:
+        if g.opset < 19:  # noqa: PLR2004 (the opset of Equal on strings)
+            call.fail("comparing strings needs opset 19")
+        return g.op("Equal", x, y)
+    if not call.attr("incompatible_shape_error") and x.shape.is_fully_defined() and y.shape.is_fully_defined():
+        pairs = zip(reversed(list(x.shape)), reversed(list(y.shape)), strict=False)
+        if any(a != b and 1 not in (a, b) for a, b in pairs):
+            return g.constant(False)  # noqa: FBT003
+    return g.op("Equal", x, y)
+
+
+@converts("IsNan")
+def is_nan(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """IsNaN."""
+    del call
+    return g.op("IsNaN", x)
+
+
+@converts("IsInf")
+def is_inf(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """IsInf."""
+    del call
+    return g.op("IsInf", x)
+
+
+@converts("IsFinite")
+def is_finite(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Neither NaN nor infinite: x - x is 0."""
+    del call
+    return g.binary("Equal", g.op("Sub", x, x), 0)
+
+
+@converts("ApproximateEqual")
+def approximate_equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """|x - y| < tolerance."""
+    distance = g.op("Abs", g.op("Sub", x, y))
+    if x.dtype.is_floating:
+        return g.binary("Less", distance, call.attr("tolerance"))
+    return g.binary("Less", g.cast(distance, dtypes.float64), call.attr("tolerance"))

@@ -1,0 +1,118 @@
+"""Powers, roots, exponentials, logarithms, the sigmoid."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("Exp", "Log", "Sqrt", "Sigmoid")
+def unary(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """The operator of the same name."""
+    return g.op(call.node.op.name, x)
+
+
+@converts("Rsqrt")
+def rsqrt(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """1 / Sqrt."""
+    del call
+    return g.op("Reciprocal", g.op("Sqrt", x))
+
+
+@converts("Log1p")
+def log1p(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """x * log(u) / (u - 1) with u = 1 + x, which is exact near 0 where log(1 + x) is not.
+
+    Source:
+        Kahan, in Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section 1.14.1.
+    """
+    del call
+    return log_of_sum(g, x)
+
+
+def log_of_sum(g: GraphBuilder, x: Value) -> Value:
+    """log(1 + x)."""
+    one = g.like(x, 1)
+    total = g.op("Add", x, one)
+    rest = g.op("Sub", total, one)
+    # Where the sum is 1 the answer is x; where it is infinite the correction would be NaN.
+    tiny = g.binary("Equal", rest, 0)
+    huge = g.op("Equal", total, x)
+    safe = g.where(g.op("Or", tiny, huge), one, rest)
+    exact = g.op("Div", g.op("Mul", g.op("Log", total), g.where(huge, one, x)), safe)
+    return g.where(tiny, x, exact)
+
+
+@converts("Expm1")
+def expm1(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """tanh(x / 2) * (exp(x) + 1) near 0, where exp(x) - 1 loses digits; exp(x) - 1 elsewhere."""
+    del call
+    power = g.op("Exp", x)
+    near = g.op("Mul", g.op("Tanh", g.binary("Mul", x, 0.5)), g.binary("Add", power, 1))
+    far = g.binary("Sub", power, 1)
+    return g.where(g.binary("Less", g.op("Abs", x), 1), near, far)
+
+
+@converts("Pow")
+def power(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """Pow; small integer exponents become products."""
+    exponent = call.constant(1)
+    if exponent is not None and exponent.size == 1 and exponent.ndim <= x.rank:
+        number = float(exponent.reshape(-1)[0])
+        if number == 1.0 and not exponent.ndim:
+            return x
+        if number == 2.0 and not exponent.ndim:  # noqa: PLR2004
+            return g.op("Mul", x, x)
+    return g.op("Pow", x, y)
+
+
+@converts("Xlogy")
+def xlogy(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """x * log(y), 0 where x is 0."""
+    del call
+    return _unless_zero(g, x, g.op("Log", _guarded(g, x, y)))
+
+
+@converts("Xlog1py")
+def xlog1py(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """x * log(1 + y), 0 where x is 0."""
+    del call
+    return _unless_zero(g, x, log_of_sum(g, _guarded(g, x, y)))
+
+
+@converts("Xdivy")
+def xdivy(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """x / y, 0 where x is 0."""
+    del call
+    empty = g.binary("Equal", x, 0)
+    return g.where(empty, g.like(x, 0), g.op("Div", x, _guarded(g, x, y)))
+
+
+def _guarded(g: GraphBuilder, x: Value, y: Value) -> Value:
+    return g.where(g.binary("Equal", x, 0), g.like(y, 1), y)
+
+
+def _unless_zero(g: GraphBuilder, x: Value, y: Value) -> Value:
+    return g.where(g.binary("Equal", x, 0), g.like(x, 0), g.op("Mul", x, y))
+
+
+@converts("SqrtGrad")
+def sqrt_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
+    """dy / (2 y)."""
+    del call
+    return g.op("Div", g.binary("Mul", dy, 0.5), y)
+
+
+@converts("RsqrtGrad")
+def rsqrt_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
+    """-dy y³ / 2."""
+    del call
+    return g.op("Mul", g.binary("Mul", dy, -0.5), g.op("Mul", y, g.op("Mul", y, y)))
+
+
+@converts("SigmoidGrad")
+def sigmoid_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
+    """dy y (1 - y)."""
+    del call
+    return g.op("Mul", dy, g.op("Mul", y, g.op("Sub", g.like(y, 1), y)))

@@ -1,0 +1,39 @@
+"""Circular and hyperbolic functions."""
+
+from __future__ import annotations
+
+import math
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts(
+    "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Acosh", "Asinh", "Atanh"
+)
+def unary(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """The operator of the same name."""
+    return g.op(call.node.op.name, x)
+
+
+@converts("Atan2")
+def atan2(g: GraphBuilder, call: NodeView, y: Value, x: Value) -> Value:
+    """Atan(y / x) moved into the quadrant of the point; on the axes by hand."""
+    del call
+    zero = g.like(x, 0)
+    upright = g.op("Equal", x, zero)
+    slope = g.op("Atan", g.op("Div", y, g.where(upright, g.like(x, 1), x)))
+    below = g.op("Less", y, zero)
+    half = g.where(below, g.like(x, -math.pi), g.like(x, math.pi))
+    turned = g.where(g.op("Less", x, zero), g.op("Add", slope, half), slope)
+    quarter = g.where(below, g.like(x, -math.pi / 2), g.like(x, math.pi / 2))
+    vertical = g.where(g.op("Equal", y, zero), zero, quarter)
+    return g.where(upright, vertical, turned)
+
+
+@converts("TanhGrad")
+def tanh_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
+    """dy (1 - y²)."""
+    del call
+    return g.op("Mul", dy, g.op("Sub", g.like(y, 1), g.op("Mul", y, y)))

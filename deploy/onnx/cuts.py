@@ -1,0 +1,61 @@
+"""Minimum cuts: which nodes stand on which side when values that cross cost something."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+
+SOURCE = "source"
+SINK = "sink"
+
+
+class Network:
+    """A flow network; `cut` finds the cheapest way to part the source from the sink."""
+
+    def __init__(self) -> None:
+        self._edges: dict[Hashable, dict[Hashable, float]] = {SOURCE: {}, SINK: {}}
+
+    def edge(self, start: Hashable, end: Hashable, capacity: float) -> None:
+        """It costs `capacity` if `start` is on the side of the source and `end` is not."""
+        if start == end:
+            return
+        there = self._edges.setdefault(start, {})
+        there[end] = there.get(end, 0) + capacity
+        self._edges.setdefault(end, {}).setdefault(start, 0)
+
+    def cut(self) -> set[Hashable]:
+        """The nodes on the side of the source: as many as the lowest cost allows."""
+        while self._augment():
+            pass
+        behind = {SINK}
+        queue = deque([SINK])
+        while queue:
+            end = queue.popleft()
+            for start in self._edges[end]:
+                if start not in behind and self._edges[start].get(end, 0) > 0:
+                    behind.add(start)
+                    queue.append(start)
+        return set(self._edges) - behind
+
+    def _augment(self) -> bool:
+        """Push what one shortest path can take; False if there is none."""
+        came: dict[Hashable, Hashable] = {SOURCE: SOURCE}
+        queue = deque([SOURCE])
+        while queue and SINK not in came:
+            here = queue.popleft()
+            for there, room in self._edges[here].items():
+                if room > 0 and there not in came:
+                    came[there] = here
+                    queue.append(there)
+        if SINK not in came:
+            return False
+        path = []
+        end: Hashable = SINK
+        while end != SOURCE:
+            path.append((came[end], end))
+            end = came[end]
+        push = min(self._edges[a][b] for a, b in path)
+        for a, b in path:
+            self._edges[a][b] -= push
+            self._edges[b][a] += push
+        return True

@@ -1,0 +1,145 @@
+"""A program without state: calls inlined, variables replaced by their values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnace.deploy.onnx.sources import Program
+from pinnace.engine.passes.inline import inline
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array, Tensor
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import Graph, Node, Value
+from pinnace.graph.walk import ordered
+from pinnace.ops.array.constants import CONST
+
+# Effects that have no counterpart and that leave the outputs as they are.
+_DROPPED = frozenset({"Assert", "PrintV2", "Print", "NoOp", "DisableCopyOnRead", "DestroyResourceOp"})
+_HANDLES = frozenset({"Identity", "IdentityN", "StopGradient", "Snapshot"})
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A program whose variables are constants.
+
+    Attributes:
+        graph: its inputs are the program's.
+        dropped: effects that were left out: op -> how often.
+    """
+
+    graph: Graph
+    dropped: dict[str, int]
+
+
+def freeze(program: Program) -> Frozen:
+    """The program with the present values of its variables.
+
+    Raises:
+        UnimplementedError: it assigns a variable.
+        InvalidArgumentError: a variable holds NaN.
+    """
+    graph = inline(program.concrete.graph)
+    count = len(program.inputs)
+    behind = dict(zip(graph.inputs[count:], program.concrete.captured, strict=True))
+    _refuse_writes(graph, behind)
+    copy = Copy(Graph(graph.name))
+    for value, name in zip(graph.inputs[:count], program.inputs, strict=True):
+        made = copy.target.add_input(value.node.op, value.spec, name)
+        copy.values[value] = made
+        copy.nodes[value.node] = (made.node,)
+    for value, tensor in behind.items():
+        copy.values[value] = _constant(copy.target, value, tensor)
+    arguments = {value.node for value in graph.inputs}
+    dropped: Counter[str] = Counter()
+    for node in ordered(graph):
+        if node in arguments:
+            continue
+        if node.op.name in _DROPPED:
+            dropped[node.op.name] += 1
+        elif not _known(node, copy):
+            copy.node(node)
+    copy.outputs(graph)
+    copy.target.effects = []
+    return Frozen(copy.target, dict(sorted(dropped.items())))
+
+
+def _constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
+    """A capture as a constant: a tensor, or the value of the variable behind a handle."""
+    array = np.asarray(tensor._array)  # noqa: SLF001 (framework code)
+    name = value.node.name
+    dtype = tensor.dtype
+    if dtype is dtypes.resource:
+        resource = array[()]
+        if not hasattr(resource, "read"):
+            return _const(graph, array, dtype, name)
+        array = np.asarray(resource.read())
+        dtype = resource.dtype
+        name = resource.name or name
+        _refuse_nan(array, dtype, name)
+    return _const(graph, array, dtype, name)
+
+
+def _const(graph: Graph, array: Array, dtype: DType, name: str) -> Value:
+    spec = TensorSpec.of(Shape.of(array.shape), dtype)
+    return graph.add_raw(CONST, (), {"value": array, "dtype": dtype}, name, [spec]).outputs[0]
+
+
+def _refuse_nan(array: Array, dtype: DType, name: str) -> None:
+    if not dtype.is_floating:
+        return
+    bad = int(np.count_nonzero(np.isnan(array)))
+    if bad:
+        message = (
+            f"export: variable {name!r} holds {bad} NaN among its {array.size} numbers: the model's outputs would be NaN\n"
+            "  Try: train again from the last checkpoint without NaN"
+        )
+        raise InvalidArgumentError(message)
+
+
+def _known(node: Node, copy: Copy) -> bool:
+    """Whether the node only asks for a variable: then what it gives is known."""
+    name = node.op.name
+    if not node.inputs or node.inputs[0].dtype is not dtypes.resource:
+        return False
+    held = copy.values[node.inputs[0]]
+    if held.dtype is dtypes.resource:
+        return False
+    if name == "ReadVariableOp" or name in _HANDLES:
+        for output, value in zip(node.outputs, node.inputs, strict=True):
+            copy.values[output] = copy.values[value]
+        return True
+    if name == "VariableShape":
+        sizes = np.array(held.shape.as_list(), node.attrs["out_type"].numpy)
+        copy.values[node.outputs[0]] = _const(copy.target, sizes, node.attrs["out_type"], node.name)
+        return True
+    if name == "VarIsInitializedOp":
+        copy.values[node.outputs[0]] = _const(copy.target, np.array(True), dtypes.bool, node.name)
+        return True
+    return False
+
+
+def _refuse_writes(graph: Graph, behind: dict[Value, Tensor]) -> None:
+    writes = [
+        (node, value)
+        for node in ordered(graph)
+        if node.op.effect == "write" and node.op.name not in _DROPPED
+        for value in node.inputs
+        if value.dtype is dtypes.resource
+    ]
+    if not writes:
+        return
+    lines = []
+    for node, value in writes:
+        tensor = behind.get(value)
+        name = value.node.name if tensor is None else getattr(np.asarray(tensor._array)[()], "name", "?")  # noqa: SLF001
+        where = f", called at {node.source}" if node.source else ""
+        lines.append(f"  {node.op.name} assigns variable {name!r}: node {node.name!r}{where}")
+    message = f"export: {graph.name!r} assigns variables; an ONNX model has no state\n" + "\n".join(dict.fromkeys(lines))
+    raise UnimplementedError(message)

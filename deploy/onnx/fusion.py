@@ -1,0 +1,214 @@
+"""Neighbours that are one operator in ONNX: constants go into weights, zero paddings into convolutions."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Node, Value
+from pinnace.framework.tensor import Array
+
+_AFFINE = frozenset({"Add", "Sub", "Mul", "Div", "BatchNormalization"})
+# Operator -> the axis of its weights (input 1) that makes the channels of the output.
+_WEIGHTED = {"Conv": 0, "ConvTranspose": 1, "MatMul": 1, "Gemm": 1}
+
+
+def fuse(g: GraphBuilder) -> None:
+    """Rewrite the graph in place, in one walk from the inputs to the outputs."""
+    g.prune()
+    uses = _uses(g)
+    places: dict[Value, Value] = {}
+    kept: list[Node] = []
+    for node in g.nodes:
+        node.inputs = [None if v is None else _resolved(v, places) for v in node.inputs]
+        if _drop_idle(node, places, g) or (node.kind in _AFFINE and _into_weights(g, node, uses, places)):
+            continue
+        if node.kind == "Conv":
+            _take_padding(g, node, uses)
+        kept.append(node)
+    g.nodes = kept
+    g.outputs = [(name, _resolved(value, places)) for name, value in g.outputs]
+    g.prune()
+
+
+def _resolved(value: Value, places: dict[Value, Value]) -> Value:
+    while value in places:
+        value = places[value]
+    return value
+
+
+def _uses(g: GraphBuilder) -> Counter[Value]:
+    """How often each value is taken."""
+    counts: Counter[Value] = Counter()
+    for node in g.nodes:
+        counts.update(node.taken)
+    counts.update(value for _, value in g.outputs)
+    return counts
+
+
+def _drop_idle(node: Node, places: dict[Value, Value], g: GraphBuilder) -> bool:
+    """Identities; a transposition or reshape of one of its kind takes the first one's input."""
+    first = node.inputs[0] if node.inputs else None
+    if first is None:
+        return False
+    if node.kind == "Identity":
+        places[node.outputs[0]] = first
+        return True
+    before = first.node
+    if before is None or before.kind != node.kind:
+        return False
+    if node.kind == "Transpose":
+        perm = [before.attrs["perm"][axis] for axis in node.attrs["perm"]]
+        node.inputs[0] = before.inputs[0]
+        node.attrs["perm"] = perm
+        if perm == sorted(perm) and node.inputs[0] is not None:
+            places[node.outputs[0]] = node.inputs[0]
+            return True
+    elif node.kind == "Reshape":
+        sizes = node.inputs[1]
+        if sizes is not None and sizes.array is not None and 0 not in sizes.array:
+            node.inputs[0] = before.inputs[0]
+            source, target = node.inputs[0], node.outputs[0]
+            known = source is not None and source.shape.is_fully_defined() and source.shape == target.shape
+            if known and source is not None:
+                places[target] = source
+                return True
+    del g
+    return False
+
+
+# Constants into weights.
+
+
+def _into_weights(g: GraphBuilder, node: Node, uses: Counter[Value], places: dict[Value, Value]) -> bool:
+    """y = (x * w + b) scaled and shifted by constants per channel is a convolution or product with other weights."""
+    first, second = node.inputs[0], node.inputs[1]
+    if first is None or second is None:
+        return False
+    data = first if first.node is not None else second
+    weighted = data.node
+    if weighted is None or weighted.kind not in _WEIGHTED or uses[data] != 1:
+        return False
+    pair = _scale_and_shift(node, data)
+    if pair is None or not _constant_weights(weighted):
+        return False
+    weights = weighted.inputs[1]
+    channels = data.shape[-1] if data.shape.rank else None
+    if weights is None or channels is None or not _fits(pair, int(channels), data):
+        return False
+    scale, shift = (np.broadcast_to(part.reshape(-1), (int(channels),)) for part in pair)
+    if not _rewrite(g, weighted, scale, shift):
+        return False
+    places[node.outputs[0]] = data
+    uses[data] = uses[node.outputs[0]]
+    return True
+
+
+def _scale_and_shift(node: Node, data: Value) -> tuple[Array, Array] | None:
+    """The constants of y = data * scale + shift, in float64."""
+    if node.kind == "BatchNormalization":
+        return _normalisation(node)
+    other = node.inputs[1] if node.inputs[0] is data else node.inputs[0]
+    if other is None or other.array is None or not other.dtype.is_floating:
+        return None
+    constant = np.asarray(other.array, np.float64)
+    is_left = node.inputs[0] is data
+    one, zero = np.ones(1), np.zeros(1)
+    if node.kind == "Add":
+        return one, constant
+    if node.kind == "Sub":
+        return (one, -constant) if is_left else (-one, constant)
+    if node.kind == "Mul":
+        return constant, zero
+    return (1.0 / constant, zero) if is_left and np.all(constant) else None
+
+
+def _normalisation(node: Node) -> tuple[Array, Array] | None:
+    arrays = [None if value is None else value.array for value in node.inputs[1:]]
+    if len(node.outputs) != 1 or any(array is None for array in arrays):
+        return None
+    gamma, beta, mean, variance = (np.asarray(array, np.float64) for array in arrays)
+    scale = gamma / np.sqrt(variance + node.attrs.get("epsilon", 1e-5))
+    return scale, beta - mean * scale
+
+
+def _fits(pair: tuple[Array, Array], channels: int, data: Value) -> bool:
+    """Whether each constant is one number, or one per channel along the last axis, and does not widen the result."""
+    for part in pair:
+        if part.size not in {1, channels} or part.ndim > data.rank:
+            return False
+        if part.size == channels and part.size != 1 and part.shape[-1] != channels:
+            return False
+        if not np.all(np.isfinite(part)):
+            return False
+    return True
+
+
+def _constant_weights(node: Node) -> bool:
+    weights = node.inputs[1]
+    bias = node.inputs[2] if len(node.inputs) > 2 else None  # noqa: PLR2004 (x, weights, bias)
+    if weights is None or weights.array is None or (bias is not None and bias.array is None):
+        return False
+    if node.kind in {"Conv", "ConvTranspose"}:
+        return node.moved and (node.kind == "Conv" or node.attrs.get("group", 1) == 1)
+    if node.kind == "Gemm":
+        return bool(node.attrs.get("alpha", 1.0) == 1.0 and node.attrs.get("beta", 1.0) == 1.0)
+    return weights.rank == 2  # noqa: PLR2004
+
+
+def _rewrite(g: GraphBuilder, node: Node, scale: Array, shift: Array) -> bool:
+    weights = node.inputs[1]
+    data = node.inputs[0]
+    if weights is None or weights.array is None or data is None:
+        return False
+    moves = bool(np.any(shift))
+    if node.kind == "MatMul" and moves and data.rank != 2:  # noqa: PLR2004
+        return False  # Gemm takes matrices only
+    axis = _WEIGHTED[node.kind]
+    if node.kind == "Gemm" and node.attrs.get("transB", 0):
+        axis = 0
+    bias = node.inputs[2] if len(node.inputs) > 2 else None  # noqa: PLR2004
+    kind = weights.array.dtype
+    if np.any(scale != 1.0):
+        shape = [1] * weights.rank
+        shape[axis] = scale.size
+        scaled = (weights.array.astype(np.float64) * scale.reshape(shape)).astype(kind)
+        node.inputs[1] = g.constant(scaled, weights.name, weights.dtype)
+    if moves or bias is not None:
+        held = np.zeros(1) if bias is None or bias.array is None else bias.array.astype(np.float64)
+        moved = np.broadcast_to(held * scale + shift, scale.shape).astype(kind)
+        name = f"{node.origin}/bias" if bias is None else bias.name
+        node.inputs = [data, node.inputs[1], g.constant(moved, name, weights.dtype)]
+        if node.kind == "MatMul":
+            node.kind = "Gemm"
+    return True
+
+
+# Paddings.
+
+
+def _take_padding(g: GraphBuilder, node: Node, uses: Counter[Value]) -> None:
+    """A convolution of a tensor padded with zeros pads it itself."""
+    data = node.inputs[0]
+    pad = data.node if data is not None else None
+    if pad is None or data is None or pad.kind != "Pad" or uses[data] != 1 or not node.moved:
+        return
+    amounts = pad.inputs[1]
+    number = pad.inputs[2] if len(pad.inputs) > 2 else None  # noqa: PLR2004 (x, pads, value)
+    source = pad.inputs[0]
+    if source is None or amounts is None or amounts.array is None or pad.attrs.get("mode", "constant") != "constant":
+        return
+    if number is not None and (number.array is None or np.any(number.array)):
+        return
+    if len(pad.inputs) > 3 or node.attrs.get("auto_pad", "NOTSET") not in {"NOTSET", "VALID"}:  # noqa: PLR2004
+        return
+    pairs = amounts.array.reshape(2, -1)
+    if np.any(pairs < 0) or np.any(pairs[:, [0, -1]]):
+        return
+    here = np.array(node.attrs.get("pads", [0] * (2 * (pairs.shape[1] - 2)))).reshape(2, -1)
+    node.attrs["pads"] = [int(n) for n in (here + pairs[:, 1:-1]).reshape(-1)]
+    node.attrs.pop("auto_pad", None)
+    node.inputs[0] = source
+    uses[source] += 1
+    del g

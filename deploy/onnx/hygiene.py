@@ -1,0 +1,210 @@
+"""The ModelProto: names, declared types, symbolic sizes, metadata; the same bytes every time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import onnx
+from onnx import helper, shape_inference
+
+from pinnace.deploy.onnx.builder import SMALL, GraphBuilder, Value
+from pinnace.deploy.onnx.messages import tensor_message, type_message
+from pinnace.deploy.onnx.sources import Program
+from pinnace.framework.shapes import Shape
+
+_AWKWARD = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A message, and a copy of it in which the weights are inputs: small enough to hand around.
+
+    Attributes:
+        model: the message.
+        skeleton: the same without the bytes of the weights.
+        output_names: name in the signature -> name in the file.
+    """
+
+    model: onnx.ModelProto
+    skeleton: onnx.ModelProto
+    output_names: Mapping[str, str]
+
+
+def write_model(g: GraphBuilder, program: Program, ir_version: int, version: str) -> Written:
+    """The model as a message.
+
+    Args:
+        g: the finished graph.
+        program: where the names come from.
+        ir_version: version of the format.
+        version: of pinnace, for the metadata.
+    """
+    names = _border(g)
+    model = onnx.ModelProto(ir_version=ir_version, producer_name="pinnace", producer_version=version, model_version=1)
+    model.opset_import.append(helper.make_opsetid("", g.opset))
+    graph = model.graph
+    graph.name = _AWKWARD.sub("_", program.signature)
+    axes = _axis_names(g)
+    for value in g.inputs:
+        graph.input.append(_info(value.name, value, axes.get(value, ())))
+    for node in g.nodes:
+        graph.node.append(_node_message(node.kind, node.name, node.inputs, node.outputs, node.attrs))
+    shells = []
+    for value in g.constants():
+        if value.array is not None:
+            graph.initializer.append(tensor_message(value.array, value.name, value.dtype))
+            if value.array.nbytes > SMALL:
+                shells.append(value)
+    skeleton = onnx.ModelProto()
+    skeleton.CopyFrom(_without_weights(model, shells))
+    for _, value in g.outputs:
+        skeleton.graph.output.append(_info(value.name, value, ()))
+    _declare(g, model, skeleton)
+    for key, text in _metadata(program, names, version).items():
+        model.metadata_props.add(key=key, value=text)
+    return Written(model, skeleton, names)
+
+
+def _border(g: GraphBuilder) -> dict[str, str]:
+    """Give results the signature's names, each made by a node of its own; a name that an input has gets a suffix."""
+    taken = {value.name for value in g.inputs}
+    names: dict[str, str] = {}
+    for value in [output for node in g.nodes for output in node.outputs]:
+        value.name = f"{value.name}"
+    wanted: list[str] = []
+    for name, _ in g.outputs:
+        clean = _AWKWARD.sub("_", name) or "output"
+        final = clean
+        count = 0
+        while final in taken or final in wanted:
+            count += 1
+            final = f"{clean}_out" if count == 1 else f"{clean}_out{count}"
+        wanted.append(final)
+        names[name] = final
+    inner = {value.name: value for node in g.nodes for value in node.outputs}
+    inner |= {value.name: value for value in g.constants()}
+    for name in wanted:
+        clash = inner.get(name)
+        if clash is not None:
+            clash.name = g.unique(f"{name}_inner")
+    results: list[tuple[str, Value]] = []
+    used: set[Value] = set()
+    for (name, value), final in zip(g.outputs, wanted, strict=True):
+        if value.node is None or value in used:
+            value = g.op("Identity", value) if value.array is None else _identity(g, value)
+        used.add(value)
+        value.name = final
+        results.append((name, value))
+    g.outputs = results
+    return names
+
+
+def _identity(g: GraphBuilder, constant: Value) -> Value:
+    """A constant that is a result; builder would fold the node away."""
+    loose = Value(constant.name, constant.dtype, constant.shape)
+    made = g.op("Identity", loose)
+    if made.node is not None:
+        made.node.inputs = [constant]
+    return made
+
+
+def _axis_names(g: GraphBuilder) -> dict[Value, tuple[str | None, ...]]:
+    """Names of the unknown sizes of the inputs: axis 0 is the batch, of all inputs one."""
+    found: dict[Value, tuple[str | None, ...]] = {}
+    for value in g.inputs:
+        sizes = list(value.shape)
+        names: list[str | None] = []
+        for axis, size in enumerate(sizes):
+            if size is not None:
+                names.append(None)
+            elif axis == 0:
+                names.append("batch")
+            else:
+                names.append(_axis_name(value, axis, len(sizes)))
+        found[value] = tuple(names)
+    return found
+
+
+_IMAGE = {1: "height", 2: "width", 3: "channels"}
+
+
+def _axis_name(value: Value, axis: int, rank: int) -> str:
+    base = _IMAGE[axis] if rank == len(_IMAGE) + 1 else f"axis{axis}"
+    return f"{_AWKWARD.sub('_', value.name)}_{base}"
+
+
+def _info(name: str, value: Value, names: tuple[str | None, ...]) -> onnx.ValueInfoProto:
+    return onnx.ValueInfoProto(name=name, type=type_message(value.dtype, value.shape, names))
+
+
+def _node_message(
+    kind: str, name: str, inputs: list[Value | None], outputs: list[Value], attrs: Mapping[str, object]
+) -> onnx.NodeProto:
+    message = onnx.NodeProto(op_type=kind, name=name)
+    message.input.extend("" if value is None else value.name for value in inputs)
+    message.output.extend(value.name for value in outputs)
+    message.attribute.extend(helper.make_attribute(key, attrs[key]) for key in sorted(attrs))
+    return message
+
+
+def _without_weights(model: onnx.ModelProto, shells: list[Value]) -> onnx.ModelProto:
+    """The same model, its large constants turned into inputs."""
+    large = {value.name for value in shells}
+    small = onnx.ModelProto(ir_version=model.ir_version, producer_name=model.producer_name)
+    small.opset_import.extend(model.opset_import)
+    small.graph.name = model.graph.name
+    small.graph.input.extend(model.graph.input)
+    small.graph.node.extend(model.graph.node)
+    small.graph.initializer.extend(t for t in model.graph.initializer if t.name not in large)
+    small.graph.input.extend(_info(value.name, value, ()) for value in shells)
+    return small
+
+
+def _declare(g: GraphBuilder, model: onnx.ModelProto, skeleton: onnx.ModelProto) -> None:
+    """Write what is known of every value: what the program knows, and the symbolic sizes ONNX finds."""
+    symbols = {
+        dim.dim_param
+        for info in model.graph.input
+        for dim in info.type.tensor_type.shape.dim
+        if dim.HasField("dim_param")
+    }
+    inferred = shape_inference.infer_shapes(skeleton, data_prop=True)
+    found = {info.name: info.type.tensor_type for info in (*inferred.graph.value_info, *inferred.graph.output)}
+    results = {value for _, value in g.outputs}
+    for node in g.nodes:
+        for value in node.outputs:
+            info = _merged(value, found.get(value.name), symbols)
+            if value not in results:
+                model.graph.value_info.append(info)
+    for _, value in g.outputs:
+        model.graph.output.append(_merged(value, found.get(value.name), symbols))
+    del skeleton.graph.output[:]
+    skeleton.graph.output.extend(model.graph.output)
+    skeleton.graph.value_info.extend(model.graph.value_info)
+
+
+def _merged(value: Value, found: onnx.TypeProto.Tensor | None, symbols: set[str]) -> onnx.ValueInfoProto:
+    if found is None or not found.HasField("shape"):
+        return _info(value.name, value, ())
+    dims = found.shape.dim
+    if value.shape.rank is not None and len(dims) != value.shape.rank:
+        return _info(value.name, value, ())
+    value.refine(Shape([dim.dim_value if dim.HasField("dim_value") else None for dim in dims]))
+    names = tuple(dim.dim_param if dim.dim_param in symbols else None for dim in dims)
+    return _info(value.name, value, names)
+
+
+def _metadata(program: Program, names: Mapping[str, str], version: str) -> dict[str, str]:
+    renamed = {name: final for name, final in names.items() if name != final}
+    facts = {
+        "source": program.source,
+        "signature": program.signature,
+        "exporter": f"pinnace {version}",
+        "inputs": "; ".join(f"{name}: {spec}" for name, spec in program.inputs.items()),
+        "outputs": "; ".join(f"{names[name]}: {spec}" for name, spec in program.outputs.items()),
+    }
+    if renamed:
+        facts["renamed_outputs"] = "; ".join(f"{name} -> {final}" for name, final in renamed.items())
+    return {key: facts[key] for key in sorted(facts)}

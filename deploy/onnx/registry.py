@@ -1,0 +1,70 @@
+"""Op -> converter, and the ops that have none with the reason why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from pinnace.framework.errors import UnimplementedError
+
+Function: TypeAlias = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+
+class Converter(NamedTuple):
+    """How an op is written in ONNX.
+
+    Attributes:
+        function: `function(g, call, *values)`: a value per argument of the op's signature, a tuple for a list.
+        since: the opset that has all the operators it needs.
+    """
+
+    function: Function
+    since: int
+
+
+class Unconvertible(UnimplementedError):
+    """This use of an op has no counterpart; the message says why."""
+
+
+_converters: dict[str, Converter] = {}
+# Op -> why ONNX has no counterpart, or why there is no converter yet.
+NO_ONNX: dict[str, str] = {}
+
+
+def converts(*names: str, since: int = 18) -> Callable[[F], F]:
+    """Register a converter.
+
+    Args:
+        names: of the ops.
+        since: the opset that has all the operators it needs.
+    """
+
+    def install(function: F) -> F:
+        for name in names:
+            if name in _converters or name in NO_ONNX:
+                message = f"op {name!r} has two converters, or one and a reason to have none"
+                raise ValueError(message)
+            _converters[name] = Converter(function, since)
+        return function
+
+    return install
+
+
+def refuses(reason: str, *names: str) -> None:
+    """These ops have no converter, and why."""
+    for name in names:
+        if name in _converters or name in NO_ONNX:
+            message = f"op {name!r} has two converters, or one and a reason to have none"
+            raise ValueError(message)
+        NO_ONNX[name] = reason
+
+
+def converters() -> dict[str, Converter]:
+    """Every converter by op, in alphabetical order."""
+    return dict(sorted(_converters.items()))
+
+
+def find(name: str) -> Converter | None:
+    """The converter of an op, None if it has none."""
+    return _converters.get(name)

@@ -1,0 +1,92 @@
+"""Assets: files that a model needs, copied into its folder when it is saved."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.framework.tensor import Tensor, wrap
+from pinnace.framework.trackable import Trackable
+from pinnace.saved_model.layout import ASSETS_FOLDER, asset_path
+from pinnace.storage.system_errors import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Asset(Trackable):
+    """A file that a model needs; its path is a tensor, so that functions can read it.
+
+    Args:
+        path: the file. After loading, the copy in the model's folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(path)
+        array = np.empty((), object)
+        array[()] = self._path.encode()
+        self._tensor = wrap(array)
+
+    @property
+    def asset_path(self) -> Tensor:
+        """The path, a string scalar."""
+        return self._tensor
+
+    @property
+    def path(self) -> str:
+        """The path."""
+        return self._path
+
+    def __fspath__(self) -> str:
+        return self._path
+
+    def __repr__(self) -> str:
+        return f"<Asset {self._path!r}>"
+
+
+def name_assets(assets: Iterable[Asset]) -> dict[int, str]:
+    """The file name of each asset in the folder, by its id; its own name, if that is free.
+
+    Raises:
+        NotFoundError: a file is missing.
+    """
+    names: dict[int, str] = {}
+    owners: dict[str, str] = {}
+    for asset in assets:
+        source = Path(asset.path)
+        if not source.is_file():
+            raise NotFoundError(f"save: asset {asset.path} is not a file")
+        same = os.path.realpath(source)
+        name = source.name
+        if owners.get(name, same) != same:
+            name = f"{hashlib.sha256(same.encode()).hexdigest()[:8]}_{name}"
+        owners[name] = same
+        names[id(asset)] = name
+    return names
+
+
+def copy_assets(folder: Path, assets: Iterable[Asset], names: Mapping[int, str]) -> None:
+    """Put the files into the folder of assets."""
+    for asset in assets:
+        target = asset_path(folder, names[id(asset)])
+        with explained("copy asset", asset.path):
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(asset.path, target)
+
+
+def resolve_asset(folder: Path, name: str, where: str) -> Asset:
+    """The asset of that name in a loaded model.
+
+    Raises:
+        InvalidArgumentError: the name leads out of the folder.
+    """
+    inner = Path(name)
+    if not name or inner.is_absolute() or ".." in inner.parts or "\0" in name:
+        raise InvalidArgumentError(f"{where}: asset {name!r} is not in {ASSETS_FOLDER}/")
+    return Asset(asset_path(folder, name).absolute())

@@ -1,0 +1,1 @@
+"""What a SavedModel holds beside graphs and values, as messages and back."""

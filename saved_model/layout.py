@@ -1,0 +1,38 @@
+"""The names of files in a SavedModel folder, and of what is in the file of messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MODEL_FILE = "saved_model.pb"
+MODEL_TEXT_FILE = "saved_model.pbtxt"
+ASSETS_FOLDER = "assets"
+EXTRA_ASSETS_FOLDER = "assets.extra"
+_VARIABLES = "variables"
+
+SCHEMA_VERSION = 1
+SERVE = "serve"  # the tag of a graph that answers requests
+DEFAULT_SIGNATURE = "serving_default"
+INIT_SIGNATURE = "__saved_model_init_op"
+INIT_COLLECTION = "saved_model_main_op"
+LEGACY_INIT_COLLECTION = "legacy_init_op"
+TRAIN_SIGNATURE = "__saved_model_train_op"
+# The child of the root that holds the signatures.
+SIGNATURES = "signatures"
+# Children of a table: functions that make, fill and forget it.
+CREATE, INITIALIZE, DESTROY = "_create_resource", "_initialize", "_destroy_resource"
+
+
+def model_path(folder: str | Path) -> Path:
+    """The file of messages."""
+    return Path(folder, MODEL_FILE)
+
+
+def variables_prefix(folder: str | Path) -> Path:
+    """The bundle of variables, without the endings of its files."""
+    return Path(folder, _VARIABLES, _VARIABLES)
+
+
+def asset_path(folder: str | Path, name: str) -> Path:
+    """One asset."""
+    return Path(folder, ASSETS_FOLDER, name)

@@ -1,0 +1,188 @@
+"""The main graph: what TensorFlow 1's and the C++ loader run, by the names of nodes.
+
+They know no objects. Per variable there is a handle, per signature placeholders and one call, and
+nodes that read and write the checkpoint.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.shapes import SCALAR, UNKNOWN, Shape
+from pinnace.graph.codec.attrs import encode_attr
+from pinnace.graph.codec.nodes import OUTPUT_SHAPES
+from pinnace.graph.graph import FunctionRef, Graph
+from pinnace.proto.node_def_pb2 import NodeDef
+from pinnace.proto.saved_model_pb2 import SaverDef
+from pinnace.saved_model.codecs.signatures import GraphSignature, GraphTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
+    from pinnace.functions.concrete import ConcreteFunction
+
+
+class MainGraph:
+    """Nodes that are added one by one.
+
+    Args:
+        name_of: the name under which a function is written.
+    """
+
+    def __init__(self, name_of: Callable[[FunctionRef], str]) -> None:
+        self.nodes: list[NodeDef] = []
+        self._name_of = name_of
+        self._names = Graph("main")
+
+    def add(
+        self,
+        op: str,
+        name: str,
+        inputs: Sequence[str] = (),
+        shapes: Sequence[Shape] = (),
+        **attrs: Any,
+    ) -> str:
+        """A node.
+
+        Args:
+            op: its op.
+            name: what it should be called.
+            inputs: references.
+            shapes: of its outputs.
+            **attrs: values that tell their kind.
+
+        Returns:
+            What it is called.
+        """
+        unique = self._names.unique_name(name)
+        message = NodeDef(name=unique, op=op, input=inputs)
+        for key, value in attrs.items():
+            message.attr[key].CopyFrom(encode_attr(value, name_of=self._name_of))
+        if shapes:
+            message.attr[OUTPUT_SHAPES].CopyFrom(encode_attr(tuple(shapes), "list(shape)"))
+        self.nodes.append(message)
+        return unique
+
+    def variable(self, name: str, dtype: DType, shape: Shape) -> str:
+        """The handle of a variable; its name is unique, and so is what it refers to."""
+        unique = self.add("VarHandleOp", name, (), [SCALAR], dtype=dtype, shape=shape)
+        # Handles without a shared_name of their own all mean one variable.
+        self.nodes[-1].attr["shared_name"].s = unique.encode()
+        return unique
+
+    def constant(self, value: Array, dtype: DType, name: str = "Const") -> str:
+        """A constant."""
+        unique = self.add("Const", name, (), [Shape.of(value.shape)], dtype=dtype)
+        self.nodes[-1].attr["value"].CopyFrom(encode_attr(value, "tensor", dtype=dtype))
+        return unique
+
+    def strings(self, values: Sequence[bytes], name: str) -> str:
+        """A vector of strings."""
+        array = np.empty(len(values), object)
+        array[:] = values
+        return self.constant(array, dtypes.string, name)
+
+    def placeholder(self, name: str, dtype: DType, shape: Shape) -> str:
+        """Something to feed."""
+        return self.add("Placeholder", name, (), [shape], dtype=dtype, shape=shape)
+
+    def no_op(self, name: str, after: Sequence[str] = ()) -> str:
+        """A node that waits for others."""
+        return self.add("NoOp", name, [f"^{one}" for one in after])
+
+    def call(self, function: ConcreteFunction, inputs: Sequence[str]) -> str:
+        """A call of a function."""
+        graph = function.graph
+        op = "StatefulPartitionedCall" if function.stateful else "PartitionedCall"
+        return self.add(
+            op,
+            op,
+            inputs,
+            [value.shape for value in graph.outputs],
+            Tin=tuple(value.dtype for value in graph.inputs),
+            Tout=tuple(value.dtype for value in graph.outputs),
+            f=FunctionRef(graph.name, graph),
+        )
+
+
+def add_signature(
+    main: MainGraph, name: str, function: ConcreteFunction, captured: Sequence[str]
+) -> GraphSignature:
+    """Placeholders for the inputs of a signature, and the call that gives its outputs.
+
+    Args:
+        main: where they go.
+        name: of the signature.
+        function: what it calls.
+        captured: references to what the function captured.
+    """
+    specs = function.structured_input_signature[1]
+    inputs = {}
+    for key in sorted(specs):
+        spec = specs[key]
+        node = main.placeholder(f"{name}_{key}", spec.dtype, spec.shape)
+        inputs[key] = GraphTensor(f"{node}:0", spec.dtype, spec.shape)
+    references = [tensor.reference.removesuffix(":0") for tensor in inputs.values()]
+    call = main.call(function, [*references, *captured])
+    outputs = {
+        key: GraphTensor(f"{call}:{index}", spec.dtype, spec.shape)
+        for index, (key, spec) in enumerate(sorted(function.structured_outputs.items()))
+    }
+    return GraphSignature(inputs, outputs)
+
+
+def add_saver(
+    main: MainGraph, variables: Sequence[tuple[str, str, DType]], objects: bytes, objects_key: str
+) -> SaverDef:
+    """The nodes that write the variables to a checkpoint and read them back.
+
+    Args:
+        main: where they go.
+        variables: (key in the checkpoint, handle, dtype) of each.
+        objects: the object graph of the checkpoint.
+        objects_key: its key.
+    """
+    prefix = main.placeholder("saver_filename", dtypes.string, SCALAR)
+    keys = [key.encode() for key, _, _ in variables]
+    kinds = tuple(dtype for _, _, dtype in variables)
+    values = [
+        main.add("ReadVariableOp", f"save/{handle}", [handle], dtype=dtype)
+        for _, handle, dtype in variables
+    ]
+    array = np.empty((), object)
+    array[()] = objects
+    values.append(main.constant(array, dtypes.string, "save/objects"))
+    names = main.strings([*keys, objects_key.encode()], "save/keys")
+    slices = main.strings([b""] * (len(keys) + 1), "save/slices")
+    written = main.add(
+        "SaveV2", "save/SaveV2", [prefix, names, slices, *values], dtypes=(*kinds, dtypes.string)
+    )
+    saved = main.add("Identity", "save/path", [prefix, f"^{written}"], [SCALAR], T=dtypes.string)
+    done = []
+    if keys:
+        names = main.strings(keys, "restore/keys")
+        slices = main.strings([b""] * len(keys), "restore/slices")
+        read = main.add(
+            "RestoreV2",
+            "restore/RestoreV2",
+            [prefix, names, slices],
+            [UNKNOWN] * len(keys),
+            dtypes=kinds,
+        )
+        for index, (_, handle, dtype) in enumerate(variables):
+            value = read if index == 0 else f"{read}:{index}"
+            done.append(
+                main.add("AssignVariableOp", f"restore/{handle}", [handle, value], dtype=dtype)
+            )
+    restored = main.no_op("restore_all", done)
+    return SaverDef(
+        filename_tensor_name=f"{prefix}:0",
+        save_tensor_name=f"{saved}:0",
+        restore_op_name=restored,
+        version=SaverDef.V2,
+    )

@@ -1,0 +1,65 @@
+"""What a caller may choose about saving and loading; names and defaults are TensorFlow's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class SaveOptions:
+    """How `save` writes.
+
+    Attributes:
+        namespace_whitelist: prefixes `Name>` of ops that are nobody's standard and may be written;
+            None allows all.
+        save_debug_info: accepted; nothing that computes reads such files.
+        function_aliases: name -> function; written beside the graph.
+        experimental_debug_stripper: accepted; there is nothing to strip.
+        experimental_io_device: accepted; there is one machine.
+        experimental_variable_policy: accepted; there is one copy of each variable.
+        experimental_custom_gradients: accepted.
+        experimental_image_format: accepted; the split format is not written.
+        experimental_skip_saver: leave out the nodes that save and restore.
+        experimental_sharding_callback: accepted; see `max_shard_bytes`.
+        extra_tags: tags beside `serve`.
+        max_shard_bytes: begin another file of variables before one would grow beyond this.
+    """
+
+    namespace_whitelist: Sequence[str] | None = None
+    save_debug_info: bool = False
+    function_aliases: Mapping[str, Any] = field(default_factory=dict)
+    experimental_debug_stripper: bool = False
+    experimental_io_device: str | None = None
+    experimental_variable_policy: object = None
+    experimental_custom_gradients: bool = True
+    experimental_image_format: bool = False
+    experimental_skip_saver: bool = False
+    experimental_sharding_callback: Callable[..., Any] | None = None
+    extra_tags: Sequence[str] | None = None
+    max_shard_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How `load` reads.
+
+    Attributes:
+        allow_partial_checkpoint: variables without a stored value are left without one instead of
+            being an error.
+        experimental_io_device: accepted; there is one machine.
+        experimental_skip_checkpoint: leave all variables without a value.
+        experimental_variable_policy: accepted; there is one copy of each variable.
+        experimental_load_function_aliases: give the loaded object `function_aliases`.
+        verify: compare every variable with its checksum now, not when it is first read.
+    """
+
+    allow_partial_checkpoint: bool = False
+    experimental_io_device: str | None = None
+    experimental_skip_checkpoint: bool = False
+    experimental_variable_policy: object = None
+    experimental_load_function_aliases: bool = False
+    verify: bool = False

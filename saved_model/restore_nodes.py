@@ -1,0 +1,133 @@
+"""Which variable is restored from which value of the checkpoint, as a main graph's nodes tell.
+
+What restores is either nodes of the main graph itself, or a function that it calls: an assignment
+of an output of RestoreV2 to a handle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.graph.codec.tensors import decode_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pinnace.graph.codec.functions import FunctionLibrary
+    from pinnace.proto.node_def_pb2 import NodeDef
+
+_ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+# Nodes that pass on what they take first.
+_PASS = frozenset({"Identity", "Reshape"})
+_FARTHEST = 64
+_RESTORE_INPUTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A value that the checkpoint has for a variable: its key, and the part of it if not all."""
+
+    key: str
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """The nodes of a graph or function; `arguments` leads to nodes of the graph that calls it."""
+
+    nodes: Mapping[str, NodeDef]
+    where: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+    def through(self, text: str) -> tuple[str, int]:
+        """The node that a reference means and the output, past nodes that only pass it on."""
+        for _ in range(_FARTHEST):
+            name, _, rest = text.lstrip("^").partition(":")
+            node = self.nodes.get(name)
+            if node is None or node.op not in _PASS or not node.input:
+                index = rest.rpartition(":")[2]
+                return name, int(index) if index.isascii() and index.isdigit() else 0
+            text = node.input[0]
+        return "", 0
+
+    def strings(self, text: str) -> list[str]:
+        """The strings in a Const node."""
+        node = self.nodes.get(self.through(text)[0])
+        if node is None or node.op != "Const":
+            raise UnimplementedError(
+                f"{self.where}: what is restored must be constant, {text!r} is not"
+            )
+        values = decode_tensor(node.attr["value"].tensor, f"{self.where}, node {node.name!r}")
+        if values.dtype != object:
+            raise InvalidArgumentError(f"{self.where}: {text!r} does not hold strings")
+        return [item.decode(errors="replace") for item in values.reshape(-1).tolist()]
+
+
+def restored_sources(
+    nodes: Mapping[str, NodeDef], library: FunctionLibrary, root: str, where: str
+) -> dict[str, Source]:
+    """For nodes that hold variables, where their values come from.
+
+    Args:
+        nodes: the main graph.
+        library: the functions it may call.
+        root: the node that restores everything.
+        where: the file, for errors.
+    """
+    found: dict[str, Source] = {}
+    main = _Body(nodes, f"{where}: main graph")
+    for node in _before(nodes, root):
+        found.update(_assigned(main, node))
+        if node.op in _CALLS and node.attr["f"].func.name in library:
+            function = library.message(node.attr["f"].func.name)
+            given = [text for text in node.input if text[:1] != "^"]
+            names = [arg.name for arg in function.signature.input_arg]
+            arguments = {
+                name: main.through(text)[0] for name, text in zip(names, given, strict=False)
+            }
+            inner = {one.name: one for one in function.node_def}
+            body = _Body(inner, f"{where}: function {function.signature.name!r}", arguments)
+            for one in function.node_def:
+                found.update(_assigned(body, one))
+    return found
+
+
+def _assigned(body: _Body, node: NodeDef) -> Iterable[tuple[str, Source]]:
+    """The variable that a node assigns a value of the checkpoint to, and that value."""
+    if node.op in _ASSIGNMENTS and len(node.input) > 1:
+        target, _ = body.through(node.input[0])
+        value, position = body.through(node.input[1])
+        restore = body.nodes.get(value)
+        if restore is not None and restore.op == "RestoreV2":
+            yield body.arguments.get(target, target), _source(body, restore, position)
+
+
+def _source(body: _Body, node: NodeDef, position: int) -> Source:
+    if len(node.input) < _RESTORE_INPUTS:
+        raise InvalidArgumentError(
+            f"{body.where}, node {node.name!r}: RestoreV2 takes 3 inputs, got {len(node.input)}"
+        )
+    keys, parts = (body.strings(text) for text in node.input[1:_RESTORE_INPUTS])
+    if position >= min(len(keys), len(parts)):
+        raise InvalidArgumentError(
+            f"{body.where}, node {node.name!r}: RestoreV2 reads {len(keys)} values, "
+            f"not {position + 1}"
+        )
+    return Source(keys[position], parts[position])
+
+
+def _before(nodes: Mapping[str, NodeDef], root: str) -> Iterable[NodeDef]:
+    """A node and all that it needs."""
+    waiting = [root] if root in nodes else []
+    seen = set(waiting)
+    while waiting:
+        node = nodes[waiting.pop()]
+        yield node
+        for text in node.input:
+            other = text.lstrip("^").partition(":")[0]
+            if other in nodes and other not in seen:
+                seen.add(other)
+                waiting.append(other)

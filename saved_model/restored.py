@@ -1,0 +1,279 @@
+"""The objects that `load` gives back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import structure
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Operands, Tensor
+from pinnace.framework.trackable import AutoTrackable, Trackable
+from pinnace.framework.variable import Variable
+from pinnace.functions.concrete import ConcreteFunction
+
+if TYPE_CHECKING:
+    import inspect
+
+    from pinnace.saved_model.codecs.objects import CallSpec
+
+_MANY = 10  # traces listed in an error
+
+
+class RestoredObject(AutoTrackable):
+    """An object of a SavedModel: what it had for children are its attributes."""
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._trackable_children()) or "nothing"
+        return f"<{type(self).__name__} with {names}>"
+
+
+class RestoredCallable(RestoredObject):
+    """An object that was saved with a function as its `__call__`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call that function."""
+        return self._trackable_children()["__call__"](*args, **kwargs)  # type: ignore[operator]  # it is a function
+
+
+class LazyConcrete:
+    """A concrete function of a file, made when somebody needs it.
+
+    Args:
+        name: of the function.
+        arguments: `(args, kwargs)`, specs where tensors go.
+        make: makes it.
+    """
+
+    def __init__(
+        self, name: str, arguments: Callable[[], Any], make: Callable[[], ConcreteFunction]
+    ) -> None:
+        self.name = name
+        self._decode = arguments
+        self._make = make
+        self._arguments: Any = None
+        self._made: ConcreteFunction | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What it is called with."""
+        if self._arguments is None:
+            self._arguments = self._decode()
+        return self._arguments  # type: ignore[no-any-return]
+
+    def get(self) -> ConcreteFunction:
+        """The function, always the same one."""
+        found = self._made
+        if found is None:
+            with self._lock:
+                found = self._made
+                if found is None:
+                    found = self._made = self._make()
+        return found
+
+
+class RestoredFunction(Trackable):
+    """A function of a SavedModel: a call runs the trace that fits its arguments.
+
+    Args:
+        name: what it was called.
+        spec: the parameters of the Python function it once was.
+        traces: its concrete functions, in the order in which they are tried.
+    """
+
+    def __init__(self, name: str, spec: CallSpec, traces: Sequence[LazyConcrete]) -> None:
+        self._name = name
+        self.call_spec = spec
+        self._signature: inspect.Signature = spec.signature()
+        self._traces = tuple(traces)
+
+    @property
+    def name(self) -> str:
+        """What it was called."""
+        return self._name
+
+    @property
+    def input_signature(self) -> Any:
+        """The specs it was given when it was defined."""
+        return self.call_spec.input_signature
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """Its traces."""
+        return [trace.get() for trace in self._traces]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the first trace that fits.
+
+        Raises:
+            ValueError: none does.
+        """
+        arguments = self._bound(args, kwargs)
+        for convert in (False, True):
+            for trace in self._traces:
+                found = _fitting(trace.arguments, arguments, convert)
+                if found is not None:
+                    return trace.get().call_flat(found)
+        raise self._misfit(arguments)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for these arguments; TensorSpecs stand for tensors.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not args and not kwargs and len(self._traces) == 1:
+            return self._traces[0].get()
+        arguments = self._bound(args, kwargs)
+        for convert in (False, True):
+            for trace in self._traces:
+                if _fitting(trace.arguments, arguments, convert) is not None:
+                    return trace.get()
+        raise self._misfit(arguments)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The arguments in canonical form: by position as far as they can, defaults filled in."""
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self._name}{self._signature}: {error}") from None
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def _misfit(self, arguments: Any) -> ValueError:
+        given = f"{self._name}: no saved trace fits these arguments\n  got {_described(arguments)}"
+        if not self._traces:
+            return ValueError(f"{given}\n  it was saved without any: it had not been called before")
+        known = [f"  saved {_described(t.arguments)}" for t in self._traces[:_MANY]]
+        if len(self._traces) > _MANY:
+            known.append(f"  and {len(self._traces) - _MANY} more")
+        return ValueError("\n".join([given, *known]))
+
+    def __repr__(self) -> str:
+        return f"<RestoredFunction {self._name!r} with {len(self._traces)} traces>"
+
+
+def _fitting(wanted: Any, given: Any, convert: bool) -> list[Tensor] | None:
+    """The tensors to call a trace with; None if the arguments are not those it was made for.
+
+    Args:
+        wanted: `(args, kwargs)` of the trace.
+        given: `(args, kwargs)` of the call.
+        convert: whether values that are no tensors may become some.
+    """
+    try:
+        leaves = structure.flatten_up_to(wanted, given, check_types=False)
+    except (TypeError, ValueError):
+        return None
+    tensors = []
+    for leaf, spec in zip(leaves, structure.flatten(wanted), strict=True):
+        if isinstance(spec, TensorSpec):
+            tensor = _as_tensor(leaf, spec, convert)
+            if tensor is None:
+                return None
+            tensors.append(tensor)
+        elif isinstance(leaf, (Operands, np.ndarray)) or not _equal(leaf, spec):
+            return None
+    return tensors
+
+
+def _as_tensor(leaf: Any, spec: TensorSpec, convert: bool) -> Any:
+    if isinstance(leaf, TensorSpec):
+        return leaf if spec.is_compatible_with(leaf) else None
+    if not isinstance(leaf, Tensor):
+        if not convert and not isinstance(leaf, (Operands, np.ndarray)):
+            return None
+        try:
+            leaf = convert_to_tensor(leaf, dtype_hint=spec.dtype)
+        except (TypeError, ValueError):
+            return None
+    return leaf if spec.is_compatible_with(leaf) else None
+
+
+def _equal(a: object, b: object) -> bool:
+    # True and 1 are equal for Python, and are different traces.
+    if isinstance(a, bool) is not isinstance(b, bool):
+        return False
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+def _described(arguments: Any) -> str:
+    args, kwargs = structure.map_structure(_text, arguments)
+    parts = [f"{arg}" for arg in args] + [f"{name}={value}" for name, value in kwargs.items()]
+    return f"({', '.join(parts)})".replace("'", "")
+
+
+def _text(leaf: Any) -> str:
+    if isinstance(leaf, (Tensor, Variable)):
+        return f"{leaf.dtype.name}{leaf.shape.text}"
+    if isinstance(leaf, np.ndarray):
+        return f"array {leaf.dtype}{list(leaf.shape)}"
+    if isinstance(leaf, TensorSpec):
+        return leaf.text
+    return repr(leaf)[:100]
+
+
+class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
+    """The signatures of a model, by name; each is made when it is asked for.
+
+    Args:
+        signatures: by name.
+    """
+
+    def __init__(self, signatures: Mapping[str, LazyConcrete]) -> None:
+        self._signatures = dict(signatures)
+
+    def __getitem__(self, name: str) -> ConcreteFunction:
+        try:
+            lazy = self._signatures[name]
+        except KeyError:
+            known = ", ".join(sorted(self._signatures)) or "none"
+            raise KeyError(f"there is no signature {name!r}; the model has: {known}") from None
+        return lazy.get()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._signatures
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._signatures)
+
+    def __len__(self) -> int:
+        return len(self._signatures)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"_SignatureMap({', '.join(map(repr, self._signatures))})"
+
+
+class RestoredResource(RestoredObject):
+    """A table or the like: made and filled by functions of its own when it is first needed."""
+
+    @property
+    def resource_handle(self) -> Tensor:
+        """The handle that functions take."""
+        found: Tensor | None = self.__dict__.get("_made_handle")
+        if found is None:
+            children = self._trackable_children()
+            create = children.get("_create_resource")
+            if create is None:
+                raise FailedPreconditionError(f"{self!r} has no function that makes it")
+            found = create()  # type: ignore[operator]  # it is a function
+            object.__setattr__(self, "_made_handle", found)
+            initialise = children.get("_initialize")
+            if initialise is not None:
+                initialise()  # type: ignore[operator]  # it is a function
+        return found

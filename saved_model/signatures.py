@@ -1,0 +1,183 @@
+"""Signatures as concrete functions: called by name, giving a dict of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import structure
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.specs import TensorSpec
+from pinnace.functions.concrete import ConcreteFunction
+from pinnace.functions.function import Function
+from pinnace.graph.codec.graphs import add_argument
+from pinnace.graph.graph import FunctionRef, Graph, Value
+from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
+from pinnace.saved_model.layout import DEFAULT_SIGNATURE, INIT_SIGNATURE, SIGNATURES
+from pinnace.saved_model.restored import RestoredFunction, SignatureMap
+
+if TYPE_CHECKING:
+    from pinnace.framework.trackable import Trackable
+
+
+def signatures_of(
+    root: Trackable, given: Any, functions: Mapping[str, Any]
+) -> dict[str, ConcreteFunction]:
+    """The signatures to save.
+
+    Args:
+        root: the object that is saved.
+        given: a function, a dict of functions by name, or None: then what the object itself
+            offers, or the signatures it was loaded with, or its only function with an
+            `input_signature`.
+        functions: the functions among the children of `root`.
+
+    Raises:
+        ValueError: a function cannot be one: no input signature, results that have no names.
+    """
+    if given is None:
+        given = _offered(root, functions)
+    elif not isinstance(given, Mapping):
+        given = {DEFAULT_SIGNATURE: given}
+    found = {}
+    for name in given:
+        if not isinstance(name, str) or name == INIT_SIGNATURE:
+            raise ValueError(f"save: {name!r} cannot be the name of a signature")
+        found[name] = signature_of(given[name], name)
+    return found
+
+
+def _offered(root: Trackable, functions: Mapping[str, Any]) -> Mapping[str, Any]:
+    offer = getattr(root, "_default_signatures", None)
+    if offer is not None:
+        found: Mapping[str, Any] = offer()
+        return found
+    loaded = getattr(root, SIGNATURES, None)
+    if isinstance(loaded, SignatureMap):
+        return loaded
+    possible = [f for f in functions.values() if _is_possible(f)]
+    return {DEFAULT_SIGNATURE: possible[0]} if len(possible) == 1 else {}
+
+
+def _is_possible(function: Any) -> bool:
+    if not isinstance(function, Function) or function.input_signature is None:
+        return False
+    try:
+        _results(function.get_concrete_function(), "")
+    except ValueError:
+        return False
+    return True
+
+
+def signature_of(function: Any, name: str) -> ConcreteFunction:
+    """A concrete function that takes its tensors by name and gives a dict.
+
+    Args:
+        function: a `Function` with an input signature, or a concrete function.
+        name: of the signature, for errors.
+
+    Raises:
+        ValueError: it is neither, or its results cannot be named.
+    """
+    concrete = _concrete(function, name)
+    if concrete.by_name:
+        return concrete
+    inputs = _inputs(concrete)
+    results = _results(concrete, name)
+    return _wrapped(concrete, inputs, results)
+
+
+def _concrete(function: Any, name: str) -> ConcreteFunction:
+    if isinstance(function, ConcreteFunction):
+        return function
+    if isinstance(function, Function) and function.input_signature is not None:
+        return function.get_concrete_function()
+    if isinstance(function, RestoredFunction) and len(function.concrete_functions) == 1:
+        return function.concrete_functions[0]
+    raise ValueError(
+        f"save: signature {name!r} must be a function with an input_signature or a concrete "
+        f"function, got {function!r}\n"
+        "  Try: f.get_concrete_function(TensorSpec([None, 3], float32)), or give `function` an "
+        "input_signature"
+    )
+
+
+def _inputs(concrete: ConcreteFunction) -> list[tuple[str, TensorSpec]]:
+    """A name of its own for each tensor argument, in the order of the graph."""
+    leaves = structure.flatten(concrete.structured_input_signature)
+    specs = [leaf for leaf in leaves if isinstance(leaf, TensorSpec)]
+    names: dict[str, None] = {}
+    for index, spec in enumerate(specs):
+        base = spec.name or f"arg_{index}"
+        name, number = base, 0
+        while name in names:
+            number += 1
+            name = f"{base}_{number}"
+        names[name] = None
+    return [(name, spec.with_name(name)) for name, spec in zip(names, specs, strict=True)]
+
+
+def _results(concrete: ConcreteFunction, name: str) -> list[tuple[str, TensorSpec]]:
+    """A name for each result, in the order of the graph."""
+    results = concrete.structured_outputs
+    if isinstance(results, Mapping):
+        for key, value in results.items():
+            if not isinstance(key, str) or not isinstance(value, TensorSpec):
+                raise ValueError(  # noqa: TRY004 (TensorFlow raises it too)
+                    f"save: signature {name!r} must give a tensor, a sequence of tensors or a "
+                    f"dict from names to tensors; {concrete.name!r} gives {key!r}: {value!r}"
+                )
+        return [(key, results[key].with_name(key)) for key in sorted(results)]
+    leaves = [] if results is None else structure.flatten(results)
+    for leaf in leaves:
+        if not isinstance(leaf, TensorSpec):
+            raise ValueError(  # noqa: TRY004 (TensorFlow raises it too)
+                f"save: signature {name!r} must give tensors, {concrete.name!r} gives {leaf!r}"
+            )
+    return [(f"output_{i}", leaf.with_name(f"output_{i}")) for i, leaf in enumerate(leaves)]
+
+
+def _wrapped(
+    concrete: ConcreteFunction,
+    inputs: list[tuple[str, TensorSpec]],
+    results: list[tuple[str, TensorSpec]],
+) -> ConcreteFunction:
+    """A function that calls this one, its inputs and outputs sorted by name."""
+    callee = concrete.graph
+    graph = Graph(f"signature_wrapper_{callee.name}")
+    made: dict[str, Value] = {}
+    for name, spec in sorted(inputs):
+        made[name] = add_argument(graph, spec, name)
+    captured = [
+        add_argument(graph, value.spec, name, value.handle)
+        for value, name in list(zip(callee.inputs, callee.input_names, strict=True))[len(inputs) :]
+    ]
+    op = STATEFUL_PARTITIONED_CALL if concrete.stateful else PARTITIONED_CALL
+    arguments = [*(made[name] for name, _ in inputs), *captured]
+    call = graph.add(
+        op,
+        arguments,
+        {
+            "f": FunctionRef(callee.name, callee),
+            "Tin": tuple(value.dtype for value in arguments),
+            "Tout": tuple(value.dtype for value in callee.outputs),
+        },
+    )
+    if op.stateful:
+        graph.effects.append(call)
+    if len(call.outputs) != len(results):
+        raise InvalidArgumentError(
+            f"save: {concrete.name!r} gives {len(call.outputs)} tensors, its results are "
+            f"{[name for name, _ in results]}"
+        )
+    for (name, _), value in sorted(zip(results, call.outputs, strict=True), key=lambda x: x[0][0]):
+        graph.outputs.append(value)
+        graph.output_names.append(name)
+    return ConcreteFunction(
+        graph,
+        concrete.captured,
+        ((), dict(sorted(inputs))),
+        dict(sorted(results)),
+        concrete.variables,
+        by_name=True,
+    )

@@ -1,0 +1,375 @@
+"""A frozen view of the objects to save: what each is, and what functions capture."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pinnace.checkpoint.object_graph import Tree, tree_of
+from pinnace.framework import dtypes, structure
+from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
+from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import SymbolicTensor, Tensor
+from pinnace.framework.trackable import Trackable, is_variable
+from pinnace.framework.variable import Resource
+from pinnace.functions.concrete import ConcreteFunction
+from pinnace.functions.function import Function
+from pinnace.saved_model.assets import Asset
+from pinnace.saved_model.codecs.objects import (
+    DICT,
+    LIST,
+    SIGNATURE_MAP,
+    TUPLE,
+    AssetObject,
+    CallSpec,
+    ConcreteObject,
+    ConstantObject,
+    FunctionObject,
+    Kind,
+    ResourceObject,
+    SavedItem,
+    UserObject,
+    VariableObject,
+)
+from pinnace.saved_model.codecs.structures import encodable
+from pinnace.saved_model.layout import SIGNATURES
+from pinnace.saved_model.restored import RestoredFunction, RestoredResource, SignatureMap
+from pinnace.saved_model.signatures import signatures_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_log = logging.getLogger("pinnace")
+
+AnyFunction: TypeAlias = Function | RestoredFunction | ConcreteFunction
+_FUNCTIONS = (Function, RestoredFunction, ConcreteFunction)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is saved.
+
+    Attributes:
+        tree: the objects with variables among them: what the checkpoint holds.
+        objects: every object by its number: those of the tree first, then functions, their traces,
+            the signatures, captured constants.
+        children: of each object, name -> number.
+        concrete: the number of each concrete function.
+        signatures: by name.
+        captures: of each concrete function, the numbers of the objects bound to its last arguments.
+        constants: captured tensors by number.
+        variables: by number.
+        assets: by number.
+        resources: tables and the like, by number.
+    """
+
+    tree: Tree
+    objects: tuple[object, ...]
+    children: tuple[dict[str, int], ...]
+    concrete: dict[int, ConcreteFunction]
+    signatures: dict[str, ConcreteFunction]
+    captures: dict[int, tuple[int, ...]]
+    constants: dict[int, Tensor]
+    variables: dict[int, Any]
+    assets: dict[int, Asset]
+    resources: dict[int, RestoredResource]
+
+    def number_of(self, function: ConcreteFunction) -> int:
+        """The number of a concrete function."""
+        return next(number for number, one in self.concrete.items() if one is function)
+
+
+class Signatures:
+    """Stands for the map of signatures among the objects."""
+
+
+@dataclass(slots=True)
+class _Collection:
+    """Objects that are given numbers, each once."""
+
+    objects: list[object] = field(default_factory=list)
+    children: list[dict[str, int]] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)
+
+    def add(self, one: object) -> int:
+        number = self.numbers.get(id(one))
+        if number is None:
+            number = self.numbers[id(one)] = len(self.objects)
+            self.objects.append(one)
+            self.children.append({})
+        return number
+
+
+def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
+    """What is there to save below `root`.
+
+    Functions with an input signature that were never called are traced.
+
+    Args:
+        root: the object.
+        signatures: as `save` takes them.
+
+    Raises:
+        FailedPreconditionError: a function captures a variable that no object below `root` has.
+        ValueError: a function cannot be a signature.
+    """
+    _trace_declared(root)
+    tree = tree_of(root, saved_children)
+    found = _Collection(list(tree.objects), [dict(c) for c in tree.children])
+    found.numbers = {id(one): number for number, one in enumerate(tree.objects)}
+    named: dict[int, dict[str, AnyFunction]] = {}
+    for number, one in enumerate(tree.objects):
+        named[number] = saved_functions(one)
+        for name, function in named[number].items():
+            found.children[number][name] = found.add(function)
+    concrete = _add_traces(found)
+    chosen = signatures_of(root, signatures, named[0])
+    marker = Signatures()
+    map_number = found.children[0][SIGNATURES] = found.add(marker)
+    for name, function in chosen.items():
+        number = found.children[map_number][name] = found.add(function)
+        concrete[number] = function
+    captures, constants = _captured(found, concrete, tree)
+    return Snapshot(
+        tree,
+        tuple(found.objects),
+        tuple(found.children),
+        concrete,
+        chosen,
+        captures,
+        constants,
+        {n: one for n, one in enumerate(tree.objects) if is_variable(one)},
+        {n: one for n, one in enumerate(tree.objects) if isinstance(one, Asset)},
+        {n: one for n, one in enumerate(tree.objects) if isinstance(one, RestoredResource)},
+    )
+
+
+def saved_children(parent: Trackable) -> Mapping[str, Trackable]:
+    """The children that are saved as objects: all but functions and the old signatures."""
+    if is_variable(parent):
+        return {}
+    children = dict(parent._trackable_children())
+    more = getattr(parent, "_functions_for_saving", None)
+    if more is not None:
+        children.update(more())
+    return {
+        name: child
+        for name, child in children.items()
+        if not isinstance(child, (*_FUNCTIONS, SignatureMap))
+    }
+
+
+def saved_functions(parent: Trackable) -> dict[str, AnyFunction]:
+    """The functions that are saved with an object.
+
+    An object that says which (`_functions_for_saving`) has those; any other has every `function`
+    among its attributes and methods.
+    """
+    more = getattr(parent, "_functions_for_saving", None)
+    if more is not None:
+        return {name: f for name, f in more().items() if isinstance(f, _FUNCTIONS)}
+    if is_variable(parent):
+        return {}
+    found: dict[str, AnyFunction] = {}
+    for kind in reversed(type(parent).__mro__):
+        for name, value in vars(kind).items():
+            if isinstance(value, Function):
+                bound = getattr(parent, name, None)
+                if isinstance(bound, _FUNCTIONS):
+                    found[name] = bound
+            else:
+                found.pop(name, None)  # overridden by something that is no function
+    own: dict[str, Any] = {**parent._trackable_children(), **getattr(parent, "__dict__", {})}
+    found.update((name, value) for name, value in own.items() if isinstance(value, _FUNCTIONS))
+    return dict(sorted(found.items()))
+
+
+def _trace_declared(root: Trackable) -> None:
+    """Trace what has an input signature and no trace: first, since that may make variables."""
+    for one in tree_of(root, saved_children).objects:
+        for function in saved_functions(one).values():
+            if (
+                isinstance(function, Function)
+                and function.input_signature is not None
+                and not function.concrete_functions()
+            ):
+                function.get_concrete_function()
+
+
+def _add_traces(found: _Collection) -> dict[int, ConcreteFunction]:
+    """Give numbers to the traces of all functions."""
+    concrete: dict[int, ConcreteFunction] = {}
+    for number, one in enumerate(list(found.objects)):
+        if isinstance(one, ConcreteFunction):
+            concrete[number] = one
+        elif isinstance(one, (Function, RestoredFunction)):
+            for index, trace in enumerate(saved_traces(one)):
+                child = found.children[number][f"trace_{index}"] = found.add(trace)
+                concrete[child] = trace
+    return concrete
+
+
+def saved_traces(function: Function | RestoredFunction) -> list[ConcreteFunction]:
+    """The traces of a function that can be saved, more specific ones first, as calls try them."""
+    if isinstance(function, RestoredFunction):
+        traces = function.concrete_functions
+    else:
+        traces = function.concrete_functions()
+    kept: list[ConcreteFunction] = []
+    for trace in traces:
+        if any(trace is one for one in kept):
+            continue
+        if not encodable(trace.structured_input_signature):
+            _log.info(
+                "save: a trace of %s is left out, its arguments cannot be written: %s",
+                function.name,
+                trace.structured_input_signature,
+            )
+        elif not any(isinstance(tensor, SymbolicTensor) for tensor in trace.captured):
+            kept.append(trace)
+    return sorted(kept, key=_open_axes)
+
+
+def _open_axes(trace: ConcreteFunction) -> int:
+    """How much the argument shapes of a trace leave open."""
+    total = 0
+    for leaf in structure.flatten(trace.structured_input_signature):
+        if isinstance(leaf, TensorSpec):
+            dims = leaf.shape.dims
+            total += 1000 if dims is None else dims.count(None)
+    return total
+
+
+def _captured(
+    found: _Collection, concrete: Mapping[int, ConcreteFunction], tree: Tree
+) -> tuple[dict[int, tuple[int, ...]], dict[int, Tensor]]:
+    """The objects behind the captures of every function; tensors become constants."""
+    owners = _owners(tree)
+    constants: dict[int, Tensor] = {}
+    captures: dict[int, tuple[int, ...]] = {}
+    for place, function in concrete.items():
+        numbers = []
+        for index, tensor in enumerate(function.captured):
+            is_handle = tensor.dtype is dtypes.resource
+            number = owners.get(id(_resource(tensor) if is_handle else tensor))
+            if number is None:
+                if is_handle:
+                    raise _untracked(function, _resource(tensor))
+                number = owners[id(tensor)] = found.add(tensor)
+                constants[number] = tensor
+            if number in constants:
+                found.children[place][f"capture_{index}"] = number
+            numbers.append(number)
+        captures[place] = tuple(numbers)
+    return captures, constants
+
+
+def _owners(tree: Tree) -> dict[int, int]:
+    """Ids of resources and tensors -> numbers of the objects they belong to."""
+    owners: dict[int, int] = {}
+    for number, one in enumerate(tree.objects):
+        if is_variable(one):
+            owners[id(one.resource)] = number  # type: ignore[attr-defined]  # a variable has one
+        elif isinstance(one, RestoredResource):
+            owners[id(_resource(one.resource_handle))] = number
+        elif isinstance(one, Asset):
+            owners[id(one.asset_path)] = number
+    return owners
+
+
+def _resource(handle: Tensor) -> object:
+    return np.asarray(handle._array)[()]
+
+
+def _untracked(function: ConcreteFunction, resource: object) -> FailedPreconditionError:
+    what = f"variable {resource.name!r}" if isinstance(resource, Resource) else f"{resource!r}"
+    return FailedPreconditionError(
+        f"save: function {function.name!r} uses {what}, which no object that is saved has\n"
+        "  Try: make it an attribute of the object that is saved, or of one of its children"
+    )
+
+
+def describe_item(snapshot: Snapshot, number: int, names: Mapping[int, str]) -> SavedItem:
+    """What is written of one object.
+
+    Args:
+        snapshot: it is of this.
+        number: of the object.
+        names: of concrete functions and of Const nodes, by number.
+    """
+    one = snapshot.objects[number]
+    children = tuple(snapshot.children[number].items())
+    needed = children if isinstance(one, _FUNCTIONS) else ()
+    return SavedItem(_kind(snapshot, number, one, names), children, needed)
+
+
+def _kind(snapshot: Snapshot, number: int, one: object, names: Mapping[int, str]) -> Kind:
+    if number in snapshot.variables:
+        return variable_object(one)
+    if isinstance(one, (Function, RestoredFunction)):
+        traces = [n for name, n in snapshot.children[number].items() if name.startswith("trace_")]
+        return FunctionObject(tuple(names[n] for n in traces), call_spec(one))
+    if isinstance(one, ConcreteFunction):
+        return _concrete_object(one, names[number])
+    if number in snapshot.constants:
+        return ConstantObject(names[number])
+    if isinstance(one, Asset):
+        return AssetObject(list(snapshot.assets).index(number))
+    if isinstance(one, RestoredResource):
+        return ResourceObject()
+    for identifier, kind in _CONTAINERS:
+        if isinstance(one, kind):
+            return UserObject(identifier)
+    return UserObject()
+
+
+_CONTAINERS: Sequence[tuple[str, type]] = (
+    (SIGNATURE_MAP, Signatures),
+    (LIST, ListWrapper),
+    (DICT, DictWrapper),
+    (TUPLE, TupleWrapper),
+)
+
+
+def variable_object(variable: Any) -> VariableObject:
+    """What is written of a variable."""
+    return VariableObject(
+        variable.dtype,
+        variable.shape,
+        bool(variable.trainable),
+        variable.name.removesuffix(":0"),
+        int(getattr(variable, "synchronization", 0)),
+        int(getattr(variable, "aggregation", 0)),
+    )
+
+
+def call_spec(function: Function | RestoredFunction) -> CallSpec:
+    """The parameters of a function; defaults that cannot be written are left to the caller."""
+    if isinstance(function, RestoredFunction):
+        return function.call_spec
+    spec = function.function_spec
+    found = CallSpec.of(spec.signature, spec.input_signature)
+    return CallSpec(
+        found.args,
+        found.varargs,
+        found.varkw,
+        tuple(value if encodable(value) else None for value in found.defaults),
+        found.kwonlyargs,
+        {k: value if encodable(value) else None for k, value in found.kwonlydefaults.items()},
+        found.input_signature if encodable(found.input_signature) else None,
+    )
+
+
+def _concrete_object(function: ConcreteFunction, name: str) -> ConcreteObject:
+    args, kwargs = function.structured_input_signature
+    leaves = [leaf for leaf in structure.flatten((args, kwargs)) if isinstance(leaf, TensorSpec)]
+    keywords = tuple(leaf.name or f"arg_{index}" for index, leaf in enumerate(leaves))
+    positional = sum(isinstance(leaf, TensorSpec) for leaf in structure.flatten(args))
+    if function.by_name:
+        spec = CallSpec(kwonlyargs=tuple(sorted(kwargs)))
+        return ConcreteObject(name, keywords, 1 if len(keywords) == 1 else 0, spec)
+    return ConcreteObject(name, keywords, positional)

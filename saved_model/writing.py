@@ -1,0 +1,261 @@
+"""`save`: an object, its variables and functions to a SavedModel folder; the steps in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY, VARIABLE_VALUE, checkpoint_key
+from pinnace.checkpoint.object_graph import describe, encode_object_graph
+from pinnace.framework import dtypes
+from pinnace.framework.context import init_scope
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import SCALAR, UNKNOWN
+from pinnace.framework.trackable import Trackable
+from pinnace.functions.concrete import ConcreteFunction
+from pinnace.functions.function import Function
+from pinnace.graph.codec.functions import FunctionNames, encode_library
+from pinnace.graph.codec.graphs import MIN_CONSUMER, PRODUCER
+from pinnace.graph.codec.shapes import encode_shape
+from pinnace.proto.saved_model_pb2 import AssetFileDef, MetaGraphDef, SavedModel
+from pinnace.saved_model import layout
+from pinnace.saved_model.assets import copy_assets, name_assets
+from pinnace.saved_model.codecs.objects import ConcreteInfo, Objects, encode_objects
+from pinnace.saved_model.codecs.signatures import (
+    GraphTensor,
+    encode_signature,
+    encode_tensor_info,
+)
+from pinnace.saved_model.codecs.structures import NotEncodable, encode_structure
+from pinnace.saved_model.main_graph import MainGraph, add_saver, add_signature
+from pinnace.saved_model.options import SaveOptions
+from pinnace.saved_model.restored import RestoredFunction
+from pinnace.saved_model.snapshot import Snapshot, describe_item, saved_traces, take_snapshot
+from pinnace.storage.atomic import replace_folder
+from pinnace.storage.bundle import BundleWriter
+from pinnace.storage.system_errors import explained
+
+if TYPE_CHECKING:
+    import os
+
+# What is written of the writer: tools parse it as a version.
+_TENSORFLOW_VERSION = "2.21.0"
+_WRITER = "pinnace"
+_LARGEST_FILE = (1 << 31) - 1
+
+
+def save(
+    obj: Trackable,
+    export_dir: str | os.PathLike[str],
+    signatures: Any = None,
+    options: SaveOptions | None = None,
+) -> None:
+    """Write a SavedModel: the objects below `obj`, their variables, and every traced function.
+
+    The folder appears complete or not at all; one that is there already is exchanged in one step.
+
+    Args:
+        obj: a Module, a model, a Checkpoint: anything with named children.
+        export_dir: the folder.
+        signatures: what is served: a function with an `input_signature`, a concrete function, or a
+            dict of them by name. None takes what the object itself offers.
+        options: see `SaveOptions`.
+
+    Raises:
+        TypeError: `obj` has no named children.
+        ValueError: a signature that cannot be one.
+        FailedPreconditionError: a function uses a variable that no saved object has; a variable
+            without a value; the folder cannot be exchanged.
+
+    Source:
+        TensorFlow `tf.saved_model.save`.
+    """
+    if not isinstance(obj, Trackable):
+        raise TypeError(
+            f"save: expected a Module, a model or another Trackable, got {type(obj).__name__}"
+        )
+    chosen = options or SaveOptions()
+    with init_scope():
+        snapshot = take_snapshot(obj, signatures)
+        model = _Model(snapshot, chosen)
+        message = model.message()
+        parent = Path(export_dir).parent
+        with explained("save to", export_dir):
+            parent.mkdir(parents=True, exist_ok=True)
+        with replace_folder(export_dir) as folder:
+            model.write_variables(folder)
+            copy_assets(folder, snapshot.assets.values(), model.asset_names)
+            _write_message(message, folder)
+
+
+def _write_message(message: SavedModel, folder: Path) -> None:
+    """The file of messages, last: that it is there means that all is."""
+    size = message.ByteSize()
+    if size > _LARGEST_FILE:
+        raise InvalidArgumentError(
+            f"save: graph and constants take {size} bytes, the format allows {_LARGEST_FILE}\n"
+            "  Try: hold large arrays in variables, not in constants"
+        )
+    with explained("write", layout.model_path(folder)):
+        layout.model_path(folder).write_bytes(message.SerializeToString(deterministic=True))
+
+
+class _Model:
+    """The parts of one SavedModel, while it is written."""
+
+    def __init__(self, snapshot: Snapshot, options: SaveOptions) -> None:
+        self._snapshot = snapshot
+        self._options = options
+        self._names = FunctionNames()
+        self._main = MainGraph(self._names.of_ref)
+        # Numbers of objects -> nodes of the main graph that stand for them.
+        self._nodes: dict[int, str] = {}
+        self._objects, self._values = describe(snapshot.tree)
+        self._object_bytes = encode_object_graph(self._objects).SerializeToString(
+            deterministic=True
+        )
+        self.asset_names = name_assets(snapshot.assets.values())
+
+    def message(self) -> SavedModel:
+        """Everything but variables and assets."""
+        model = SavedModel(saved_model_schema_version=layout.SCHEMA_VERSION)
+        meta = model.meta_graphs.add()
+        self._describe_writer(meta)
+        self._add_constants()
+        self._add_variables()
+        self._add_assets(meta)
+        self._add_signatures(meta)
+        self._add_initialiser(meta)
+        self._add_saver(meta)
+        self._add_functions(meta)
+        meta.object_graph_def.CopyFrom(encode_objects(self._described_objects()))
+        return model
+
+    def write_variables(self, folder: Path) -> None:
+        """The bundle: every value, then the object graph by which they are found."""
+        prefix = layout.variables_prefix(folder)
+        with BundleWriter(prefix, max_shard_bytes=self._options.max_shard_bytes) as bundle:
+            for key, read in self._values.items():
+                bundle.add(key, read())
+            array = np.empty((), object)
+            array[()] = self._object_bytes
+            bundle.add(OBJECT_GRAPH_KEY, array)
+
+    def _describe_writer(self, meta: MetaGraphDef) -> None:
+        info = meta.meta_info_def
+        info.tags.append(layout.SERVE)
+        info.tags.extend(self._options.extra_tags or ())
+        info.tensorflow_version = _TENSORFLOW_VERSION
+        info.tensorflow_git_version = _WRITER
+        info.stripped_default_attrs = True
+        for name, function in self._options.function_aliases.items():
+            for concrete in _concrete_of(function):
+                info.function_aliases[self._names.of(concrete.graph)] = name
+
+    def _add_constants(self) -> None:
+        for number, tensor in self._snapshot.constants.items():
+            value = np.asarray(tensor._array)
+            self._nodes[number] = self._main.constant(value, tensor.dtype)
+
+    def _add_variables(self) -> None:
+        for number, variable in self._snapshot.variables.items():
+            name = variable.name.removesuffix(":0")
+            self._nodes[number] = self._main.variable(name, variable.dtype, variable.shape)
+
+    def _add_assets(self, meta: MetaGraphDef) -> None:
+        for number, asset in self._snapshot.assets.items():
+            node = self._main.placeholder("asset_path", dtypes.string, SCALAR)
+            self._nodes[number] = node
+            tensor = GraphTensor(f"{node}:0", dtypes.string, SCALAR)
+            meta.asset_file_def.append(
+                AssetFileDef(
+                    tensor_info=encode_tensor_info(tensor), filename=self.asset_names[id(asset)]
+                )
+            )
+
+    def _captured_nodes(self, function: ConcreteFunction) -> list[str]:
+        number = self._snapshot.number_of(function)
+        return [self._nodes[one] for one in self._snapshot.captures[number]]
+
+    def _add_signatures(self, meta: MetaGraphDef) -> None:
+        self._add_resources()
+        for name, function in self._snapshot.signatures.items():
+            captured = self._captured_nodes(function)
+            signature = add_signature(self._main, name, function, captured)
+            meta.signature_def[name].CopyFrom(encode_signature(signature))
+
+    def _add_resources(self) -> None:
+        """Handles of tables: each is made by the function that makes it when it is loaded."""
+        for number in self._snapshot.resources:
+            trace = self._trace_of(number, layout.CREATE)
+            if trace is not None:
+                self._nodes[number] = self._main.call(trace, self._captured_nodes(trace))
+
+    def _trace_of(self, number: int, child: str) -> ConcreteFunction | None:
+        place = self._snapshot.children[number].get(child)
+        function = None if place is None else self._snapshot.objects[place]
+        if isinstance(function, (Function, RestoredFunction)):
+            traces = saved_traces(function)
+            return traces[0] if traces else None
+        return function if isinstance(function, ConcreteFunction) else None
+
+    def _add_initialiser(self, meta: MetaGraphDef) -> None:
+        """The node that a session runs once, under both names under which it is looked for."""
+        calls = []
+        for number in self._snapshot.resources:
+            trace = self._trace_of(number, layout.INITIALIZE)
+            if trace is not None:
+                calls.append(self._main.call(trace, self._captured_nodes(trace)))
+        node = self._main.no_op("NoOp", calls)
+        meta.collection_def[layout.INIT_COLLECTION].node_list.value.append(node)
+        info = meta.signature_def[layout.INIT_SIGNATURE].outputs[layout.INIT_SIGNATURE]
+        info.name = node
+        info.tensor_shape.CopyFrom(encode_shape(UNKNOWN))
+
+    def _add_saver(self, meta: MetaGraphDef) -> None:
+        if self._options.experimental_skip_saver:
+            return
+        tree = self._snapshot.tree
+        variables = [
+            (checkpoint_key(tree.paths[number], VARIABLE_VALUE), self._nodes[number], one.dtype)
+            for number, one in self._snapshot.variables.items()
+        ]
+        meta.saver_def.CopyFrom(
+            add_saver(self._main, variables, self._object_bytes, OBJECT_GRAPH_KEY)
+        )
+
+    def _add_functions(self, meta: MetaGraphDef) -> None:
+        graphs = [function.graph for function in self._snapshot.concrete.values()]
+        graph = meta.graph_def
+        graph.versions.producer = PRODUCER
+        graph.versions.min_consumer = MIN_CONSUMER
+        graph.library.function.extend(encode_library(graphs, self._names))
+        graph.node.extend(self._main.nodes)
+
+    def _described_objects(self) -> Objects:
+        snapshot = self._snapshot
+        names = {n: self._names.of(f.graph) for n, f in snapshot.concrete.items()}
+        names.update((n, self._nodes[n]) for n in snapshot.constants)
+        items = tuple(describe_item(snapshot, n, names) for n in range(len(snapshot.objects)))
+        functions = {
+            names[number]: _describe_concrete(function, snapshot.captures[number])
+            for number, function in snapshot.concrete.items()
+        }
+        return Objects(items, functions)
+
+
+def _describe_concrete(function: ConcreteFunction, bound: tuple[int, ...]) -> ConcreteInfo:
+    try:
+        arguments = encode_structure(function.structured_input_signature)
+        results = encode_structure(function.structured_outputs)
+    except NotEncodable as error:
+        raise InvalidArgumentError(
+            f"save: function {function.name!r} takes or gives what cannot be written: {error}"
+        ) from error
+    return ConcreteInfo(bound, arguments, results)
+
+
+def _concrete_of(function: Any) -> list[ConcreteFunction]:
+    return [function] if isinstance(function, ConcreteFunction) else saved_traces(function)
