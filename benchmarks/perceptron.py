@@ -32,8 +32,14 @@ def build(tf: object) -> object:
     return model
 
 
+def call_signature(tf: object, folder: Path) -> object:
+    """What the model saved there gives for X: load it, call its signature (Keras names its input `inputs`)."""
+    signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+    (name,) = signature.structured_input_signature[1]
+    (found,) = signature(**{name: tf.constant(X)}).values()
+    return found
+
+
 def check_folder(tf: object, folder: Path) -> None:
     """What is saved there computes the right thing. float32 against float64: 784 products."""
-    signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
-    (found,) = signature(x=tf.constant(X)).values()
-    np.testing.assert_allclose(found.numpy(), expected(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(call_signature(tf, folder).numpy(), expected(), rtol=1e-4, atol=1e-6)

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from harness import Case, Work
-from perceptron import X, build, check_folder
+from perceptron import build, call_signature, check_folder
 
 CASE = Case(title="SavedModel load and first call, MLP", aims={"tensorflow": 0.2}, sample_s=0.1, repeats=5)
 
@@ -15,13 +15,9 @@ def work(tf: object) -> Work:
     folder = Path(tempfile.mkdtemp())
     target = folder / "model"
     tf.saved_model.save(build(tf), str(target))
-    x = tf.constant(X)
-
-    def load() -> object:
-        return tf.saved_model.load(str(target)).signatures["serving_default"](x=x)
 
     return Work(
-        run=load,
+        run=lambda: call_signature(tf, target),
         check=lambda: check_folder(tf, target),
         close=lambda: shutil.rmtree(folder, ignore_errors=True),
     )

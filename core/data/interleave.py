@@ -98,11 +98,6 @@ class Interleaved(Stage):
                     taken += 1
                 kept.append(current if taken == block else None)
             slots = kept
-            if all(slot is None for slot in slots):
-                first = next(made, None)
-                if first is None:
-                    return
-                slots[0] = first
 
 
 class Chosen(Stage):

@@ -10,7 +10,7 @@ from pinnace.keras import metrics as metrics
 from pinnace.keras import models as models
 from pinnace.keras import optimizers as optimizers
 from pinnace.keras import regularizers as regularizers
-from pinnace.keras import toolbox as utils
+from pinnace.keras import toolbox as _toolbox
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.initializers import Initializer as Initializer
 from pinnace.keras.input_spec import InputSpec as InputSpec
@@ -23,5 +23,7 @@ from pinnace.keras.models.model import Model as Model
 from pinnace.keras.models.sequential import Sequential as Sequential
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.regularizers import Regularizer as Regularizer
-from pinnace.keras.symbolic import KerasTensor as KerasTensor
 from pinnace.keras.seeds import SeedGenerator as SeedGenerator
+from pinnace.keras.symbolic import KerasTensor as KerasTensor
+
+utils = _toolbox

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import registry
 from pinnace.ops.array import selecting
@@ -14,7 +14,7 @@ from pinnace.ops.nn import rectifiers, smooth, softmaxes
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-ActivationLike: TypeAlias = Union[Callable[..., Any], str, dict[str, Any], None]
+ActivationLike: TypeAlias = Callable[..., Any] | str | dict[str, Any] | None
 
 
 def linear(x: Any) -> Any:
@@ -157,7 +157,9 @@ def get(identifier: ActivationLike) -> Callable[..., Any]:
     """
     found = registry.by_name("activation", identifier, _TABLE, none=linear)
     if not callable(found):
-        raise ValueError(f"activation: must be a name or a function, got {identifier!r}")
+        raise ValueError(  # noqa: TRY004 (Keras raises it too)
+            f"activation: must be a name or a function, got {identifier!r}"
+        )
     return found  # type: ignore[no-any-return]
 
 

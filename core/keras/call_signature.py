@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class CallSignature:

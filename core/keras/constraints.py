@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import registry
 from pinnace.keras.dtype_policy import epsilon
@@ -13,7 +13,7 @@ from pinnace.ops.math import arithmetic, comparison, exponents, reduction
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-Axis: TypeAlias = Union[int, Sequence[int]]
+Axis: TypeAlias = int | Sequence[int]
 
 
 class Constraint:
@@ -112,7 +112,7 @@ non_neg = NonNeg
 unit_norm = UnitNorm
 min_max_norm = MinMaxNorm
 
-ConstraintLike: TypeAlias = Union[Constraint, Callable[..., Any], str, dict[str, Any], None]
+ConstraintLike: TypeAlias = Constraint | Callable[..., Any] | str | dict[str, Any] | None
 _TABLE = registry.named(MaxNorm, NonNeg, UnitNorm, MinMaxNorm)
 
 

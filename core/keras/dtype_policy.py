@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, Union
+from typing import Any, TypeAlias
 
 from pinnace.framework import dtypes
 
@@ -69,7 +69,7 @@ class DTypePolicy:
         return f'<DTypePolicy "{self._name}">'
 
 
-PolicyLike: TypeAlias = Union[DTypePolicy, dtypes.DType, str, None]
+PolicyLike: TypeAlias = DTypePolicy | dtypes.DType | str | None
 
 
 class _Defaults:

@@ -29,7 +29,8 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Array:
             f"to_categorical: numbers must be from 0 to {count - 1}, "
             f"got {given.min()} to {given.max()}"
         )
-    return np.eye(count, dtype=np.float32)[given]
+    rows: Array = np.eye(count, dtype=np.float32)[given]
+    return rows
 
 
 def normalize(x: Any, axis: int = -1, order: int = 2) -> Array:
@@ -43,4 +44,5 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> Array:
     array = np.asarray(x)
     norms = np.atleast_1d(np.linalg.norm(array, order, axis))
     norms[norms == 0] = 1
-    return array / np.expand_dims(norms, axis)
+    scaled: Array = array / np.expand_dims(norms, axis)
+    return scaled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from pinnace.ops.random import stateless
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-SeedLike: TypeAlias = Union[int, SeedGenerator, None]
+SeedLike: TypeAlias = int | SeedGenerator | None
 # The standard deviation of a normal distribution cut off at two of them.
 _CUT_DEVIATION = 0.87962566103423978
 
@@ -29,7 +29,7 @@ _CUT_DEVIATION = 0.87962566103423978
 class Initializer:
     """Gives the first value of a weight: `initializer(shape, dtype=None)`."""
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """A value of that shape; dtype `floatx()` if None."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__(shape, dtype)")
 
@@ -47,7 +47,7 @@ class Initializer:
         return type(self).from_config(self.get_config())
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.get_config() == self.get_config()  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.get_config() == self.get_config()
 
     __hash__ = object.__hash__
 
@@ -55,7 +55,7 @@ class Initializer:
 class Zeros(Initializer):
     """All zeros."""
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Zeros of that shape."""
         return constants.zeros(list(shape), dtypes.as_dtype(dtype or floatx()))
 
@@ -63,7 +63,7 @@ class Zeros(Initializer):
 class Ones(Initializer):
     """All ones."""
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Ones of that shape."""
         return constants.ones(list(shape), dtypes.as_dtype(dtype or floatx()))
 
@@ -78,7 +78,7 @@ class Constant(Initializer):
     def __init__(self, value: Any = 0.0) -> None:
         self.value = value
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """That value in that shape."""
         kind = dtypes.as_dtype(dtype or floatx())
         return convert_to_tensor(np.broadcast_to(np.asarray(self.value), shape).astype(kind.numpy))
@@ -99,12 +99,12 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """The scaled identity matrix."""
         if len(shape) != 2:
             raise ValueError(f"Identity: shape must have two axes, got {list(shape)}")
         kind = dtypes.as_dtype(dtype or floatx())
-        return convert_to_tensor((self.gain * np.eye(*shape)).astype(kind.numpy))
+        return convert_to_tensor((self.gain * np.eye(shape[0], shape[1])).astype(kind.numpy))
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
@@ -122,7 +122,7 @@ class RandomInitializer(Initializer):
         self._given_seed = seed
         self.seed = make_default_seed() if seed is None else seed
         if not isinstance(self.seed, (int, SeedGenerator)):
-            raise ValueError(
+            raise ValueError(  # noqa: TRY004 (Keras raises it too)
                 f"{type(self).__name__}: seed must be an int, a SeedGenerator or None, got {seed!r}"
             )
 
@@ -161,13 +161,11 @@ class RandomNormal(RandomInitializer):
         self.mean = mean
         self.stddev = stddev
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Values of that shape."""
 
         def draw(size: list[int], **options: Any) -> Tensor:
-            return stateless.stateless_normal(
-                size, mean=self.mean, stddev=self.stddev, **options
-            )
+            return stateless.stateless_normal(size, mean=self.mean, stddev=self.stddev, **options)
 
         return self._draw(shape, dtype, draw)
 
@@ -179,7 +177,7 @@ class RandomNormal(RandomInitializer):
 class TruncatedNormal(RandomNormal):
     """Normally distributed, values beyond two standard deviations drawn again."""
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Values of that shape."""
 
         def draw(size: list[int], **options: Any) -> Tensor:
@@ -204,7 +202,7 @@ class RandomUniform(RandomInitializer):
         self.minval = minval
         self.maxval = maxval
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Values of that shape."""
 
         def draw(size: list[int], **options: Any) -> Tensor:
@@ -258,7 +256,7 @@ class VarianceScaling(RandomInitializer):
         self.mode = mode
         self.distribution = distribution
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Values of that shape."""
         fan_in, fan_out = compute_fans(shape)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
@@ -267,17 +265,13 @@ class VarianceScaling(RandomInitializer):
         def draw(size: list[int], **options: Any) -> Tensor:
             if self.distribution == "uniform":
                 limit = math.sqrt(3 * variance)
-                return stateless.stateless_uniform(
-                    size, minval=-limit, maxval=limit, **options
-                )
+                return stateless.stateless_uniform(size, minval=-limit, maxval=limit, **options)
             if self.distribution == "truncated_normal":
                 stddev = math.sqrt(variance) / _CUT_DEVIATION
                 return stateless.stateless_truncated_normal(
                     size, mean=0.0, stddev=stddev, **options
                 )
-            return stateless.stateless_normal(
-                size, mean=0.0, stddev=math.sqrt(variance), **options
-            )
+            return stateless.stateless_normal(size, mean=0.0, stddev=math.sqrt(variance), **options)
 
         return self._draw(shape, dtype, draw)
 
@@ -355,7 +349,7 @@ class Orthogonal(RandomInitializer):
         super().__init__(seed)
         self.gain = gain
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None, **kwargs: Any) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """Values of that shape."""
         if len(shape) < 2:
             raise ValueError(f"Orthogonal: shape must have at least two axes, got {list(shape)}")
@@ -383,9 +377,9 @@ def compute_fans(shape: Sequence[int]) -> tuple[int, int]:
     return window * shape[-2], window * shape[-1]
 
 
-InitializerLike: TypeAlias = Union[
-    Initializer, Callable[..., Any], str, dict[str, Any], type, float, None
-]
+InitializerLike: TypeAlias = (
+    Initializer | Callable[..., Any] | str | dict[str, Any] | type | float | None
+)
 
 _TABLE = registry.named(
     *(Zeros, Ones, Constant, Identity, RandomNormal, TruncatedNormal, RandomUniform),

@@ -71,12 +71,7 @@ class InputSpec:
         dims = shape.dims
         if dims is None:
             return None
-        if self.squeeze and self.shape is not None and self.shape.dims:
-            wanted = self.shape.dims
-            if len(dims) == len(wanted) + 1 and dims[-1] == 1:
-                dims = dims[:-1]
-            elif len(dims) == len(wanted) - 1 and wanted[-1] == 1:
-                dims = (*dims, 1)
+        dims = self._squeezed(dims)
         rank = len(dims)
         if self.ndim is not None and rank != self.ndim:
             return f"must have rank {self.ndim}"
@@ -85,13 +80,22 @@ class InputSpec:
         if self.min_ndim is not None and rank < self.min_ndim:
             return f"must have rank at least {self.min_ndim}"
         for axis, size in self.axes.items():
-            if size is None or not -rank <= axis < rank:
-                continue
-            if dims[axis] not in {size, None}:
+            if size is not None and -rank <= axis < rank and dims[axis] not in {size, None}:
                 return f"must have size {size} on axis {axis}"
         if self.shape is not None and not self.shape.is_compatible_with(dims):
             return f"must have shape {self.shape.text}"
         return None
+
+    def _squeezed(self, dims: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """The sizes, a last axis of size 1 dropped or added if that makes them fit."""
+        if not self.squeeze or self.shape is None or not self.shape.dims:
+            return dims
+        wanted = self.shape.dims
+        if len(dims) == len(wanted) + 1 and dims[-1] == 1:
+            return dims[:-1]
+        if len(dims) == len(wanted) - 1 and wanted[-1] == 1:
+            return (*dims, 1)
+        return dims
 
     def __repr__(self) -> str:
         given = {key: value for key, value in self.get_config().items() if value}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -33,6 +32,9 @@ from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.keras.weights import Weights
 from pinnace.ops.array import casting
 from pinnace.ops.math import arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 # Arguments that older programs give to the first layer of a model.
 _FIRST_LAYER = ("input_shape", "batch_input_shape", "input_dim", "batch_size")
@@ -145,6 +147,7 @@ class Layer(Weights):
 
     def build(self, input_shape: Any) -> None:
         """Make the weights; called once, before the first call."""
+        del input_shape
         self.built = True
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -210,7 +213,7 @@ class Layer(Weights):
     def _converted(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
-        """Arguments with arrays made tensors and floats cast; whether a KerasTensor is among them."""
+        """Arguments as tensors, floats cast; whether a KerasTensor is among them."""
         if len(args) == 1 and isinstance(args[0], Tensor):
             args = (self._cast(args[0]),)
             if not kwargs or (len(kwargs) == 1 and "training" in kwargs):
@@ -364,7 +367,7 @@ class Layer(Weights):
     def _first_node(self, what: str) -> Node:
         if not self._nodes:
             raise AttributeError(
-                f"{type(self).__name__} {self._name!r} has no {what}: it was not called on KerasTensors"
+                f"{self._described()} has no {what}: it was not called on KerasTensors"
             )
         return self._nodes[0]
 
@@ -540,9 +543,7 @@ class Layer(Weights):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         """The layer with that configuration."""
-        arguments = {
-            key: registry.deserialize_keras_object(value) for key, value in config.items()
-        }
+        arguments = {key: registry.deserialize_keras_object(value) for key, value in config.items()}
         try:
             return cls(**arguments)
         except TypeError as error:

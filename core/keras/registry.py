@@ -1,15 +1,14 @@
 """Keras classes by name: what a configuration says, and how an object is made from it again.
 
-    object → {"module", "class_name", "config", "registered_name"} → object
+object → {"module", "class_name", "config", "registered_name"} → object
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +16,9 @@ from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
 
 T = TypeVar("T")
 
@@ -72,7 +74,7 @@ def register_keras_serializable(
 
 def get_registered_name(thing: Any) -> str:
     """`package>name` if it was registered, else its own name."""
-    return _names.get(thing) or thing.__name__  # type: ignore[no-any-return]
+    return _names.get(thing) or thing.__name__
 
 
 def get_registered_object(
@@ -108,7 +110,7 @@ def custom_object_scope(objects: Mapping[str, Any]) -> Iterator[None]:
 
 
 def public_module(cls: type) -> str | None:
-    """The module that Keras would show the class in; None for a class that is not of this library."""
+    """The module that Keras would show the class in; None for a class of somebody else."""
     parts = cls.__module__.split(".")
     if parts[:2] != ["pinnace", "keras"]:
         return None
@@ -126,13 +128,24 @@ def serialize_keras_object(thing: Any) -> Any:
     """
     if thing is None or isinstance(thing, (str, bool, int, float)):
         return thing
+    if isinstance(thing, dict):
+        return {key: serialize_keras_object(value) for key, value in thing.items()}
+    if isinstance(thing, tuple):
+        return {"class_name": "__tuple__", "items": [serialize_keras_object(x) for x in thing]}
+    if isinstance(thing, list):
+        return [serialize_keras_object(item) for item in thing]
+    if isinstance(thing, (np.generic, np.ndarray, Tensor, DType, Shape, TensorSpec)):
+        return _serialize_value(thing)
+    if hasattr(thing, "get_config") and not inspect.isclass(thing):
+        return _serialize_object(thing)
+    if callable(thing):
+        return _serialize_callable(thing)
+    raise ValueError(f"serialize_keras_object: {thing!r} ({type(thing).__name__}) cannot be stored")
+
+
+def _serialize_value(thing: Any) -> Any:
     if isinstance(thing, np.generic):
         return thing.item()
-    if isinstance(thing, (Tensor, np.ndarray)):
-        array = np.asarray(thing)
-        kind = "__numpy__" if isinstance(thing, np.ndarray) else "__tensor__"
-        config = {"value": array.tolist(), "dtype": as_dtype(array.dtype).name}
-        return {"class_name": kind, "config": config}
     if isinstance(thing, DType):
         return thing.name
     if isinstance(thing, Shape):
@@ -140,17 +153,10 @@ def serialize_keras_object(thing: Any) -> Any:
     if isinstance(thing, TensorSpec):
         config = {"shape": thing.shape.dims, "dtype": thing.dtype.name, "name": thing.name}
         return {"class_name": "__typespec__", "config": config}
-    if isinstance(thing, dict):
-        return {key: serialize_keras_object(value) for key, value in thing.items()}
-    if isinstance(thing, tuple):
-        return {"class_name": "__tuple__", "items": [serialize_keras_object(x) for x in thing]}
-    if isinstance(thing, list):
-        return [serialize_keras_object(item) for item in thing]
-    if hasattr(thing, "get_config") and not inspect.isclass(thing):
-        return _serialize_object(thing)
-    if callable(thing):
-        return _serialize_callable(thing)
-    raise ValueError(f"serialize_keras_object: {thing!r} ({type(thing).__name__}) cannot be stored")
+    array = np.asarray(thing)
+    kind = "__numpy__" if isinstance(thing, np.ndarray) else "__tensor__"
+    config = {"value": array.tolist(), "dtype": as_dtype(array.dtype).name}
+    return {"class_name": kind, "config": config}
 
 
 def _serialize_object(thing: Any) -> dict[str, Any]:
@@ -200,7 +206,9 @@ def deserialize_keras_object(
     if not isinstance(config, dict):
         return config
     if "class_name" not in config or not ({"config", "items"} & set(config)):
-        return {k: deserialize_keras_object(v, custom_objects, safe_mode) for k, v in config.items()}
+        return {
+            k: deserialize_keras_object(v, custom_objects, safe_mode) for k, v in config.items()
+        }
     plain = _plain_value(config, custom_objects)
     if plain is not None:
         return plain

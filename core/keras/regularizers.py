@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import registry
 from pinnace.ops.math import arithmetic, reduction
@@ -94,7 +94,7 @@ def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
 l1 = L1
 l2 = L2
 
-RegularizerLike: TypeAlias = Union[Regularizer, Callable[..., Any], str, dict[str, Any], None]
+RegularizerLike: TypeAlias = Regularizer | Callable[..., Any] | str | dict[str, Any] | None
 _TABLE = {**registry.named(L1, L2), "L1L2": L1L2, "l1_l2": l1_l2, "l1l2": L1L2}
 
 

@@ -39,7 +39,9 @@ def set_random_seed(seed: int) -> None:
 
 
 class SeedGenerator(AutoTrackable):
-    """Seeds for stateless random ops, each another one; the state is a variable, so traced steps differ.
+    """Seeds for stateless random ops, each another one.
+
+    The state is a variable, so that the steps of a traced function differ.
 
     Args:
         seed: where the sequence starts; None draws it from the global seed.

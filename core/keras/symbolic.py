@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pinnace.framework import structure
@@ -10,6 +9,8 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.keras.names import unique_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.framework.dtypes import DType
     from pinnace.framework.shapes import Shape
 

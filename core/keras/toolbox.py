@@ -4,7 +4,6 @@ from pinnace.keras.encoding import normalize as normalize
 from pinnace.keras.encoding import to_categorical as to_categorical
 from pinnace.keras.names import clear_session as clear_session
 from pinnace.keras.registry import custom_object_scope as custom_object_scope
-from pinnace.keras.registry import custom_object_scope as CustomObjectScope  # noqa: N812 (Keras' name)
 from pinnace.keras.registry import deserialize_keras_object as deserialize_keras_object
 from pinnace.keras.registry import get_custom_objects as get_custom_objects
 from pinnace.keras.registry import get_registered_name as get_registered_name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +16,8 @@ from pinnace.keras import constraints, initializers, regularizers
 from pinnace.keras.seeds import SeedGenerator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from pinnace.framework.tensor import Array, Tensor
     from pinnace.keras.dtype_policy import DTypePolicy
 
@@ -160,17 +160,17 @@ class Weights(Module):
     @property
     def variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
         """All variables, states of seed generators too."""
-        return self._gathered(lambda variable, active: True)
+        return self._gathered(_any)
 
     @property
     def weights(self) -> list[Variable]:
         """All variables that training or `set_weights` change: no states of seed generators."""
-        return self._gathered(lambda variable, active: not is_seed_state(variable))
+        return self._gathered(_is_weight)
 
     @property
     def trainable_variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
         """The variables that training changes by gradients."""
-        return self._gathered(lambda variable, active: active and variable.trainable)
+        return self._gathered(_is_trained)
 
     @property
     def trainable_weights(self) -> list[Variable]:
@@ -180,14 +180,12 @@ class Weights(Module):
     @property
     def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
         """The variables that training does not change by gradients, seed states too."""
-        return self._gathered(lambda variable, active: not (active and variable.trainable))
+        return self._gathered(_is_not_trained)
 
     @property
     def non_trainable_weights(self) -> list[Variable]:
         """As `non_trainable_variables`, without seed states."""
-        return self._gathered(
-            lambda variable, active: not (active and variable.trainable or is_seed_state(variable))
-        )
+        return self._gathered(_is_weight_not_trained)
 
     @property
     def trainable(self) -> bool:
@@ -244,6 +242,28 @@ class Weights(Module):
             variable.assign(array.astype(variable.dtype.numpy))
 
 
+def _any(variable: Variable, active: bool) -> bool:
+    del variable, active
+    return True
+
+
+def _is_weight(variable: Variable, active: bool) -> bool:
+    del active
+    return not is_seed_state(variable)
+
+
+def _is_trained(variable: Variable, active: bool) -> bool:
+    return active and variable.trainable
+
+
+def _is_not_trained(variable: Variable, active: bool) -> bool:
+    return not _is_trained(variable, active)
+
+
+def _is_weight_not_trained(variable: Variable, active: bool) -> bool:
+    return not (_is_trained(variable, active) or is_seed_state(variable))
+
+
 def is_seed_state(variable: Variable) -> bool:
     """Whether it is the state of a SeedGenerator."""
     return variable.name.endswith("seed_generator_state:0")
@@ -251,7 +271,7 @@ def is_seed_state(variable: Variable) -> bool:
 
 def count_numbers(variables: Sequence[Variable]) -> int:
     """The number of numbers in all of them."""
-    return sum(math.prod(variable.shape.as_list()) for variable in variables)  # type: ignore[arg-type]
+    return sum(variable.shape.num_elements() or 0 for variable in variables)
 
 
 def _ordered(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 18
 _LIST = 256
+# Asked for at once: memory is reserved before anything is read.
+_MOST = 1 << 26
 _LENGTH = struct.Struct("<Q").unpack_from
 _MASK_DELTA = np.uint32(0xA282EAD8)
 _crc = google_crc32c.value
@@ -97,12 +99,12 @@ def _blocks(path: StrPath) -> Iterator[list[bytes]]:
 
 def _read(file: IO[bytes], count: int) -> bytes:
     """`count` bytes, fewer at the end only: a pipe gives what it has."""
-    piece = file.read(count)
+    piece = file.read(min(count, _MOST))
     if len(piece) == count or not piece:
         return piece
     parts = [piece]
     have = len(piece)
-    while have < count and (piece := file.read(count - have)):
+    while have < count and (piece := file.read(min(count - have, _MOST))):
         parts.append(piece)
         have += len(piece)
     return b"".join(parts)

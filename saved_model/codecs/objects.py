@@ -57,6 +57,8 @@ class CallSpec:
             ValueError: no function can have these parameters.
         """
         kind = inspect.Parameter
+        if len(self.defaults) > len(self.args):
+            raise ValueError(f"{len(self.defaults)} defaults for {len(self.args)} arguments")
         optional = len(self.args) - len(self.defaults)
         parameters = [
             kind(

@@ -19,11 +19,12 @@ from fastapi import FastAPI, Request
 app = FastAPI()
 loaded = tf.saved_model.load(sys.argv[1])
 signature = loaded.signatures["serving_default"]
+(name,) = signature.structured_input_signature[1]
 
 @app.post("/v1/models/mlp:predict")
 async def predict(request: Request):
     rows = (await request.json())["instances"]
-    (outputs,) = signature(x=tf.constant(rows, tf.float32)).values()
+    (outputs,) = signature(**{name: tf.constant(rows, tf.float32)}).values()
     return {"predictions": outputs.numpy().tolist()}
 
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", access_log=False)

@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import SCALAR, UNKNOWN
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.codec.attrs import NameOf, decode_text, encode_attr
+from pinnace.graph.codec.attrs import NameOf, encode_attr
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.nodes import (
     OUTPUT_SHAPES,
@@ -97,7 +97,7 @@ def _legal_names(names: Iterable[str], taken: set[str]) -> list[str]:
     for name in names:
         base = _ILLEGAL.sub("_", name.lower())
         if not base[:1].isalpha():
-            base = f"arg_{base}".rstrip("_")
+            base = f"arg_{base.lstrip('_')}"
         unique, number = base, 0
         while unique in taken:
             number += 1
@@ -319,14 +319,10 @@ def _decode_argument(
         raise InvalidArgumentError(f"{place}: an argument of a function has one fixed dtype")
     dtype = decode_dtype(arg.type, place)
     shape = UNKNOWN
-    user_name = arg.name
     if index in message.arg_attr:
         attrs = message.arg_attr[index].attr
         if OUTPUT_SHAPES in attrs and len(attrs[OUTPUT_SHAPES].list.shape) == 1:
             shape = decode_shape(attrs[OUTPUT_SHAPES].list.shape[0], place)
-        if _USER_NAME in attrs:
-            text = decode_text(attrs[_USER_NAME].s)
-            user_name = text if isinstance(text, str) and text else arg.name
     if dtype is dtypes.resource:
         shape = SCALAR
     handle = None
@@ -334,7 +330,7 @@ def _decode_argument(
         known = arg.handle_data[0]
         handle = TensorSpec.of(decode_shape(known.shape, place), decode_dtype(known.dtype, place))
     value = graph.add_input(PLACEHOLDER, TensorSpec.of(shape, dtype), arg.name, handle)
-    graph.input_names[-1] = user_name
+    graph.input_names[-1] = arg.name
     return value
 
 

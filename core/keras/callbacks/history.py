@@ -1,5 +1,8 @@
 """History: every epoch's numbers."""
 
+# A hook is given its arguments, wanted or not.
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,8 @@
 """Callbacks that change the learning rate: LearningRateScheduler, ReduceLROnPlateau."""
 
+# A hook is given its arguments, wanted or not.
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 import inspect

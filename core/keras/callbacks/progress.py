@@ -1,5 +1,8 @@
 """ProgbarLogger: a bar on a terminal, a line per epoch elsewhere."""
 
+# A hook is given its arguments, wanted or not.
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 import sys

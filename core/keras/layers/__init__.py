@@ -2,8 +2,8 @@
 
 from pinnace.keras.input_spec import InputSpec as InputSpec
 from pinnace.keras.layer import Layer as Layer
-from pinnace.keras.layers.activation import Activation as Activation
 from pinnace.keras.layers.activation import ELU as ELU
+from pinnace.keras.layers.activation import Activation as Activation
 from pinnace.keras.layers.activation import LeakyReLU as LeakyReLU
 from pinnace.keras.layers.activation import PReLU as PReLU
 from pinnace.keras.layers.activation import ReLU as ReLU

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from pinnace.framework.specs import TensorSpec
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
@@ -17,11 +16,12 @@ from pinnace.keras.layers.windows import (
     op_format,
     per_axis,
 )
-from pinnace.ops.array import joining, padding as paddings, shapes
-
+from pinnace.ops.array import joining, shapes
+from pinnace.ops.array import padding as paddings
 from pinnace.ops.nn import biases, convolutions, depthwise
 
 if TYPE_CHECKING:
+    from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
 
 
@@ -43,7 +43,6 @@ class BaseConv(Layer):
         bias_initializer: first value of the bias.
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
-        activity_regularizer: penalty of the output.
         kernel_constraint: what the kernel is brought back to after a step.
         bias_constraint: what the bias is brought back to after a step.
         **options: see Layer.
@@ -67,12 +66,11 @@ class BaseConv(Layer):
         bias_initializer: initializers.InitializerLike = "zeros",
         kernel_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
-        activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
         **options: Unpack[LayerOptions],
     ) -> None:
-        super().__init__(activity_regularizer=activity_regularizer, **options)  # type: ignore[misc]  # given by name once
+        super().__init__(**options)
         who, rank = type(self).__name__, self._rank
         if filters is not None and (not isinstance(filters, int) or filters < 1):
             raise ValueError(f"{who}: filters must be an integer of at least 1, got {filters!r}")
@@ -238,7 +236,6 @@ class DepthwiseConv2D(BaseConv):
         bias_initializer: first value of the bias.
         depthwise_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
-        activity_regularizer: penalty of the output.
         depthwise_constraint: what the kernel is brought back to.
         bias_constraint: what the bias is brought back to.
         **options: see Layer.
@@ -266,7 +263,6 @@ class DepthwiseConv2D(BaseConv):
         bias_initializer: initializers.InitializerLike = "zeros",
         depthwise_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
-        activity_regularizer: regularizers.RegularizerLike = None,
         depthwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
         **options: Unpack[LayerOptions],
@@ -284,7 +280,6 @@ class DepthwiseConv2D(BaseConv):
             bias_initializer=bias_initializer,
             kernel_regularizer=depthwise_regularizer,
             bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
             kernel_constraint=depthwise_constraint,
             bias_constraint=bias_constraint,
             **options,
@@ -331,7 +326,6 @@ class SeparableConv2D(BaseConv):
         depthwise_regularizer: penalty of the depthwise kernel.
         pointwise_regularizer: penalty of the pointwise kernel.
         bias_regularizer: penalty of the bias.
-        activity_regularizer: penalty of the output.
         depthwise_constraint: what the depthwise kernel is brought back to.
         pointwise_constraint: what the pointwise kernel is brought back to.
         bias_constraint: what the bias is brought back to.
@@ -363,7 +357,6 @@ class SeparableConv2D(BaseConv):
         depthwise_regularizer: regularizers.RegularizerLike = None,
         pointwise_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
-        activity_regularizer: regularizers.RegularizerLike = None,
         depthwise_constraint: constraints.ConstraintLike = None,
         pointwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
@@ -380,7 +373,6 @@ class SeparableConv2D(BaseConv):
             use_bias=use_bias,
             bias_initializer=bias_initializer,
             bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
             bias_constraint=bias_constraint,
             **options,
         )

@@ -26,7 +26,6 @@ class Dense(Layer):
         bias_initializer: first value of the bias.
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
-        activity_regularizer: penalty of the output.
         kernel_constraint: what the kernel is brought back to after a step.
         bias_constraint: what the bias is brought back to after a step.
         **options: see Layer.
@@ -47,12 +46,11 @@ class Dense(Layer):
         bias_initializer: initializers.InitializerLike = "zeros",
         kernel_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
-        activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
         **options: Unpack[LayerOptions],
     ) -> None:
-        super().__init__(activity_regularizer=activity_regularizer, **options)  # type: ignore[misc]  # given by name once
+        super().__init__(**options)
         if isinstance(units, bool) or int(units) != units or units < 1:
             raise ValueError(f"Dense: units must be an integer of at least 1, got {units!r}")
         self.units = int(units)

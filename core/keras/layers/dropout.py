@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.seeds import SeedGenerator
-from pinnace.ops.nn.dropouts import stateless_dropout
 from pinnace.ops.array import constants, joining, shapes
+from pinnace.ops.nn.dropouts import stateless_dropout
 from pinnace.ops.random import stateless
 
 if TYPE_CHECKING:
@@ -154,5 +154,3 @@ def _normal(x: Tensor, generator: SeedGenerator, mean: float, stddev: float) -> 
     return stateless.stateless_normal(
         shapes.shape(x), generator.next(), mean=mean, stddev=stddev, dtype=x.dtype
     )
-
-

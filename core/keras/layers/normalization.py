@@ -154,7 +154,7 @@ class BatchNormalization(Layer):
         return (y if rank == 4 else reshaping.reshape(y, shapes.shape(x))), mean, variance
 
     def _constants(self) -> tuple[Any, Any]:
-        size = [self.moving_mean.shape[0]]
+        size = [self.moving_mean.shape.num_elements() or 0]
         return (
             initializers.Ones()(size, self.moving_mean.dtype),
             initializers.Zeros()(size, self.moving_mean.dtype),
@@ -188,7 +188,7 @@ class BatchNormalization(Layer):
 
 
 class LayerNormalization(Layer):
-    """gamma (x - mean) / sqrt(variance + epsilon) + beta, mean and variance over the axes of one sample.
+    """gamma (x - mean) / sqrt(variance + epsilon) + beta, both over axes of one sample.
 
     Args:
         axis: or axes to normalise over.

@@ -164,7 +164,7 @@ class GlobalMaxPooling1D(BaseGlobalPooling):
 
 
 class GlobalMaxPooling2D(BaseGlobalPooling):
-    """The maximum over rows and columns: [b, h, w, c] → [b, c]; arguments: see BaseGlobalPooling."""
+    """The maximum over rows and columns: [b, h, w, c] → [b, c]; see BaseGlobalPooling."""
 
     _rank = 2
     _reduce = staticmethod(reduction.reduce_max)

@@ -33,6 +33,8 @@ class Rescaling(Layer):
         if x.dtype is not kind:
             x = casting.cast(x, kind)
         y = x * convert_to_tensor(self.scale, kind)
-        return y if isinstance(self.offset, float) and self.offset == 0 else y + convert_to_tensor(
-            self.offset, kind
+        return (
+            y
+            if isinstance(self.offset, float) and self.offset == 0
+            else y + convert_to_tensor(self.offset, kind)
         )

@@ -241,7 +241,9 @@ class Cropping2D(_Sided):
     def call(self, x: Tensor) -> Tensor:
         """The cropped input."""
         rows, columns = (_kept(side) for side in self.cropping)
-        return x[:, rows, columns] if self.data_format == "channels_last" else x[:, :, rows, columns]
+        return (
+            x[:, rows, columns] if self.data_format == "channels_last" else x[:, :, rows, columns]
+        )
 
 
 class UpSampling1D(Layer):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, Union
+from typing import Any, TypeAlias
 
-Sizes: TypeAlias = Union[int, Sequence[int]]
+Sizes: TypeAlias = int | Sequence[int]
 _LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
 
@@ -18,7 +18,8 @@ def per_axis(who: str, name: str, value: Any, rank: int, least: int = 1) -> tupl
     sizes = (value,) * rank if isinstance(value, int) else tuple(value)
     if len(sizes) != rank or any(not isinstance(n, int) or n < least for n in sizes):
         raise ValueError(
-            f"{who}: {name} must be an integer of at least {least}, or {rank} of them, got {value!r}"
+            f"{who}: {name} must be an integer of at least {least}, or {rank} of them, "
+            f"got {value!r}"
         )
     return sizes
 

@@ -102,14 +102,24 @@ def _mean(x: Any) -> Tensor:
 class MeanSquaredError(LossFunctionWrapper):
     """mean((y_true - y_pred)²)."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_squared_error", dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_squared_error",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(mean_squared_error, reduction=reduction, name=name, dtype=dtype)
 
 
 class MeanAbsoluteError(LossFunctionWrapper):
     """mean(abs(y_true - y_pred))."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "mean_absolute_error", dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_absolute_error",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(mean_absolute_error, reduction=reduction, name=name, dtype=dtype)
 
 
@@ -151,20 +161,30 @@ class Huber(LossFunctionWrapper):
 
     def __init__(self, delta: float = 1.0, **options: Unpack[LossOptions]) -> None:
         options.setdefault("name", "huber_loss")
-        super().__init__(huber, delta=delta, **options)  # type: ignore[arg-type]  # named options
+        super().__init__(huber, delta=delta, **options)
 
 
 class LogCosh(LossFunctionWrapper):
     """mean(log(cosh(y_pred - y_true)))."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "log_cosh", dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "log_cosh",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(log_cosh, reduction=reduction, name=name, dtype=dtype)
 
 
 class Poisson(LossFunctionWrapper):
     """mean(y_pred - y_true log(y_pred))."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = "poisson", dtype: Any = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "poisson",
+        dtype: Any = None,
+    ) -> None:
         super().__init__(poisson, reduction=reduction, name=name, dtype=dtype)
 
 
@@ -178,4 +198,4 @@ class CosineSimilarity(LossFunctionWrapper):
 
     def __init__(self, axis: int = -1, **options: Unpack[LossOptions]) -> None:
         options.setdefault("name", "cosine_similarity")
-        super().__init__(negative_cosine_similarity, axis=axis, **options)  # type: ignore[arg-type]  # named options
+        super().__init__(negative_cosine_similarity, axis=axis, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from pinnace.framework import dtypes, structure
@@ -15,6 +14,8 @@ from pinnace.ops.array import casting, reshaping, shapes
 from pinnace.ops.math import arithmetic, reduction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.framework.tensor import Tensor
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
@@ -47,7 +48,10 @@ class Loss:
     """
 
     def __init__(
-        self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
+        self,
+        name: str | None = None,
+        reduction: str | None = "sum_over_batch_size",
+        dtype: Any = None,
     ) -> None:
         reduction = "sum_over_batch_size" if reduction == "auto" else reduction
         if reduction not in REDUCTIONS:
@@ -86,7 +90,7 @@ class Loss:
     def _number(self, x: Any) -> Any:
         if not isinstance(x, Operands):
             x = convert_to_tensor(x)
-        return x if x.dtype is self._dtype else casting.cast(x, self._dtype)  # type: ignore[attr-defined]
+        return x if x.dtype is self._dtype else casting.cast(x, self._dtype)
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
@@ -117,7 +121,9 @@ class LossFunctionWrapper(Loss):
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(name=name or getattr(fn, "__name__", None), reduction=reduction, dtype=dtype)
+        super().__init__(
+            name=name or getattr(fn, "__name__", None), reduction=reduction, dtype=dtype
+        )
         self.fn = fn
         self._fn_kwargs = kwargs
 
@@ -155,7 +161,10 @@ def squeeze_or_expand_to_same_rank(x: Any, y: Any, expand_rank_1: bool = True) -
 
 
 def reduce_weighted_values(
-    values: Any, sample_weight: Any = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
+    values: Any,
+    sample_weight: Any = None,
+    reduction: str | None = "sum_over_batch_size",
+    dtype: Any = None,
 ) -> Tensor:
     """Values of samples times their weights, reduced; see Loss."""
     kind = dtypes.as_dtype(dtype or floatx())

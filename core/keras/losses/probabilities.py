@@ -148,7 +148,8 @@ def _binary(y_true: Any, y_pred: Any, from_logits: bool) -> Tensor:
     if logits is not None:
         return ops.sigmoid_cross_entropy_with_logits(y_true, logits)
     y_pred = clipping.clip_by_value(y_pred, epsilon(), 1.0 - epsilon())
-    return -(y_true * exponents.log(y_pred) + (1.0 - y_true) * exponents.log(1.0 - y_pred))
+    likely: Tensor = y_true * exponents.log(y_pred) + (1.0 - y_true) * exponents.log(1.0 - y_pred)
+    return -likely
 
 
 def binary_focal_crossentropy(
@@ -301,5 +302,3 @@ class KLDivergence(LossFunctionWrapper):
         dtype: Any = None,
     ) -> None:
         super().__init__(kl_divergence, reduction=reduction, name=name, dtype=dtype)
-
-

@@ -9,8 +9,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.ops.array import casting, reshaping
-from pinnace.ops.math import comparison, reduction
-from pinnace.ops.nn import losses as ops
+from pinnace.ops.math import comparison, counting, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -58,7 +57,7 @@ def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> T
     y_pred = convert_to_tensor(y_pred)
     true = _class_numbers(y_true, y_pred)
     classes = y_pred.shape[-1]
-    flat = ops.in_top_k(
+    flat = counting.in_top_k(
         reshaping.reshape(true, [-1]),
         reshaping.reshape(_as(y_pred, dtypes.float32), [-1, classes]),
         k,

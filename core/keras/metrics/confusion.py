@@ -186,7 +186,7 @@ class Recall(_Share):
 
 
 class AUC(_Counts):
-    """The area under the ROC curve (recall over false-positive rate), or under precision over recall.
+    """The area under the ROC curve, recall over false-positive rate, or the PR curve.
 
     Args:
         num_thresholds: number of points of the curve.
@@ -244,7 +244,9 @@ class AUC(_Counts):
         said = tp + fp
         slope = arithmetic.divide_no_nan(step, arithmetic.maximum(said[:-1] - said[1:], 0.0))
         intercept = tp[1:] - slope * said[1:]
-        both = logic.logical_and(comparison.greater(said[:-1], 0.0), comparison.greater(said[1:], 0.0))
+        both = logic.logical_and(
+            comparison.greater(said[:-1], 0.0), comparison.greater(said[1:], 0.0)
+        )
         ratio = selecting.where(
             both,
             arithmetic.divide_no_nan(said[:-1], arithmetic.maximum(said[1:], 0.0)),
@@ -263,5 +265,3 @@ class AUC(_Counts):
             "curve": self.curve,
             "summation_method": self.summation_method,
         }
-
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.tensor import Operands
@@ -13,6 +12,8 @@ from pinnace.ops.array import casting, shapes
 from pinnace.ops.math import arithmetic, reduction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.framework.tensor import Tensor
 
 

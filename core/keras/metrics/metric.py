@@ -66,9 +66,7 @@ class Metric(AutoTrackable):
         make = initializers.get(initializer)
         with init_scope():
             value = make(list(shape), dtype=dtypes.as_dtype(dtype or self._dtype))
-            variable = Variable(
-                value, trainable=False, name=f"{self.name}/{name or 'variable'}"
-            )
+            variable = Variable(value, trainable=False, name=f"{self.name}/{name or 'variable'}")
         first = np.asarray(value.numpy())
         self.__dict__["_state"].append((variable, first))
         return variable

@@ -13,8 +13,6 @@ from pinnace.keras.symbolic import KerasTensor, Node
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pinnace.keras.layer import Layer
-
 
 class Functional(Model):
     """What `Model(inputs, outputs)` makes.
@@ -28,11 +26,6 @@ class Functional(Model):
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(inputs, outputs, name=name, **kwargs)
-
-    @property
-    def layers(self) -> list[Layer]:
-        """Input layers, then the others in the order of their first call."""
-        return list(self._layers)
 
     def get_config(self) -> dict[str, Any]:
         """Layers, their calls, inputs and outputs, in Keras' form."""
@@ -61,7 +54,9 @@ class Functional(Model):
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
         """The model with that configuration, with new weights."""
-        inputs, outputs = rebuilt(config, lambda c: registry.deserialize_keras_object(c, custom_objects))
+        inputs, outputs = rebuilt(
+            config, lambda c: registry.deserialize_keras_object(c, custom_objects)
+        )
         made = cls(inputs, outputs, name=config.get("name"))
         if config.get("trainable") is False:
             made.trainable = False
@@ -158,7 +153,7 @@ def _stored_call(node: Node, places: dict[int, list[Any]]) -> dict[str, Any]:
 def _histories(stored: Any) -> list[tuple[str, int, int]]:
     if isinstance(stored, dict):
         if stored.get("class_name") == "__keras_tensor__":
-            return [tuple(stored["config"]["keras_history"])]  # type: ignore[list-item]  # three of them
+            return [tuple(stored["config"]["keras_history"])]
         return [key for value in stored.values() for key in _histories(value)]
     if isinstance(stored, (list, tuple)):
         return [key for value in stored for key in _histories(value)]
@@ -169,7 +164,7 @@ def _loaded(stored: Any, tensors: dict[tuple[str, int, int], Any]) -> Any:
     if isinstance(stored, dict):
         kind = stored.get("class_name")
         if kind == "__keras_tensor__":
-            return tensors[tuple(stored["config"]["keras_history"])]  # type: ignore[index]  # three
+            return tensors[tuple(stored["config"]["keras_history"])]
         if kind == "__tuple__":
             return tuple(_loaded(item, tensors) for item in stored["items"])
         if kind == "__slice__":
@@ -198,5 +193,3 @@ def _loaded_structure(stored: Any, tensors: dict[tuple[str, int, int], Any]) -> 
     if len(stored) == 3 and isinstance(stored[0], str):
         return tensors[stored[0], stored[1], stored[2]]
     return [_loaded_structure(item, tensors) for item in stored]
-
-

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pinnace import late
 from pinnace.framework import structure
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import Function, trace
 from pinnace.keras import registry
 from pinnace.keras.call_context import calls
-from pinnace.keras.call_signature import CallSignature
 from pinnace.keras.layer import Layer, _spec_of
 from pinnace.keras.models.summary import print_summary
 from pinnace.keras.models.topology import Topology
-from pinnace.keras.symbolic import KerasTensor
 from pinnace.keras.training.fit import Fitting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.functions.concrete import ConcreteFunction
+    from pinnace.keras.call_signature import CallSignature
+    from pinnace.keras.symbolic import KerasTensor
 
 
 class Model(Fitting):
@@ -36,17 +39,22 @@ class Model(Fitting):
         *("_topology", "_call_specs"),
     }
 
+    # Whether `_layers` says what the layers are, before there is a topology.
+    _lists_layers: ClassVar[bool] = False
+
     _topology: Topology | None
+    _layers: list[Layer]
     # The specs of the first argument of `call`, the batch axis open.
     _call_specs: Any
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A Functional for `Model(inputs, outputs)`."""
+        kind: Any = cls
         if cls is Model and _is_functional(args, kwargs):
             from pinnace.keras.models.functional import Functional
 
-            return super().__new__(Functional, *args, **kwargs)  # type: ignore[misc]  # a subclass
-        made = super().__new__(cls, *args, **kwargs)
+            kind = Functional
+        made: Self = super().__new__(kind, *args, **kwargs)
         made.__dict__.update(_topology=None, _call_specs=None, optimizer=None)
         return made
 
@@ -104,11 +112,14 @@ class Model(Fitting):
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers right below this one."""
+        """The layers right below this one; of a functional model its input layers too."""
+        if self._lists_layers or self._topology is not None:
+            return list(self._layers)
         return self.layers_inside
 
     @layers.setter
     def layers(self, value: Any) -> None:
+        del value
         raise AttributeError(
             f"{type(self).__name__}: layers is what the model finds in its attributes\n"
             "  Try: another name for the attribute"
@@ -240,7 +251,7 @@ class Model(Fitting):
         Args:
             filepath: a folder, or a file for ONNX.
             format: `tf_saved_model` or `onnx`.
-            **kwargs: `verbose`, `input_signature`: accepted for Keras' sake; others go to the writer.
+            **kwargs: `verbose`, `input_signature`: accepted for Keras' sake; others: the writer's.
         """
         for key in ("verbose", "input_signature"):
             kwargs.pop(key, None)
@@ -250,12 +261,10 @@ class Model(Fitting):
             signature = self._default_signatures()["serving_default"]
             late.get("onnx.export")(signature, str(filepath), **kwargs)
         else:
-            raise ValueError(
-                f"Model.export: format must be tf_saved_model or onnx, got {format!r}"
-            )
+            raise ValueError(f"Model.export: format must be tf_saved_model or onnx, got {format!r}")
 
     def _default_signatures(self) -> dict[str, ConcreteFunction]:
-        """Name -> function by input names, traced with training=False: output_0, … or a dict's keys."""
+        """serving_default: by input names, training=False; gives output_0, … or a dict's keys."""
         named, rebuild = self._named_inputs()
 
         def serve(**inputs: Any) -> dict[str, Any]:
@@ -266,7 +275,7 @@ class Model(Fitting):
         return {"serving_default": concrete}
 
     def _functions_for_saving(self) -> dict[str, Function]:
-        """`__call__(inputs, training=False)`, traced for training and not, for inputs as they were."""
+        """`__call__(inputs, training=False)`, traced for both, for inputs as they were."""
         specs = self._known_specs()
 
         def call(inputs: Any, training: bool = False) -> Any:
@@ -360,5 +369,3 @@ def _functional_arguments(
     inputs = kwargs.pop("inputs") if "inputs" in kwargs else found.pop(0)
     outputs = kwargs.pop("outputs") if "outputs" in kwargs else found.pop(0)
     return inputs, outputs, kwargs
-
-

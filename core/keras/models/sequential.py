@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from pinnace.framework import structure
@@ -16,6 +15,8 @@ from pinnace.keras.models.topology import Topology, fitted
 from pinnace.keras.symbolic import KerasTensor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.keras.call_signature import CallSignature
 
 
@@ -31,6 +32,8 @@ class Sequential(Model):
         name: of the model.
         **kwargs: see Layer.
     """
+
+    _lists_layers = True
 
     def __init__(
         self,
@@ -74,8 +77,7 @@ class Sequential(Model):
         if not isinstance(layer, Layer):
             raise TypeError(
                 f"{self._described()}: a layer must be a Layer, got {type(layer).__name__}: "
-                f"{layer!r:.80}"
-                + ("\n  Try: Lambda(function)" if callable(layer) else "")
+                f"{layer!r:.80}" + ("\n  Try: Lambda(function)" if callable(layer) else "")
             )
         if any(known.name == layer.name and known is not layer for known in self._layers):
             raise ValueError(
@@ -106,11 +108,6 @@ class Sequential(Model):
         if rebuild:
             self._build_if_known()
         return layer
-
-    @property
-    def layers(self) -> list[Layer]:
-        """The layers, without the Input."""
-        return list(self._layers)
 
     # Building it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
@@ -11,6 +10,8 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.keras.weights import count_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.keras.layer import Layer
     from pinnace.keras.training.compile import Compiled
 

@@ -28,7 +28,7 @@ class Topology:
         for name, given in (("inputs", inputs), ("outputs", outputs)):
             for x in structure.flatten(given):
                 if not isinstance(x, KerasTensor):
-                    raise ValueError(
+                    raise ValueError(  # noqa: TRY004 (Keras raises it too)
                         f"Model: {name} must be KerasTensors, from Input and from layers called on "
                         f"them, got {type(x).__name__}: {x!r:.100}"
                     )
@@ -104,7 +104,8 @@ class Topology:
             missing = [name for name in names if name not in given]
             if missing:
                 raise ValueError(
-                    f"Model: inputs {', '.join(missing)} are missing, got {', '.join(sorted(given))}"
+                    f"Model: inputs {', '.join(missing)} are missing, "
+                    f"got {', '.join(sorted(given))}"
                 )
             return [given[name] for name in names]
         flat = structure.flatten(given)

@@ -58,7 +58,7 @@ class _Moments(Optimizer):
         return self.shared(f"{beta} {dtype.name} {ahead}", make)
 
     def _move(self, moment: Variable, towards: Any, beta: float) -> Any:
-        """moment += (towards - moment)(1 - beta); gives the new value."""
+        """Moment += (towards - moment)(1 - beta); gives the new value."""
         value = moment.value()
         value = value + (towards - value) * (1 - beta)
         moment.assign(value)
@@ -224,9 +224,7 @@ class Nadam(_Moments):
         now, after = self._momentum(kind, 1), self._momentum(kind, 2)
         product = casting.cast(self.__dict__["_product"].value(), kind)
         mean = self._move(self.slot("momentum", variable), gradient, self.beta_1)
-        size = self._move(
-            self.slot("velocity", variable), arithmetic.square(gradient), self.beta_2
-        )
+        size = self._move(self.slot("velocity", variable), arithmetic.square(gradient), self.beta_2)
         step = after * mean / (1.0 - product * after) + (1.0 - now) * gradient / (1.0 - product)
         size = size / (1.0 - self._power(self.beta_2, kind))
         variable.assign_sub(step * rate / (exponents.sqrt(size) + self.epsilon))

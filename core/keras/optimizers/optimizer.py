@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict
 
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.trackable import AutoTrackable
@@ -18,7 +18,7 @@ from pinnace.ops.math import arithmetic, clipping
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-LearningRate: TypeAlias = Union[float, LearningRateSchedule, Callable[[], Any]]
+LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
 
 
 class OptimizerOptions(TypedDict, total=False):
@@ -101,7 +101,9 @@ class Optimizer(AutoTrackable):
                 + ("\n  Try: a schedule as learning_rate" if "decay" in kwargs else "")
             )
         if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
-            raise ValueError(f"{who}: only one of clipnorm, clipvalue, global_clipnorm may be given")
+            raise ValueError(
+                f"{who}: only one of clipnorm, clipvalue, global_clipnorm may be given"
+            )
         if gradient_accumulation_steps is not None:
             raise NotImplementedError(f"{who}: gradient_accumulation_steps is not supported")
         if weight_decay is not None and weight_decay < 0:
@@ -182,7 +184,11 @@ class Optimizer(AutoTrackable):
         return self._own_variable(value, reference_variable.dtype.name, f"{stem}_{name}")
 
     def add_variable(
-        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: str | None = None
+        self,
+        shape: Any = (),
+        initializer: Any = "zeros",
+        dtype: Any = None,
+        name: str | None = None,
     ) -> Variable:
         """A variable of this optimizer."""
         value = initializers.get(initializer)(list(shape), dtype=dtype)
@@ -207,8 +213,8 @@ class Optimizer(AutoTrackable):
             self._learning_rate = value
         else:
             raise TypeError(
-                f"{type(self).__name__}.learning_rate: it follows a schedule and cannot be set to a "
-                f"number, got {value!r}"
+                f"{type(self).__name__}.learning_rate: it follows a schedule and cannot be set to "
+                f"a number, got {value!r}"
             )
 
     def _current_learning_rate(self) -> Any:
@@ -247,25 +253,7 @@ class Optimizer(AutoTrackable):
         Raises:
             ValueError: no gradients, an unknown variable, or another number of gradients.
         """
-        if trainable_variables is None:
-            if not self.built:
-                raise ValueError(
-                    f"{type(self).__name__}.apply: trainable_variables must be given at first"
-                )
-            trainable_variables = self._targets
-        variables = list(trainable_variables)
-        if len(grads) != len(variables):
-            raise ValueError(
-                f"{type(self).__name__}.apply: there must be a gradient per variable, got "
-                f"{len(grads)} gradients and {len(variables)} variables"
-            )
-        if not variables:
-            return
-        if not self.built:
-            with init_scope():
-                self.build(variables)
-        self._check_known(variables)
-        gradients, variables = self._present(grads, variables)
+        gradients, variables = self._present(grads, self._known(grads, trainable_variables))
         if not variables:
             return
         if self.loss_scale_factor is not None:
@@ -340,12 +328,35 @@ class Optimizer(AutoTrackable):
         """The loss times `loss_scale_factor`, which `apply` takes out of the gradients."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
+    def _known(
+        self, grads: Sequence[Any], variables: Sequence[Variable] | None
+    ) -> Sequence[Variable]:
+        """The variables of a step; the first one builds."""
+        if variables is None:
+            if not self.built:
+                raise ValueError(
+                    f"{type(self).__name__}.apply: trainable_variables must be given at first"
+                )
+            variables = self._targets
+        variables = list(variables)
+        if len(grads) != len(variables):
+            raise ValueError(
+                f"{type(self).__name__}.apply: there must be a gradient per variable, got "
+                f"{len(grads)} gradients and {len(variables)} variables"
+            )
+        if variables and not self.built:
+            with init_scope():
+                self.build(variables)
+        self._check_known(variables)
+        return variables
+
     def _check_known(self, variables: Sequence[Variable]) -> None:
         unknown = [v.name for v in variables if id(v) not in self._index]
         if unknown:
             raise ValueError(
                 f"{type(self).__name__}: it was built for {len(self._index)} variables, "
-                f"{', '.join(unknown)} not among them\n  Try: another optimizer, or build(variables)"
+                f"{', '.join(unknown)} not among them\n"
+                "  Try: another optimizer, or build(variables)"
             )
 
     def _present(
@@ -355,7 +366,7 @@ class Optimizer(AutoTrackable):
         missing = [v.name for g, v in zip(grads, variables, strict=True) if g is None]
         if not missing:
             return list(grads), list(variables)
-        if len(missing) == len(variables):
+        if len(missing) == len(variables) > 0:
             raise ValueError(
                 f"{type(self).__name__}: no variable has a gradient: the loss does not depend on "
                 f"{', '.join(missing)}"
@@ -419,7 +430,9 @@ class Optimizer(AutoTrackable):
             step = self.iterations.value() + 1
             due = casting.cast(arithmetic.floormod(step, every) < 1, variables[0].dtype)
             for variable in variables:
-                mixed = self.slot("average", variable).value() * due + variable.value() * (1.0 - due)
+                mixed = self.slot("average", variable).value() * due + variable.value() * (
+                    1.0 - due
+                )
                 variable.assign(mixed)
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> None:

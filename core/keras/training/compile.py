@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
@@ -16,6 +15,8 @@ from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, shapes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pinnace.keras.optimizers.optimizer import Optimizer
 
 
@@ -66,7 +67,9 @@ class Compiled(Layer):
             if unknown:
                 raise TypeError(f"compile: unknown arguments {', '.join(unknown)}")
         if isinstance(steps_per_execution, bool) or steps_per_execution < 1:
-            raise ValueError(f"compile: steps_per_execution must be at least 1, got {steps_per_execution}")
+            raise ValueError(
+                f"compile: steps_per_execution must be at least 1, got {steps_per_execution}"
+            )
         self.optimizer = None if optimizer is None else _optimizers.get(optimizer)
         self.__dict__["_compiled"] = _Compilation(
             None if loss is None else CompileLoss(loss, loss_weights),
@@ -124,7 +127,9 @@ class Compiled(Layer):
     def _compilation(self, who: str) -> _Compilation:
         found: _Compilation | None = self.__dict__.get("_compiled")
         if found is None:
-            raise ValueError(f"{who}: {self._described()} must be compiled first: model.compile(...)")
+            raise ValueError(
+                f"{who}: {self._described()} must be compiled first: model.compile(...)"
+            )
         return found
 
     # Metrics.
@@ -138,7 +143,11 @@ class Compiled(Layer):
             found[id(tracker)] = tracker
         for layer in self._flatten_layers():
             for child in layer._trackable_children().values():
-                items = child._trackable_children().values() if hasattr(child, "_plain_type") else [child]
+                items = (
+                    child._trackable_children().values()
+                    if hasattr(child, "_plain_type")
+                    else [child]
+                )
                 for item in items:
                     if isinstance(item, Metric):
                         found[id(item)] = item
@@ -214,7 +223,9 @@ class Compiled(Layer):
             total = total + part
         return total
 
-    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
         """Take one batch into account in all metrics; gives what they say."""
         del x
         compilation = self._compilation("compute_metrics")
@@ -395,7 +406,12 @@ def metric_of(identifier: Any, y: Any, y_pred: Any) -> Metric:
     """The Metric that a name, function or object stands for, for an output of that shape."""
     if isinstance(identifier, Metric):
         return identifier
-    if isinstance(identifier, str) and identifier.lower() in {"accuracy", "acc", "crossentropy", "ce"}:
+    if isinstance(identifier, str) and identifier.lower() in {
+        "accuracy",
+        "acc",
+        "crossentropy",
+        "ce",
+    }:
         return _by_shape(identifier, y, y_pred)
     found = _metrics.get(identifier)
     if isinstance(found, Metric):
@@ -446,11 +462,15 @@ def aligned(what: str, value: Any, names: Sequence[str], *, same: bool = False) 
     if isinstance(value, dict):
         missing = [name for name in names if name not in value]
         if missing and not same:
-            raise ValueError(f"{what} must have an entry for {', '.join(missing)}, has {sorted(value)}")
+            raise ValueError(
+                f"{what} must have an entry for {', '.join(missing)}, has {sorted(value)}"
+            )
         return [value.get(name) for name in names]
     if isinstance(value, (list, tuple)) and len(names) > 1:
         if len(value) != len(names):
-            raise ValueError(f"{what} must have {len(names)} entries, one per output, got {len(value)}")
+            raise ValueError(
+                f"{what} must have {len(names)} entries, one per output, got {len(value)}"
+            )
         return list(value)
     if isinstance(value, (list, tuple)) and len(value) == 1:
         return [value[0]]
@@ -459,9 +479,7 @@ def aligned(what: str, value: Any, names: Sequence[str], *, same: bool = False) 
     raise ValueError(f"{what} must have {len(names)} entries, one per output, got one")
 
 
-def _spread(
-    what: str, given: Any, outputs: Sequence[tuple[str, Any]], *, same: bool
-) -> list[Any]:
+def _spread(what: str, given: Any, outputs: Sequence[tuple[str, Any]], *, same: bool) -> list[Any]:
     """One entry per output of what `compile` was given."""
     names = [name for name, _ in outputs]
     if given is None:
@@ -481,7 +499,9 @@ def _spread(
         return list(given)
     if same:
         return [given] * len(names)
-    raise ValueError(f"compile: {what} must be a list or dict for {len(names)} outputs, got {given!r}")
+    raise ValueError(
+        f"compile: {what} must be a list or dict for {len(names)} outputs, got {given!r}"
+    )
 
 
 def _spread_lists(what: str, given: Any, outputs: Sequence[tuple[str, Any]]) -> list[list[Any]]:

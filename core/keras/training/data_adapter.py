@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,14 +13,19 @@ from pinnace.framework.variable import Variable
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.seeds import make_default_seed
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
 Batch = tuple[Any, ...]
 
 
 class Batches:
-    """Batches, epoch after epoch; each is `(x,)`, `(x, y)` or `(x, y, sample_weight)` of tensors."""
+    """Epochs of batches; each is `(x,)`, `(x, y)` or `(x, y, sample_weight)` of tensors."""
 
     # Batches in an epoch, None if unknown before one has passed.
     count: int | None = None
+    # Whether all batches have the structure of the first.
+    alike = False
 
     def epoch(self) -> Iterator[Batch]:
         """The batches of one epoch."""
@@ -40,6 +44,8 @@ class ArrayBatches(Batches):
         shuffle: whether each epoch has an order of its own.
     """
 
+    alike = True
+
     def __init__(self, parts: Batch, batch_size: int, shuffle: bool | str) -> None:
         self._parts = parts
         self._arrays: list[Array] = structure.flatten(parts)
@@ -57,7 +63,7 @@ class ArrayBatches(Batches):
             for start in range(0, size, step):
                 yield pack([wrap(array[start : start + step]) for array in self._arrays])
         elif self._shuffle == "batch":
-            for index in self._generator.permutation(self.count):
+            for index in self._generator.permutation(math.ceil(size / step)):
                 start = int(index) * step
                 yield pack([wrap(array[start : start + step]) for array in self._arrays])
         else:
@@ -201,6 +207,7 @@ class _Limited(Batches):
     def __init__(self, inner: Batches, steps: int) -> None:
         self._inner = inner
         self._steps = steps
+        self.alike = inner.alike
         self.count = steps if inner.count is None else min(steps, inner.count)
 
     def epoch(self) -> Iterator[Batch]:
@@ -259,7 +266,8 @@ def split(parts: Batch, share: float) -> tuple[Batch, Batch]:
         raise ValueError(f"fit: validation_split {share} of {size} samples leaves one side empty")
 
     def cut_at(part: slice) -> Batch:
-        return structure.map_structure(lambda a: None if a is None else a[part], parts)  # type: ignore[no-any-return]
+        cut: Batch = structure.map_structure(lambda a: None if a is None else a[part], parts)
+        return cut
 
     return cut_at(slice(None, cut)), cut_at(slice(cut, None))
 
@@ -275,8 +283,11 @@ def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
     if not isinstance(data, tuple):
         return data, None, None
     if not 1 <= len(data) <= 3:
-        raise ValueError(f"a batch must be x, (x, y) or (x, y, sample_weight), got {len(data)} parts")
-    return (*data, None, None)[:3]  # type: ignore[return-value]  # three of them
+        raise ValueError(
+            f"a batch must be x, (x, y) or (x, y, sample_weight), got {len(data)} parts"
+        )
+    x, y, sample_weight, *_ = (*data, None, None)
+    return x, y, sample_weight
 
 
 def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -323,7 +334,9 @@ def _array(who: str, name: str, value: Any) -> Array:
     if array.dtype.kind == "U":
         return np.array([s.encode() for s in array.reshape(-1)], object).reshape(array.shape)
     if array.dtype.kind == "O" and not isinstance(array.reshape(-1)[:1].tolist()[0], (str, bytes)):
-        raise ValueError(f"{who}: {name} must hold numbers, got an array of objects: {value!r:.100}")
+        raise ValueError(
+            f"{who}: {name} must hold numbers, got an array of objects: {value!r:.100}"
+        )
     dtypes.from_numpy(array.dtype)
     return array
 
@@ -333,9 +346,11 @@ def _tensors(batch: Any) -> Batch:
     parts = batch if isinstance(batch, (tuple, list)) else (batch,)
     return tuple(
         structure.map_structure(
-            lambda leaf: leaf
-            if leaf is None or isinstance(leaf, Tensor)
-            else wrap(_array("fit", "a batch", leaf)),
+            lambda leaf: (
+                leaf
+                if leaf is None or isinstance(leaf, Tensor)
+                else wrap(_array("fit", "a batch", leaf))
+            ),
             _listed(part),
         )
         for part in parts
@@ -373,7 +388,7 @@ def _packer(parts: Batch) -> Callable[[Sequence[Any]], Batch]:
     """Puts flat tensors into the structure of `parts`."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return tuple
-    return lambda flat: structure.pack_sequence_as(parts, list(flat))  # type: ignore[no-any-return]
+    return lambda flat: structure.pack_sequence_as(parts, list(flat))
 
 
 def _length(source: Any) -> int | None:

@@ -54,17 +54,14 @@ class Evaluating(Steps):
         """One epoch of testing; gives what the metrics say."""
         plain = self._is_plain("test")
         hooks.on_test_begin()
-        self.reset_metrics()
         logs: dict[str, Any] = {}
-        prepared = False
+        function = None
         for index, batch in enumerate(batches.epoch()):
-            if not prepared:
-                self._prepare(batch, training=False)
-                self.reset_metrics()
-                prepared = True
+            if function is None or not batches.alike:
+                function = self._function_for("test", batch, plain, first=function is None)
             if hooks.wants_batches:
                 hooks.on_test_batch_begin(index)
-            result = self._step_function("test", batch, quiet=plain)(*tensors_of(batch))
+            result = function(*tensors_of(batch))
             if not plain:
                 logs = result
             if hooks.wants_batches:

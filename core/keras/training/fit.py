@@ -106,7 +106,12 @@ class Fitting(Evaluating):
             logs = self._train_over(epoch, batches, hooks)
             if test_batches is not None and _is_due(epoch, validation_freq):
                 quiet = CallbackList(
-                    hooks.others(), model=self, verbose=0, batches=test_batches, kind="test", add=False
+                    hooks.others(),
+                    model=self,
+                    verbose=0,
+                    batches=test_batches,
+                    kind="test",
+                    add=False,
                 )
                 found = self._test_over(test_batches, quiet)
                 logs.update({f"val_{name}": value for name, value in found.items()})
@@ -122,20 +127,16 @@ class Fitting(Evaluating):
     def _train_over(self, epoch: int, batches: Batches, hooks: CallbackList) -> dict[str, Any]:
         """One epoch of training; gives what the metrics say."""
         plain = self._is_plain("train")
-        self.reset_metrics()
         hooks.on_epoch_begin(epoch)
         logs: dict[str, Any] = {}
-        prepared = False
+        function = None
         index = -1
         for index, batch in enumerate(batches.epoch()):
-            if not prepared:
-                self._prepare(batch, training=True)
-                if epoch == hooks.initial_epoch:
-                    self.reset_metrics()
-                prepared = True
+            if function is None or not batches.alike:
+                function = self._function_for("train", batch, plain, first=function is None)
             if hooks.wants_batches:
                 hooks.on_train_batch_begin(index)
-            result = self._step_function("train", batch, quiet=plain)(*tensors_of(batch))
+            result = function(*tensors_of(batch))
             if not plain:
                 logs = result
             if hooks.progress is not None:
@@ -157,7 +158,9 @@ class Fitting(Evaluating):
             return None
         if isinstance(data, (tuple, list)):
             x, y, sample_weight = unpack_x_y_sample_weight(tuple(data))
-            return batches_of("fit: validation_data", x, y, sample_weight, batch_size=batch_size, steps=steps)
+            return batches_of(
+                "fit: validation_data", x, y, sample_weight, batch_size=batch_size, steps=steps
+            )
         return batches_of("fit: validation_data", data, steps=steps)
 
 

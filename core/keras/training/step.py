@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework import structure
@@ -13,6 +12,9 @@ from pinnace.framework.tensor import Tensor
 from pinnace.functions.function import Function
 from pinnace.keras.training.compile import Compiled
 from pinnace.keras.training.data_adapter import Batch, unpack_x_y_sample_weight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Steps(Compiled):
@@ -62,19 +64,22 @@ class Steps(Compiled):
 
     def _step_function(self, kind: str, batch: Batch, *, quiet: bool) -> Callable[..., Any]:
         """Takes a batch's tensors, flat; gives the step's result, or nothing if `quiet`."""
-        functions: dict[Any, Any] = self.__dict__.setdefault("_step_functions", {})
+        functions: dict[Any, Callable[..., Any]] = self.__dict__.setdefault("_step_functions", {})
         key = (kind, quiet, self.run_eagerly, _layout(batch))
         found = functions.get(key)
         if found is None:
             found = functions[key] = self._make_step(kind, batch, quiet)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _make_step(self, kind: str, batch: Batch, quiet: bool) -> Callable[..., Any]:
         step = getattr(self, f"{kind}_step")
+        given = structure.map_structure(lambda x: x is not None, batch)
 
         def run(*tensors: Any) -> Any:
             filled = iter(tensors)
-            data = structure.map_structure(lambda x: None if x is None else next(filled), batch)
+            data = structure.map_structure(
+                lambda is_there: next(filled) if is_there else None, given
+            )
             # Keras: a batch of x alone is x, not a tuple.
             result = step(data[0] if len(data) == 1 else data)
             return None if quiet else result
@@ -88,6 +93,15 @@ class Steps(Compiled):
         return all(getattr(cls, name) is getattr(Steps, name) for name in names)
 
     # Before the first step.
+
+    def _function_for(
+        self, kind: str, batch: Batch, plain: bool, *, first: bool
+    ) -> Callable[..., Any]:
+        """The step for a batch; before the first one of an epoch the metrics forget."""
+        if first:
+            self._prepare(batch, training=kind == "train")
+            self.reset_metrics()
+        return self._step_function(kind, batch, quiet=plain)
 
     def _prepare(self, batch: Batch, *, training: bool) -> None:
         """Make weights, metrics and the optimizer's variables, so that no step makes any."""

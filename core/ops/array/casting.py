@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from pinnace.framework import dtypes
@@ -107,14 +106,9 @@ def _limits(source: DType, target: DType) -> tuple[Any, Any]:
         end = np.asarray(theirs, source.numpy)[()]
         # The end of an integer range may round to a float outside of it: take the next one inside.
         if source.is_floating and (float(end) < theirs if inward > 0 else float(end) > theirs):
-            end = _next(end, -inward)
+            end = np.nextafter(end, end.dtype.type(inward))
         ends.append(end)
     return ends[0], ends[1]
-
-
-def _next(x: Any, towards: float) -> Any:
-    away = x.dtype.type(-towards)
-    return (ml_dtypes.nextafter if hasattr(ml_dtypes, "nextafter") else np.nextafter)(x, away)
 
 
 def bitcast(

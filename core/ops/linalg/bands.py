@@ -184,19 +184,18 @@ def eye(
     columns = num_rows if num_columns is None else num_columns
     batch = () if batch_shape is None else batch_shape
     if not any(isinstance(n, Operands) for n in (num_rows, columns, batch)):
-        one = np.eye(int(num_rows), int(columns), dtype=kind.numpy)  # type: ignore[arg-type]  # they are numbers
-        return constants.constant(
-            np.broadcast_to(one, (*Shape(batch).as_list(), *one.shape)), kind, name=name
-        )  # type: ignore[arg-type]  # known
+        one = np.eye(int(num_rows), int(columns), dtype=kind.numpy)  # type: ignore[arg-type]
+        lead: Any = Shape(batch).as_list()
+        array = np.broadcast_to(one, (*lead, *one.shape))
+        return constants.constant(array, kind, name=name)
     rows, cols = (
         convert_to_tensor(num_rows, dtype_hint=int32),
         convert_to_tensor(columns, dtype_hint=int32),
     )
     length = reduction.reduce_min(joining.stack([rows, cols]))
-    lead = convert_to_tensor(batch, dtype_hint=int32) if batch_shape is not None else None
     sizes = reshaping.reshape(length, [1])
-    if lead is not None:
-        sizes = joining.concat([lead, sizes], 0)
+    if batch_shape is not None:
+        sizes = joining.concat([convert_to_tensor(batch, dtype_hint=int32), sizes], 0)
     return diag(constants.ones(sizes, kind), name, num_rows=rows, num_cols=cols)
 
 

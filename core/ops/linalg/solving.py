@@ -169,7 +169,7 @@ def _inverse_kernel(input: Array, *, adjoint: bool) -> Array:
 
 
 def _triangular_kernel(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
-    return solved(
+    return solved(  # type: ignore[no-any-return]
         "MatrixTriangularSolve",
         _SINGULAR,
         solve_triangular,
@@ -177,7 +177,7 @@ def _triangular_kernel(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool)
         rhs,
         lower=lower,
         adjoint=adjoint,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _infer_solve(call: InferCall) -> Shape:

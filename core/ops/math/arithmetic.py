@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import COMPLEX, FLOATS, NUMBERS, REAL, SIGNED
+from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, NUMBERS, REAL, SIGNED
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, selecting
@@ -335,7 +335,7 @@ def _mul_no_nan_kernel(x: Array, y: Array) -> Array:
 
 def _squared_difference_kernel(x: Array, y: Array) -> Array:
     d = x - y
-    return d * np.conj(d) if d.dtype.kind == "c" else d * d
+    return d * np.conj(d) if d.dtype.kind == "c" else d * d  # type: ignore[no-any-return]
 
 
 def _sign_kernel(x: Array) -> Array:
@@ -496,6 +496,7 @@ TRUNCATE_DIV = register(binary("TruncateDiv", _truncate_div_kernel, NOT_DIFFEREN
 TRUNCATE_MOD = register(
     binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=REAL)
 )
+MOD = register(binary("Mod", _truncate_mod_kernel, NOT_DIFFERENTIABLE, types=FLOATS | INDEX))
 MAXIMUM = register(
     binary(
         "Maximum",

@@ -46,7 +46,7 @@ def reduced_to(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
     else:
         if not (dy.shape.is_fully_defined() and x.shape.is_fully_defined()):
             return _reduced_dynamically(dy, x, other)
-        wide, narrow = tuple(dy.shape), tuple(x.shape)  # type: ignore[arg-type]
+        wide, narrow = tuple(dy.shape), tuple(x.shape)
     if wide == narrow:
         return dy
     axes, kept = _repeated_axes(wide, narrow)

@@ -138,7 +138,7 @@ def _imag_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (Tenso
 
 def _angle_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
     _check_kinds("Angle", x, Tout, x.real.dtype)
-    return np.arctan2(x.imag, x.real)
+    return np.arctan2(x.imag, x.real)  # type: ignore[no-any-return]
 
 
 def _abs_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)

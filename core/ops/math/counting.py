@@ -164,13 +164,13 @@ def in_top_k(
         TensorFlow op `InTopKV2` (nn_ops.cc).
     """
     wanted = convert_to_tensor(targets)
-    return execute(
+    return execute(  # type: ignore[no-any-return]
         IN_TOP_K_V2,
         predictions,
         wanted,
         casting.cast(convert_to_tensor(k), wanted.dtype),
         name=name,
-    )  # type: ignore[no-any-return]
+    )
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
@@ -270,7 +270,7 @@ def _in_top_k_kernel(predictions: Array, targets: Array, k: Array) -> Array:
     better = np.count_nonzero(predictions > own[:, None], axis=1)
     # TensorFlow: a row in which something up to there is not finite has no right answer.
     finite = np.isfinite(predictions).all(axis=1)
-    return inside & finite & (better < k)
+    return inside & finite & (better < k)  # type: ignore[no-any-return]
 
 
 def _infer_in_top_k(call: InferCall) -> Shape:

@@ -123,7 +123,7 @@ def _infer(call: InferCall) -> Shape:
     return shape
 
 
-def _flags(call: OpCall) -> dict[str, bool]:
+def _flags(call: OpCall) -> dict[str, Any]:
     """The attributes of the same walk from the other end."""
     return {"exclusive": call.attr("exclusive"), "reverse": not call.attr("reverse")}
 

@@ -145,9 +145,8 @@ def _infer_einsum(call: InferCall) -> Shape:
     except ValueError as error:
         call.fail(str(error))
     if len(parsed.inputs) != len(specs) or len(specs) not in {1, 2}:
-        call.fail(
-            f"the equation {call.attrs["equation"]!r} must have as many inputs as are given, one or two"
-        )
+        text = call.attrs["equation"]
+        call.fail(f"the equation {text!r} must have as many inputs as are given, one or two")
     sizes: dict[str, int | None] = {}
     hidden = Shape(())
     for spec, labels in zip(specs, parsed.inputs, strict=True):

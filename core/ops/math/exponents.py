@@ -191,17 +191,17 @@ def _xdivy_kernel(x: Array, y: Array) -> Array:
 
 @widened
 def _sqrt_grad_kernel(y: Array, dy: Array) -> Array:
-    return dy * y.dtype.type(0.5) / y
+    return dy * y.dtype.type(0.5) / y  # type: ignore[no-any-return]
 
 
 @widened
 def _rsqrt_grad_kernel(y: Array, dy: Array) -> Array:
-    return dy * (y.dtype.type(-0.5) * y * y * y)
+    return dy * (y.dtype.type(-0.5) * y * y * y)  # type: ignore[no-any-return]
 
 
 @widened
 def _sigmoid_grad_kernel(y: Array, dy: Array) -> Array:
-    return dy * y * (y.dtype.type(1) - y)
+    return dy * y * (y.dtype.type(1) - y)  # type: ignore[no-any-return]
 
 
 def _exp_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:

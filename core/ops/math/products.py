@@ -69,7 +69,7 @@ def matmul(
     if (
         type(a) is Tensor
         and type(b) is Tensor
-        and a._array.ndim == b._array.ndim == 2  # noqa: PLR2004 (matrices, the usual case)
+        and a._array.ndim == b._array.ndim == 2
         and not (adjoint_a or adjoint_b)
         and output_type is None
     ):
@@ -193,8 +193,8 @@ def _as_matrix(x: Tensor, shared: list[int], *, shared_last: bool) -> tuple[Tens
     moved = x if order == list(range(rank)) else reshaping.transpose(x, order)
     if x.shape.is_fully_defined():
         sizes = [x.shape[axis] for axis in kept]
-        outer = int(np.prod(sizes, dtype=np.int64))
-        inner = int(np.prod([x.shape[axis] for axis in shared], dtype=np.int64))
+        outer = Shape(sizes).num_elements()
+        inner = Shape([x.shape[axis] for axis in shared]).num_elements()
         return reshaping.reshape(moved, [outer, inner] if shared_last else [inner, outer]), sizes
     every = shapes.shape(moved)
     cut = len(kept) if shared_last else len(shared)
@@ -241,7 +241,7 @@ def _mat_mul_kernel(
     elif out is None:
         return np.dot(a, b)  # type: ignore[no-any-return]
     else:
-        return np.matmul(a, b, out=out)  # type: ignore[no-any-return]
+        return np.matmul(a, b, out=out)
     if out is None:
         return product  # type: ignore[no-any-return]
     out[...] = product

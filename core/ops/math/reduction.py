@@ -332,7 +332,7 @@ def _ones(count: int, dtype: Any) -> Array:
     return np.ones(count, dtype)
 
 
-def _total(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+def _total(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
     if (
         axes == (0,)
@@ -341,14 +341,14 @@ def _total(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
         and x.dtype.kind == "f"
         and len(x) <= _FEW_ROWS
         and not keep
-    ):  # noqa: PLR2004
+    ):
         # Columns of a matrix: BLAS adds them up faster than add.reduce, in the same plain order.
         return np.dot(_ones(len(x), x.dtype), x)  # type: ignore[no-any-return]
     total = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
-    return total if wide == x.dtype else total.astype(x.dtype)
+    return total if wide == x.dtype else total.astype(x.dtype)  # type: ignore[no-any-return]
 
 
-def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+def _mean(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
     total = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
     count = 1
@@ -356,23 +356,23 @@ def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
         count *= x.shape[axis]
     if x.dtype.kind not in "iu":
         mean = total / wide.type(count)
-        return mean if wide == x.dtype else mean.astype(x.dtype)
+        return mean if wide == x.dtype else mean.astype(x.dtype)  # type: ignore[no-any-return]
     if not count:
         return np.zeros_like(total)
     # TensorFlow: division of integers truncates.
     return np.asarray(np.sign(total) * (np.abs(total) // count), x.dtype)
 
 
-def _product(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+def _product(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
     product = np.multiply.reduce(x, axis=axes, dtype=wide, keepdims=keep)
-    return product if wide == x.dtype else product.astype(x.dtype)
+    return product if wide == x.dtype else product.astype(x.dtype)  # type: ignore[no-any-return]
 
 
 def _extreme(ufunc: np.ufunc, worst: Callable[[Array], object]) -> Callable[..., Array]:
     """Reduces by a ufunc without identity; of nothing it gives the worst value of the dtype."""
 
-    def kernel(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    def kernel(x: Array, axes: Any, keep: Any) -> Array:
         if x.size:
             return ufunc.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
         start = np.asarray(worst(x), x.dtype)[()]
@@ -391,15 +391,15 @@ def _largest(x: Array) -> object:
     return np.inf if kind.is_floating else kind.max
 
 
-def _all(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+def _all(x: Array, axes: Any, keep: Any) -> Array:
     return np.logical_and.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
 
 
-def _any(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+def _any(x: Array, axes: Any, keep: Any) -> Array:
     return np.logical_or.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
 
 
-def _norm(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+def _norm(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
     squares = np.square(np.abs(x.astype(wide)))
     norm = np.sqrt(np.add.reduce(squares, axis=axes, dtype=squares.dtype, keepdims=keep))
@@ -500,6 +500,8 @@ def _sum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 def _mean_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = call.inputs[0], call.outputs[0]
+    n: int | None
+    m: int | None
     if type(x) is Tensor and type(y) is Tensor:
         n, m = x._array.size, y._array.size
     else:

@@ -241,8 +241,12 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, w = call.inputs
     options = _passed_on(call)
     return (
-        execute(DEPTHWISE_BACKPROP_INPUT, layouts.sizes_of(x), w, dy, **options) if call.needs(0) else None,
-        execute(DEPTHWISE_BACKPROP_FILTER, x, layouts.sizes_of(w), dy, **options) if call.needs(1) else None,
+        execute(DEPTHWISE_BACKPROP_INPUT, layouts.sizes_of(x), w, dy, **options)
+        if call.needs(0)
+        else None,
+        execute(DEPTHWISE_BACKPROP_FILTER, x, layouts.sizes_of(w), dy, **options)
+        if call.needs(1)
+        else None,
     )
 
 

@@ -163,7 +163,7 @@ def moments(
     x = convert_to_tensor(x)
     wide = casting.cast(x, float32) if x.dtype in {float16, bfloat16} else x
     mean = reduction.reduce_mean(wide, axes, keepdims=True)
-    # TensorFlow stops the gradient at this mean: right for first derivatives, wrong for second ones.
+    # TensorFlow stops the gradient at this mean: right for first derivatives only.
     squares = arithmetic.squared_difference(wide, mean)
     variance = reduction.reduce_mean(squares, axes, keepdims=True)
     if not keepdims:

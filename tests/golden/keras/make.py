@@ -66,7 +66,9 @@ OPTIMIZERS = {
 }
 
 
-def run(model: keras.Model, optimizer: keras.Optimizer, loss: object, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+def run(
+    model: keras.Model, optimizer: keras.Optimizer, loss: object, shape: tuple[int, ...]
+) -> dict[str, np.ndarray]:
     """Five steps on random data."""
     generator = np.random.default_rng(7)
     x = generator.standard_normal((STEPS, 16, *shape)).astype(np.float32)
@@ -88,18 +90,20 @@ def run(model: keras.Model, optimizer: keras.Optimizer, loss: object, shape: tup
 
 
 def main() -> None:
-    """Write the files."""
+    """Write the file."""
+    arrays = {}
     for name, make in OPTIMIZERS.items():
         keras.utils.set_random_seed(11)
-        arrays = run(mlp(), make(), "sparse_categorical_crossentropy", (6,))
-        np.savez_compressed(FOLDER / f"mlp_{name}.npz", **arrays)
+        found = run(mlp(), make(), "sparse_categorical_crossentropy", (6,))
+        arrays.update({f"mlp/{name}/{key}": value for key, value in found.items()})
     for name in ("sgd", "adam"):
         keras.utils.set_random_seed(11)
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        arrays = run(cnn(), OPTIMIZERS[name](), loss, (8, 8, 1))
-        np.savez_compressed(FOLDER / f"cnn_{name}.npz", **arrays)
+        found = run(cnn(), OPTIMIZERS[name](), loss, (8, 8, 1))
+        arrays.update({f"cnn/{name}/{key}": value for key, value in found.items()})
+    np.savez_compressed(FOLDER / "training.npz", **arrays)
     record(
-        "keras",
+        "keras/training.npz",
         script="keras/make.py",
         made_with=f"tensorflow {tf.__version__}, keras {keras.__version__}",
     )

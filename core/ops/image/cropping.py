@@ -1,0 +1,396 @@
+"""Parts of pictures: CropAndResize and its gradients, crops, borders, mirrors, quarter turns."""
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import FLOATS, REAL
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array import padding, permutations, reshaping, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.registry import register
+
+__all__ = [
+    "central_crop",
+    "crop_and_resize",
+    "crop_to_bounding_box",
+    "flip_left_right",
+    "flip_up_down",
+    "pad_to_bounding_box",
+    "resize_with_crop_or_pad",
+    "rot90",
+    "transpose",
+]
+
+_METHODS = ("bilinear", "nearest")
+
+
+def crop_and_resize(
+    image: TensorLike,
+    boxes: TensorLike,
+    box_indices: TensorLike,
+    crop_size: TensorLike,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """Parts of pictures, all in one size.
+
+    Args:
+        image: [batch, height, width, channels], a real type.
+        boxes: [n, 4], float32: y1, x1, y2, x2, where 0 and 1 are the ends of the picture.
+        box_indices: [n], int32: the picture each box is of.
+        crop_size: [2], int32: height and width of the parts.
+        method: "bilinear" or "nearest".
+        extrapolation_value: what is outside of the picture.
+        name: name of the node while tracing.
+
+    Returns:
+        [n, *crop_size, channels], float32.
+
+    Raises:
+        InvalidArgumentError: there is no such picture, or the shapes do not fit.
+
+    Source:
+        TensorFlow op `CropAndResize` (image_ops.cc).
+    """
+    return execute(  # type: ignore[no-any-return]
+        CROP_AND_RESIZE,
+        image,
+        boxes,
+        box_indices,
+        crop_size,
+        method=method,
+        extrapolation_value=float(extrapolation_value),
+        name=name,
+    )
+
+
+def flip_left_right(image: TensorLike) -> Tensor:
+    """[..., height, width, channels] mirrored: left is right."""
+    return permutations.reverse(image, [-2])
+
+
+def flip_up_down(image: TensorLike) -> Tensor:
+    """[..., height, width, channels] upside down."""
+    return permutations.reverse(image, [-3])
+
+
+def transpose(image: TensorLike, name: str | None = None) -> Tensor:
+    """[..., height, width, channels] with height and width changed for each other."""
+    x = convert_to_tensor(image)
+    rank = _rank(x, "transpose")
+    order = [*range(rank - 3), rank - 2, rank - 3, rank - 1]
+    return reshaping.transpose(x, order, name=name)
+
+
+def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
+    """[..., height, width, channels] turned by k right angles, against the clock."""
+    turns = int(k) % 4
+    x = convert_to_tensor(image)
+    if turns == 1:
+        return permutations.reverse(transpose(x), [-3], name)
+    if turns == 2:
+        return permutations.reverse(x, [-3, -2], name)
+    if turns == 3:
+        return permutations.reverse(transpose(x), [-2], name)
+    return x
+
+
+def crop_to_bounding_box(
+    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """The part of [..., height, width, channels] that begins at the offsets and has that size."""
+    return convert_to_tensor(image)[
+        ...,
+        offset_height : offset_height + target_height,
+        offset_width : offset_width + target_width,
+        :,
+    ]
+
+
+def pad_to_bounding_box(
+    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """[..., height, width, channels] inside of zeros: at the offsets of a picture of that size."""
+    x = convert_to_tensor(image)
+    rank = _rank(x, "pad_to_bounding_box")
+    height, width = shapes.axis_sizes(x)[-3:-1]
+    pairs: list[Any] = [[0, 0]] * (rank - 3)
+    pairs.append([offset_height, target_height - offset_height - height])
+    pairs.append([offset_width, target_width - offset_width - width])
+    return padding.pad(x, convert_to_tensor([*pairs, [0, 0]]))
+
+
+def resize_with_crop_or_pad(image: TensorLike, target_height: Any, target_width: Any) -> Tensor:
+    """[..., height, width, channels] cut off, or widened with zeros, evenly on both sides."""
+    x = convert_to_tensor(image)
+    height, width = shapes.axis_sizes(x)[-3:-1]
+    part = crop_to_bounding_box(
+        x,
+        _half(height, target_height),
+        _half(width, target_width),
+        _smaller(height, target_height),
+        _smaller(width, target_width),
+    )
+    return pad_to_bounding_box(
+        part, _half(target_height, height), _half(target_width, width), target_height, target_width
+    )
+
+
+def _half(size: Any, other: Any) -> Any:
+    """Half of what `size` has more than `other`, 0 if it has less."""
+    if isinstance(size, int) and isinstance(other, int):
+        return max((size - other) // 2, 0)
+    return arithmetic.maximum(arithmetic.floordiv(arithmetic.subtract(size, other), 2), 0)
+
+
+def _smaller(size: Any, other: Any) -> Any:
+    if isinstance(size, int) and isinstance(other, int):
+        return min(size, other)
+    return arithmetic.minimum(size, other)
+
+
+def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
+    """The middle of [..., height, width, channels]: a fraction of its height and width.
+
+    Raises:
+        ValueError: the fraction is not in (0, 1], or height or width is unknown.
+    """
+    x = convert_to_tensor(image)
+    if not 0 < central_fraction <= 1:
+        message = f"central_crop: central_fraction must be in (0, 1], got {central_fraction}"
+        raise ValueError(message)
+    if central_fraction == 1:
+        return x
+    _rank(x, "central_crop")
+    starts, lengths = [], []
+    for size in x.shape[-3:-1]:
+        if size is None:
+            message = f"central_crop: height and width must be known, got shape {x.shape.text}"
+            raise ValueError(message)
+        start = int((size - size * central_fraction) / 2)
+        starts.append(start)
+        lengths.append(size - 2 * start)
+    return crop_to_bounding_box(x, *starts, *lengths)
+
+
+def _rank(x: Tensor, who: str) -> int:
+    rank = x.shape.rank
+    if rank not in {3, 4}:
+        message = f"{who}: image must have three or four axes, got shape {x.shape.text}"
+        raise ValueError(message)
+    return int(rank)
+
+
+# CropAndResize.
+
+
+def _boxes(op: str, image_count: int, boxes: Array, box_ind: Array) -> None:
+    if boxes.ndim != 2 or boxes.shape[1] != 4 or box_ind.shape != boxes.shape[:1]:
+        message = (
+            f"{op}: boxes must have four numbers and box_ind one per box, got shapes "
+            f"{list(boxes.shape)} and {list(box_ind.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    bad = (box_ind < 0) | (box_ind >= image_count)
+    if bad.any():
+        at = int(bad.argmax())
+        message = f"{op}: box_ind[{at}] = {int(box_ind[at])} is not in [0, {image_count})"
+        raise InvalidArgumentError(message)
+
+
+def _lines(low: Array, high: Array, size: int, count: int) -> Array:
+    """[boxes, count]: where the lines of each part stand in the picture."""
+    last = np.float32(size - 1)
+    if count > 1:
+        scale = (high - low) * last / np.float32(count - 1)
+        return low[:, None] * last + np.arange(count, dtype=np.float32) * scale[:, None]
+    return np.float32(0.5) * (low + high)[:, None] * last
+
+
+class _Samples:
+    """Which points of the pictures the points of the parts come from, and with what weights."""
+
+    def __init__(self, shape: tuple[int, ...], boxes: Array, size: tuple[int, int]) -> None:
+        _, height, width, _ = shape
+        self.y = _lines(boxes[:, 0], boxes[:, 2], height, size[0])
+        self.x = _lines(boxes[:, 1], boxes[:, 3], width, size[1])
+        self.inside_y = (self.y >= 0) & (self.y <= height - 1)
+        self.inside_x = (self.x >= 0) & (self.x <= width - 1)
+        y, x = np.where(self.inside_y, self.y, 0), np.where(self.inside_x, self.x, 0)
+        self.top, self.bottom = np.floor(y).astype(np.intp), np.ceil(y).astype(np.intp)
+        self.left, self.right = np.floor(x).astype(np.intp), np.ceil(x).astype(np.intp)
+        self.part_y = (y - self.top).astype(np.float32)[:, :, None, None]
+        self.part_x = (x - self.left).astype(np.float32)[:, None, :, None]
+        # C's roundf: halves away from zero.
+        self.near_y = np.floor(y + np.float32(0.5)).astype(np.intp)
+        self.near_x = np.floor(x + np.float32(0.5)).astype(np.intp)
+        self.inside = (self.inside_y[:, :, None] & self.inside_x[:, None, :])[..., None]
+
+
+def _crop_kernel(
+    image: Array,
+    boxes: Array,
+    box_ind: Array,
+    crop_size: Array,
+    *,
+    method: str,
+    extrapolation_value: float,
+) -> Array:
+    op = "CropAndResize"
+    if image.ndim != 4 or 0 in image.shape[1:3] or crop_size.shape != (2,) or crop_size.min() <= 0:
+        message = (
+            f"{op}: image must have four axes and crop_size two positive entries, got shape "
+            f"{list(image.shape)} and {crop_size.tolist()}"
+        )
+        raise InvalidArgumentError(message)
+    _boxes(op, len(image), boxes, box_ind)
+    s = _Samples(image.shape, boxes, (int(crop_size[0]), int(crop_size[1])))
+    at = box_ind[:, None, None]
+
+    def points(rows: Array, columns: Array) -> Array:
+        return image[at, rows[:, :, None], columns[:, None, :]].astype(np.float32)
+
+    if method == "nearest":
+        out = points(s.near_y, s.near_x)
+    else:
+        upper, lower = points(s.top, s.left), points(s.bottom, s.left)
+        upper = upper + (points(s.top, s.right) - upper) * s.part_x
+        lower = lower + (points(s.bottom, s.right) - lower) * s.part_x
+        out = upper + (lower - upper) * s.part_y
+    return np.where(s.inside, out, np.float32(extrapolation_value))
+
+
+def _grad_image_kernel(
+    grads: Array,
+    boxes: Array,
+    box_ind: Array,
+    image_size: Array,
+    *,
+    method: str,
+    T: Any,  # noqa: N803 (the attribute)
+) -> Array:
+    shape = tuple(image_size.tolist())
+    _boxes("CropAndResizeGradImage", shape[0], boxes, box_ind)
+    s = _Samples(shape, boxes, (grads.shape[1], grads.shape[2]))
+    dy = np.where(s.inside, grads, np.float32(0))
+    out = np.zeros(shape, np.float32)
+    at = np.broadcast_to(box_ind[:, None, None], dy.shape[:3])
+
+    def add(rows: Array, columns: Array, share: Array) -> None:
+        np.add.at(out, (at, rows[:, :, None], columns[:, None, :]), share)
+
+    if method == "nearest":
+        add(s.near_y, s.near_x, dy)
+    else:
+        upper, lower = dy * (1 - s.part_y), dy * s.part_y
+        add(s.top, s.left, upper * (1 - s.part_x))
+        add(s.top, s.right, upper * s.part_x)
+        add(s.bottom, s.left, lower * (1 - s.part_x))
+        add(s.bottom, s.right, lower * s.part_x)
+    return out.astype(T.numpy)
+
+
+def _grad_boxes_kernel(grads: Array, image: Array, boxes: Array, box_ind: Array) -> Array:
+    _boxes("CropAndResizeGradBoxes", len(image), boxes, box_ind)
+    s = _Samples(image.shape, boxes, (grads.shape[1], grads.shape[2]))
+    at = box_ind[:, None, None]
+
+    def points(rows: Array, columns: Array) -> Array:
+        return image[at, rows[:, :, None], columns[:, None, :]].astype(np.float32)
+
+    corners = [points(y, x) for y in (s.top, s.bottom) for x in (s.left, s.right)]
+    top_left, top_right, bottom_left, bottom_right = corners
+    along_y = (1 - s.part_x) * (bottom_left - top_left) + s.part_x * (bottom_right - top_right)
+    along_x = (1 - s.part_y) * (top_right - top_left) + s.part_y * (bottom_right - bottom_left)
+    dy = np.where(s.inside, grads, np.float32(0))
+    out = np.zeros(boxes.shape, np.float32)
+    for axis, slope in ((0, along_y), (1, along_x)):
+        total = (dy * slope).sum(axis=(3, 2 - axis))
+        last, count = image.shape[axis + 1] - 1, grads.shape[axis + 1]
+        # How far a line moves when the end of the box does.
+        end = np.arange(count) * last / (count - 1) if count > 1 else np.array([0.5 * last])
+        out[:, axis + 2] = (total * end).sum(axis=1)
+        out[:, axis] = (total * (last - end)).sum(axis=1)
+    return out
+
+
+def _infer_crop(call: InferCall) -> Shape:
+    image, boxes, size = call.spec(0).shape, call.spec(1).shape, call.constant(3)
+    if image.rank not in {None, 4}:
+        call.fail("image must have four axes")
+    if not boxes.is_compatible_with([None, 4]):
+        call.fail("boxes must have four numbers each")
+    if not call.spec(2).shape.is_compatible_with([None if boxes.rank is None else boxes[0]]):
+        call.fail("box_ind must have one entry per box")
+    if not call.spec(3).shape.is_compatible_with([2]):
+        call.fail("crop_size must hold a height and a width")
+    count = None if boxes.rank is None else boxes[0]
+    new: list[int | None] = [None, None] if size is None else [int(n) for n in size]
+    return Shape([count, *new, None if image.rank is None else image[3]])
+
+
+def _infer_grad_image(call: InferCall) -> Shape:
+    return call.shape_constant(3)
+
+
+def _infer_grad_boxes(call: InferCall) -> Shape:
+    return call.spec(2).shape
+
+
+def _crop_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    image, boxes, box_ind, _ = call.inputs
+    method = call.attr("method")
+    to_image = to_boxes = None
+    if image.dtype in FLOATS:
+        size = shapes.shape(image)
+        to_image = execute(
+            CROP_AND_RESIZE_GRAD_IMAGE, dy, boxes, box_ind, size, method=method, T=image.dtype
+        )
+    # TensorFlow: the boxes get that of bilinear sampling, whatever the method.
+    to_boxes = execute(CROP_AND_RESIZE_GRAD_BOXES, dy, image, boxes, box_ind)
+    return to_image, to_boxes, None, None
+
+
+CROP_AND_RESIZE = register(
+    OpDef(
+        name="CropAndResize",
+        signature="image: T, boxes: float32, box_ind: int32, crop_size: int32 -> crops: float32",
+        types={"T": REAL},
+        attrs={
+            "method": attr("string", default="bilinear", allowed=_METHODS),
+            "extrapolation_value": attr("float", default=0.0),
+        },
+        infer=_infer_crop,
+        kernel=_crop_kernel,
+        gradient=_crop_gradient,
+    )
+)
+CROP_AND_RESIZE_GRAD_IMAGE = register(
+    OpDef(
+        name="CropAndResizeGradImage",
+        signature="grads: float32, boxes: float32, box_ind: int32, image_size: int32 -> output: T",
+        types={"T": FLOATS},
+        attrs={"method": attr("string", default="bilinear", allowed=_METHODS)},
+        infer=_infer_grad_image,
+        kernel=_grad_image_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+CROP_AND_RESIZE_GRAD_BOXES = register(
+    OpDef(
+        name="CropAndResizeGradBoxes",
+        signature="grads: float32, image: T, boxes: float32, box_ind: int32 -> output: float32",
+        types={"T": REAL},
+        attrs={"method": attr("string", default="bilinear", allowed=("bilinear",))},
+        infer=_infer_grad_boxes,
+        kernel=_grad_boxes_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

@@ -1,0 +1,454 @@
+"""Pictures in another size: ResizeBilinear, ResizeNearestNeighbor, ResizeBicubic, ResizeArea."""
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import FLOATS, REAL, float32, float64, int32
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape, unknown_shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.array import casting, reshaping, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.image import interpolation
+from pinnace.ops.kernels.precision import computed_in
+from pinnace.ops.math import arithmetic, broadcasting, rounding
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, Gradient, InferCall, Kernel, OpCall, OpDef, attr
+from pinnace.ops.registry import lookup, register
+
+__all__ = ["ResizeMethod", "resize"]
+
+
+class ResizeMethod:
+    """The methods of `resize`."""
+
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
+    AREA = "area"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
+
+
+_KERNELS = {
+    "bilinear": "triangle",
+    "bicubic": "keyscubic",
+    "lanczos3": "lanczos3",
+    "lanczos5": "lanczos5",
+    "gaussian": "gaussian",
+    "mitchellcubic": "mitchellcubic",
+}
+_CENTRES = {
+    "align_corners": attr("bool", default=False),
+    "half_pixel_centers": attr("bool", default=False),
+}
+
+
+def resize(
+    images: TensorLike,
+    size: Any,
+    method: str = ResizeMethod.BILINEAR,
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """`images` with another height and width.
+
+    Args:
+        images: [batch, height, width, channels] or [height, width, channels], a real type.
+        size: [2], int32: the new height and width.
+        method: one of `ResizeMethod`.
+        preserve_aspect_ratio: as large as fits into `size` without distortion.
+        antialias: widen the kernel when the picture becomes smaller, so that every point counts.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape with the new height and width; float32, or for "nearest" the dtype of `images`.
+
+    Raises:
+        ValueError: there is no such method, or `images` has neither three nor four axes.
+
+    Source:
+        TensorFlow `tf.image.resize`, with half-pixel centres.
+    """
+    x = convert_to_tensor(images)
+    if x.shape.rank not in {3, 4}:
+        message = f"resize: images must have three or four axes, got shape {x.shape.text}"
+        raise ValueError(message)
+    if method not in _KERNELS and method not in {"nearest", "area"}:
+        message = (
+            f"resize: method must be one of {sorted({*_KERNELS, 'nearest', 'area'})}, got "
+            f"{method!r}"
+        )
+        raise ValueError(message)
+    single = x.shape.rank == 3
+    if single:
+        x = reshaping.expand_dims(x, 0)
+    wanted = convert_to_tensor(size, int32)
+    if wanted.shape.rank not in {None, 1} or not wanted.shape.is_compatible_with([2]):
+        message = f"resize: size must hold a height and a width, got shape {wanted.shape.text}"
+        raise ValueError(message)
+    if preserve_aspect_ratio:
+        wanted = _fitting(x, wanted)
+    known = broadcasting.known_value(wanted)
+    if known is not None and x.shape[1:3] == known.tolist():
+        # TensorFlow: a picture that has the size already keeps its dtype too.
+        return reshaping.squeeze(x, [0]) if single else x
+    y = _resized(x, wanted, method, antialias, name)
+    return reshaping.squeeze(y, [0]) if single else y
+
+
+def _fitting(x: Tensor, size: Tensor) -> Tensor:
+    """The largest size of the proportions of `x` inside of `size`."""
+    now = shapes.shape(x)[1:3]
+    scales = casting.cast(size, float32) / casting.cast(now, float32)
+    scale = arithmetic.minimum(scales[0], scales[1])
+    scaled = rounding.round(scale * casting.cast(now, float32))
+    return casting.cast(scaled, int32)
+
+
+def _resized(x: Tensor, size: Tensor, method: str, antialias: bool, name: str | None) -> Tensor:
+    if method == "nearest":
+        return execute(RESIZE_NEAREST_NEIGHBOR, x, size, half_pixel_centers=True, name=name)  # type: ignore[no-any-return]
+    if method == "area":
+        return execute(RESIZE_AREA, x, size, name=name)  # type: ignore[no-any-return]
+    if method in {"bilinear", "bicubic"} and not antialias:
+        op = RESIZE_BILINEAR if method == "bilinear" else RESIZE_BICUBIC
+        return execute(op, x, size, half_pixel_centers=True, name=name)  # type: ignore[no-any-return]
+    now = casting.cast(shapes.shape(x)[1:3], float32)
+    scale = casting.cast(size, float32) / now
+    return execute(  # type: ignore[no-any-return]
+        SCALE_AND_TRANSLATE,
+        x,
+        size,
+        scale,
+        np.zeros(2, np.float32),
+        kernel_type=_KERNELS[method],
+        antialias=antialias,
+        name=name,
+    )
+
+
+# Kernels.
+
+
+def _sizes(op: str, images: Array, size: Array) -> tuple[int, int]:
+    if images.ndim != 4 or size.shape != (2,):
+        message = (
+            f"{op}: images must have four axes and size two entries, got shape "
+            f"{list(images.shape)} "
+            f"and {size.tolist()}"
+        )
+        raise InvalidArgumentError(message)
+    height, width = (int(n) for n in size)
+    if height <= 0 or width <= 0 or 0 in images.shape[1:3]:
+        message = (
+            f"{op}: sizes must be positive, got {size.tolist()} for shape {list(images.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    return height, width
+
+
+def _bilinear_kernel(
+    images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
+    height, width = _sizes("ResizeBilinear", images, size)
+    x = images.astype(np.float32, copy=False)
+    # Differences, not matrices: TensorFlow's sums, and flat regions stay flat.
+    low, high, part = interpolation.linear_places(
+        x.shape[2], width, align_corners, half_pixel_centers
+    )
+    left = x[:, :, low]
+    x = left + (x[:, :, high] - left) * part[:, None]
+    low, high, part = interpolation.linear_places(
+        x.shape[1], height, align_corners, half_pixel_centers
+    )
+    top = x[:, low]
+    return np.asarray(top + (x[:, high] - top) * part[:, None, None])
+
+
+def _nearest_kernel(
+    images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
+    height, width = _sizes("ResizeNearestNeighbor", images, size)
+    _, old_height, old_width, _ = images.shape
+    rows = interpolation.nearest_places(old_height, height, align_corners, half_pixel_centers)
+    columns = interpolation.nearest_places(old_width, width, align_corners, half_pixel_centers)
+    return np.asarray(images[:, rows[:, None], columns])
+
+
+def _bicubic_kernel(
+    images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
+    height, width = _sizes("ResizeBicubic", images, size)
+    options = (align_corners, half_pixel_centers)
+    rows = interpolation.cubic_weights(images.shape[1], height, *options)
+    columns = interpolation.cubic_weights(images.shape[2], width, *options)
+    return interpolation.resized(images.astype(np.float32), rows, columns)
+
+
+def _area_kernel(images: Array, size: Array, *, align_corners: bool) -> Array:
+    height, width = _sizes("ResizeArea", images, size)
+    rows = interpolation.area_weights(images.shape[1], height, align_corners)
+    columns = interpolation.area_weights(images.shape[2], width, align_corners)
+    return interpolation.resized(images.astype(np.float32), rows, columns)
+
+
+def _scale_and_translate_kernel(
+    images: Array,
+    size: Array,
+    scale: Array,
+    translation: Array,
+    *,
+    kernel_type: str,
+    antialias: bool,
+) -> Array:
+    height, width = _sizes("ScaleAndTranslate", images, size)
+    rows, columns = _kernel_matrices(
+        images.shape, (height, width), scale, translation, kernel_type, antialias
+    )
+    return interpolation.resized(images.astype(np.float32), rows, columns)
+
+
+def _kernel_matrices(
+    shape: tuple[int, ...],
+    size: tuple[int, int],
+    scale: Array,
+    translation: Array,
+    kernel_type: str,
+    antialias: bool,
+) -> list[Array]:
+    if not (scale > 0).all():
+        message = f"ScaleAndTranslate: scale must be positive, got {scale.tolist()}"
+        raise InvalidArgumentError(message)
+    return [
+        interpolation.kernel_weights(
+            shape[axis + 1], size[axis], scale[axis], translation[axis], kernel_type, antialias
+        )
+        for axis in range(2)
+    ]
+
+
+def _undone(grads: Array, rows: Array, columns: Array, dtype: Any) -> Array:
+    """What each old point gave to the new ones, in `grads`."""
+    wide = grads.astype(computed_in(np.dtype(dtype)), copy=False)
+    return interpolation.resized(wide, rows.T, columns.T).astype(dtype, copy=False)
+
+
+def _backward(weights: Any) -> Any:
+    def kernel(
+        grads: Array, original_image: Array, *, align_corners: bool, half_pixel_centers: bool
+    ) -> Array:
+        rows, columns = (
+            weights(
+                original_image.shape[axis], grads.shape[axis], align_corners, half_pixel_centers
+            )
+            for axis in (1, 2)
+        )
+        return _undone(grads, rows, columns, original_image.dtype)
+
+    return kernel
+
+
+def _nearest_grad_kernel(
+    grads: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
+    height, width = _sizes("ResizeNearestNeighborGrad", grads, size)
+    options = (align_corners, half_pixel_centers)
+    rows = interpolation.nearest_weights(height, grads.shape[1], *options)
+    columns = interpolation.nearest_weights(width, grads.shape[2], *options)
+    return _undone(grads, rows, columns, grads.dtype)
+
+
+def _scale_and_translate_grad_kernel(
+    grads: Array,
+    original_image: Array,
+    scale: Array,
+    translation: Array,
+    *,
+    kernel_type: str,
+    antialias: bool,
+) -> Array:
+    size = (grads.shape[1], grads.shape[2])
+    rows, columns = _kernel_matrices(
+        original_image.shape, size, scale, translation, kernel_type, antialias
+    )
+    return _undone(grads, rows, columns, original_image.dtype)
+
+
+# Inference.
+
+
+def _infer_resize(call: InferCall) -> Shape:
+    shape, size = call.spec(0).shape, call.constant(1)
+    if shape.rank not in {None, 4}:
+        call.fail("images must have four axes")
+    if not call.spec(1).shape.is_compatible_with([2]):
+        call.fail("size must hold a height and a width")
+    if size is not None and size.min() <= 0:
+        call.fail(f"sizes must be positive, got {size.tolist()}")
+    if shape.rank is None:
+        shape = unknown_shape(4)
+    new: list[int | None] = [None, None] if size is None else [int(n) for n in size]
+    return Shape([shape[0], *new, shape[3]])
+
+
+def _infer_grad(call: InferCall) -> Shape:
+    return call.spec(1).shape
+
+
+# Gradients.
+
+
+def _centres(call: OpCall) -> dict[str, Any]:
+    return {name: call.attr(name) for name in _CENTRES}
+
+
+def _gradient_by(name: str) -> Gradient:
+    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+        x = call.inputs[0]
+        if x.dtype not in FLOATS:
+            return None, None
+        return execute(lookup(name), dy, x, **_centres(call)), None
+
+    return gradient
+
+
+def _nearest_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    size = shapes.shape(call.inputs[0])[1:3]
+    return execute(RESIZE_NEAREST_NEIGHBOR_GRAD, dy, size, **_centres(call)), None
+
+
+def _scale_and_translate_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    images, _, scale, translation = call.inputs
+    dx = execute(
+        SCALE_AND_TRANSLATE_GRAD,
+        dy,
+        casting.cast(images, float32),
+        scale,
+        translation,
+        kernel_type=call.attr("kernel_type"),
+        antialias=call.attr("antialias"),
+    )
+    return (casting.cast(dx, images.dtype) if images.dtype in FLOATS else None), None, None, None
+
+
+def _gradient_of_grad(name: str) -> Gradient:
+    """The gradient of a linear op's transpose is the op."""
+
+    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+        size = shapes.shape(call.inputs[0])[1:3]
+        return execute(lookup(name), dy, size, **_centres(call)), None
+
+    return gradient
+
+
+def _resize_op(name: str, kernel: Kernel, gradient: Gradient) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="images: T, size: int32 -> resized_images: float32",
+            types={"T": REAL},
+            attrs=_CENTRES,
+            infer=_infer_resize,
+            kernel=kernel,
+            gradient=gradient,
+        )
+    )
+
+
+def _resize_grad_op(name: str, kernel: Kernel, gradient: Gradient, types: Any) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="grads: float32, original_image: T -> output: T",
+            types={"T": types},
+            attrs=_CENTRES,
+            infer=_infer_grad,
+            kernel=kernel,
+            gradient=gradient,
+        )
+    )
+
+
+RESIZE_BILINEAR = _resize_op("ResizeBilinear", _bilinear_kernel, _gradient_by("ResizeBilinearGrad"))
+RESIZE_BICUBIC = _resize_op("ResizeBicubic", _bicubic_kernel, _gradient_by("ResizeBicubicGrad"))
+RESIZE_BILINEAR_GRAD = _resize_grad_op(
+    "ResizeBilinearGrad",
+    _backward(interpolation.linear_weights),
+    _gradient_of_grad("ResizeBilinear"),
+    FLOATS,
+)
+RESIZE_BICUBIC_GRAD = _resize_grad_op(
+    "ResizeBicubicGrad",
+    _backward(interpolation.cubic_weights),
+    _gradient_of_grad("ResizeBicubic"),
+    frozenset({float32, float64}),
+)
+RESIZE_NEAREST_NEIGHBOR = register(
+    OpDef(
+        name="ResizeNearestNeighbor",
+        signature="images: T, size: int32 -> resized_images: T",
+        types={"T": REAL},
+        attrs=_CENTRES,
+        infer=_infer_resize,
+        kernel=_nearest_kernel,
+        gradient=_nearest_gradient,
+    )
+)
+RESIZE_NEAREST_NEIGHBOR_GRAD = register(
+    OpDef(
+        name="ResizeNearestNeighborGrad",
+        signature="grads: T, size: int32 -> output: T",
+        types={"T": REAL},
+        attrs=_CENTRES,
+        infer=_infer_resize,
+        kernel=_nearest_grad_kernel,
+        gradient=_gradient_of_grad("ResizeNearestNeighbor"),
+    )
+)
+RESIZE_AREA = register(
+    OpDef(
+        name="ResizeArea",
+        signature="images: T, size: int32 -> resized_images: float32",
+        types={"T": REAL},
+        attrs={"align_corners": attr("bool", default=False)},
+        infer=_infer_resize,
+        kernel=_area_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+_KERNEL_ATTRS = {
+    "kernel_type": attr("string", default="lanczos3", allowed=tuple(interpolation.KERNELS)),
+    "antialias": attr("bool", default=True),
+}
+SCALE_AND_TRANSLATE = register(
+    OpDef(
+        name="ScaleAndTranslate",
+        signature=(
+            "images: T, size: int32, scale: float32, translation: float32 -> resized_images: "
+            "float32"
+        ),
+        types={"T": REAL},
+        attrs=_KERNEL_ATTRS,
+        infer=_infer_resize,
+        kernel=_scale_and_translate_kernel,
+        gradient=_scale_and_translate_gradient,
+    )
+)
+SCALE_AND_TRANSLATE_GRAD = register(
+    OpDef(
+        name="ScaleAndTranslateGrad",
+        signature=(
+            "grads: T, original_image: T, scale: float32, translation: float32 -> output: T"
+        ),
+        types={"T": frozenset({float32})},
+        attrs=_KERNEL_ATTRS,
+        infer=_infer_grad,
+        kernel=_scale_and_translate_grad_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

@@ -1,0 +1,335 @@
+"""Of boxes that overlap the best ones: NonMaxSuppressionV3 to V5."""
+
+import heapq
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import float16, float32
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
+from pinnace.ops.registry import register
+
+__all__ = [
+    "non_max_suppression",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
+]
+
+_TYPES = typed({float16, float32}, default=float32)
+
+
+def non_max_suppression(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    name: str | None = None,
+) -> Tensor:
+    """The boxes of the highest scores, without those that overlap a better one.
+
+    Args:
+        boxes: [n, 4], float32: two opposite corners, y1, x1, y2, x2.
+        scores: [n], float32.
+        max_output_size: at most how many, an int32 scalar.
+        iou_threshold: boxes whose intersection is more than this share of their union overlap.
+        score_threshold: boxes of this score or less are left out.
+        name: name of the node while tracing.
+
+    Returns:
+        [m], int32: indices of boxes, best first.
+
+    Raises:
+        InvalidArgumentError: shapes do not fit, or a threshold is out of range.
+
+    Source:
+        TensorFlow op `NonMaxSuppressionV3` (image_ops.cc).
+    """
+    found = convert_to_tensor(boxes)
+    return execute(  # type: ignore[no-any-return]
+        NON_MAX_SUPPRESSION_V3,
+        found,
+        scores,
+        max_output_size,
+        convert_to_tensor(iou_threshold, dtype_hint=found.dtype),
+        convert_to_tensor(score_threshold, dtype_hint=found.dtype),
+        name=name,
+    )
+
+
+def non_max_suppression_with_scores(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    soft_nms_sigma: TensorLike = 0.0,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """As `non_max_suppression`, with scores, which may be lowered instead of boxes dropped.
+
+    Args:
+        boxes: [n, 4], float32.
+        scores: [n], float32.
+        max_output_size: at most how many, an int32 scalar.
+        iou_threshold: boxes whose intersection is more than this share of their union overlap.
+        score_threshold: boxes of this score or less are left out.
+        soft_nms_sigma: if positive, a score falls by exp(-iou² / 2σ) for each better box it
+            overlaps.
+        name: name of the node while tracing.
+
+    Returns:
+        Indices [m], int32, and scores [m].
+
+    Source:
+        TensorFlow op `NonMaxSuppressionV5` (image_ops.cc).
+    """
+    indices, found, _ = execute(
+        NON_MAX_SUPPRESSION_V5,
+        boxes,
+        scores,
+        max_output_size,
+        iou_threshold,
+        score_threshold,
+        soft_nms_sigma,
+        name=name,
+    )
+    return indices, found
+
+
+def non_max_suppression_padded(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    pad_to_max_output_size: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """As `non_max_suppression`, with zeros up to `max_output_size`.
+
+    Args:
+        boxes: [n, 4], float32.
+        scores: [n], float32.
+        max_output_size: at most how many, an int32 scalar.
+        iou_threshold: boxes whose intersection is more than this share of their union overlap.
+        score_threshold: boxes of this score or less are left out.
+        pad_to_max_output_size: whether to fill up.
+        name: name of the node while tracing.
+
+    Returns:
+        Indices [m] and how many of them are meant, both int32.
+
+    Source:
+        TensorFlow op `NonMaxSuppressionV4` (image_ops.cc).
+    """
+    found = convert_to_tensor(boxes)
+    return execute(  # type: ignore[no-any-return]
+        NON_MAX_SUPPRESSION_V4,
+        found,
+        scores,
+        max_output_size,
+        convert_to_tensor(iou_threshold, dtype_hint=found.dtype),
+        convert_to_tensor(score_threshold, dtype_hint=found.dtype),
+        pad_to_max_output_size=bool(pad_to_max_output_size),
+        name=name,
+    )
+
+
+# Kernels.
+
+
+def _corners(boxes: Array) -> Array:
+    """[n, 4]: the least and the greatest y and x of each box."""
+    y, x = np.sort(boxes[:, ::2], axis=1), np.sort(boxes[:, 1::2], axis=1)
+    return np.stack([y[:, 0], x[:, 0], y[:, 1], x[:, 1]], axis=1)
+
+
+def _overlaps(box: Array, others: Array) -> Array:
+    """Intersection over union of a box with each of the others; 0 if either has no area."""
+    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
+    shared = np.prod(np.maximum(high - low, 0), axis=1)
+    area = np.prod(box[2:] - box[:2])
+    areas = np.prod(others[:, 2:] - others[:, :2], axis=1)
+    usable = (areas > 0) & (area > 0)
+    return np.where(usable, shared / np.where(usable, area + areas - shared, 1), 0)
+
+
+def _selected(
+    op: str, boxes: Array, scores: Array, most: Array, iou: Array, least: Array, sigma: float = 0.0
+) -> tuple[Array, Array]:
+    """Indices and scores of the boxes that stay, best first."""
+    if boxes.ndim != 2 or boxes.shape[1] != 4 or scores.shape != boxes.shape[:1]:
+        message = (
+            f"{op}: boxes must have four numbers and scores one per box, got shapes "
+            f"{list(boxes.shape)} and {list(scores.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    limit, threshold, floor = int(most), float(iou), float(least)
+    if not 0 <= threshold <= 1:
+        message = f"{op}: iou_threshold must be in [0, 1], got {threshold}"
+        raise InvalidArgumentError(message)
+    if sigma < 0:
+        message = f"{op}: soft_nms_sigma must be at least 0, got {sigma}"
+        raise InvalidArgumentError(message)
+    corners = _corners(boxes.astype(np.float32))
+    scale = np.float32(-0.5 / sigma) if sigma else np.float32(0)
+    # The best first; of equal ones the first.
+    queue = [(-score, i, 0) for i, score in enumerate(scores.astype(np.float32)) if score > floor]
+    heapq.heapify(queue)
+    kept: list[int] = []
+    values: list[Any] = []
+    while queue and len(kept) < limit:
+        negative, i, seen = heapq.heappop(queue)
+        score = -negative
+        # Boxes chosen since this one was looked at last.
+        overlaps = _overlaps(corners[i], corners[kept[seen:]]).astype(np.float32)
+        if not sigma:
+            if (overlaps > threshold).any():
+                continue
+        elif overlaps.size:
+            lowered = score * np.prod(np.exp(scale * overlaps * overlaps), dtype=np.float32)
+            if lowered != score:
+                if lowered > floor:
+                    heapq.heappush(queue, (-lowered, i, len(kept)))
+                continue
+        kept.append(i)
+        values.append(score)
+    return np.array(kept, np.int32), np.array(values, scores.dtype)
+
+
+def _padded(x: Array, most: Array, pad: bool) -> Array:
+    return np.pad(x, (0, max(int(most) - len(x), 0))) if pad else x
+
+
+def _v2_kernel(boxes: Array, scores: Array, max_output_size: Array, iou_threshold: Array) -> Array:
+    least = np.array(-np.inf, np.float32)
+    return _selected("NonMaxSuppressionV2", boxes, scores, max_output_size, iou_threshold, least)[0]
+
+
+def _v3_kernel(
+    boxes: Array,
+    scores: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+) -> Array:
+    return _selected(
+        "NonMaxSuppressionV3", boxes, scores, max_output_size, iou_threshold, score_threshold
+    )[0]
+
+
+def _v4_kernel(
+    boxes: Array,
+    scores: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+    *,
+    pad_to_max_output_size: bool,
+) -> tuple[Array, Array]:
+    found, _ = _selected(
+        "NonMaxSuppressionV4", boxes, scores, max_output_size, iou_threshold, score_threshold
+    )
+    count = np.array(len(found), np.int32)
+    return _padded(found, max_output_size, pad_to_max_output_size), count
+
+
+def _v5_kernel(
+    boxes: Array,
+    scores: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+    soft_nms_sigma: Array,
+    *,
+    pad_to_max_output_size: bool,
+) -> tuple[Array, Array, Array]:
+    found, values = _selected(
+        "NonMaxSuppressionV5",
+        boxes,
+        scores,
+        max_output_size,
+        iou_threshold,
+        score_threshold,
+        float(soft_nms_sigma),
+    )
+    count = np.array(len(found), np.int32)
+    pad = pad_to_max_output_size
+    return _padded(found, max_output_size, pad), _padded(values, max_output_size, pad), count
+
+
+def _infer(call: InferCall) -> tuple[Shape, ...]:
+    boxes, scores = call.spec(0).shape, call.spec(1).shape
+    if not boxes.is_compatible_with([None, 4]):
+        call.fail("boxes must have four numbers each")
+    if not scores.is_compatible_with([None if boxes.rank is None else boxes[0]]):
+        call.fail("scores must have one entry per box")
+    for index in range(2, len(call.inputs)):
+        if call.spec(index).shape.rank not in {None, 0}:
+            call.fail(f"{call.op.inputs[index].name} must be a scalar")
+    most = call.constant(2)
+    fixed = call.attrs.get("pad_to_max_output_size") and most is not None
+    row = Shape([int(most) if fixed and most is not None else None])
+    return {1: (row,), 2: (row, Shape(())), 3: (row, row, Shape(()))}[len(call.op.outputs)]
+
+
+NON_MAX_SUPPRESSION_V2 = register(
+    OpDef(
+        name="NonMaxSuppressionV2",
+        signature=(
+            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold"
+            " -> selected_indices: int32"
+        ),
+        types={"T": _TYPES, "T_threshold": _TYPES},
+        infer=_infer,
+        kernel=_v2_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+NON_MAX_SUPPRESSION_V3 = register(
+    OpDef(
+        name="NonMaxSuppressionV3",
+        signature=(
+            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
+            "score_threshold: T_threshold -> selected_indices: int32"
+        ),
+        types={"T": _TYPES, "T_threshold": _TYPES},
+        infer=_infer,
+        kernel=_v3_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+NON_MAX_SUPPRESSION_V4 = register(
+    OpDef(
+        name="NonMaxSuppressionV4",
+        signature=(
+            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
+            "score_threshold: T_threshold -> selected_indices: int32, valid_outputs: int32"
+        ),
+        types={"T": _TYPES, "T_threshold": _TYPES},
+        attrs={"pad_to_max_output_size": attr("bool", default=False)},
+        infer=_infer,
+        kernel=_v4_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+NON_MAX_SUPPRESSION_V5 = register(
+    OpDef(
+        name="NonMaxSuppressionV5",
+        signature=(
+            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, "
+            "soft_nms_sigma: T -> selected_indices: int32, selected_scores: T, valid_outputs: int32"
+        ),
+        types={"T": _TYPES},
+        attrs={"pad_to_max_output_size": attr("bool", default=False)},
+        infer=_infer,
+        kernel=_v5_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

@@ -1,0 +1,109 @@
+"""Cases of core/ops/math/arithmetic.py: Python's own arithmetic."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from support.drawing import (
+    SHAPES,
+    alike,
+    array,
+    broadcastable,
+    complex_arrays,
+    complex_numbers,
+    each,
+    numbers,
+)
+from support.opcase import OpCase
+
+ANY = numbers()
+OFF_ZERO = numbers(apart_from=(0,))
+# Quotients of these are off whole numbers, where remainders jump.
+PAIRS = broadcastable(numbers(-10, 10), numbers(0.5, 4)).filter(
+    lambda pair: not pair[0].size
+    or not pair[1].size
+    or float(np.min(np.abs(pair[0] / pair[1] - np.round(pair[0] / pair[1])))) > 0.01
+)
+WHOLE = st.integers(-100, 100)
+WHOLE_PAIRS = broadcastable(WHOLE, WHOLE.filter(bool), dtype=np.int32)
+COMPLEX = complex_numbers()
+# Two values that are never equal.
+APART = broadcastable(st.integers(-20, 20), st.integers(-20, 20).map(lambda n: n + 0.5))
+
+
+def case(op: str, inputs: Any, reference: Any, **options: Any) -> OpCase:
+    """Without slack: every value is right to the last place or two."""
+    return OpCase(op, inputs, reference, **{"slack": 0, "ulps": 2, **options})
+
+
+def sign(x: float) -> float:
+    return math.copysign(1, x) if x else 0
+
+
+def truncated(x: float, y: float) -> float:
+    return float(math.trunc(x / y))
+
+
+def complex_sign(z: complex) -> complex:
+    return z / abs(z)
+
+
+def terms() -> Any:
+    counts = st.integers(1, 4)
+    return st.tuples(SHAPES, counts).flatmap(
+        lambda drawn: st.tuples(st.tuples(*[array(drawn[0])] * drawn[1]))
+    )
+
+
+CASES = [
+    case("Add", broadcastable(ANY, ANY), each(operator.add)),
+    case("AddV2", broadcastable(ANY, ANY), each(operator.add)),
+    case("AddV2", complex_arrays(COMPLEX, COMPLEX), each(operator.add, complex)),
+    case("AddV2", broadcastable(WHOLE, WHOLE, dtype=np.int64), each(operator.add, int)),
+    case("Sub", broadcastable(ANY, ANY), each(operator.sub)),
+    case("Mul", broadcastable(ANY, ANY), each(operator.mul)),
+    OpCase("Mul", complex_arrays(COMPLEX, COMPLEX), each(operator.mul, complex)),
+    case("RealDiv", broadcastable(ANY, OFF_ZERO), each(operator.truediv), smooth=100),
+    OpCase("RealDiv", complex_arrays(COMPLEX, COMPLEX), each(operator.truediv, complex)),
+    case("Div", broadcastable(ANY, OFF_ZERO), each(operator.truediv), smooth=100),
+    case("Div", WHOLE_PAIRS, each(truncated, int)),
+    case(
+        "DivNoNan",
+        broadcastable(ANY, st.one_of(st.just(0.0), numbers(0.5, 4))),
+        each(lambda x, y: x / y if y else 0.0),
+        differentiable=(0,),
+    ),
+    case("DivNoNan", broadcastable(ANY, OFF_ZERO), each(operator.truediv), smooth=100),
+    case(
+        "MulNoNan",
+        broadcastable(st.one_of(st.just(math.inf), ANY), st.just(0.0)),
+        each(lambda x, y: 0.0 * y),
+        differentiable=(),
+    ),
+    case("MulNoNan", broadcastable(ANY, OFF_ZERO), each(operator.mul)),
+    case("FloorDiv", PAIRS, each(lambda x, y: math.floor(x / y))),
+    case("FloorDiv", WHOLE_PAIRS, each(operator.floordiv, int)),
+    case("FloorMod", PAIRS, each(operator.mod)),
+    case("FloorMod", WHOLE_PAIRS, each(operator.mod, int)),
+    case("TruncateDiv", WHOLE_PAIRS, each(truncated, int)),
+    case("TruncateMod", PAIRS, each(math.fmod)),
+    case("TruncateMod", WHOLE_PAIRS, each(math.fmod, int)),
+    case("Mod", WHOLE_PAIRS, each(math.fmod, int)),
+    case("Maximum", APART, each(max)),
+    case("Minimum", APART, each(min)),
+    case("SquaredDifference", broadcastable(ANY, ANY), each(lambda x, y: (x - y) ** 2), ulps=4),
+    case("Neg", alike(ANY), each(operator.neg)),
+    case("Square", alike(ANY), each(lambda x: x**2)),
+    OpCase("Square", complex_arrays(COMPLEX), each(lambda z: z**2, complex)),
+    case("Reciprocal", alike(OFF_ZERO), each(lambda x: 1 / x), smooth=100),
+    case("Inv", alike(OFF_ZERO), each(lambda x: 1 / x), smooth=100),
+    case("ReciprocalGrad", alike(OFF_ZERO, ANY), each(lambda y, dy: -dy * y**2), ulps=4),
+    case("InvGrad", alike(OFF_ZERO, ANY), each(lambda y, dy: -dy * y**2), ulps=4),
+    case("Abs", alike(OFF_ZERO), each(abs)),
+    case("Sign", alike(OFF_ZERO), each(sign)),
+    OpCase("Sign", complex_arrays(COMPLEX), each(complex_sign, complex), differentiable=()),
+    case("AddN", terms(), lambda xs: each(lambda *ys: math.fsum(ys))(*xs), slack=32),
+]

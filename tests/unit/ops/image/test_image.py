@@ -1,0 +1,295 @@
+"""Image ops: values worked out by hand or from TensorFlow's tests, and gradients by differences."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pinnace as tf
+from pinnace.ops import image
+from pinnace.ops.execute import execute
+from pinnace.ops.image import interpolation
+from pinnace.ops.registry import lookup
+
+RNG = np.random.default_rng(5)
+METHODS = [
+    "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic",
+]  # fmt: skip
+
+
+def _op(name: str, *arguments: Any, **attrs: Any) -> Any:
+    return execute(lookup(name), *arguments, **attrs)
+
+
+def _picture(*rows: Any) -> Any:
+    return np.array(rows, np.float32).reshape(1, len(rows), -1, 1)
+
+
+def _plane(x: Any) -> Any:
+    return x.numpy()[0, :, :, 0]
+
+
+# Resizing.
+
+
+def test_bilinear_with_half_pixel_centres() -> None:
+    y = image.resize(_picture([1, 2], [3, 4]), [4, 4])
+    expected = [
+        [1, 1.25, 1.75, 2],
+        [1.5, 1.75, 2.25, 2.5],
+        [2.5, 2.75, 3.25, 3.5],
+        [3, 3.25, 3.75, 4],
+    ]
+    np.testing.assert_array_equal(_plane(y), expected)
+
+
+def test_bilinear_of_the_older_kinds() -> None:
+    x = _picture([1, 2], [3, 4])
+    plain = _op("ResizeBilinear", x, [2, 4])
+    np.testing.assert_array_equal(_plane(plain), [[1, 1.5, 2, 2], [3, 3.5, 4, 4]])
+    corners = _op("ResizeBilinear", x, [3, 3], align_corners=True)
+    np.testing.assert_array_equal(_plane(corners), [[1, 1.5, 2], [2, 2.5, 3], [3, 3.5, 4]])
+
+
+def test_nearest() -> None:
+    x = _picture([1, 2, 3])
+    np.testing.assert_array_equal(_plane(image.resize(x, [1, 2], "nearest")), [[1, 3]])
+    np.testing.assert_array_equal(_plane(_op("ResizeNearestNeighbor", x, [1, 2])), [[1, 2]])
+    corners = _op("ResizeNearestNeighbor", x, [1, 2], align_corners=True)
+    np.testing.assert_array_equal(_plane(corners), [[1, 3]])
+    ints = image.resize(x.astype(np.uint8), [2, 6], "nearest")
+    assert ints.dtype is tf.uint8
+    np.testing.assert_array_equal(_plane(ints), [[1, 1, 2, 2, 3, 3]] * 2)
+
+
+def test_area_is_the_mean_of_what_is_covered() -> None:
+    x = RNG.standard_normal((2, 4, 6, 3)).astype(np.float32)
+    y = image.resize(x, [2, 2], "area")
+    expected = x.reshape(2, 2, 2, 2, 3, 3).mean(axis=(2, 4))
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5, atol=1e-6)
+    y = _op("ResizeArea", _picture([1, 2, 3]), [1, 2])
+    np.testing.assert_allclose(_plane(y), [[(1 + 2 / 2) / 1.5, (2 / 2 + 3) / 1.5]], rtol=1e-6)
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.booleans(), st.booleans())
+def test_weights_add_up_to_one(size: int, new_size: int, align: bool, half: bool) -> None:
+    half = half and not align
+    for weights in (
+        interpolation.linear_weights(size, new_size, align, half),
+        interpolation.nearest_weights(size, new_size, align, half),
+        interpolation.cubic_weights(size, new_size, align, half),
+        interpolation.area_weights(size, new_size, align=False),
+    ):
+        assert weights.shape == (new_size, size)
+        np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_cubic_weights_are_the_cubics(half: bool) -> None:
+    a = -0.5 if half else -0.75
+
+    def cubic(x: float) -> float:
+        x = abs(x)
+        if x <= 1:
+            return (a + 2) * x**3 - (a + 3) * x**2 + 1
+        return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else 0.0
+
+    weights = interpolation.cubic_weights(12, 24, align=False, half=half)
+    for new in range(8, 16):  # away from the edges
+        where = (new + 0.5) / 2 - 0.5 if half else new / 2
+        expected = [cubic(old - where) for old in range(12)]
+        np.testing.assert_allclose(weights[new], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("antialias", [False, True])
+def test_a_flat_picture_stays_flat(method: str, antialias: bool) -> None:
+    x = np.full((1, 5, 7, 2), 3.0, np.float32)
+    for size in ([3, 4], [9, 8], [5, 7]):
+        y = image.resize(x, size, method, antialias=antialias)
+        assert y.shape == [1, *size, 2]
+        np.testing.assert_allclose(y.numpy(), 3, rtol=1e-5)
+
+
+def test_without_antialias_the_triangle_is_bilinear() -> None:
+    x = RNG.standard_normal((1, 4, 5, 2)).astype(np.float32)
+    scale = np.array([7 / 4, 9 / 5], np.float32)
+    y = _op(
+        "ScaleAndTranslate", x, [7, 9], scale, [0.0, 0.0], kernel_type="triangle", antialias=False
+    )
+    np.testing.assert_allclose(y.numpy(), image.resize(x, [7, 9]).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_single_picture_and_its_proportions() -> None:
+    x = np.zeros((4, 8, 3), np.float32)
+    assert image.resize(x, [2, 2]).shape == [2, 2, 3]
+    assert image.resize(x, [6, 6], preserve_aspect_ratio=True).shape == [3, 6, 3]
+    same = image.resize(x.astype(np.uint8), [4, 8])
+    assert same.dtype is tf.uint8
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs"),
+    [
+        ("ResizeBilinear", {}),
+        ("ResizeBilinear", {"half_pixel_centers": True}),
+        ("ResizeBicubic", {}),
+        ("ResizeBicubic", {"half_pixel_centers": True}),
+        ("ResizeNearestNeighbor", {}),
+        ("ResizeNearestNeighbor", {"align_corners": True}),
+    ],
+)
+@pytest.mark.parametrize("size", [[2, 7], [6, 3]])
+def test_resizing_is_linear_and_its_gradient_the_transpose(
+    name: str, attrs: dict[str, Any], size: list[int]
+) -> None:
+    x = tf.constant(RNG.standard_normal((2, 4, 5, 3)).astype(np.float32))
+    dy = tf.constant(RNG.standard_normal((2, *size, 3)).astype(np.float32))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = _op(name, x, size, **attrs)
+    dx = tape.gradient(y, x, output_gradients=dy)
+    assert dx.shape == x.shape
+    forward, backward = np.sum(y.numpy() * dy.numpy()), np.sum(dx.numpy() * x.numpy())
+    np.testing.assert_allclose(forward, backward, rtol=1e-4, atol=1e-4)
+
+
+def test_resize_refuses() -> None:
+    with pytest.raises(ValueError, match=r"method must be one of .* got 'cubic'"):
+        image.resize(np.zeros((1, 2, 2, 1), np.float32), [1, 1], "cubic")
+    with pytest.raises(ValueError, match="three or four axes"):
+        image.resize(np.zeros((2, 2), np.float32), [1, 1])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="ResizeBilinear: sizes must be positive"
+    ):
+        image.resize(np.zeros((1, 2, 2, 1), np.float32), [0, 1])
+
+
+# Parts.
+
+
+def test_crop_and_resize() -> None:
+    x = _picture([1, 2], [3, 4])
+    whole = image.crop_and_resize(x, [[0.0, 0.0, 1.0, 1.0]], [0], [3, 3])
+    np.testing.assert_array_equal(_plane(whole), [[1, 1.5, 2], [2, 2.5, 3], [3, 3.5, 4]])
+    flipped = image.crop_and_resize(x, [[1.0, 1.0, 0.0, 0.0]], [0], [2, 2])
+    np.testing.assert_array_equal(_plane(flipped), [[4, 3], [2, 1]])
+    centre = image.crop_and_resize(x, [[0.0, 0.0, 1.0, 1.0]], [0], [1, 1])
+    np.testing.assert_array_equal(_plane(centre), [[2.5]])
+    outside = image.crop_and_resize(x, [[-1.0, 0.0, 1.0, 1.0]], [0], [3, 1], extrapolation_value=-1)
+    np.testing.assert_array_equal(_plane(outside), [[-1], [1.5], [3.5]])
+    nearest = image.crop_and_resize(x, [[0.0, 0.0, 0.4, 0.6]], [0], [2, 2], "nearest")
+    np.testing.assert_array_equal(_plane(nearest), [[1, 2], [1, 2]])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"box_ind\[0\] = 1 is not in \[0, 1\)"
+    ):
+        image.crop_and_resize(x, [[0.0, 0.0, 1.0, 1.0]], [1], [1, 1])
+
+
+@pytest.mark.parametrize("crop", [[3, 2], [1, 1]])
+def test_gradients_of_crop_and_resize(crop: list[int]) -> None:
+    pictures = RNG.standard_normal((2, 5, 6, 2)).astype(np.float32)
+    boxes = np.float32([[0.13, 0.21, 0.83, 0.77], [0.41, 0.07, 0.63, 1.4]])
+    owner = [1, 0]
+    x, b = tf.constant(pictures), tf.constant(boxes)
+    with tf.GradientTape() as tape:
+        tape.watch([x, b])
+        y = image.crop_and_resize(x, b, owner, crop)
+    dy = RNG.standard_normal(y.shape.as_list()).astype(np.float32)
+    dx, db = tape.gradient(y, [x, b], output_gradients=tf.constant(dy))
+    np.testing.assert_allclose(
+        np.sum(dx.numpy() * pictures), np.sum(y.numpy() * dy), rtol=1e-4, atol=1e-4
+    )
+    step = 1e-3
+    for place in np.ndindex(2, 4):
+        sums = []
+        for sign in (1, -1):
+            moved = boxes.copy()
+            moved[place] += sign * step
+            z = image.crop_and_resize(x, moved, owner, crop).numpy()
+            sums.append(np.sum(z.astype(float) * dy))
+        numeric = (sums[0] - sums[1]) / (2 * step)
+        np.testing.assert_allclose(db.numpy()[place], numeric, rtol=2e-2, atol=2e-2)
+
+
+def test_flips_and_turns() -> None:
+    x = RNG.standard_normal((2, 3, 4, 2))
+    np.testing.assert_array_equal(image.flip_left_right(x).numpy(), x[:, :, ::-1])
+    np.testing.assert_array_equal(image.flip_up_down(x[0]).numpy(), x[0, ::-1])
+    np.testing.assert_array_equal(image.transpose(x).numpy(), x.transpose(0, 2, 1, 3))
+    for k in range(-1, 5):
+        np.testing.assert_array_equal(image.rot90(x, k).numpy(), np.rot90(x, k, (1, 2)))
+
+
+def test_crops_and_borders() -> None:
+    x = np.arange(24).reshape(4, 6, 1)
+    np.testing.assert_array_equal(image.crop_to_bounding_box(x, 1, 2, 2, 3).numpy(), x[1:3, 2:5])
+    padded = image.pad_to_bounding_box(x, 1, 2, 7, 9).numpy()
+    np.testing.assert_array_equal(padded, np.pad(x, ((1, 2), (2, 1), (0, 0))))
+    np.testing.assert_array_equal(image.central_crop(x, 0.5).numpy(), x[1:3, 1:5])
+    y = image.resize_with_crop_or_pad(x, 2, 9).numpy()
+    np.testing.assert_array_equal(y, np.pad(x[1:3], ((0, 0), (1, 2), (0, 0))))
+
+
+# Boxes: TensorFlow's non_max_suppression_op_test.cc.
+
+BOXES = np.float32(
+    [
+        [0, 0, 1, 1],
+        [0, 0.1, 1, 1.1],
+        [0, -0.1, 1, 0.9],
+        [0, 10, 1, 11],
+        [0, 10.1, 1, 11.1],
+        [0, 100, 1, 101],
+    ]
+)
+SCORES = np.float32([0.9, 0.75, 0.6, 0.95, 0.5, 0.3])
+
+
+def test_one_box_of_each_cluster() -> None:
+    assert image.non_max_suppression(BOXES, SCORES, 3).numpy().tolist() == [3, 0, 5]
+    assert image.non_max_suppression(BOXES, SCORES, 2).numpy().tolist() == [3, 0]
+    assert image.non_max_suppression(BOXES, SCORES, 30).numpy().tolist() == [3, 0, 5]
+    few = image.non_max_suppression(BOXES, SCORES, 3, score_threshold=0.4)
+    assert few.numpy().tolist() == [3, 0]
+    corners = BOXES[:, [2, 3, 0, 1]]
+    assert image.non_max_suppression(corners, SCORES, 3).numpy().tolist() == [3, 0, 5]
+
+
+def test_padded_boxes() -> None:
+    found, count = image.non_max_suppression_padded(
+        BOXES, SCORES, 5, score_threshold=0.4, pad_to_max_output_size=True
+    )
+    assert found.numpy().tolist() == [3, 0, 0, 0, 0]
+    assert int(count) == 2
+
+
+def test_soft_suppression() -> None:
+    found, scores = image.non_max_suppression_with_scores(
+        BOXES, SCORES, 6, iou_threshold=0.5, score_threshold=0.0, soft_nms_sigma=0.5
+    )
+    assert found.numpy().tolist() == [3, 0, 1, 5, 4, 2]
+    np.testing.assert_allclose(scores.numpy(), [0.95, 0.9, 0.384, 0.3, 0.256, 0.197], atol=1e-3)
+
+
+def test_thresholds_are_shares() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"iou_threshold must be in \[0, 1\]"):
+        image.non_max_suppression(BOXES, SCORES, 3, iou_threshold=1.5)
+
+
+@pytest.mark.parametrize("method", ["bilinear", "nearest", "bicubic", "area", "lanczos3"])
+def test_traced_with_unknown_sizes_is_eager(method: str) -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None] * 4), tf.TensorSpec([2], tf.int32)])
+    def f(x: Any, size: Any) -> Any:
+        y = image.resize(x, size, method)
+        assert y.shape.rank == 4
+        return image.flip_left_right(image.resize_with_crop_or_pad(y, 6, 3))
+
+    x = RNG.standard_normal((1, 3, 5, 2)).astype(np.float32)
+    expected = image.flip_left_right(
+        image.resize_with_crop_or_pad(image.resize(x, [4, 7], method), 6, 3)
+    )
+    found = f(tf.constant(x), tf.constant([4, 7]))
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)

@@ -1,0 +1,179 @@
+"""The claims that every case of every op must pass."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pinnace.ops  # noqa: F401 (registers the ops)
+from pinnace.ops.execute import execute, resolve
+from support.opcase import (
+    OpCase,
+    all_cases,
+    arrays_of,
+    assert_close,
+    differentiable_inputs,
+    in_dtype,
+    inferred,
+    is_float,
+    references,
+    run,
+    run_vjp,
+    tensors_of,
+)
+
+every_case = pytest.mark.parametrize("case", all_cases(), ids=str)
+
+
+@every_case
+@given(data=st.data())
+def test_the_op_computes_its_reference_in_every_dtype(case: OpCase, data: st.DataObject) -> None:
+    xs, attrs = case.draw(data)
+    for dtype in case.float_dtypes():
+        narrow = in_dtype(xs, dtype)
+        given_attrs = dict(attrs)
+        resolve(case.definition, tensors_of(narrow), given_attrs)
+        found = run(case, narrow, attrs)
+        wanted = references(case, narrow)
+        assert len(found) == len(wanted)
+        kinds = case.definition.output_dtypes(given_attrs)
+        for got, right, kind in zip(found, wanted, kinds, strict=True):
+            assert got.dtype == kind.numpy, f"{case.op}: {got.dtype}, wanted {kind.name}"
+            assert_close(case, got, right)
+
+
+@every_case
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_the_gradient_is_the_finite_difference(
+    case: OpCase, data: st.DataObject, seed: int
+) -> None:
+    xs, attrs = case.draw(data)
+    chosen = differentiable_inputs(case, xs)
+    if not chosen:
+        return
+    rng = np.random.default_rng(seed)
+    # One random direction is enough.
+    dxs = [_direction(rng, x) if i in chosen else None for i, x in enumerate(xs)]
+    step = 1e-6
+    ahead = run(case, _moved(xs, dxs, step), attrs)
+    behind = run(case, _moved(xs, dxs, -step), attrs)
+    dys = [_direction(rng, y) if is_float(y) or y.dtype.kind == "c" else None for y in ahead]
+    numeric = sum(
+        _dot(dy, up - down) / (2 * step)
+        for dy, up, down in zip(dys, ahead, behind, strict=True)
+        if dy is not None
+    )
+    size = sum(np.sum(np.abs(y)) for y in ahead if y.dtype.kind in "fc")
+    gradients = run_vjp(case, xs, attrs, dys)
+    exact = sum(_dot(g, dxs[i]) for g, i in zip(gradients, chosen, strict=True) if g is not None)
+    for gradient, i in zip(gradients, chosen, strict=True):
+        _assert_alike(gradient, xs[i])
+    tolerance = (1e-6 + 1e-9 * size) * case.smooth
+    np.testing.assert_allclose(exact, numeric, rtol=1e-5 * case.smooth, atol=tolerance)
+
+
+@every_case
+@given(data=st.data())
+def test_inference_tells_the_shapes_of_the_outputs(case: OpCase, data: st.DataObject) -> None:
+    xs, attrs = case.draw(data)
+    shapes = [y.shape for y in run(case, xs, attrs)]
+    for known in ("values", "shapes", "ranks", "nothing"):
+        told = inferred(case, xs, attrs, known=known)
+        assert len(told) == len(shapes)
+        for shape, right in zip(told, shapes, strict=True):
+            assert shape.is_compatible_with(right), f"{case.op}: {known} {shape}, got {right}"
+            if known == "values" and not _depends_on_values(case):
+                assert shape.is_fully_defined(), f"{case.op}: {shape} for {right}"
+
+
+# Shapes of these depend on values that inference does not look at.
+VALUE_SHAPED = {
+    "BroadcastGradientArgs",
+    "SegmentMax",
+    "SegmentMean",
+    "SegmentMin",
+    "SegmentProd",
+    "SegmentSum",
+    "Unique",
+    "UniqueV2",
+    "UniqueWithCounts",
+    "Where",
+    "DynamicPartition",
+    "DynamicStitch",
+    "ParallelDynamicStitch",
+    "ListDiff",
+}
+
+
+def _depends_on_values(case: OpCase) -> bool:
+    return case.op in VALUE_SHAPED or case.definition.effect is not None
+
+
+@every_case
+@given(data=st.data())
+def test_the_entry_gives_what_execute_gives(case: OpCase, data: st.DataObject) -> None:
+    xs, attrs = case.draw(data)
+    op = case.definition
+    if attrs or any(definition.required for definition in op.attrs.values()):
+        return
+    inputs = tensors_of(xs)
+    by_entry, by_execute = arrays_of(op.entry(*inputs)), arrays_of(execute(op, *inputs))
+    again = arrays_of(op.entry(*inputs))  # the entry has seen the shapes now
+    for a, b, c in zip(by_entry, by_execute, again, strict=True):
+        assert a.dtype == b.dtype == c.dtype
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+
+
+@every_case
+@given(data=st.data())
+def test_an_array_to_fill_gets_the_result(case: OpCase, data: st.DataObject) -> None:
+    xs, attrs = case.draw(data)
+    op = case.definition
+    if not op.out or op.kernel is None:
+        return
+    full = dict(attrs)
+    resolve(op, tensors_of(xs), full)
+    full = op.full_attrs(full)
+    options = {name: full[name] for name in op.kernel_attrs}
+    with np.errstate(all="ignore"):
+        result = np.asarray(op.kernel(*xs, **options))
+        out = np.full_like(result, 7)
+        op.kernel(*xs, **options, out=out)
+    np.testing.assert_array_equal(out, result)
+
+
+def _direction(rng: np.random.Generator, x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(_direction(rng, part) for part in x)
+    drawn: Any = np.asarray(rng.standard_normal(x.shape))
+    return drawn + 1j * rng.standard_normal(x.shape) if x.dtype.kind == "c" else drawn
+
+
+def _moved(xs: tuple[Any, ...], dxs: list[Any], step: float) -> tuple[Any, ...]:
+    def move(x: Any, dx: Any) -> Any:
+        if dx is None:
+            return x
+        if isinstance(x, tuple):
+            return tuple(move(a, b) for a, b in zip(x, dx, strict=True))
+        return np.asarray(x + step * dx)
+
+    return tuple(move(x, dx) for x, dx in zip(xs, dxs, strict=True))
+
+
+def _dot(a: Any, b: Any) -> float:
+    if isinstance(a, tuple):
+        return sum(_dot(p, q) for p, q in zip(a, b, strict=True) if p is not None)
+    # TensorFlow: of a complex number the gradient is the conjugate of the derivative.
+    return float(np.real(np.sum(np.conj(a) * b)))
+
+
+def _assert_alike(gradient: Any, x: Any) -> None:
+    if isinstance(x, tuple):
+        for part, one in zip(gradient, x, strict=True):
+            _assert_alike(part, one)
+    elif gradient is not None:
+        assert gradient.shape == x.shape
+        assert gradient.dtype == x.dtype

@@ -1,0 +1,148 @@
+"""SavedModels that TensorFlow wrote load, and compute what TensorFlow computed."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinnace import saved_model
+from pinnace.framework.containers import ListWrapper
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.errors import UnimplementedError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.variable import Variable
+from pinnace.proto.saved_model_pb2 import SavedModel
+from support.recorded import largest_difference
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "saved_models"
+# Largest difference that the order of additions may make; None where an op is not there yet.
+TOLERANCE = {
+    "poly_module": 2e-6,
+    "keras_mlp": 1e-6,
+    "keras_cnn": 2e-6,
+    "keras_transformer": 4e-6,
+    "keras_separable": 1e-5,
+    "keras_lstm": 2e-6,
+    "multi_io": 1e-6,
+    "several_signatures": 2e-6,
+    "counter": 0.0,
+    "dtypes": 0.0,
+    "autograph_flow": 2e-6,
+    "lookup_assets": 1e-6,
+    "v1_style": 1e-6,
+}
+
+
+@pytest.mark.parametrize("name", sorted(TOLERANCE))
+def test_a_golden_model_computes_what_tensorflow_computed(name: str) -> None:
+    model = saved_model.load(GOLDEN / name / "model")
+    try:
+        worst = largest_difference(model, GOLDEN / name / "io.npz")
+    except UnimplementedError as error:
+        pytest.skip(f"not there yet: {error}")
+    assert worst <= TOLERANCE[name]
+
+
+@pytest.mark.parametrize("name", sorted(TOLERANCE))
+def test_a_golden_model_saved_again_computes_the_same(name: str, tmp_path: Path) -> None:
+    model = saved_model.load(GOLDEN / name / "model")
+    try:
+        saved_model.save(model, tmp_path / "again")
+        again = saved_model.load(tmp_path / "again")
+        worst = largest_difference(again, GOLDEN / name / "io.npz")
+    except UnimplementedError as error:
+        pytest.skip(f"not there yet: {error}")
+    assert worst <= TOLERANCE[name]
+
+
+@pytest.mark.parametrize("name", ["keras_mlp", "several_signatures", "poly_module"])
+def test_without_objects_the_signatures_are_the_same(name: str, tmp_path: Path) -> None:
+    """The main graph alone, as TensorFlow 1's and the C++ loader see a model."""
+    shutil.copytree(GOLDEN / name / "model", tmp_path / "model")
+    path = tmp_path / "model" / "saved_model.pb"
+    message = SavedModel.FromString(path.read_bytes())
+    message.meta_graphs[0].ClearField("object_graph_def")
+    path.write_bytes(message.SerializeToString())
+    bare, whole = saved_model.load(tmp_path / "model"), saved_model.load(GOLDEN / name / "model")
+    assert set(bare.signatures) == set(whole.signatures)
+    for key, function in whole.signatures.items():
+        feeds = {
+            name: np.ones([2 if n is None else n for n in spec.shape], spec.dtype.numpy)
+            for name, spec in function.structured_input_signature[1].items()
+        }
+        wanted, found = function.run_arrays(feeds), bare.signatures[key].run_arrays(feeds)
+        assert {n: y.tolist() for n, y in found.items()} == {n: y.tolist() for n, y in wanted.items()}
+
+
+def model(name: str) -> Any:
+    return saved_model.load(GOLDEN / name / "model")
+
+
+def test_children_are_attributes() -> None:
+    loaded = model("poly_module")
+    assert isinstance(loaded.w, Variable)
+    assert loaded.w.name == "w:0"
+    assert loaded.w.shape == [3, 2]
+    assert loaded.w.trainable
+    assert loaded.tensorflow_version == "2.21.0"
+    keras = model("keras_mlp")
+    assert isinstance(keras.variables, ListWrapper)
+    assert all(isinstance(variable, Variable) for variable in keras.trainable_variables)
+
+
+def test_a_variable_is_read_when_it_is_needed_and_nobody_writes_into_the_file() -> None:
+    loaded = model("poly_module")
+    resource = loaded.w.resource
+    assert resource._array is None
+    assert not resource.read().flags.writeable
+    loaded.w.assign_add(np.ones((3, 2), np.float32))
+    assert (loaded.w.numpy() == model("poly_module").w.numpy() + 1).all()
+
+
+def test_a_signature_is_decoded_when_it_is_asked_for() -> None:
+    loaded = model("several_signatures")
+    assert list(loaded.signatures) == ["a", "b", "describe"]
+    assert loaded.signatures["a"] is loaded.signatures["a"]
+    assert "c" not in loaded.signatures
+    with pytest.raises(KeyError, match="no signature 'c'; the model has: a, b, describe"):
+        loaded.signatures["c"]
+
+
+def test_a_call_takes_the_trace_that_fits() -> None:
+    f = model("poly_module").f
+    x = convert_to_tensor(np.ones((2, 3), np.float32))
+    plain, trained = f(x), f(x, 2, training=True)
+    assert set(plain) == {"sum", "y"}
+    assert (plain["y"].numpy() != trained["y"].numpy()).all()
+    # An array is a tensor, too; a nested list only becomes one if no trace takes it as it is.
+    assert (f(np.ones((2, 3), np.float32))["y"].numpy() == plain["y"].numpy()).all()
+    assert (f([[1.0, 1.0, 1.0]])["y"].numpy() == plain["y"].numpy()[:1]).all()
+
+
+def test_a_call_that_no_trace_fits_says_what_there_is() -> None:
+    f = model("poly_module").f
+    with pytest.raises(ValueError, match="no saved trace fits") as caught:
+        f(convert_to_tensor([1.0, 2.0]))
+    assert "got (float32[2], 2, training=False)" in str(caught.value)
+    assert "saved (float32[?, 3], 2, training=False)" in str(caught.value)
+    with pytest.raises(TypeError, match="missing a required argument: 'x'"):
+        f()
+
+
+def test_a_trace_is_found_by_its_specs() -> None:
+    f = model("poly_module").f
+    concrete = f.get_concrete_function(TensorSpec([None, 3], "float32"), 3)
+    assert concrete.structured_input_signature[0][1] == 3
+    assert len(f.concrete_functions) == 5
+
+
+def test_two_loaded_models_share_nothing() -> None:
+    one, other = model("counter"), model("counter")
+    variables = [name for name, child in one._trackable_children().items() if isinstance(child, Variable)]
+    for name in variables:
+        before = getattr(other, name).numpy()
+        variable = getattr(one, name)
+        variable.assign(np.zeros_like(variable.numpy()))
+        assert (getattr(other, name).numpy() == before).all()
