@@ -1,4 +1,4 @@
-"""The model of the saving, loading and serving cases: a perceptron 784-128-10 with weights that are always the same."""
+"""The model of the saving, loading and serving cases: a perceptron 784-128-10, weights fixed."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def build(tf: object) -> object:
 
 
 def call_signature(tf: object, folder: Path) -> object:
-    """What the model saved there gives for X: load it, call its signature (Keras names its input `inputs`)."""
+    """What the model saved there gives for X: its signature, whose input Keras names `inputs`."""
     signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
     (name,) = signature.structured_input_signature[1]
     (found,) = signature(**{name: tf.constant(X)}).values()

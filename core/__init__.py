@@ -1,7 +1,7 @@
 """pinnace: SavedModels without TensorFlow.
 
-Public names are TensorFlow's; nothing is defined here. What is heavy, or seldom wanted, is imported when it is
-first named.
+Public names are TensorFlow's; nothing is defined here. What is heavy, or seldom wanted, is imported
+when it is first named.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from pinnace.framework.dtypes import DType as DType
 from pinnace.framework.dtypes import as_dtype as as_dtype
 from pinnace.framework.dtypes import bfloat16 as bfloat16
 from pinnace.framework.dtypes import bool as bool
-from pinnace.framework.dtypes import complex128 as complex128
 from pinnace.framework.dtypes import complex64 as complex64
+from pinnace.framework.dtypes import complex128 as complex128
 from pinnace.framework.dtypes import double as double
 from pinnace.framework.dtypes import float16 as float16
 from pinnace.framework.dtypes import float32 as float32
 from pinnace.framework.dtypes import float64 as float64
 from pinnace.framework.dtypes import half as half
+from pinnace.framework.dtypes import int8 as int8
 from pinnace.framework.dtypes import int16 as int16
 from pinnace.framework.dtypes import int32 as int32
 from pinnace.framework.dtypes import int64 as int64
-from pinnace.framework.dtypes import int8 as int8
+from pinnace.framework.dtypes import qint8 as qint8
 from pinnace.framework.dtypes import qint16 as qint16
 from pinnace.framework.dtypes import qint32 as qint32
-from pinnace.framework.dtypes import qint8 as qint8
-from pinnace.framework.dtypes import quint16 as quint16
 from pinnace.framework.dtypes import quint8 as quint8
+from pinnace.framework.dtypes import quint16 as quint16
 from pinnace.framework.dtypes import resource as resource
 from pinnace.framework.dtypes import string as string
+from pinnace.framework.dtypes import uint8 as uint8
 from pinnace.framework.dtypes import uint16 as uint16
 from pinnace.framework.dtypes import uint32 as uint32
 from pinnace.framework.dtypes import uint64 as uint64
-from pinnace.framework.dtypes import uint8 as uint8
 from pinnace.framework.dtypes import variant as variant
 from pinnace.framework.module import Module as Module
 from pinnace.framework.shapes import TensorShape as TensorShape
@@ -63,7 +63,6 @@ from pinnace.ops import linalg as linalg
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn
 from pinnace.ops import random as random
-from pinnace.ops.math import bits as bitwise
 from pinnace.ops.array.casting import bitcast as bitcast
 from pinnace.ops.array.casting import cast as cast
 from pinnace.ops.array.casting import saturate_cast as saturate_cast
@@ -129,6 +128,7 @@ from pinnace.ops.control.grouping import group as group
 from pinnace.ops.control.grouping import no_op as no_op
 from pinnace.ops.linalg.bands import eye as eye
 from pinnace.ops.linalg.norms import norm as norm
+from pinnace.ops.math import bits as bitwise
 from pinnace.ops.math.arithmetic import abs as abs
 from pinnace.ops.math.arithmetic import add as add
 from pinnace.ops.math.arithmetic import add_n as add_n

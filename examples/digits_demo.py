@@ -30,7 +30,10 @@ console = Console()
 
 
 def load_data() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """((train images, labels), (test images, labels)); images float32 [n, 8, 8, 1]; the split is always the same."""
+    """((train images, labels), (test images, labels)), always split alike.
+
+    Images are float32 [n, 8, 8, 1].
+    """
     digits = load_digits()
     order = np.random.default_rng(0).permutation(len(digits.target))
     images = digits.images[order].astype(np.float32)[..., np.newaxis]
@@ -67,13 +70,17 @@ def train(folder: Path) -> np.ndarray:
     model = build_model()
     model.summary()
     model.compile(
-        optimizer=tf.keras.optimizers.Adam(2e-3), loss="sparse_categorical_crossentropy", metrics=["accuracy"]
+        optimizer=tf.keras.optimizers.Adam(2e-3),
+        loss="sparse_categorical_crossentropy",
+        metrics=["accuracy"],
     )
     start = time.perf_counter()
     model.fit(x, y, batch_size=32, epochs=12)
     seconds = time.perf_counter() - start
     loss, accuracy = model.evaluate(x_test, y_test, verbose=0)
-    console.print(f"test accuracy [bold]{accuracy:.2%}[/], loss {loss:.4f}, trained in {seconds:.1f} s")
+    console.print(
+        f"test accuracy [bold]{accuracy:.2%}[/], loss {loss:.4f}, trained in {seconds:.1f} s"
+    )
     if accuracy < 0.97:
         raise SystemExit(f"the model should reach 97 % on the test images, got {accuracy:.2%}")
 
@@ -140,7 +147,9 @@ def ask(port: int, images: np.ndarray, truths: np.ndarray) -> None:
 
 def picture(image: np.ndarray) -> str:
     """An 8x8 image in characters, two rows in one line of text."""
-    levels = np.clip(image[::2, :, 0] / 16 * (len(SHADES) - 1) + 0.5, 0, len(SHADES) - 1).astype(int)
+    levels = np.clip(image[::2, :, 0] / 16 * (len(SHADES) - 1) + 0.5, 0, len(SHADES) - 1).astype(
+        int
+    )
     return "\n".join("".join(SHADES[level] * 2 for level in row) for row in levels)
 
 
@@ -152,7 +161,9 @@ def curl_line(port: int, image: np.ndarray) -> str:
 
 def main() -> None:
     """Run the demo."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--once", action="store_true", help="stop the server at the end")
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--folder", type=Path, default=Path("models"), help="where the models go")
@@ -167,7 +178,9 @@ def main() -> None:
         ask(arguments.port, images[:5], truths[:5])
         console.rule("[bold]try next[/]")
         console.print(curl_line(arguments.port, images[0]), soft_wrap=True, highlight=False)
-        console.print(f"curl http://127.0.0.1:{arguments.port}/v1/models/digits/metadata", highlight=False)
+        console.print(
+            f"curl http://127.0.0.1:{arguments.port}/v1/models/digits/metadata", highlight=False
+        )
         console.print(f"pinnace show {arguments.folder / 'digits' / '1'}", highlight=False)
         if not arguments.once:
             console.print("\nServing until Ctrl-C.")

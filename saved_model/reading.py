@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY, VARIABLE_VALUE
-from pinnace.checkpoint.object_graph import ObjectGraph, matched, parse_object_graph
+from pinnace.checkpoint.keys import VARIABLE_VALUE
+from pinnace.checkpoint.object_graph import ObjectGraph, matched
+from pinnace.checkpoint.restoring import stored_objects
 from pinnace.framework import structure
 from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
 from pinnace.framework.context import init_scope
@@ -433,7 +434,7 @@ class Loader:
             return
         prefix = layout.variables_prefix(self._folder)
         reader = BundleReader(prefix)
-        restore_variables(reader, self._stored_objects(reader), root, self._saved, self._objects)
+        restore_variables(reader, stored_objects(reader), root, self._saved, self._objects)
         missing = [one for one in variables if not one.is_initialized()]
         if missing and not self._options.allow_partial_checkpoint:
             names = ", ".join(repr(one.name) for one in missing[:5])
@@ -444,15 +445,6 @@ class Loader:
         if self._options.verify:
             reader.verify_all()
 
-    def _stored_objects(self, reader: BundleReader) -> ObjectGraph:
-        where = index_path(reader.prefix)
-        if OBJECT_GRAPH_KEY not in reader:
-            raise DataLossError(f"{where} has no object graph, it is not a TensorFlow 2 checkpoint")
-        data = reader.read(OBJECT_GRAPH_KEY)
-        if data.shape != () or not isinstance(data[()], bytes):
-            raise DataLossError(f"{where}: the object graph is not one string")
-        return parse_object_graph(data[()], where)
-
     def _describe_model(self, root: Any) -> None:
         """What TensorFlow puts on the root beside its children."""
         if isinstance(root, RestoredObject):
@@ -462,6 +454,10 @@ class Loader:
             put(root, "tensorflow_git_version", info.tensorflow_git_version)
             if not hasattr(root, layout.SIGNATURES):
                 put(root, layout.SIGNATURES, SignatureMap({}))
+            elif not isinstance(getattr(root, layout.SIGNATURES), SignatureMap):
+                raise InvalidArgumentError(
+                    f"{self._where}: the root's child {layout.SIGNATURES!r} is no map of signatures"
+                )
             if self._options.experimental_load_function_aliases:
                 put(root, "function_aliases", self._aliases())
 

@@ -147,10 +147,10 @@ class RestoredFunction(Trackable):
         return bound.args, bound.kwargs
 
     def _misfit(self, arguments: Any) -> ValueError:
-        given = f"{self._name}: no saved trace fits these arguments\n  got {_described(arguments)}"
+        given = f"{self._name}: no saved trace fits these arguments\n  got {described(arguments)}"
         if not self._traces:
             return ValueError(f"{given}\n  it was saved without any: it had not been called before")
-        known = [f"  saved {_described(t.arguments)}" for t in self._traces[:_MANY]]
+        known = [f"  saved {described(t.arguments)}" for t in self._traces[:_MANY]]
         if len(self._traces) > _MANY:
             known.append(f"  and {len(self._traces) - _MANY} more")
         return ValueError("\n".join([given, *known]))
@@ -206,7 +206,8 @@ def _equal(a: object, b: object) -> bool:
         return False
 
 
-def _described(arguments: Any) -> str:
+def described(arguments: Any) -> str:
+    """The arguments `(args, kwargs)` of a call as text, tensors as their specs."""
     args, kwargs = structure.map_structure(_text, arguments)
     parts = [f"{arg}" for arg in args] + [f"{name}={value}" for name, value in kwargs.items()]
     return f"({', '.join(parts)})".replace("'", "")

@@ -117,13 +117,14 @@ def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
         FailedPreconditionError: a function captures a variable that no object below `root` has.
         ValueError: a function cannot be a signature.
     """
-    _trace_declared(root)
-    tree = tree_of(root, saved_children)
+    view = View()
+    _trace_declared(root, view)
+    tree = tree_of(root, view.children)
     found = _Collection(list(tree.objects), [dict(c) for c in tree.children])
     found.numbers = {id(one): number for number, one in enumerate(tree.objects)}
     named: dict[int, dict[str, AnyFunction]] = {}
     for number, one in enumerate(tree.objects):
-        named[number] = saved_functions(one)
+        named[number] = view.functions(one)
         for name, function in named[number].items():
             found.children[number][name] = found.add(function)
     concrete = _add_traces(found)
@@ -148,50 +149,58 @@ def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
     )
 
 
-def saved_children(parent: Trackable) -> Mapping[str, Trackable]:
-    """The children that are saved as objects: all but functions and the old signatures."""
-    if is_variable(parent):
-        return {}
-    children = dict(parent._trackable_children())
-    more = getattr(parent, "_functions_for_saving", None)
-    if more is not None:
-        children.update(more())
-    return {
-        name: child
-        for name, child in children.items()
-        if not isinstance(child, (*_FUNCTIONS, SignatureMap))
-    }
+class View:
+    """What objects have to save; each is asked once, since asking may trace."""
+
+    def __init__(self) -> None:
+        self._offers: dict[int, Mapping[str, Any] | None] = {}
+
+    def _offer(self, parent: Trackable) -> Mapping[str, Any] | None:
+        """What an object says that it wants saved, None if it leaves that to us."""
+        if id(parent) not in self._offers:
+            ask = getattr(parent, "_functions_for_saving", None)
+            self._offers[id(parent)] = None if ask is None else ask()
+        return self._offers[id(parent)]
+
+    def children(self, parent: Trackable) -> Mapping[str, Trackable]:
+        """The children that are saved as objects: all but functions and the old signatures."""
+        if is_variable(parent):
+            return {}
+        children = {**parent._trackable_children(), **(self._offer(parent) or {})}
+        return {
+            name: child
+            for name, child in children.items()
+            if not isinstance(child, (*_FUNCTIONS, SignatureMap))
+        }
+
+    def functions(self, parent: Trackable) -> dict[str, AnyFunction]:
+        """The functions that are saved with an object.
+
+        An object that says which (`_functions_for_saving`) has those; any other has every
+        `function` among its attributes and methods.
+        """
+        if is_variable(parent):
+            return {}
+        offer = self._offer(parent)
+        if offer is not None:
+            return {name: f for name, f in offer.items() if isinstance(f, _FUNCTIONS)}
+        found: dict[str, AnyFunction] = {}
+        for kind in reversed(type(parent).__mro__):
+            for name, value in vars(kind).items():
+                found.pop(name, None)
+                if isinstance(value, Function):
+                    bound = getattr(parent, name, None)
+                    if isinstance(bound, _FUNCTIONS):
+                        found[name] = bound
+        own: dict[str, Any] = {**parent._trackable_children(), **getattr(parent, "__dict__", {})}
+        found.update((name, value) for name, value in own.items() if isinstance(value, _FUNCTIONS))
+        return dict(sorted(found.items()))
 
 
-def saved_functions(parent: Trackable) -> dict[str, AnyFunction]:
-    """The functions that are saved with an object.
-
-    An object that says which (`_functions_for_saving`) has those; any other has every `function`
-    among its attributes and methods.
-    """
-    more = getattr(parent, "_functions_for_saving", None)
-    if more is not None:
-        return {name: f for name, f in more().items() if isinstance(f, _FUNCTIONS)}
-    if is_variable(parent):
-        return {}
-    found: dict[str, AnyFunction] = {}
-    for kind in reversed(type(parent).__mro__):
-        for name, value in vars(kind).items():
-            if isinstance(value, Function):
-                bound = getattr(parent, name, None)
-                if isinstance(bound, _FUNCTIONS):
-                    found[name] = bound
-            else:
-                found.pop(name, None)  # overridden by something that is no function
-    own: dict[str, Any] = {**parent._trackable_children(), **getattr(parent, "__dict__", {})}
-    found.update((name, value) for name, value in own.items() if isinstance(value, _FUNCTIONS))
-    return dict(sorted(found.items()))
-
-
-def _trace_declared(root: Trackable) -> None:
+def _trace_declared(root: Trackable, view: View) -> None:
     """Trace what has an input signature and no trace: first, since that may make variables."""
-    for one in tree_of(root, saved_children).objects:
-        for function in saved_functions(one).values():
+    for one in tree_of(root, view.children).objects:
+        for function in view.functions(one).values():
             if (
                 isinstance(function, Function)
                 and function.input_signature is not None

@@ -1,4 +1,4 @@
-"""One training step of the demo's network: 32 images of 8x8, two convolutions, batch normalisation, Adam."""
+"""One training step of the demo's network: 32 images of 8x8, two convolutions, Adam."""
 
 import numpy as np
 
@@ -31,7 +31,8 @@ def work(tf: object) -> Work:
     model.compile(optimizer=tf.keras.optimizers.Adam(1e-3), loss="sparse_categorical_crossentropy")
 
     def check() -> None:
-        # Random weights differ between the libraries: what must hold is that the step learns these 32 images.
+        # Random weights differ between the libraries: what must hold is that the step learns
+        # these 32 images.
         first = float(model.evaluate(X, Y, verbose=0))
         assert 1.5 < first < 5, first
         for _ in range(60):

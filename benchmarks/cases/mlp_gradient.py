@@ -1,4 +1,4 @@
-"""Loss and gradients of a three-layer perceptron, eagerly: 32 rows, 32-64-64-10, relu, mean of squares."""
+"""Loss and gradients of a perceptron, eagerly: 32 rows, 32-64-64-10, relu, mean of squares."""
 
 import numpy as np
 
@@ -7,7 +7,9 @@ from harness import Case, Work
 CASE = Case(title="eager MLP gradient, 32 rows", aims={"tensorflow": 0.1})
 _random = np.random.default_rng(0)
 X = _random.standard_normal((32, 32)).astype(np.float32)
-WEIGHTS = [(_random.standard_normal(s) * 0.1).astype(np.float32) for s in ((32, 64), (64, 64), (64, 10))]
+WEIGHTS = [
+    (_random.standard_normal(s) * 0.1).astype(np.float32) for s in ((32, 64), (64, 64), (64, 10))
+]
 BIASES = [np.zeros(n, np.float32) for n in (64, 64, 10)]
 
 

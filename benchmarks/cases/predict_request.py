@@ -1,6 +1,7 @@
-"""One predict request over HTTP, one JSON row of 784 numbers, one connection: a server process of our own.
+"""One predict request over HTTP: one JSON row of 784 numbers, one connection, a process of its own.
 
-The peer is FastAPI around TensorFlow's signature, which is what people write who have no C++ server.
+The peer is FastAPI around TensorFlow's signature, which is what people write who have no C++
+server.
 """
 
 import http.client
@@ -70,4 +71,6 @@ def ours() -> Work:
     tf.saved_model.save(build(tf), str(folder / "mlp" / "1"))
     port = free_port()
     command = [sys.executable, "-m", "pinnace.deploy.cli.main", "serve"]
-    return request_work([*command, "--model", f"mlp={folder / 'mlp'}", "--rest_api_port", str(port)], port, folder)
+    return request_work(
+        [*command, "--model", f"mlp={folder / 'mlp'}", "--rest_api_port", str(port)], port, folder
+    )

@@ -7,7 +7,9 @@ from pathlib import Path
 from harness import Case, Work
 from perceptron import build, call_signature, check_folder
 
-CASE = Case(title="SavedModel load and first call, MLP", aims={"tensorflow": 0.2}, sample_s=0.1, repeats=5)
+CASE = Case(
+    title="SavedModel load and first call, MLP", aims={"tensorflow": 0.2}, sample_s=0.1, repeats=5
+)
 
 
 def work(tf: object) -> Work:

@@ -16,7 +16,9 @@ def work(tf: object) -> Work:
     def f(x: object) -> object:
         return x * 2.0 + 1.0
 
-    return Work(run=lambda: f(x), check=lambda: np.testing.assert_array_equal(f(x).numpy(), X * 2 + 1))
+    return Work(
+        run=lambda: f(x), check=lambda: np.testing.assert_array_equal(f(x).numpy(), X * 2 + 1)
+    )
 
 
 def ours() -> Work:

@@ -1,13 +1,16 @@
-"""Reverse accumulation: from what happened and the gradients of its results to the gradients of its beginnings."""
+"""Reverse accumulation: from what happened, and gradients of its results, to those of its inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pinnace.framework.tensor import Tensor
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import OpCall, OpDef
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Sequence
+
+    from pinnace.framework.tensor import Tensor
 
 
 class Entry(NamedTuple):
@@ -21,7 +24,7 @@ class Entry(NamedTuple):
 
 
 class Gradients:
-    """The gradients found so far, by tensor; several for one tensor are added when it is asked for."""
+    """The gradients found so far, by tensor; several for one are added when it is asked for."""
 
     __slots__ = ("table",)
 
@@ -54,7 +57,7 @@ class Gradients:
 
 
 def _sum(gradients: list[Tensor]) -> Tensor:
-    if len(gradients) == 2:  # noqa: PLR2004 (a pair)
+    if len(gradients) == 2:
         return arithmetic.add(gradients[0], gradients[1])
     return arithmetic.add_n(gradients)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,6 +16,10 @@ from pinnace.framework.tensor import Operands, Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import constants
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
 
 _FLOATING = frozenset(dtype.numpy for dtype in FLOATS | COMPLEX)
 
@@ -66,7 +68,10 @@ class GradientTape:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._recording:
             self._recording = False
@@ -90,7 +95,7 @@ class GradientTape:
         if op.gradient is NOT_DIFFERENTIABLE:
             return
         for y in outputs:
-            if y._array.dtype in _FLOATING if type(y) is Tensor else carries_gradient(y.dtype):  # noqa: SLF001
+            if y._array.dtype in _FLOATING if type(y) is Tensor else carries_gradient(y.dtype):
                 watched[id(y)] = y
         self._entries.append(Entry(op, inputs, attrs, outputs, None))
 
@@ -139,10 +144,16 @@ class GradientTape:
                 self._variables[id(item)] = item
                 continue
             if not isinstance(item, Tensor):
-                message = f"GradientTape.watch: only tensors and variables can be watched, got {type(item).__name__}: {item!r}"
+                message = (
+                    "GradientTape.watch: only tensors and variables can be watched, "
+                    f"got {type(item).__name__}: {item!r}"
+                )
                 raise ValueError(message)  # noqa: TRY004 (TensorFlow's class)
             if not carries_gradient(item.dtype):
-                message = f"GradientTape.watch: only floating-point and complex tensors have gradients, got {item.dtype.name}"
+                message = (
+                    "GradientTape.watch: only floating-point and complex tensors have gradients, "
+                    f"got {item.dtype.name}"
+                )
                 raise ValueError(message)
             self._watched[id(item)] = item
 
@@ -176,13 +187,15 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: str = UnconnectedGradients.NONE,
     ) -> Any:
-        """d target / d sources; several targets are added.
+        """D target / d sources; several targets are added.
 
         Args:
             target: a tensor, or a structure of tensors.
             sources: a tensor or variable that was watched, or a structure of them.
-            output_gradients: what to multiply each target's gradient with; ones if None. Structure of `target`.
-            unconnected_gradients: what to answer where the target does not depend on the source: "none" or "zero".
+            output_gradients: what to multiply each target's gradient with; ones if None. Structure
+                of `target`.
+            unconnected_gradients: what to answer where the target does not depend on the source:
+                "none" or "zero".
 
         Returns:
             The structure of `sources`, each entry of its source's shape and dtype.
@@ -199,16 +212,26 @@ class GradientTape:
             raise RuntimeError(message)
         wish = getattr(unconnected_gradients, "value", unconnected_gradients)
         if wish not in {UnconnectedGradients.NONE, UnconnectedGradients.ZERO}:
-            message = f"unconnected_gradients must be 'none' or 'zero', got {unconnected_gradients!r}"
+            message = (
+                f"unconnected_gradients must be 'none' or 'zero', got {unconnected_gradients!r}"
+            )
             raise ValueError(message)
         self._used = True
         if self._recording and not self._persistent:
             self._recording = False
             pop_tape(self)
-        targets = [target] if type(target) is Tensor else [_target_tensor(item) for item in structure.flatten(target)]
+        targets = (
+            [target]
+            if type(target) is Tensor
+            else [_target_tensor(item) for item in structure.flatten(target)]
+        )
         flat_sources = structure.flatten(sources)
         handles = [_source_tensor(item) for item in flat_sources]
-        seeds = [None] * len(targets) if output_gradients is None else structure.flatten(output_gradients)
+        seeds = (
+            [None] * len(targets)
+            if output_gradients is None
+            else structure.flatten(output_gradients)
+        )
         results = self._differentiate(targets, handles, seeds)
         if wish == UnconnectedGradients.ZERO:
             results = [
@@ -241,14 +264,17 @@ def carries_gradient(dtype: DType) -> bool:
 def _seed(target: Tensor, given: Any) -> Tensor:
     if given is None:
         if target.dtype.name == "resource":  # a variable as its own target
-            resource = target._array[()]  # noqa: SLF001 (framework code)
+            resource = target._array[()]
             return constants.ones(resource.read().shape, resource.dtype)
         if type(target) is Tensor and state.tracer is None:
-            return wrap(np.ones(target._array.shape, target._array.dtype))  # noqa: SLF001 (framework code)
+            return wrap(np.ones(target._array.shape, target._array.dtype))
         return constants.ones_like(target)
     seed = convert_to_tensor(given, target.dtype)
     if not seed.shape.is_compatible_with(target.shape):
-        message = f"output_gradients must have the target's shape {target.shape.text}, got {seed.shape.text}"
+        message = (
+            f"output_gradients must have the target's shape {target.shape.text}, "
+            f"got {seed.shape.text}"
+        )
         raise ValueError(message)
     return seed
 
@@ -258,7 +284,9 @@ def _target_tensor(item: Any) -> Tensor:
         return item.handle
     if isinstance(item, Operands):
         return item  # type: ignore[return-value]
-    message = f"GradientTape.gradient: a target must be a tensor, got {type(item).__name__}: {item!r}"
+    message = (
+        f"GradientTape.gradient: a target must be a tensor, got {type(item).__name__}: {item!r}"
+    )
     raise TypeError(message)
 
 
@@ -267,7 +295,10 @@ def _source_tensor(item: Any) -> Tensor:
         return item.handle
     if isinstance(item, Tensor):
         return item
-    message = f"GradientTape.gradient: a source must be a tensor or a variable, got {type(item).__name__}: {item!r}"
+    message = (
+        "GradientTape.gradient: a source must be a tensor or a variable, "
+        f"got {type(item).__name__}: {item!r}"
+    )
     raise TypeError(message)
 
 

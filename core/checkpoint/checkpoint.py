@@ -66,7 +66,6 @@ class Checkpoint(AutoTrackable):
     def __init__(self, root: Trackable | None = None, **kwargs: Any) -> None:
         if root is not None:
             kwargs["root"] = root
-        self._attached: dict[str, Trackable] = {}
         attached: dict[str, Trackable] = {}
         for name in sorted(kwargs):
             setattr(self, name, kwargs[name])
@@ -83,6 +82,7 @@ class Checkpoint(AutoTrackable):
                         f"Checkpoint: the root has another child {name!r} ({type(known).__name__})"
                     )
                 attached[name] = child
+        # Not as attributes are set: these would become children.
         object.__setattr__(self, "_attached", attached)
         object.__setattr__(self, "_top", root if root is not None else self)
 
@@ -180,6 +180,7 @@ class Checkpoint(AutoTrackable):
         return children
 
     _top: Trackable
+    _attached: dict[str, Trackable]
 
 
 def write_objects(

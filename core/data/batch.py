@@ -19,6 +19,7 @@ from pinnace.data.elements import (
     columns_of,
     known,
     leaf_array,
+    refuse_ragged,
     whole_number,
     with_batch_axis,
     without_batch_axis,
@@ -146,7 +147,14 @@ def _recut(blocks: Iterator[Columns], size: int, full: int) -> Iterator[Columns]
 def _joined(parts: Sequence[Columns]) -> Columns:
     if len(parts) == 1:
         return parts[0]
-    return tuple([np.concatenate(columns) for columns in zip(*parts, strict=True)])
+    return tuple([_concatenated(i, columns) for i, columns in enumerate(zip(*parts, strict=True))])
+
+
+def _concatenated(component: int, columns: Sequence[Array]) -> Array:
+    shapes = {column.shape[1:] for column in columns}
+    if len(shapes) > 1:
+        refuse_ragged([row for column in columns for row in column], component, "batch")
+    return np.concatenate(columns)
 
 
 class PaddedBatched(Stage):

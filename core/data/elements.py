@@ -108,7 +108,7 @@ def stacked(leaves: Sequence[Any], spec: Any, component: int, who: str) -> Array
     if not shape and isinstance(first, np.generic):
         return np.array(leaves, first.dtype)
     if len({leaf.shape for leaf in leaves}) > 1:
-        _refuse_ragged(leaves, component, who)
+        refuse_ragged(leaves, component, who)
     if not shape:
         return np.array([leaf[()] for leaf in leaves], first.dtype) if first.dtype != object else strings(
             [leaf[()] for leaf in leaves]
@@ -119,7 +119,8 @@ def stacked(leaves: Sequence[Any], spec: Any, component: int, who: str) -> Array
     return np.concatenate(leaves).reshape(len(leaves), *shape)
 
 
-def _refuse_ragged(leaves: Sequence[Any], component: int, who: str) -> None:
+def refuse_ragged(leaves: Sequence[Any], component: int, who: str) -> None:
+    """Raise for the first leaf whose shape is not that of the first of all."""
     expected = leaves[0].shape
     index, found = next((i, leaf.shape) for i, leaf in enumerate(leaves) if leaf.shape != expected)
     raise InvalidArgumentError(
@@ -142,12 +143,13 @@ def rows_of(columns: Columns) -> Iterable[Element]:
     return zip(*columns, strict=True)
 
 
-def tensors_of(column: Array, dtype: DType | None = None) -> list[Tensor]:
+def tensors_of(column: Array, dtype: DType) -> list[Tensor]:
     """The rows of a column, each a tensor."""
+    needed = dtype if dtype.numpy == object and dtype is not dtypes.string or dtype.is_quantized else None
     if column.ndim == 1 and column.dtype == object:
         # Views of rank 0: making an array for each string takes twice as long.
-        return [wrap(column[i, ...], dtype) for i in range(len(column))]
-    return [wrap(row, dtype) for row in column]
+        return [wrap(column[i, ...], needed) for i in range(len(column))]
+    return [wrap(row, needed) for row in column]
 
 
 class DatasetSpec(TypeSpec):

@@ -69,32 +69,34 @@ class Pass:
         self.count = skipped
         # Tensors are made of whole blocks where there are blocks.
         self._blocks = self.stage.blocks(run) if not skipped else None
-        self._ready: Iterator[Any] = iter(())
+        self.ready: Iterator[Any] = iter(())
         if self._blocks is None:
             elements = self.stage.open(run)
             # Runs the pipeline without handing anything out.
             next(itertools.islice(elements, max(0, skipped - 1), skipped), None)
-            self._ready = map(self._pack, elements)
+            self._single = map(self._pack, elements)
 
     def __iter__(self) -> Pass:
         return self
 
     def __next__(self) -> Any:
-        with self._lock:
-            for element in self._ready:
-                self.count += 1
-                return element
-            return self._from_next_block()
+        for element in self.ready:
+            self.count += 1
+            return element
+        return self.refill()
 
-    def _from_next_block(self) -> Any:
-        if self._blocks is None:
-            raise StopIteration
-        while True:
-            block = next(self._blocks)
-            self._ready = iter(_tensors_of_block(block, self.stage))
-            for element in self._ready:
+    def refill(self) -> Any:
+        """The next element, when none is ready."""
+        with self._lock:
+            if self._blocks is None:
+                element = next(self._single)
                 self.count += 1
                 return element
+            while True:
+                for element in self.ready:
+                    self.count += 1
+                    return element
+                self.ready = iter(_tensors_of_block(next(self._blocks), self.stage))
 
     def position(self) -> bytes:
         """Where this pass is, as JSON: elements given, seeds drawn."""
@@ -152,7 +154,12 @@ class DatasetIterator(Trackable):
     def __next__(self) -> Any:
         if state.tracer is not None:
             return self._traced_next()
-        return next(self._pass)
+        # Written out: this is the inner loop of every `for`.
+        now = self._pass
+        for element in now.ready:
+            now.count += 1
+            return element
+        return now.refill()
 
     def get_next(self) -> Any:
         """The next element; OutOfRangeError after the last."""

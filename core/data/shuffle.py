@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.data.elements import UNKNOWN, Element, leaf_array, whole_number
-from pinnace.data.stage import Indices, Rows, Run, Stage, fresh_seed
+from pinnace.data.elements import UNKNOWN, Columns, Element, leaf_array, whole_number
+from pinnace.data.stage import Indices, Rows, Run, Stage, fresh_seed, pieces
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.tensor import Array
 from pinnace.ops.random import seeds
 
 _DRAWN = 1024
@@ -47,10 +48,15 @@ class SeedSource:
         return int(made[0] >> 1)
 
 
-def draws(generator: np.random.Generator, size: int) -> Iterator[int]:
-    """Numbers in [0, size), the same ones however they are taken."""
+def place_blocks(generator: np.random.Generator, size: int) -> Iterator[Array]:
+    """Random places in [0, size) in blocks without repetition: a block can be exchanged at once."""
+    length = max(1, min(_DRAWN, size // 4))
     while True:
-        yield from generator.integers(0, size, _DRAWN).tolist()
+        if length == 1:
+            # No place of a small buffer is ruled out: each number is a block.
+            yield from generator.integers(0, size, (_DRAWN, 1))
+        else:
+            yield generator.choice(size, length, replace=False)
 
 
 class Shuffled(Stage):
@@ -84,7 +90,10 @@ class Shuffled(Stage):
         generator, last = self._generators(run)
         source = self._source.open(run.at(0))
         buffer: list[Element] = list(itertools.islice(source, size))
-        for element, place in zip(source, draws(generator, size), strict=False):
+        places = itertools.chain.from_iterable(
+            block.tolist() for block in place_blocks(generator, size)
+        )
+        for element, place in zip(source, places, strict=False):
             yield buffer[place]
             buffer[place] = element
         for place in last.permutation(len(buffer)).tolist():
@@ -114,19 +123,62 @@ class Shuffled(Stage):
             rest = block[len(held[-1]) :]
             if not room:
                 break
-        whole = np.concatenate([np.asarray(part, np.int64) for part in held or [range(0)]])
+        buffer = np.concatenate([np.asarray(part, np.int64) for part in held or [range(0)]])
         if not room:
-            buffer = whole.tolist()
-            places = draws(generator, size)
+            drawn = place_blocks(generator, size)
+            places = next(drawn)
             for block in itertools.chain((rest,), numbers):
-                left = []
-                for number, place in zip(np.asarray(block).tolist(), places, strict=False):
-                    left.append(buffer[place])
-                    buffer[place] = number
-                if left:
-                    yield np.array(left, np.int64)
-            whole = np.array(buffer, np.int64)
-        yield whole[last.permutation(len(whole))]
+                coming = np.asarray(block, np.int64)
+                while len(coming):
+                    if not len(places):
+                        places = next(drawn)
+                    now, places = places[: len(coming)], places[len(coming) :]
+                    yield buffer[now]
+                    buffer[now] = coming[: len(now)]
+                    coming = coming[len(now) :]
+        yield buffer[last.permutation(len(buffer))]
+
+    def blocks(self, run: Run) -> Iterator[Columns] | None:
+        """The columns of the source moved through a buffer of columns, where it has columns."""
+        found = super().blocks(run)
+        if found is not None:
+            return found
+        blocks = self._source.blocks(run.at(0))
+        return None if blocks is None else self._exchanged(blocks, run)
+
+    def _exchanged(self, blocks: Iterator[Columns], run: Run) -> Iterator[Columns]:
+        size = self._checked()
+        generator, last = self._generators(run)
+        held: list[Columns] = []
+        room = size
+        rest: Columns | None = None
+        for block in blocks:
+            held.append(tuple([column[:room] for column in block]))
+            if len(block[0]) >= room:
+                rest = tuple([column[room:] for column in block])
+                room = 0
+                break
+            room -= len(block[0])
+        if not held:
+            return
+        buffer = _Buffer(held)
+        del held
+        if rest is not None:
+            drawn = place_blocks(generator, size)
+            places = next(drawn)
+            for coming in itertools.chain((rest,), blocks):
+                start = 0
+                while start < len(coming[0]):
+                    if not len(places):
+                        places = next(drawn)
+                    now = places[: len(coming[0]) - start]
+                    places = places[len(now) :]
+                    stop = start + len(now)
+                    yield from buffer.exchange(now, tuple([c[start:stop] for c in coming]))
+                    start = stop
+        order = last.permutation(buffer.count)
+        for piece in pieces((order,), _DRAWN):
+            yield from buffer.taken(np.asarray(piece))
 
     def cardinality(self) -> int:
         """The source's."""
@@ -155,3 +207,48 @@ class Unique(Stage):
     def cardinality(self) -> int:
         """It depends on the elements."""
         return UNKNOWN
+
+
+class _Buffer:
+    """Rows in columns; in lists of rows from the moment on that their shapes differ."""
+
+    def __init__(self, blocks: list[Columns]) -> None:
+        self._columns: list[Array] | None = None
+        self._lists: list[list[Any]] = []
+        self.count = sum(len(block[0]) for block in blocks)
+        columns = list(zip(*blocks, strict=True))
+        if all(len({part.shape[1:] for part in parts}) == 1 for parts in columns):
+            self._columns = [np.concatenate(parts) for parts in columns]
+        else:
+            self._lists = [[row for part in parts for row in part] for parts in columns]
+
+    def exchange(self, places: Array, coming: Columns) -> Iterator[Columns]:
+        """What is at these places, which then hold the rows that come."""
+        yield from self.taken(places)
+        mine = self._columns
+        if mine is not None and any(a.shape[1:] != b.shape[1:] for a, b in zip(mine, coming, strict=True)):
+            self._lists = [list(column) for column in mine]
+            mine = self._columns = None
+        if mine is not None:
+            for column, new in zip(mine, coming, strict=True):
+                column[places] = new
+            return
+        for rows, new in zip(self._lists, coming, strict=True):
+            for place, row in zip(places.tolist(), new, strict=True):
+                rows[place] = row
+
+    def taken(self, places: Array) -> Iterator[Columns]:
+        """The rows at these places: one block, or each alone where their shapes differ."""
+        if self._columns is not None:
+            yield tuple([column.take(places, 0) for column in self._columns])
+            return
+        for place in places.tolist():
+            yield tuple([_alone(rows[place]) for rows in self._lists])
+
+
+def _alone(row: Any) -> Array:
+    if type(row) is bytes:
+        array = np.empty(1, object)
+        array[0] = row
+        return array
+    return np.asarray(row)[np.newaxis]

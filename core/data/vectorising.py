@@ -24,7 +24,6 @@ from pinnace.graph.graph import Node, Value, constant_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.array import reshaping
 from pinnace.ops.execute import execute
-from pinnace.ops.registry import find
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +86,13 @@ def vectorised(one: ConcreteFunction) -> Vectorised | None:
 
 def _lift(node: Node, known: dict[Value, _Lifted]) -> None:
     op = node.op
-    if len(node.outputs) != 1:
-        rule = _LISTS.get(op.name)
-        if rule is None or any(known[value].many is False for value in node.inputs[:1]):
-            raise NoForm
-        for value, tensor in zip(node.outputs, rule(node, known), strict=True):
+    of_list = _LISTS.get(op.name)
+    if of_list is not None:
+        for value, tensor in zip(node.outputs, of_list(node, known), strict=True):
             known[value] = _Lifted(tensor, True, _rank(value))
         return
+    if len(node.outputs) != 1:
+        raise NoForm
     value = node.outputs[0]
     if op.name == "Const":
         array = constant_of(value)
@@ -181,38 +180,18 @@ def _expand(node: Node, inputs: list[_Lifted]) -> Tensor:
     return reshaping.expand_dims(inputs[0].tensor, place + 1 if place >= 0 else place)
 
 
-def _parse_single(node: Node, known: dict[Value, _Lifted]) -> tuple[Tensor, ...]:
-    """ParseSingleExample of many is ParseExampleV2, where every feature is dense and of fixed size."""
+def _parse(node: Node, known: dict[Value, _Lifted]) -> tuple[Tensor, ...]:
+    """ParseExampleV2 of many messages, where every feature is dense and of fixed size."""
     attrs = node.attrs
-    dense = attrs["Tdense"]
-    if attrs.get("sparse_keys") or attrs.get("num_sparse"):
+    if attrs["num_sparse"] or attrs["ragged_value_types"]:
         raise NoForm
     if any(not shape.is_fully_defined() for shape in attrs["dense_shapes"]):
         raise NoForm
-    serialized, *defaults = [known[value] for value in node.inputs]
-    if any(one.many for one in defaults):
+    serialized, *others = [known[value] for value in node.inputs]
+    if not serialized.many or serialized.rank or any(one.many for one in others):
         raise NoForm
-    op = find("ParseExampleV2")
-    if op is None:
-        raise NoForm
-    empty = np.empty(0, object)
-    keys = np.empty(len(dense), object)
-    keys[:] = [k if isinstance(k, bytes) else k.encode() for k in attrs["dense_keys"]]
-    outputs = execute(
-        op,
-        serialized.tensor,
-        empty,
-        empty,
-        keys,
-        empty,
-        [one.tensor for one in defaults],
-        num_sparse=0,
-        Tdense=tuple(dense),
-        dense_shapes=tuple(attrs["dense_shapes"]),
-        sparse_types=(),
-        ragged_value_types=(),
-        ragged_split_types=(),
-    )
+    tensors = tuple(one.tensor for one in (serialized, *others))
+    outputs = execute(node.op, *node.op.pack_inputs(tensors, attrs), **attrs)
     return tuple(outputs[3])
 
 
@@ -226,5 +205,5 @@ _RULES: dict[str, Callable[[Node, list[_Lifted]], Tensor]] = {
     "StringToNumber": _first_only,
 }
 _LISTS: dict[str, Callable[[Node, dict[Value, _Lifted]], tuple[Tensor, ...]]] = {
-    "ParseSingleExample": _parse_single,
+    "ParseExampleV2": _parse,
 }

@@ -18,8 +18,10 @@ from typing import Any
 from pinnace.data.elements import Element
 
 _names = itertools.count()
-# Below this an element is made inline: handing it over between threads costs more (seconds).
-WORTH_A_THREAD = 100e-6
+# Below these an element is made inline (seconds): handing it over between threads costs more, and
+# most of a short call holds the interpreter's lock.
+WORTH_A_THREAD = 200e-6
+WORTH_A_POOL = 1e-3
 # How many elements are made inline before that is decided.
 _MEASURED = 4
 
@@ -313,6 +315,6 @@ class InParallelIfSlow:
         if self._count:
             self._spent += time.perf_counter() - began
         self._count += 1
-        if self._count > _MEASURED and self._spent > _MEASURED * WORTH_A_THREAD:
+        if self._count > _MEASURED and self._spent > _MEASURED * WORTH_A_POOL:
             self._parallel = InParallel(self._source, self._function, *self._options)
         return result

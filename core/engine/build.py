@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.engine.plan import Plan
-from pinnace.framework.tensor import Array
-from pinnace.graph.graph import Graph
 from pinnace.ops.running import RunContext, install_call
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Graph
 
 _lock = threading.RLock()
 

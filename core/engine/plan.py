@@ -1,27 +1,30 @@
 """Plan: a graph as one flat Python function over arrays.
 
-A plan never changes and is shared by threads. It owns no arrays that a caller could see: the memory that
-intermediate results reuse belongs to a workspace, which a call leases and gives back.
+A plan never changes and is shared by threads. It owns no arrays that a caller could see: the memory
+that intermediate results reuse belongs to a workspace, which a call leases and gives back.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.engine.workspace import Workspaces
 from pinnace.framework import errors
-from pinnace.framework.tensor import Array
 from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.opdef import explain
 from pinnace.ops.running import RunContext
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-# The source begins with the def and one line each for arguments and buffers; step k is on line k + this.
+    from pinnace.framework.tensor import Array
+
+# The source begins with the def and one line each for arguments and buffers; step k is on line
+# k + this.
 _FIRST_LINE = 4
 
 
@@ -48,7 +51,11 @@ class Plan:
         self.streams: dict[object, Any] = {}
         self._stream_lock = threading.Lock()
         arguments = {value.node for value in graph.inputs}
-        self.steps = [Step(node) for node in ordered(graph) if node not in arguments and node.op.name != "Const"]
+        self.steps = [
+            Step(node)
+            for node in ordered(graph)
+            if node not in arguments and node.op.name != "Const"
+        ]
         self._check_kernels()
         self._note_deaths()
         self.needs_context = any(step.node.op.wants_ctx for step in self.steps)
@@ -57,15 +64,18 @@ class Plan:
         self.source = self._write()
         code = compile(self.source, f"<plan of {graph.name}>", "exec")
         self._file = code.co_filename
-        exec(code, self._globals)  # noqa: S102 (the source was written here, from names made here)
+        exec(code, self._globals)
         self._run = self._globals["run"]
         self.workspaces = Workspaces(self)
 
-    def __call__(self, arrays: Sequence[Array], context: RunContext | None = None) -> tuple[Array, ...]:
+    def __call__(
+        self, arrays: Sequence[Array], context: RunContext | None = None
+    ) -> tuple[Array, ...]:
         """The outputs for these arguments.
 
         Raises:
-            OpError: a kernel refused its inputs; the message ends with the node and the user's line.
+            OpError: a kernel refused its inputs; the message ends with the node and the user's
+                line.
         """
         if self.needs_context and context is None:
             context = RunContext()
@@ -74,7 +84,9 @@ class Plan:
         buffers = self.workspaces.lease(arrays)
         try:
             with np.errstate(all="ignore"):
-                results = self._run(arrays, context) if buffers is None else buffers.run(arrays, context)
+                results = (
+                    self._run(arrays, context) if buffers is None else buffers.run(arrays, context)
+                )
         except Exception as error:
             self._locate(error)
             raise
@@ -87,7 +99,8 @@ class Plan:
         missing = sorted({step.node.op.name for step in self.steps if step.node.op.kernel is None})
         if missing:
             where = next(step.node for step in self.steps if step.node.op.name == missing[0])
-            message = f"{self.graph.name}: no kernel for {', '.join(missing)} (first at node {where.name!r})"
+            names = ", ".join(missing)
+            message = f"{self.graph.name}: no kernel for {names} (first at node {where.name!r})"
             raise errors.UnimplementedError(message)
 
     def _note_deaths(self) -> None:
@@ -103,7 +116,10 @@ class Plan:
     # Writing the function.
 
     def _write(self) -> str:
-        return "\n".join(["def run(arguments, ctx):", self.unpacking(), "    pass", *self.body()]) + "\n"
+        return (
+            "\n".join(["def run(arguments, ctx):", self.unpacking(), "    pass", *self.body()])
+            + "\n"
+        )
 
     def unpacking(self) -> str:
         """The line that gives the arguments their names."""
@@ -111,11 +127,17 @@ class Plan:
         return f"    {', '.join(names)}, = arguments" if names else "    pass"
 
     def body(self, buffers: dict[Value, str] | None = None) -> list[str]:
-        """The steps as source lines, and the return; `buffers` names the array that a value is written into."""
+        """The steps as source lines, and the return.
+
+        Args:
+            buffers: names of the arrays that values are written into.
+        """
         lines = []
         for index, step in enumerate(self.steps):
             lines.append(f"    {self._call(index, step, buffers or {})}")
-            dead = [self.name(value) for value in step.dies if buffers is None or value not in buffers]
+            dead = [
+                self.name(value) for value in step.dies if buffers is None or value not in buffers
+            ]
             if dead:
                 lines[-1] += f"; del {', '.join(dead)}"
         results = [self._result(value) for value in self.graph.outputs]
@@ -204,5 +226,3 @@ class Plan:
 def input_key(arrays: Sequence[Array]) -> tuple[object, ...]:
     """Shapes and dtypes of a call's arguments."""
     return tuple([(array.shape, array.dtype) for array in arrays])
-
-

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import OpError
-from pinnace.framework.specs import TensorSpec
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array
-from pinnace.graph.graph import Graph, Value
+from pinnace.framework.specs import TensorSpec
 from pinnace.graph.copying import Copy
+from pinnace.graph.graph import Graph, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
 
 
 def sizes_for(plan: Plan, arrays: Sequence[Array]) -> dict[Value, tuple[int, ...]]:
@@ -27,13 +28,21 @@ def sizes_for(plan: Plan, arrays: Sequence[Array]) -> dict[Value, tuple[int, ...
         node = step.node
         for value in node.inputs:
             if value not in copy.values:  # a constant
-                made = copy.target.add_raw(value.node.op, (), value.node.attrs, value.node.name, [value.spec])
+                made = copy.target.add_raw(
+                    value.node.op, (), value.node.attrs, value.node.name, [value.spec]
+                )
                 copy.values[value] = made.outputs[0]
         try:
-            made = copy.target.add(node.op, [copy.values[v] for v in node.inputs], node.attrs, node.name)
+            made = copy.target.add(
+                node.op, [copy.values[v] for v in node.inputs], node.attrs, node.name
+            )
         except OpError:
             made = copy.target.add_raw(
-                node.op, [copy.values[v] for v in node.inputs], node.attrs, node.name, [v.spec for v in node.outputs]
+                node.op,
+                [copy.values[v] for v in node.inputs],
+                node.attrs,
+                node.name,
+                [v.spec for v in node.outputs],
             )
         for here, there in zip(node.outputs, made.outputs, strict=True):
             there.handle = here.handle

@@ -1,29 +1,32 @@
 """Workspaces: memory that the intermediate results of a plan reuse from call to call.
 
-Which values may live there is decided from the graph: a value whose every user makes a new array, and that is
-neither a result nor kept by a variable. So nothing that leaves a call lies in a workspace. A workspace
-belongs to one call at a time; calls that run at once each lease their own from a bounded pool.
+Which values may live there is decided from the graph: a value whose every user makes a new array,
+and that is neither a result nor kept by a variable. So nothing that leaves a call lies in a
+workspace. A workspace belongs to one call at a time; calls that run at once each lease their own
+from a bounded pool.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework.tensor import Array
-from pinnace.graph.graph import Value
 from pinnace.graph.walk import users
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.engine.plan import Plan, Step
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Value
     from pinnace.ops.running import RunContext
 
 # Below this a new array costs less than passing `out` (bytes).
 _SMALLEST = 16384
-# How many argument shapes a plan prepares memory for, and how many spare workspaces it keeps for each.
+# How many argument shapes a plan prepares memory for, and how many spare workspaces it keeps for
+# each.
 _SHAPES = 8
 _SPARE = 4
 # A shape is prepared when it is seen for this many-th time.
@@ -63,10 +66,12 @@ class Layout:
         ]
         code = compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec")
         namespace = dict(plan.namespace)
-        exec(code, namespace)  # noqa: S102 (the source was written here, from names made here)
+        exec(code, namespace)
         self.function = namespace["run"]
 
-    def _assign(self, steps: Sequence[Step], sizes: dict[Value, tuple[tuple[int, ...], Any]]) -> dict[Value, int]:
+    def _assign(
+        self, steps: Sequence[Step], sizes: dict[Value, tuple[tuple[int, ...], Any]]
+    ) -> dict[Value, int]:
         """A slot for each value; a slot is free again after the last use of what is in it."""
         free: dict[tuple[tuple[int, ...], Any], list[int]] = {}
         where: dict[Value, int] = {}
@@ -123,7 +128,7 @@ class Workspaces:
         with self._lock:
             count = self._seen[key] = self._seen.get(key, 0) + 1
             if count < _PATIENCE:
-                if len(self._seen) > 1024:  # noqa: PLR2004 (a plan called with ever new shapes)
+                if len(self._seen) > 1024:
                     self._seen.clear()
                 return None
             if key not in self._layouts:
@@ -135,7 +140,7 @@ class Workspaces:
 
     def _measure(self, arrays: Sequence[Array]) -> dict[Value, tuple[tuple[int, ...], Any]]:
         """The shape of each candidate for these arguments, by inference through the plan."""
-        from pinnace.engine.sizes import sizes_for  # noqa: PLC0415 (needs the plan's classes)
+        from pinnace.engine.sizes import sizes_for
 
         known = sizes_for(self._plan, arrays)
         return {
@@ -147,7 +152,10 @@ class Workspaces:
 
 
 def _candidates(plan: Plan) -> frozenset[Value]:
-    """The values that may live in a workspace: made by a kernel that takes `out`, used only by ops that make new arrays."""
+    """The values that may live in a workspace.
+
+    They are made by a kernel that takes `out`, and used only by ops that make new arrays.
+    """
     results = set(plan.graph.outputs)
     takers = users([step.node for step in plan.steps])
     found = set()

@@ -1,17 +1,18 @@
 """Who sees the next op: a thread-local stack of the tracer and the tapes.
 
-Nothing here knows what a tape or a tracer does; `ops/execute.py` asks this state before it runs an op.
-A new thread starts with nothing on its stack.
+Nothing here knows what a tape or a tracer does; `ops/execute.py` asks this state before it runs an
+op. A new thread starts with nothing on its stack.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from pinnace.framework.tensor import Tensor
     from pinnace.framework.variable import Variable
 

@@ -30,7 +30,7 @@ def array_of(value: object, dtype: DType | None = None, hint: DType | None = Non
         ValueError: a nested sequence is ragged.
     """
     if isinstance(value, Tensor):
-        value = np.asarray(value._array)  # noqa: SLF001 (framework code)
+        value = np.asarray(value._array)
     if dtype is None and hint is not None:
         try:
             return array_of(value, hint)
@@ -92,7 +92,10 @@ def _nested(value: object) -> Array:
     try:
         return np.array(value)
     except ValueError as error:
-        message = f"a nested sequence must be rectangular to become a tensor, got {_excerpt(value)} ({error})"
+        message = (
+            "a nested sequence must be rectangular to become a tensor, "
+            f"got {_excerpt(value)} ({error})"
+        )
         raise ValueError(message) from None
 
 
@@ -148,7 +151,7 @@ def _check_scalar(value: complex, dtype: DType) -> None:
 
 
 def _cast_array(array: Array, dtype: DType, value: object) -> Array:
-    """Same kind only: ints to ints that hold them, ints to floats, floats to floats, real to complex."""
+    """Same kind only: ints to ints that hold them, ints or floats to floats, real to complex."""
     if array.dtype == dtype.numpy:
         return np.array(array)
     source = array.dtype.kind
@@ -163,7 +166,10 @@ def _cast_array(array: Array, dtype: DType, value: object) -> Array:
     )
     if not allowed:
         found = dtypes.from_numpy(array.dtype).name
-        message = f"cannot convert {found} values to a tensor of {dtype.name}: {_excerpt(value)}\n  Try: cast(x, '{dtype.name}')"
+        message = (
+            f"cannot convert {found} values to a tensor of {dtype.name}: {_excerpt(value)}\n"
+            f"  Try: cast(x, '{dtype.name}')"
+        )
         raise TypeError(message)
     if dtype.is_integer and array.size and (array.min() < dtype.min or array.max() > dtype.max):
         message = f"values are outside the range of {dtype.name}: {_excerpt(value)}"
@@ -182,7 +188,8 @@ def convert_to_tensor(
     """`value` as a tensor; a tensor is given back as it is.
 
     Args:
-        value: a tensor, variable, NumPy array, Python scalar, string or nested sequence (which may hold tensors).
+        value: a tensor, variable, NumPy array, Python scalar, string or nested sequence (which may
+            hold tensors).
         dtype: the element type it must have.
         dtype_hint: the element type to take where the value leaves a choice.
         name: name of the node while tracing.
@@ -200,7 +207,10 @@ def convert_to_tensor(
     if isinstance(value, Operands):
         tensor = value if isinstance(value, Tensor) else operators.read_variable(value)
         if wanted is not None and tensor.dtype is not wanted:
-            message = f"a tensor of {tensor.dtype.name} was given where {wanted.name} is required: {tensor!r}\n  Try: cast(x, '{wanted.name}')"
+            message = (
+                f"a tensor of {tensor.dtype.name} was given where {wanted.name} is required: "
+                f"{tensor!r}\n  Try: cast(x, '{wanted.name}')"
+            )
             raise ValueError(message)
         return tensor  # type: ignore[no-any-return]
     converter = getattr(value, "__tf_tensor__", None)

@@ -62,6 +62,6 @@ def install(**functions: Callable[..., Any]) -> None:
 
 
 def install_methods(owner: type, **methods: Callable[..., Any]) -> None:
-    """Put functions of two operands in the place of the methods that would only call them through a slot."""
+    """Put functions of two operands in the place of methods that would only call them by slot."""
     for name, function in methods.items():
         setattr(owner, f"__{name}__", function)

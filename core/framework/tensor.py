@@ -1,9 +1,8 @@
-"""Tensor: an immutable array that ops take and give; SymbolicTensor: one that a graph will compute."""
+"""Tensor, an immutable array that ops take and give; SymbolicTensor, one a graph will compute."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -13,6 +12,8 @@ from pinnace.framework.dispatch import operators
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pinnace.framework.dtypes import DType
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -177,13 +178,17 @@ class Tensor(Operands):
     @property
     def name(self) -> str:
         """Only a symbolic tensor has one."""
-        message = "Tensor.name has no meaning while ops run eagerly: only tensors of a graph have names"
+        message = (
+            "Tensor.name has no meaning while ops run eagerly: only tensors of a graph have names"
+        )
         raise AttributeError(message)
 
     @property
     def op(self) -> Any:
         """Only a symbolic tensor has one."""
-        message = "Tensor.op has no meaning while ops run eagerly: only tensors of a graph come from a node"
+        message = (
+            "Tensor.op has no meaning while ops run eagerly: only tensors of a graph come from a node"
+        )
         raise AttributeError(message)
 
     @property
@@ -200,7 +205,7 @@ class Tensor(Operands):
         self.shape.assert_is_compatible_with(Shape(shape))  # type: ignore[arg-type]
 
     def numpy(self) -> Any:
-        """A NumPy array with these values that the caller may write to; a NumPy scalar for rank 0."""
+        """A new NumPy array with these values; a NumPy scalar for rank 0."""
         array = self._array
         if array.ndim == 0:
             return array[()]
@@ -262,7 +267,10 @@ class Tensor(Operands):
         return (wrap(row, self.dtype) for row in self._array)
 
     def __hash__(self) -> int:
-        message = "a Tensor is unhashable, since == compares element by element: use tensor.ref() as the key"
+        message = (
+            "a Tensor is unhashable, since == compares element by element: "
+            "use tensor.ref() as the key"
+        )
         raise TypeError(message)
 
     def __copy__(self) -> Tensor:
@@ -296,7 +304,7 @@ class OpaqueTensor(Tensor):
 
 
 class SymbolicTensor(Tensor):
-    """A tensor that a graph will compute: it has a dtype and a shape, maybe partly known, and no value."""
+    """A tensor that a graph will compute: a dtype and a shape, maybe partly known, and no value."""
 
     __slots__ = ("_graph", "_value")
 
@@ -350,28 +358,32 @@ class SymbolicTensor(Tensor):
 
     def _refuse(self, what: str, advice: str) -> NoReturn:
         message = (
-            f"{what} a symbolic tensor is not possible: {self!r} gets its value only when the function that is being "
-            f"traced is called.\n  Try: {advice}"
+            f"{what} a symbolic tensor is not possible: {self!r} gets its value only when the "
+            f"function that is being traced is called.\n  Try: {advice}"
         )
         raise TypeError(message)
 
     def numpy(self) -> Any:
         """Refused: there is no value yet."""
         message = (
-            f"a symbolic tensor has no .numpy(): {self!r} gets its value only when the function that is being traced "
-            "is called.\n  Try: return it from the function, or config.run_functions_eagerly(True) while debugging"
+            f"a symbolic tensor has no .numpy(): {self!r} gets its value only when the function "
+            "that is being traced is called.\n"
+            "  Try: return it from the function, or config.run_functions_eagerly(True) while "
+            "debugging"
         )
         raise AttributeError(message)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         message = (
-            f"NumPy cannot take a symbolic tensor: {self!r} has no value while the function is traced.\n"
-            "  Try: the op of pinnace with that name, or numpy_function"
+            f"NumPy cannot take a symbolic tensor: {self!r} has no value while the function is "
+            "traced.\n  Try: the op of pinnace with that name, or numpy_function"
         )
         raise NotImplementedError(message)
 
     def __bool__(self) -> bool:
-        self._refuse("using as a Python bool", "cond, or logical_and / logical_not instead of and / not")
+        self._refuse(
+            "using as a Python bool", "cond, or logical_and / logical_not instead of and / not"
+        )
 
     def __int__(self) -> int:
         self._refuse("int() of", "cast(x, 'int32')")
@@ -387,15 +399,20 @@ class SymbolicTensor(Tensor):
         if rank and self.shape[0] is not None:
             return int(self.shape[0])
         self._refuse("len() of", "shape(x)[0]")
+        return None
 
     def __iter__(self) -> Iterator[Tensor]:
         rank = self.shape.rank
         if rank and self.shape[0] is not None:
             return iter(operators.unstack(self))
         self._refuse("iterating over", "map_fn, while_loop, or a first axis of known size")
+        return None
 
     def __hash__(self) -> int:
-        message = "a Tensor is unhashable, since == compares element by element: use tensor.ref() as the key"
+        message = (
+            "a Tensor is unhashable, since == compares element by element: "
+            "use tensor.ref() as the key"
+        )
         raise TypeError(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -411,11 +428,23 @@ class SymbolicTensor(Tensor):
     __format__ = object.__format__
 
 
-TensorLike: TypeAlias = Union[
-    Tensor, Operands, Array, np.generic, float, int, bool, complex, str, bytes, list[Any], tuple[Any, ...]
-]
+TensorLike: TypeAlias = (
+    Tensor
+    | Operands
+    | Array
+    | np.generic
+    | float
+    | int
+    | bool
+    | complex
+    | str
+    | bytes
+    | list[Any]
+    | tuple[Any, ...]
+)
 
-# resource, variant, qint8, quint8, qint32, qint16, quint16: NumPy has no dtype of their own for them.
+# resource, variant, qint8, quint8, qint32, qint16, quint16: NumPy has no dtypes of their own for
+# them.
 _OPAQUE = frozenset({20, 21, 11, 12, 13, 15, 16})
 _new = Tensor.__new__
 
@@ -429,11 +458,11 @@ def wrap(array: Array | np.generic, dtype: DType | None = None) -> Tensor:
     """
     if dtype is not None and dtype.enum in _OPAQUE:
         opaque = OpaqueTensor.__new__(OpaqueTensor)
-        opaque._array = np.asarray(array)  # noqa: SLF001 (this is the constructor)
-        opaque._dtype = dtype  # noqa: SLF001
+        opaque._array = np.asarray(array)
+        opaque._dtype = dtype
         return opaque
     tensor = _new(Tensor)
-    tensor._array = array  # type: ignore[assignment]  # noqa: SLF001
+    tensor._array = array  # type: ignore[assignment]
     return tensor
 
 

@@ -69,7 +69,6 @@ class Trackable:
         if tracked:
             tracked.pop(name, None)
 
-
     def _when_children_change(self, waiting: Callable[[], bool]) -> None:
         """Call `waiting` whenever this object has new children, until it answers True.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,12 +14,16 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dispatch import operators
-from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, Operands, Reference, Tensor, TensorLike, wrap
 from pinnace.framework.trackable import Trackable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pinnace.framework.dtypes import DType
 
 
 class VariableSynchronization(IntEnum):
@@ -44,11 +47,21 @@ class VariableAggregation(IntEnum):
 class Resource:
     """The storage of one variable: an array that assignments replace and never write into.
 
-    `version` counts the assignments, so that whatever was derived from a value (packed weights, folded
-    constants) can tell whether it still holds.
+    `version` counts the assignments, so that whatever was derived from a value (packed weights,
+    folded constants) can tell whether it still holds.
     """
 
-    __slots__ = ("__weakref__", "_array", "dtype", "lock", "name", "owner", "shape", "source", "version")
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "dtype",
+        "lock",
+        "name",
+        "owner",
+        "shape",
+        "source",
+        "version",
+    )
 
     def __init__(self, dtype: DType, shape: Shape, name: str = "") -> None:
         self.dtype = dtype
@@ -78,7 +91,10 @@ class Resource:
         with self.lock:
             if self._array is None:
                 if self.source is None:
-                    message = f"variable {self.name!r} has no value yet: assign one, or load a checkpoint, before it is read"
+                    message = (
+                        f"variable {self.name!r} has no value yet: assign one, or load a "
+                        "checkpoint, before it is read"
+                    )
                     raise FailedPreconditionError(message)
                 self._array = self.source()
                 self.source = None
@@ -93,10 +109,12 @@ class Resource:
         self.version += 1
 
     def update(self, function: Callable[[Array, Array], Array], operand: Array) -> None:
-        """value = function(value, operand), as one step for other threads."""
+        """Value = function(value, operand), as one step for other threads."""
         value = self.read()
         with self.lock:
-            self._array = np.asarray(function(self._array if self._array is not None else value, operand))
+            self._array = np.asarray(
+                function(self._array if self._array is not None else value, operand)
+            )
             self.version += 1
 
     def __repr__(self) -> str:
@@ -147,7 +165,9 @@ class Variable(Operands, Trackable):
     ) -> None:
         del caching_device, variable_def, import_scope
         if initial_value is None:
-            message = "Variable: an initial value is required, or a function that gives it, got None"
+            message = (
+                "Variable: an initial value is required, or a function that gives it, got None"
+            )
             raise ValueError(message)
         prefix = state.scope
         creating = state.tracer
@@ -156,19 +176,23 @@ class Variable(Operands, Trackable):
             tensor = convert_to_tensor(value, dtype)
             if type(tensor).__name__ == "SymbolicTensor":
                 message = (
-                    f"Variable: the initial value {tensor!r} is computed by the function that is being traced.\n"
-                    "  Try: pass a function, Variable(lambda: ...), so that it can be computed outside the trace"
+                    f"Variable: the initial value {tensor!r} is computed by the function that is "
+                    "being traced.\n  Try: pass a function, Variable(lambda: ...), so that it can "
+                    "be computed outside the trace"
                 )
                 raise ValueError(message)
         held = tensor.shape if shape is None and validate_shape else Shape(shape)
         if not held.is_compatible_with(tensor.shape):
-            message = f"Variable {name!r}: the initial value of shape {tensor.shape} does not fit shape {held}"
+            message = (
+                f"Variable {name!r}: the initial value of shape {tensor.shape} does not fit "
+                f"shape {held}"
+            )
             raise ValueError(message)
         self._setup(tensor.dtype, held, f"{prefix}{name or 'Variable'}", trainable is not False)
         self._constraint = constraint
         self._synchronization = VariableSynchronization(synchronization)
         self._aggregation = VariableAggregation(aggregation)
-        self._resource.write(np.asarray(tensor._array))  # noqa: SLF001
+        self._resource.write(np.asarray(tensor._array))
         if creating is not None:
             creating.variable_created(self)  # type: ignore[attr-defined]
 
@@ -270,18 +294,36 @@ class Variable(Operands, Trackable):
         array = self._resource.read()
         return array[()] if array.ndim == 0 else array.copy()
 
-    def assign(self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self,
+        value: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
         """Replace the value; gives the variable back."""
         operators.assign(self, value, name)
         return self if read_value else None
 
-    def assign_add(self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """value + delta becomes the value; gives the variable back."""
+    def assign_add(
+        self,
+        delta: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Value + delta becomes the value; gives the variable back."""
         operators.assign_add(self, delta, name)
         return self if read_value else None
 
-    def assign_sub(self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """value - delta becomes the value; gives the variable back."""
+    def assign_sub(
+        self,
+        delta: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Value - delta becomes the value; gives the variable back."""
         operators.assign_sub(self, delta, name)
         return self if read_value else None
 
@@ -319,15 +361,26 @@ class Variable(Operands, Trackable):
         return iter(self.value())
 
     def __hash__(self) -> int:
-        message = "a Variable is unhashable, since == compares element by element: use variable.ref() as the key"
+        message = (
+            "a Variable is unhashable, since == compares element by element: "
+            "use variable.ref() as the key"
+        )
         raise TypeError(message)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Variable:
         with init_scope():
-            copy = Variable(self.value(), self._trainable, name=self._name, shape=self.shape, constraint=self._constraint)
+            copy = Variable(
+                self.value(),
+                self._trainable,
+                name=self._name,
+                shape=self.shape,
+                constraint=self._constraint,
+            )
         memo[id(self)] = copy
         return copy
 
     def __repr__(self) -> str:
         value = repr(self._resource.read()) if self._resource.is_initialized else "<uninitialized>"
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={value}>"
+        return (
+            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={value}>"
+        )

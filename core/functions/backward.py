@@ -1,10 +1,9 @@
-"""The gradient of a graph as two graphs: a forward one that keeps what is needed, and a backward one that uses it."""
+"""The gradient of a graph as two: a forward graph that keeps what a backward graph needs."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,13 +23,17 @@ from pinnace.ops.execute import execute
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 from pinnace.ops.opdef import NotDifferentiable
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 
 class Differentiated:
     """A graph and its gradient.
 
     Attributes:
         forward: the graph's outputs, then what the backward graph needs of the inside.
-        backward: takes one gradient per entry of `targets`, then those; gives one gradient per entry of `sources`.
+        backward: takes one gradient per entry of `targets`, then those; gives one gradient per
+            entry of `sources`.
         targets: the outputs that carry gradients, by index.
         sources: the inputs whose gradients it gives, by index.
         outside: tensors from outside that the backward graph captured by itself.
@@ -39,7 +42,12 @@ class Differentiated:
     __slots__ = ("backward", "forward", "outside", "sources", "targets")
 
     def __init__(
-        self, forward: Graph, backward: Graph, targets: list[int], sources: list[int], outside: list[Tensor]
+        self,
+        forward: Graph,
+        backward: Graph,
+        targets: list[int],
+        sources: list[int],
+        outside: list[Tensor],
     ) -> None:
         self.forward = forward
         self.backward = backward
@@ -69,8 +77,11 @@ class Differentiated:
 def call_graph(graph: Graph, inputs: Sequence[Tensor], stateful: bool) -> tuple[Tensor, ...]:
     """Call a graph: a node while tracing, its plan otherwise. No tape sees it."""
     if state.tracer is None:
-        results = plan_of(graph)([np.asarray(t._array) for t in inputs])  # noqa: SLF001 (framework code)
-        return tuple(wrap(array, value.spec.dtype) for array, value in zip(results, graph.outputs, strict=True))
+        results = plan_of(graph)([np.asarray(t._array) for t in inputs])
+        return tuple(
+            wrap(array, value.spec.dtype)
+            for array, value in zip(results, graph.outputs, strict=True)
+        )
     op = STATEFUL_PARTITIONED_CALL if stateful else PARTITIONED_CALL
     kinds = tuple(value.spec.dtype for value in graph.outputs)
     with tapes_hidden():
@@ -80,8 +91,9 @@ def call_graph(graph: Graph, inputs: Sequence[Tensor], stateful: bool) -> tuple[
 def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> tuple[Tensor, ...]:
     """Call a graph so that tapes can differentiate it, as often as there are tapes.
 
-    The innermost tape needs the gradient of the outputs; one around it also that of what the first gradient is
-    computed from, and so on. What all of them need is computed in this one call, from values as of this call.
+    The innermost tape needs the gradient of the outputs; one around it also that of what the first
+    gradient is computed from, and so on. What all of them need is computed in this one call, from
+    values as of this call.
     """
     tapes: tuple[Any, ...] = state.tapes
     wanted = tuple(any(tape.watches(x) for tape in tapes) for x in inputs)
@@ -138,16 +150,24 @@ def differentiate(graph: Graph, wanted: Sequence[bool]) -> Differentiated:
     tracer = FunctionTracer(f"{graph.name}_backward", None, borrowed=(forward,))
     symbol = _symbols(forward)
     targets = [
-        index for index, value in enumerate(forward.outputs) if value in active and carries_gradient(value.dtype)
+        index
+        for index, value in enumerate(forward.outputs)
+        if value in active and carries_gradient(value.dtype)
     ]
-    sources = [index for index, want in enumerate(wanted) if want and carries_gradient(forward.inputs[index].dtype)]
+    sources = [
+        index
+        for index, want in enumerate(wanted)
+        if want and carries_gradient(forward.inputs[index].dtype)
+    ]
     saved = state.tracer, state.tapes, state.scope
     state.tracer, state.tapes, state.scope = tracer, (), ""
     try:
         gradients = Gradients()
         for index in targets:
             spec = forward.outputs[index].spec
-            seed = tracer.graph.add_input(PLACEHOLDER, TensorSpec.of(spec.shape, spec.dtype), f"dy_{index}")
+            seed = tracer.graph.add_input(
+                PLACEHOLDER, TensorSpec.of(spec.shape, spec.dtype), f"dy_{index}"
+            )
             gradients.add(symbol(forward.outputs[index]), tracer.tensor_of(seed))
         kept = {id(symbol(forward.inputs[index])) for index in sources}
         actives = {id(symbol(value)) for value in active}
@@ -168,7 +188,10 @@ def differentiate(graph: Graph, wanted: Sequence[bool]) -> Differentiated:
     backward.output_names = [f"dx_{index}" for index in sources]
     inside, outside = _split_captures(tracer, forward, backward, len(targets))
     forward.outputs = [*forward.outputs, *inside]
-    forward.output_names = [*forward.output_names, *(f"kept_{index}" for index in range(len(inside)))]
+    forward.output_names = [
+        *forward.output_names,
+        *(f"kept_{index}" for index in range(len(inside))),
+    ]
     forward.name = f"{graph.name}_forward"
     return Differentiated(forward, backward, targets, sources, outside)
 
@@ -176,7 +199,7 @@ def differentiate(graph: Graph, wanted: Sequence[bool]) -> Differentiated:
 def _split_captures(
     tracer: FunctionTracer, forward: Graph, backward: Graph, seeds: int
 ) -> tuple[list[Value], list[Tensor]]:
-    """Captures of the forward graph first, then those from outside; the backward graph's inputs follow."""
+    """Captures of the forward graph, then those from outside; the backward graph's inputs follow."""
     inside: list[Value] = []
     outside: list[Tensor] = []
     inner: list[tuple[Value, str]] = []
@@ -215,14 +238,22 @@ def _active(graph: Graph, wanted: Sequence[bool]) -> set[Value]:
     return active
 
 
-def _entries(graph: Graph, active: set[Value], symbol: Callable[[Value], SymbolicTensor]) -> list[Entry]:
+def _entries(
+    graph: Graph, active: set[Value], symbol: Callable[[Value], SymbolicTensor]
+) -> list[Entry]:
     found = []
     for node in ordered(graph):
         if any(value in active for value in node.outputs):
             if not node.inputs or node.op is PLACEHOLDER:
                 continue
             packed = node.op.pack_inputs([symbol(value) for value in node.inputs], node.attrs)
-            found.append(Entry(node.op, packed, node.attrs, tuple(symbol(value) for value in node.outputs), None))
+            found.append(
+                Entry(
+                    node.op,
+                    packed,
+                    node.attrs,
+                    tuple(symbol(value) for value in node.outputs),
+                    None,
+                )
+            )
     return found
-
-

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +16,11 @@ from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
 from pinnace.functions.backward import call_graph, call_recorded
-from pinnace.graph.graph import Graph, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.graph.graph import Graph, Value
 
 
 class ConcreteFunction(Trackable):
@@ -26,7 +29,8 @@ class ConcreteFunction(Trackable):
     Args:
         graph: its inputs are the flat tensor arguments, then the captures.
         captured: the tensors behind the captures, in order.
-        arguments: the call's arguments in canonical form, `(args, kwargs)`; TensorSpecs where tensors go.
+        arguments: the call's arguments in canonical form, `(args, kwargs)`; TensorSpecs where
+            tensors go.
         results: the structure the function returns; TensorSpecs where tensors go.
         variables: the variables behind the captured handles, as far as they are known.
         by_name: called with keywords only, as the signatures of a SavedModel are.
@@ -47,7 +51,10 @@ class ConcreteFunction(Trackable):
         self.structured_outputs = results
         self.by_name = by_name
         self._variables = tuple(variables)
-        self._captured_arrays = tuple(np.asarray(t._array) if not isinstance(t, SymbolicTensor) else None for t in self.captured)  # noqa: SLF001 (framework code)
+        self._captured_arrays = tuple(
+            np.asarray(t._array) if not isinstance(t, SymbolicTensor) else None
+            for t in self.captured
+        )
         flat = structure.flatten(arguments)
         self._tensor_positions = [i for i, leaf in enumerate(flat) if isinstance(leaf, TensorSpec)]
         self._argument_count = len(self._tensor_positions)
@@ -102,7 +109,7 @@ class ConcreteFunction(Trackable):
     # Calling it.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call with the tensors of the signature; Python arguments of the trace may be repeated or left out."""
+        """Call with the tensors of the signature; the trace's Python arguments may be left out."""
         return self.call_flat(self._flat_arguments(args, kwargs))
 
     def call_flat(self, tensors: Sequence[Tensor]) -> Any:
@@ -115,7 +122,7 @@ class ConcreteFunction(Trackable):
         elif state.tracer is not None:
             outputs = call_graph(self.graph, (*tensors, *self.captured), self._stateful)
         else:
-            arrays = [t._array for t in tensors]  # noqa: SLF001 (framework code)
+            arrays = [t._array for t in tensors]
             results = self.run([*arrays, *self._captured_arrays])
             if self._single:
                 return wrap(results[0], self._flat_results[0].dtype)  # type: ignore[union-attr]
@@ -162,7 +169,11 @@ class ConcreteFunction(Trackable):
             return structure.pack_sequence_as(template, leaves)
         kept = structure.flatten(template)
         return structure.pack_sequence_as(
-            template, [leaf if spec is not None else old for leaf, spec, old in zip(leaves, self._flat_results, kept, strict=True)]
+            template,
+            [
+                leaf if spec is not None else old
+                for leaf, spec, old in zip(leaves, self._flat_results, kept, strict=True)
+            ],
         )
 
     def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
@@ -171,21 +182,37 @@ class ConcreteFunction(Trackable):
         given, given_kwargs = self.structured_input_signature
         specs = list(structure.flatten(given))
         leaves = list(structure.flatten(args))
-        tensor_specs = [spec for spec in structure.flatten((given, given_kwargs)) if isinstance(spec, TensorSpec)]
+        tensor_specs = [
+            spec
+            for spec in structure.flatten((given, given_kwargs))
+            if isinstance(spec, TensorSpec)
+        ]
         if not kwargs and len(leaves) == len(specs):
-            leaves = [leaf for leaf, spec in zip(leaves, specs, strict=True) if isinstance(spec, TensorSpec)]
+            leaves = [
+                leaf
+                for leaf, spec in zip(leaves, specs, strict=True)
+                if isinstance(spec, TensorSpec)
+            ]
         elif kwargs:
             leaves = self._merged(args, kwargs)
         if len(leaves) != len(tensor_specs):
-            message = f"{self.name} takes {len(tensor_specs)} tensors {[str(s) for s in tensor_specs]}, got {len(leaves)}"
+            message = (
+                f"{self.name} takes {len(tensor_specs)} tensors {[str(s) for s in tensor_specs]}, "
+                f"got {len(leaves)}"
+            )
             raise TypeError(message)
-        return [self._fit(spec.name or str(index), spec, leaf) for index, (spec, leaf) in enumerate(zip(tensor_specs, leaves, strict=True))]
+        return [
+            self._fit(spec.name or str(index), spec, leaf)
+            for index, (spec, leaf) in enumerate(zip(tensor_specs, leaves, strict=True))
+        ]
 
     def _merged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Positional leaves, then keywords by the argument names the trace gave the specs."""
         given, given_kwargs = self.structured_input_signature
         found = [leaf for leaf in structure.flatten(args) if leaf is not None]
-        rest = [s for s in structure.flatten((given, given_kwargs)) if isinstance(s, TensorSpec)][len(found) :]
+        rest = [s for s in structure.flatten((given, given_kwargs)) if isinstance(s, TensorSpec)][
+            len(found) :
+        ]
         for spec in rest:
             if spec.name not in kwargs:
                 message = f"{self.name}: argument {spec.name!r} ({spec}) is missing"
@@ -198,7 +225,9 @@ class ConcreteFunction(Trackable):
         if args and len(specs) == 1 and len(args) == 1 and not kwargs:
             kwargs = {next(iter(specs)): args[0]}
         elif args:
-            message = f"{self.name} takes its {len(specs)} arguments by name: {', '.join(sorted(specs))}"
+            message = (
+                f"{self.name} takes its {len(specs)} arguments by name: {', '.join(sorted(specs))}"
+            )
             raise TypeError(message)
         missing = sorted(set(specs) - set(kwargs))
         extra = sorted(set(kwargs) - set(specs))
@@ -219,7 +248,10 @@ class ConcreteFunction(Trackable):
             message = f"{self.name}: argument {name!r} must be {spec}: {error}"
             raise InvalidArgumentError(message) from None
         if not spec.shape.is_compatible_with(tensor.shape):
-            message = f"{self.name}: argument {name!r} must be {spec}, got {tensor.dtype.name}{tensor.shape.text}"
+            message = (
+                f"{self.name}: argument {name!r} must be {spec}, "
+                f"got {tensor.dtype.name}{tensor.shape.text}"
+            )
             raise InvalidArgumentError(message)
         return tensor
 
@@ -228,7 +260,9 @@ class ConcreteFunction(Trackable):
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """The arguments and results, one a line, or all on one line."""
         args, kwargs = self.structured_input_signature
-        parts = [str(_printable(arg)) for arg in args] + [f"{k}={_printable(v)}" for k, v in kwargs.items()]
+        parts = [str(_printable(arg)) for arg in args] + [
+            f"{k}={_printable(v)}" for k, v in kwargs.items()
+        ]
         head = f"{self.name}({', '.join(parts)})"
         result = _printable(self.structured_outputs)
         return f"{head}\n  Returns:\n    {result}" if verbose else f"{head} -> {result}"
@@ -244,6 +278,6 @@ def _symbol(value: Value, graph: Graph) -> SymbolicTensor:
 
 
 def _printable(value: Any) -> Any:
-    return structure.map_structure(lambda leaf: str(leaf) if isinstance(leaf, TensorSpec) else leaf, value)
-
-
+    return structure.map_structure(
+        lambda leaf: str(leaf) if isinstance(leaf, TensorSpec) else leaf, value
+    )

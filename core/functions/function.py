@@ -8,8 +8,7 @@ import itertools
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import config, dtypes, structure
 from pinnace.framework.context import state
@@ -23,6 +22,9 @@ from pinnace.functions.signature import FunctionSpec, call_key, to_tensors
 from pinnace.functions.tracer import FunctionTracer
 from pinnace.ops.array import reshaping
 from pinnace.ops.array.constants import PLACEHOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _log = logging.getLogger("pinnace")
 _numbers = itertools.count()
@@ -113,7 +115,7 @@ class Function(Trackable):
         """Run the graph for these arguments, traced now if there is none yet."""
         if not kwargs and state.tracer is None and args and self._by_shapes:
             try:
-                key = tuple([(x._array.shape, x._array.dtype) for x in args])  # noqa: SLF001 (the fast path)
+                key = tuple([(x._array.shape, x._array.dtype) for x in args])
             except AttributeError:
                 key = None
             found = self._by_shapes.get(key)
@@ -127,9 +129,14 @@ class Function(Trackable):
         canonical, keywords = self._canonical(args, kwargs)
         concrete = self._concrete_for(canonical, keywords)
         tensors = _tensors(canonical, keywords)
-        if not kwargs and self._spec.input_signature is None and len(tensors) == len(args) == len(structure.flatten((canonical, keywords))) and all(type(x) is Tensor for x in args):
-            if len(self._by_shapes) < 1024:  # noqa: PLR2004 (shapes remembered)
-                self._by_shapes[tuple([(x._array.shape, x._array.dtype) for x in args])] = concrete  # noqa: SLF001
+        if (
+            not kwargs
+            and self._spec.input_signature is None
+            and len(tensors) == len(args) == len(structure.flatten((canonical, keywords)))
+            and all(type(x) is Tensor for x in args)
+        ):
+            if len(self._by_shapes) < 1024:
+                self._by_shapes[tuple([(x._array.shape, x._array.dtype) for x in args])] = concrete
         return concrete.call_flat(tensors)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -143,11 +150,14 @@ class Function(Trackable):
         canonical, keywords = self._spec.bind(args, kwargs)
         if signature is not None:
             canonical = tuple(
-                structure.map_structure(lambda s, a: s, spec, arg) for spec, arg in zip(signature, canonical, strict=False)
+                structure.map_structure(lambda s, a: s, spec, arg)
+                for spec, arg in zip(signature, canonical, strict=False)
             ) + tuple(canonical[len(signature) :])
         return self._concrete_for(to_tensors(canonical), to_tensors(keywords))
 
-    def _canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _canonical(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         canonical, keywords = self._spec.bind(args, kwargs)
         if self._spec.input_signature is not None:
             canonical = self._spec.convert_to_signature(canonical)
@@ -174,8 +184,9 @@ class Function(Trackable):
                 self._concrete[key] = found
                 if self._traces == _MANY_TRACES:
                     _log.warning(
-                        "function %r was traced %d times. Each new Python value (number, string, object) and each new "
-                        "shape is a new trace.\n  Try: pass numbers as tensors, or reduce_retracing=True for shapes",
+                        "function %r was traced %d times. Each new Python value (number, string, "
+                        "object) and each new shape is a new trace.\n  Try: pass numbers as "
+                        "tensors, or reduce_retracing=True for shapes",
                         self._name,
                         self._traces,
                     )
@@ -210,7 +221,9 @@ class Function(Trackable):
 
     def _argument_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
         """A name per leaf of the arguments, from the parameters of the Python function."""
-        parameters = [p for p in self._spec.signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        parameters = [
+            p for p in self._spec.signature.parameters.values() if p.kind is not p.VAR_KEYWORD
+        ]
         names: list[str] = []
         for index, arg in enumerate(args):
             parameter = parameters[min(index, len(parameters) - 1)] if parameters else None
@@ -223,7 +236,7 @@ class Function(Trackable):
         return names
 
     def _relaxed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction | None:
-        """A trace for more general shapes, if an earlier trace differs from this call in shapes alone."""
+        """A trace for more general shapes, if an earlier one differs from this call in shapes only."""
         for earlier in self._concrete.values():
             generalised = _generalised(earlier.structured_input_signature, (args, kwargs))
             if generalised is not None:
@@ -258,7 +271,8 @@ def trace(
 
     Args:
         python_function: the function.
-        args: its positional arguments; tensors and TensorSpecs become arguments of the graph, all else is kept as it is.
+        args: its positional arguments; tensors and TensorSpecs become arguments of the graph, all
+            else is kept as it is.
         kwargs: its keyword arguments, likewise.
         name: name of the graph.
         signature: specs that take the place of the first arguments' own.
@@ -279,7 +293,9 @@ def trace(
     for leaf, label in zip(leaves, labels, strict=True):
         if isinstance(leaf, (Tensor, TensorSpec)):
             wanted = leaf.name if isinstance(leaf, TensorSpec) and leaf.name else label
-            value = tracer.graph.add_input(PLACEHOLDER, TensorSpec.of(leaf.shape, leaf.dtype), wanted)
+            value = tracer.graph.add_input(
+                PLACEHOLDER, TensorSpec.of(leaf.shape, leaf.dtype), wanted
+            )
             symbols.append(tracer.tensor_of(value))
             specs.append(TensorSpec.of(leaf.shape, leaf.dtype, wanted))
         else:
@@ -303,7 +319,7 @@ def trace(
 
 
 def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any], Any]:
-    """The values of the results, and their structure with specs at the leaves; what is no tensor is kept."""
+    """The values of the results, and their structure with specs, or None, at the leaves."""
     values: list[Any] = []
 
     def leaf(item: Any) -> Any:
@@ -315,7 +331,9 @@ def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any]
             try:
                 item = convert_to_tensor(item)
             except (TypeError, ValueError) as error:
-                message = f"function {name!r} must return tensors, got {type(item).__name__}: {item!r}"
+                message = (
+                    f"function {name!r} must return tensors, got {type(item).__name__}: {item!r}"
+                )
                 raise TypeError(message) from error
         value = tracer.value_of(item)  # type: ignore[arg-type]
         if not isinstance(item, SymbolicTensor):
@@ -332,7 +350,7 @@ def _variables_behind(captured: Sequence[Tensor]) -> list[Variable]:
     for tensor in captured:
         if tensor.dtype is not dtypes.resource or isinstance(tensor, SymbolicTensor):
             continue
-        owner = getattr(tensor._array[()], "owner", None)  # noqa: SLF001 (framework code)
+        owner = getattr(tensor._array[()], "owner", None)
         variable = owner() if owner is not None else None
         if variable is not None:
             found.append(variable)
@@ -399,8 +417,8 @@ def function(
 ) -> Any:
     """A function that is traced to a graph once per signature, then runs as that graph.
 
-    Tensors and NumPy arrays are arguments of the graph: calls with equal shapes and dtypes share it. Python values
-    are part of the signature: another value is another trace.
+    Tensors and NumPy arrays are arguments of the graph: calls with equal shapes and dtypes share it.
+    Python values are part of the signature: another value is another trace.
 
     Args:
         func: the Python function; None for a decorator with options.
@@ -412,7 +430,12 @@ def function(
     Returns:
         A `Function`.
     """
-    del jit_compile, experimental_implements, experimental_autograph_options, experimental_attributes
+    del (
+        jit_compile,
+        experimental_implements,
+        experimental_autograph_options,
+        experimental_attributes,
+    )
     del experimental_compile, experimental_follow_type_hints
     relax = reduce_retracing or bool(experimental_relax_shapes)
 

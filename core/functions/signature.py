@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +14,9 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 
 class FunctionSpec:
     """The parameters of a Python function, and how calls are bound to them.
@@ -22,7 +24,8 @@ class FunctionSpec:
     Args:
         function: the Python function.
         input_signature: specs for its tensor arguments, or None.
-        is_method: whether the first parameter is the object (and not an argument of the traced function).
+        is_method: whether the first parameter is the object (and not an argument of the traced
+            function).
     """
 
     def __init__(
@@ -37,7 +40,9 @@ class FunctionSpec:
         self.is_method = is_method
         self.input_signature = None if input_signature is None else tuple(input_signature)
         # A method is checked once it is bound and `self` is gone from its parameters.
-        if self.input_signature is not None and not (parameters and parameters[0].name in {"self", "cls"}):
+        if self.input_signature is not None and not (
+            parameters and parameters[0].name in {"self", "cls"}
+        ):
             self._check_signature(parameters)
 
     def _check_signature(self, parameters: list[inspect.Parameter]) -> None:
@@ -47,18 +52,27 @@ class FunctionSpec:
         variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
         given = self.input_signature or ()
         if len(given) > len(positional) and not variadic:
-            message = f"function {self.name!r}: input_signature has {len(given)} entries, but the function takes {len(positional)} arguments"
+            message = (
+                f"function {self.name!r}: input_signature has {len(given)} entries, but the "
+                f"function takes {len(positional)} arguments"
+            )
             raise ValueError(message)
         missing = [p.name for p in positional[len(given) :] if p.default is p.empty]
         if missing:
-            message = f"function {self.name!r}: input_signature gives no spec for {', '.join(missing)}"
+            message = (
+                f"function {self.name!r}: input_signature gives no spec for {', '.join(missing)}"
+            )
             raise ValueError(message)
         for spec in structure.flatten(given):
             if not isinstance(spec, TensorSpec):
-                message = f"function {self.name!r}: input_signature must hold TensorSpecs, got {spec!r}"
+                message = (
+                    f"function {self.name!r}: input_signature must hold TensorSpecs, got {spec!r}"
+                )
                 raise TypeError(message)
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments in canonical form: by position as far as they can, defaults filled in."""
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -73,7 +87,11 @@ class FunctionSpec:
         signature = self.input_signature or ()
         converted = []
         for index, (spec, arg) in enumerate(zip(signature, args, strict=False)):
-            converted.append(structure.map_structure_up_to(spec, lambda s, a, i=index: self._fit(i, s, a), spec, arg))
+            converted.append(
+                structure.map_structure_up_to(
+                    spec, lambda s, a, i=index: self._fit(i, s, a), spec, arg
+                )
+            )
         return (*converted, *args[len(signature) :])
 
     def _fit(self, index: int, spec: TensorSpec, arg: Any) -> Tensor:
@@ -83,7 +101,10 @@ class FunctionSpec:
             message = f"{self.name}: argument {self._parameter(index)} must be {spec}: {error}"
             raise type(error)(message) from None
         if not spec.shape.is_compatible_with(tensor.shape):
-            message = f"{self.name}: argument {self._parameter(index)} must be {spec}, got shape {tensor.shape.text}"
+            message = (
+                f"{self.name}: argument {self._parameter(index)} must be {spec}, "
+                f"got shape {tensor.shape.text}"
+            )
             raise TypeError(message)
         return tensor
 
@@ -95,12 +116,15 @@ class FunctionSpec:
 def to_tensors(args: Any) -> Any:
     """NumPy arrays become tensors, as leaves of the call; Python values stay what they are."""
     return structure.map_structure(
-        lambda leaf: convert_to_tensor(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf, args
+        lambda leaf: (
+            convert_to_tensor(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
+        ),
+        args,
     )
 
 
 class Weak:
-    """A key for an object that cannot be hashed by value: equal only to itself, and gone when it is."""
+    """A key for an object without a hash by value: equal only to itself, and gone when it is."""
 
     __slots__ = ("_hash", "_reference")
 
@@ -152,5 +176,8 @@ def _layout(value: Any) -> object:
     if isinstance(value, dict):
         return (dict, tuple((key, _layout(value[key])) for key in sorted(value)))
     if isinstance(value, (list, tuple)):
-        return (list if isinstance(value, list) else type(value), tuple(_layout(item) for item in value))
+        return (
+            list if isinstance(value, list) else type(value),
+            tuple(_layout(item) for item in value),
+        )
     return None

@@ -1,14 +1,13 @@
 """FunctionTracer: takes ops while a Python function runs, and makes them nodes of a graph.
 
-Two things happen here and nowhere else: values from outside become arguments (captures), and the order in
-which effects were written becomes control edges.
+Two things happen here and nowhere else: values from outside become arguments (captures), and the
+order in which effects were written becomes control edges.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,17 +15,21 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor
-from pinnace.framework.variable import Variable
 from pinnace.graph.graph import FunctionRef, Graph, Node, Value
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.ops.opdef import OpDef
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.variable import Variable
 
 
 class Effects:
     """Control edges that keep effects in program order.
 
-    Per resource: a read waits for the last write, a write for the last write and the reads since. Everything that
-    draws random numbers, prints or asserts is one chain.
+    Per resource: a read waits for the last write, a write for the last write and the reads since.
+    Everything that draws random numbers, prints or asserts is one chain.
     """
 
     def __init__(self) -> None:
@@ -73,12 +76,17 @@ class Effects:
     def _is_chained(op: OpDef, attrs: dict[str, Any]) -> bool:
         if op.effect in {"random", "io"}:
             return True
-        refs = [a for v in attrs.values() for a in (v if isinstance(v, tuple) else (v,)) if isinstance(a, FunctionRef)]
+        refs = [
+            a
+            for v in attrs.values()
+            for a in (v if isinstance(v, tuple) else (v,))
+            if isinstance(a, FunctionRef)
+        ]
         return op.effect == "write" and any(chained_effects(ref.graph) for ref in refs)
 
 
 def chained_effects(graph: Graph) -> bool:
-    """Whether something in the graph, or in what it calls, prints, asserts or draws random numbers."""
+    """Whether something in the graph, or in what it calls, prints, asserts or is random."""
     return any(
         node.op.effect in {"random", "io"} or any(chained_effects(ref.graph) for ref in _refs(node))
         for node in graph.nodes
@@ -86,7 +94,12 @@ def chained_effects(graph: Graph) -> bool:
 
 
 def _refs(node: Node) -> list[FunctionRef]:
-    return [a for v in node.attrs.values() for a in (v if isinstance(v, tuple) else (v,)) if isinstance(a, FunctionRef)]
+    return [
+        a
+        for v in node.attrs.values()
+        for a in (v if isinstance(v, tuple) else (v,))
+        if isinstance(a, FunctionRef)
+    ]
 
 
 class FunctionTracer:
@@ -95,7 +108,8 @@ class FunctionTracer:
     Args:
         name: name of the graph.
         outer: the tracer around this one, whose tensors may be captured.
-        borrowed: graphs whose tensors may be captured as well (a backward graph takes those of the forward one).
+        borrowed: graphs whose tensors may be captured as well (a backward graph takes those of the
+            forward one).
     """
 
     def __init__(
@@ -146,9 +160,9 @@ class FunctionTracer:
                 return tensor.value  # type: ignore[no-any-return]
             if not self._reachable(tensor):
                 message = (
-                    f"{tensor!r} belongs to another traced function and was used in {self.graph.name!r}.\n"
-                    "  A value must leave a traced function through its return value, not through a global, a list "
-                    "or self."
+                    f"{tensor!r} belongs to another traced function and was used in "
+                    f"{self.graph.name!r}.\n  A value must leave a traced function through its "
+                    "return value, not through a global, a list or self."
                 )
                 raise TypeError(message)
         return self.capture(tensor)
@@ -158,7 +172,7 @@ class FunctionTracer:
             return True
         outer = self.outer
         while outer is not None:
-            if tensor.graph is outer.graph or tensor.graph in outer._borrowed:  # noqa: SLF001 (same class)
+            if tensor.graph is outer.graph or tensor.graph in outer._borrowed:
                 return True
             outer = outer.outer
         return False
@@ -172,7 +186,10 @@ class FunctionTracer:
         if tensor.dtype is dtypes.resource:
             handle = handle_spec(tensor)
         value = self.graph.add_input(
-            PLACEHOLDER, TensorSpec.of(tensor.shape, tensor.dtype), self._capture_name(tensor), handle
+            PLACEHOLDER,
+            TensorSpec.of(tensor.shape, tensor.dtype),
+            self._capture_name(tensor),
+            handle,
         )
         self.captures[id(tensor)] = (tensor, value)
         return value
@@ -182,7 +199,7 @@ class FunctionTracer:
         if isinstance(tensor, SymbolicTensor):
             return f"captured_{tensor.value.node.name}".lower()
         if tensor.dtype is dtypes.resource:
-            name = getattr(tensor._array[()], "name", "") or "resource"  # noqa: SLF001 (framework code)
+            name = getattr(tensor._array[()], "name", "") or "resource"
             return f"{name}_resource".lower().replace("/", "_")
         return "captured"
 
@@ -190,8 +207,9 @@ class FunctionTracer:
         """A Variable was made while tracing."""
         if not self.may_create:
             message = (
-                f"function {self.graph.name!r} made variable {variable.name!r} on a later call; variables may be made on "
-                "the first call only.\n  Try: make it once, outside or behind `if self.v is None`"
+                f"function {self.graph.name!r} made variable {variable.name!r} on a later call; "
+                "variables may be made on the first call only.\n"
+                "  Try: make it once, outside or behind `if self.v is None`"
             )
             raise ValueError(message)
         self.created.append(variable)
@@ -201,7 +219,7 @@ def handle_spec(tensor: Tensor) -> TensorSpec | None:
     """The spec of the variable behind a resource tensor, None if it is something else (a table)."""
     if isinstance(tensor, SymbolicTensor):
         return tensor.value.handle  # type: ignore[no-any-return]
-    resource = np.asarray(tensor._array)[()]  # noqa: SLF001 (framework code)
+    resource = np.asarray(tensor._array)[()]
     if hasattr(resource, "shape") and hasattr(resource, "dtype"):
         return TensorSpec(resource.shape, resource.dtype)
     return None
@@ -209,7 +227,7 @@ def handle_spec(tensor: Tensor) -> TensorSpec | None:
 
 def _user_line() -> str:
     """file:line of the innermost frame that is not ours."""
-    frame: Any = sys._getframe(2)  # noqa: SLF001 (there is no public way that is cheap)
+    frame: Any = sys._getframe(2)
     for _ in range(40):
         if frame is None:
             return ""

@@ -1,25 +1,28 @@
 """Graph, Node, Value: the program as data, in TensorFlow's vocabulary.
 
-A graph is built by adding nodes and never rewritten in place; passes make new graphs. Node order has no
-meaning: what must happen before what is in the data edges and in the control edges.
+A graph is built by adding nodes and never rewritten in place; passes make new graphs. Node order
+has no meaning: what must happen before what is in the data edges and in the control edges.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array
 from pinnace.graph.known import known_shape, known_value
 from pinnace.ops.execute import infer_shapes
 from pinnace.ops.opdef import InferCall, OpDef
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array
 
 
 class Value:
@@ -112,7 +115,9 @@ class FunctionRef:
         return self._graph
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FunctionRef) and self.name == other.name and self.graph is other.graph
+        return (
+            isinstance(other, FunctionRef) and self.name == other.name and self.graph is other.graph
+        )
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -215,7 +220,9 @@ class Graph:
         self.nodes.append(node)
         return node
 
-    def add_input(self, placeholder: OpDef, spec: TensorSpec, name: str, handle: TensorSpec | None = None) -> Value:
+    def add_input(
+        self, placeholder: OpDef, spec: TensorSpec, name: str, handle: TensorSpec | None = None
+    ) -> Value:
         """A new argument of the function."""
         attrs = {"dtype": spec.dtype, "shape": spec.shape}
         node = self.add_raw(placeholder, (), attrs, name, [TensorSpec.of(spec.shape, spec.dtype)])
@@ -226,7 +233,7 @@ class Graph:
         return value
 
     def functions(self) -> Iterator[FunctionRef]:
-        """Every function that a node of this graph refers to, once each, not those of the functions."""
+        """Every function that a node of this graph refers to, once each, not those inside them."""
         seen = set()
         for node in self.nodes:
             for attr in node.attrs.values():
@@ -236,7 +243,10 @@ class Graph:
                         yield ref
 
     def __repr__(self) -> str:
-        return f"<Graph {self.name!r}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+        return (
+            f"<Graph {self.name!r}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, "
+            f"{len(self.outputs)} outputs>"
+        )
 
 
 # Ops whose output k is their input k, variable handles included.
@@ -250,7 +260,8 @@ class GraphInferCall(InferCall):
 
     def __init__(self, op: OpDef, packed: tuple[Any, ...], attrs: dict[str, Any]) -> None:
         specs = tuple(
-            tuple(v.spec for v in value) if isinstance(value, tuple) else value.spec for value in packed
+            tuple(v.spec for v in value) if isinstance(value, tuple) else value.spec
+            for value in packed
         )
         super().__init__(op, specs, attrs)
         self.values = packed
@@ -261,7 +272,7 @@ class GraphInferCall(InferCall):
         return None if isinstance(value, tuple) else known_value(value)
 
     def shape_constant(self, index: int) -> Shape:
-        """The value of input `index` as a shape; entries that the graph does not tell are unknown axes."""
+        """The value of input `index` as a shape; what the graph does not tell is an unknown axis."""
         shape = known_shape(self.values[index])
         return super().shape_constant(index) if shape is None else shape
 

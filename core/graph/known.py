@@ -1,4 +1,4 @@
-"""What the graph tells about small integer tensors before anything runs: sizes that flow into Reshape and its kin."""
+"""What the graph tells about small integer tensors: sizes that flow into Reshape and its kin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,27 @@ if TYPE_CHECKING:
 _DEPTH = 16
 _LARGEST = 4096
 _FOLDED = frozenset(
-    {"AddV2", "Add", "Sub", "Mul", "FloorDiv", "RealDiv", "Maximum", "Minimum", "Cast", "Prod", "Neg", "FloorMod", "ExpandDims", "Squeeze", "Range", "GatherV2", "Reshape", "Select", "SelectV2"}
+    {
+        "AddV2",
+        "Add",
+        "Sub",
+        "Mul",
+        "FloorDiv",
+        "RealDiv",
+        "Maximum",
+        "Minimum",
+        "Cast",
+        "Prod",
+        "Neg",
+        "FloorMod",
+        "ExpandDims",
+        "Squeeze",
+        "Range",
+        "GatherV2",
+        "Reshape",
+        "Select",
+        "SelectV2",
+    }
 )
 
 
@@ -32,13 +52,21 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
         return known_value(node.inputs[0], depth - 1)
     if name == "Shape":
         shape = node.inputs[0].shape
-        return np.array(shape.as_list(), node.attrs["out_type"].numpy) if shape.is_fully_defined() else None
+        return (
+            np.array(shape.as_list(), node.attrs["out_type"].numpy)
+            if shape.is_fully_defined()
+            else None
+        )
     if name == "Rank":
         rank = node.inputs[0].shape.rank
         return None if rank is None else np.array(rank, np.int32)
     if name == "Size":
         shape = node.inputs[0].shape
-        return np.array(shape.num_elements(), node.attrs["out_type"].numpy) if shape.is_fully_defined() else None
+        return (
+            np.array(shape.num_elements(), node.attrs["out_type"].numpy)
+            if shape.is_fully_defined()
+            else None
+        )
     if name in {"Pack", "ConcatV2", "StridedSlice", "Slice"}:
         shape = known_shape(value, depth)
         if shape is not None and shape.is_fully_defined() and value.shape.rank == 1:
@@ -49,7 +77,11 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
 def _folded(value: Value, depth: int) -> Array | None:
     """The kernel on known inputs, for small pure ops on sizes."""
     node = value.node
-    if node.op.name not in _FOLDED | {"Pack", "ConcatV2", "StridedSlice", "Slice"} or node.op.kernel is None or len(node.outputs) != 1:
+    if (
+        node.op.name not in _FOLDED | {"Pack", "ConcatV2", "StridedSlice", "Slice"}
+        or node.op.kernel is None
+        or len(node.outputs) != 1
+    ):
         return None
     arrays = [known_value(v, depth - 1) for v in node.inputs]
     if any(a is None or a.size > _LARGEST for a in arrays):
@@ -58,12 +90,12 @@ def _folded(value: Value, depth: int) -> Array | None:
     try:
         with np.errstate(all="ignore"):
             return np.asarray(node.op.kernel(*node.op.pack_inputs(arrays, node.attrs), **options))
-    except Exception:  # noqa: BLE001 (what cannot be folded is simply not known)
+    except Exception:
         return None
 
 
 def known_shape(value: Value, depth: int = _DEPTH) -> Shape | None:
-    """A vector of sizes as a shape, entry by entry as far as the graph tells; None if it tells nothing."""
+    """A vector of sizes as a shape, as far as the graph tells; None if it tells nothing."""
     node = value.node
     name = node.op.name
     if depth == 0:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.graph.graph import Graph, Node, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pinnace.graph.graph import Graph, Node, Value
 
 
 def needed(outputs: Iterable[Value], effects: Iterable[Node]) -> list[Node]:

@@ -28,6 +28,7 @@ from pinnace.keras.call_signature import (
 )
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.names import class_name_in_snake_case, unique_name
+from pinnace.keras.plain_lists import is_numbers
 from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.keras.weights import Weights
 from pinnace.ops.array import casting
@@ -218,7 +219,7 @@ class Layer(Weights):
             args = (self._cast(args[0]),)
             if not kwargs or (len(kwargs) == 1 and "training" in kwargs):
                 return args, kwargs, False
-        elif args and isinstance(args[0], (list, tuple)) and _is_numbers(args[0]):
+        elif args and is_numbers(args[0]):
             args = (convert_to_tensor(args[0]), *args[1:])
         symbolic = False
 
@@ -531,8 +532,8 @@ class Layer(Weights):
                 return activations.serialize(value)
             if hasattr(value, "get_config"):
                 return registry.serialize_keras_object(value)
-            if isinstance(value, tuple):
-                return tuple(registry.serialize_keras_object(item) for item in value)
+            if _is_plain(value):
+                return value
             return registry.serialize_keras_object(value)
         except ValueError as error:
             raise NotImplementedError(
@@ -609,10 +610,11 @@ def _with_training(
     return args, {**kwargs, "training": training}
 
 
-def _is_numbers(value: Any) -> bool:
-    """Whether a nested list holds numbers only, so that it is one array."""
-    leaves = structure.flatten(value)
-    return bool(leaves) and all(isinstance(leaf, (int, float, np.number)) for leaf in leaves)
+def _is_plain(value: Any) -> bool:
+    """Whether lists and tuples hold nothing but numbers, strings and None."""
+    if isinstance(value, (list, tuple)):
+        return all(_is_plain(item) for item in value)
+    return value is None or type(value) in {bool, int, float, str}
 
 
 def _first_layer_shape(kwargs: dict[str, Any]) -> Shape | None:

@@ -166,7 +166,7 @@ def _serialize_object(thing: Any) -> dict[str, Any]:
         "module": module or cls.__module__,
         "class_name": cls.__name__,
         "config": thing.get_config(),
-        "registered_name": None if module else get_registered_name(cls),
+        "registered_name": _names.get(cls) if module else get_registered_name(cls),
     }
 
 

@@ -1,15 +1,14 @@
 """Specialised eager entries: the common call of an op in as few steps as Python allows.
 
-An entry does what `execute` does, for an op whose inputs are all single tensors and whose attributes have
-defaults. It knows the op's arity, its kernel and its dtypes; whatever is not the plain case goes to `execute`.
-A test holds both equal for every op.
+An entry does what `execute` does, for an op whose inputs are all single tensors and whose attributes
+have defaults. It knows the op's arity, its kernel and its dtypes; whatever is not the plain case
+goes to `execute`. A test holds both equal for every op.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,13 +18,27 @@ from pinnace.framework.dispatch import operators
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import ArgDef, OpDef
 
-# Overflow, 0/0 and the like are values here (inf, nan), not warnings. Where somebody turned warnings into errors
-# the entries catch them and run once more in silence.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.ops.opdef import ArgDef, OpDef
+
+# Overflow, 0/0 and the like are values here (inf, nan), not warnings. Where somebody turned warnings
+# into errors the entries catch them and run once more in silence.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pinnace\.")
 
-_OPAQUE = frozenset({dtypes.resource, dtypes.variant, dtypes.qint8, dtypes.quint8, dtypes.qint16, dtypes.quint16, dtypes.qint32})
+_OPAQUE = frozenset(
+    {
+        dtypes.resource,
+        dtypes.variant,
+        dtypes.qint8,
+        dtypes.quint8,
+        dtypes.qint16,
+        dtypes.quint16,
+        dtypes.qint32,
+    }
+)
 # Where a Python number becomes an array without a question.
 _SIMPLE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 # How many shapes an entry remembers before it starts over.
@@ -36,7 +49,6 @@ _new = Tensor.__new__
 def make_entry(op: OpDef, **attrs: Any) -> Callable[..., Any]:
     """entry(*inputs, name=None), equal to `execute(op, *inputs, name=name, **attrs)`."""
     if not _is_plain(op, attrs):
-
         count = len(op.inputs)
 
         def general(*arguments: Any, name: str | None = None) -> Any:
@@ -52,14 +64,18 @@ def make_entry(op: OpDef, **attrs: Any) -> Callable[..., Any]:
 
 
 def _is_plain(op: OpDef, attrs: dict[str, Any]) -> bool:
-    """One or two single inputs of one dtype, one single output, all attributes optional, no effect."""
+    """One or two single inputs of one dtype, one single output, optional attributes, no effect."""
     if op.kernel is None or op.effect is not None or op.wants_ctx:
         return False
     if len(op.outputs) != 1 or op.outputs[0].is_list or len(op.inputs) not in {1, 2}:
         return False
-    if any(arg.is_list for arg in op.inputs) or any(definition.required and name not in attrs for name, definition in op.attrs.items()):
+    if any(arg.is_list for arg in op.inputs) or any(
+        definition.required and name not in attrs for name, definition in op.attrs.items()
+    ):
         return False
-    if len({_kind(arg) for arg in op.inputs}) != 1 or any(name in op.type_sets for name in op.kernel_attrs):
+    if len({_kind(arg) for arg in op.inputs}) != 1 or any(
+        name in op.type_sets for name in op.kernel_attrs
+    ):
         return False
     output = op.outputs[0]
     if output.type_attr and output.type_attr != op.inputs[0].type_attr:
@@ -88,7 +104,9 @@ def _bound_kernel(op: OpDef, attrs: dict[str, Any]) -> Callable[..., Any]:
     return bound
 
 
-def _unary_entry(op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]) -> Callable[..., Any]:
+def _unary_entry(
+    op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]
+) -> Callable[..., Any]:
     allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
     # Shapes that inference has passed; an elementwise op needs none.
     passed: set[object] | None = None if op.elementwise else set()
@@ -118,7 +136,9 @@ def _unary_entry(op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]) -
     return entry
 
 
-def _binary_entry(op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]) -> Callable[..., Any]:
+def _binary_entry(
+    op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]
+) -> Callable[..., Any]:
     allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
     passed: set[object] | None = None if op.elementwise else set()
 
@@ -139,7 +159,9 @@ def _binary_entry(op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]) 
                     with np.errstate(all="ignore"):
                         out = kernel(a, b)
                 except ValueError:
-                    return execute(op, x, y, name=name, **attrs)  # which explains what does not broadcast
+                    return execute(
+                        op, x, y, name=name, **attrs
+                    )  # which explains what does not broadcast
                 tensor = _new(Tensor)
                 tensor._array = out
                 tapes = state.tapes
@@ -153,7 +175,7 @@ def _binary_entry(op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]) 
 
 
 def _plain_pair(x: Any, y: Any) -> tuple[Any, Any]:
-    """Variables read, and Python numbers beside a float tensor as tensors; anything else as it is."""
+    """Variables read, Python numbers beside a float tensor as tensors; anything else as it is."""
     if type(x) is Variable:
         x = operators.read_variable(x)
     if type(y) is Variable:

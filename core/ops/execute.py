@@ -1,10 +1,9 @@
-"""The one way an op runs: convert and check the inputs, then the kernel or the tracer, then the tapes."""
+"""The one way an op runs: convert and check the inputs; the kernel or the tracer; the tapes."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -12,13 +11,17 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dispatch import operators
-from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, Operands, SymbolicTensor, Tensor, wrap
 from pinnace.ops.opdef import ArgDef, InferCall, OpDef, explain
 from pinnace.ops.running import RunContext
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pinnace.framework.dtypes import DType
 
 _EAGER_CONTEXT = RunContext()
 # How many input specs an op remembers as checked before it starts over.
@@ -36,7 +39,8 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
         **attrs: attributes that the inputs do not tell; the others have their defaults.
 
     Returns:
-        A tensor; a tuple for several outputs, in which a list output is one tuple; None for no outputs.
+        A tensor; a tuple for several outputs, in which a list output is one tuple; None for no
+        outputs.
 
     Raises:
         InvalidArgumentError: dtypes, shapes or values that the op does not take.
@@ -46,9 +50,12 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
     key = None
     if tracer is None and op.repeatable:
         try:
-            key = (*[(x._array.shape, x._array.dtype) for x in arguments], *attrs.items())  # noqa: SLF001
+            key = (*[(x._array.shape, x._array.dtype) for x in arguments], *attrs.items())
             repeat = op.repeats.get(key)
-        except (AttributeError, TypeError):  # not eager tensors all of them, or an attribute without a hash
+        except (
+            AttributeError,
+            TypeError,
+        ):  # not eager tensors all of them, or an attribute without a hash
             key = repeat = None
         if repeat is not None:
             return _run_again(op, repeat, arguments)
@@ -65,7 +72,7 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
 
 
 class Repeat(NamedTuple):
-    """What is known about an eager call after one with these dtypes, shapes and attributes went well."""
+    """What is known of an eager call after one with its dtypes, shapes and attributes went well."""
 
     options: dict[str, Any]
     attrs: dict[str, Any]
@@ -84,11 +91,11 @@ def _run_again(op: OpDef, repeat: Repeat, arguments: tuple[Any, ...]) -> Tensor:
     """A call like one before: nothing to convert, to deduce or to check."""
     arrays = []
     for x in arguments:
-        array = x._array  # noqa: SLF001 (framework code)
+        array = x._array
         arrays.append(array if type(array) is _NDARRAY else np.asarray(array))
     try:
         result = op.kernel(*arrays, **repeat.options)  # type: ignore[misc]
-    except Exception:  # noqa: BLE001 (run the long way, which explains)
+    except Exception:
         return run_eagerly(op, arguments, repeat.attrs)[0]
     output = wrap(result)
     for tape in state.tapes:
@@ -117,7 +124,7 @@ def shaped_result(op: OpDef, outputs: tuple[Any, ...], attrs: dict[str, Any]) ->
 
 
 def resolve(op: OpDef, arguments: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments as tensors, a tuple of tensors for a list; completes `attrs` with what they tell."""
+    """The arguments as tensors, a tuple of them for a list; `attrs` is completed from them."""
     if len(arguments) != len(op.inputs):
         message = f"{op.name} takes {len(op.inputs)} inputs ({op.signature}), got {len(arguments)}"
         raise TypeError(message)
@@ -168,7 +175,9 @@ def _convert(op: OpDef, arg: ArgDef, value: object, wanted: DType | None) -> Ten
         raise type(error)(message) from None
 
 
-def _resolve_list(op: OpDef, arg: ArgDef, value: object, attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+def _resolve_list(
+    op: OpDef, arg: ArgDef, value: object, attrs: dict[str, Any]
+) -> tuple[Tensor, ...]:
     if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
         message = f"{op.name}: argument {arg.name} is a list of tensors, got {value!r}"
         raise TypeError(message)
@@ -184,7 +193,10 @@ def _resolve_list(op: OpDef, arg: ArgDef, value: object, attrs: dict[str, Any]) 
         )
         kinds = tuple(tensor.dtype for tensor in found)
         if given is not None and tuple(given) != kinds:
-            message = f"{op.name}: {arg.list_attr} is {[t.name for t in given]}, but {arg.name} has {[t.name for t in kinds]}"
+            message = (
+                f"{op.name}: {arg.list_attr} is {[t.name for t in given]}, "
+                f"but {arg.name} has {[t.name for t in kinds]}"
+            )
             raise InvalidArgumentError(message)
         attrs[arg.list_attr] = kinds
         return found
@@ -211,8 +223,9 @@ def _note_type(op: OpDef, arg: ArgDef, dtype: DType, attrs: dict[str, Any]) -> N
         return
     if known is not None:
         message = (
-            f"{op.name}: all arguments of type {name} must have one dtype, got {dtype.name} for {arg.name} "
-            f"beside {known.name}\n  {op.signature}\n  Try: cast({arg.name}, '{known.name}')"
+            f"{op.name}: all arguments of type {name} must have one dtype, got {dtype.name} for "
+            f"{arg.name} beside {known.name}\n"
+            f"  {op.signature}\n  Try: cast({arg.name}, '{known.name}')"
         )
         raise InvalidArgumentError(message)
     if dtype not in op.type_sets[name].allowed:
@@ -221,7 +234,11 @@ def _note_type(op: OpDef, arg: ArgDef, dtype: DType, attrs: dict[str, Any]) -> N
 
 
 def _wrong_type(op: OpDef, arg: ArgDef, dtype: DType) -> NoReturn:
-    allowed = [arg.dtype] if arg.dtype else sorted(op.type_sets[arg.type_attr].allowed, key=lambda t: t.enum)
+    allowed = (
+        [arg.dtype]
+        if arg.dtype
+        else sorted(op.type_sets[arg.type_attr].allowed, key=lambda t: t.enum)
+    )
     names = ", ".join(t.name for t in allowed if t is not None)
     message = f"{op.name}: {arg.name} must be one of {names}, got {dtype.name}"
     raise InvalidArgumentError(message)
@@ -234,7 +251,8 @@ def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tu
         message = f"{op.name} cannot run eagerly: it has a meaning only inside a graph"
         raise UnimplementedError(message)
     arrays = [
-        tuple([_array(t) for t in value]) if type(value) is tuple else _array(value) for value in inputs
+        tuple([_array(t) for t in value]) if type(value) is tuple else _array(value)
+        for value in inputs
     ]
     if not op.elementwise:
         check_specs(op, inputs, attrs)
@@ -245,7 +263,9 @@ def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tu
     return wrap_outputs(op, result, attrs)
 
 
-def call_kernel(op: OpDef, kernel: Any, arrays: Sequence[Any], options: dict[str, Any], inputs: tuple[Any, ...]) -> Any:
+def call_kernel(
+    op: OpDef, kernel: Any, arrays: Sequence[Any], options: dict[str, Any], inputs: tuple[Any, ...]
+) -> Any:
     """kernel(*arrays, **options), silent about overflow, its failures in the words of inference."""
     try:
         return kernel(*arrays, **options)
@@ -258,10 +278,14 @@ def call_kernel(op: OpDef, kernel: Any, arrays: Sequence[Any], options: dict[str
         raise
 
 
-def _explain_failure(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], error: Exception) -> NoReturn:
-    """What NumPy refused: in the words of shape inference if it refuses too, else NumPy's with our facts."""
+def _explain_failure(
+    op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], error: Exception
+) -> NoReturn:
+    """What NumPy refused: in the words of inference if it refuses too, else NumPy's, our facts."""
     specs = input_specs(inputs)
-    op.infer(InferCall(op, specs, op.full_attrs(attrs), lambda index: np.asarray(inputs[index]._array)))  # noqa: SLF001
+    op.infer(
+        InferCall(op, specs, op.full_attrs(attrs), lambda index: np.asarray(inputs[index]._array))
+    )
     raise InvalidArgumentError(explain(op, str(error), specs)) from error
 
 
@@ -269,10 +293,11 @@ def _array(tensor: Tensor) -> Array:
     if isinstance(tensor, SymbolicTensor):
         message = (
             f"{tensor!r} belongs to a function that is being traced, and was used outside of it.\n"
-            "  A value must leave a traced function through its return value, not through a global, a list or self."
+            "  A value must leave a traced function through its return value, not through a global, "
+            "a list or self."
         )
         raise TypeError(message)
-    array = tensor._array  # noqa: SLF001
+    array = tensor._array
     return array if isinstance(array, np.ndarray) else np.asarray(array)
 
 
@@ -283,25 +308,29 @@ def wrap_outputs(op: OpDef, result: Any, attrs: dict[str, Any]) -> tuple[Tensor,
         return (wrap(result, args[0].dtype or attrs.get(args[0].type_attr)),)
     if not args:
         return ()
-    return tuple(wrap(array, dtype) for array, dtype in zip(result, op.output_dtypes(attrs), strict=True))
+    return tuple(
+        wrap(array, dtype) for array, dtype in zip(result, op.output_dtypes(attrs), strict=True)
+    )
 
 
 def input_specs(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The specs of resolved inputs."""
     return tuple(
-        tuple(TensorSpec(t.shape, t.dtype) for t in value) if type(value) is tuple else TensorSpec(value.shape, value.dtype)
+        tuple(TensorSpec(t.shape, t.dtype) for t in value)
+        if type(value) is tuple
+        else TensorSpec(value.shape, value.dtype)
         for value in inputs
     )
 
 
 def check_specs(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> None:
-    """Inference on these specs, remembered, so that eager and traced calls fail with the same words."""
+    """Inference on these specs, remembered: eager and traced calls fail with the same words."""
     try:
         key = (
             *[
-                tuple([(t._array.shape, t._array.dtype) for t in value])  # noqa: SLF001
+                tuple([(t._array.shape, t._array.dtype) for t in value])
                 if type(value) is tuple
-                else (value._array.shape, value._array.dtype)  # noqa: SLF001
+                else (value._array.shape, value._array.dtype)
                 for value in inputs
             ],
             *attrs.items(),
@@ -328,7 +357,7 @@ def infer_shapes(op: OpDef, call: InferCall, count: int) -> tuple[Shape, ...]:
 @contextlib.contextmanager
 def forced_context(context: RunContext) -> Iterator[None]:
     """Eager kernels inside run under `context`; for tests of seeds and cancellation."""
-    global _EAGER_CONTEXT  # noqa: PLW0603 (the one eager context; tests restore it)
+    global _EAGER_CONTEXT
     saved = _EAGER_CONTEXT
     _EAGER_CONTEXT = context
     try:

@@ -6,16 +6,18 @@ import inspect
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, Tensor
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array, Tensor
 
 Attrs: TypeAlias = Mapping[str, Any]
 Specs: TypeAlias = TensorSpec | tuple[TensorSpec, ...]
@@ -98,7 +100,10 @@ def _parse_args(text: str, types: Mapping[str, object]) -> tuple[ArgDef, ...]:
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         match = _ARG.match(part)
         if match is None:
-            message = f"signature: cannot read {part!r}; write `name: T`, `name: float32`, `name: N*T` or `name: (Tin)`"
+            message = (
+                f"signature: cannot read {part!r}; write `name: T`, `name: float32`, "
+                "`name: N*T` or `name: (Tin)`"
+            )
             raise ValueError(message)
         name, listed, number, kind = match.groups()
         if listed:
@@ -143,10 +148,14 @@ class InferCall:
         return None if self._constants is None else self._constants(index)
 
     def shape_constant(self, index: int) -> Shape:
-        """The value of input `index`, a vector of sizes, as a shape: -1 and unknown entries are unknown axes."""
+        """The value of input `index`, a vector of sizes, as a shape: -1 and unknown are None."""
         value = self.constant(index)
         if value is not None:
-            return Shape(None) if value.ndim != 1 else Shape([None if n < 0 else int(n) for n in value])
+            return (
+                Shape(None)
+                if value.ndim != 1
+                else Shape([None if n < 0 else int(n) for n in value])
+            )
         spec = self.spec(index).shape
         if spec.rank == 1 and spec[0] is not None:
             return Shape([None] * int(spec[0]))
@@ -177,7 +186,8 @@ def explain(op: OpDef, problem: str, inputs: Sequence[Specs], facts: Sequence[st
 class OpCall:
     """One call of an op, as its gradient sees it.
 
-    `inputs` has one entry per argument of the signature (a tuple for a list argument), `outputs` is flat.
+    `inputs` has one entry per argument of the signature (a tuple for a list argument), `outputs` is
+    flat.
     """
 
     __slots__ = ("attrs", "inputs", "op", "outputs", "wanted")
@@ -197,7 +207,7 @@ class OpCall:
         self.wanted = wanted
 
     def needs(self, index: int) -> bool:
-        """Whether anybody wants the gradient of input `index`: an expensive one may be left out if not."""
+        """Whether anybody wants the gradient of input `index`: if not, it may be left out."""
         return self.wanted is None or id(self.inputs[index]) in self.wanted
 
     def attr(self, name: str) -> Any:
@@ -218,16 +228,17 @@ class OpDef:
 
     Args:
         name: the name in GraphDefs; it never changes.
-        signature: `a: T, b: T -> product: T`; `N*T` and `(Tin)` are lists; a word that is in `types` is a type
-            attribute, any other a dtype.
+        signature: `a: T, b: T -> product: T`; `N*T` and `(Tin)` are lists; a word that is in
+            `types` is a type attribute, any other a dtype.
         types: the dtypes of each type attribute.
         attrs: the other attributes.
         infer: the shapes of the outputs from the specs of the inputs.
         kernel: arrays to arrays; None for an op that only a graph has.
         gradient: written with ops, or NOT_DIFFERENTIABLE.
-        effect: what it does beside its outputs; None for a pure op. With `read` and `write` the first argument is
-            the resource.
-        elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no inference.
+        effect: what it does beside its outputs; None for a pure op. With `read` and `write` the
+            first argument is the resource.
+        elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no
+            inference.
         out: the kernel takes `out=`, an array to fill.
         fuse: a scalar expression in `{argument}` and `T(constant)`.
     """
@@ -273,10 +284,17 @@ class OpDef:
         self.repeatable = self._is_repeatable()
 
     def _is_repeatable(self) -> bool:
-        """Whether dtypes, shapes and attributes are all that an eager call depends on, and it gives one plain tensor."""
+        """Whether dtypes, shapes and attributes are all an eager call depends on.
+
+        It must give one plain tensor.
+        """
         if self.kernel is None or self.effect is not None or self.wants_ctx or not self.inputs:
             return False
-        if any(arg.is_list for arg in self.inputs) or len(self.outputs) != 1 or self.outputs[0].is_list:
+        if (
+            any(arg.is_list for arg in self.inputs)
+            or len(self.outputs) != 1
+            or self.outputs[0].is_list
+        ):
             return False
         output = self.outputs[0]
         return output.dtype is None or output.dtype.name not in _OPAQUE_NAMES

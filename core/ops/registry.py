@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +12,9 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.ops.entries import make_entry
 from pinnace.ops.opdef import AttrDef, Gradient, InferCall, Kernel, OpDef, TypeSet, attr, typed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 _ops: dict[str, OpDef] = {}
 
@@ -174,14 +176,19 @@ def reduction(
     types: Iterable[DType] = NUMBERS,
     signature: str = "input: T, reduction_indices: Tidx -> output: T",
 ) -> OpDef:
-    """An op that reduces the axes in its second input; `kernel(x, axes: tuple[int, ...], keep: bool)`."""
+    """An op that reduces the axes in its second input.
+
+    The kernel is called as `kernel(x, axes: tuple[int, ...], keep: bool)`.
+    """
 
     def reduce_axes(x: Any, axes: Any, *, keep_dims: bool) -> Any:
         rank = x.ndim
         flat = axes.reshape(-1).tolist()
         for axis in flat:
             if not -rank <= axis < rank:
-                message = f"{name}: axis must be in [{-rank}, {rank}), got {axis}\n  input: rank {rank}"
+                message = (
+                    f"{name}: axis must be in [{-rank}, {rank}), got {axis}\n  input: rank {rank}"
+                )
                 raise InvalidArgumentError(message)
         return kernel(x, tuple(sorted({axis % rank for axis in flat})), keep_dims)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.errors import CancelledError
-from pinnace.framework.tensor import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.tensor import Array
 
 # Runs a function of a graph on arrays; the engine fills it.
 _call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]] | None = None
@@ -15,7 +18,7 @@ _call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]] | None = 
 
 def install_call(call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]]) -> None:
     """Fill the slot behind `RunContext.call`; done once, by the engine."""
-    global _call  # noqa: PLW0603 (a slot)
+    global _call
     _call = call
 
 

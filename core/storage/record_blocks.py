@@ -74,13 +74,14 @@ def _blocks(path: StrPath) -> Iterator[list[bytes]]:
         while True:
             piece = _read(file, wanted)
             data = held + piece if held else piece
-            starts, stops, end = _walk(data)
-            if starts:
-                good = _verified(data, starts, stops)
-                if good:
-                    yield good
-                if len(good) < len(starts):
-                    _refuse(data, starts[len(good)], stops[len(good)], name, offset)
+            records, stops, end = _walk(data)
+            if records:
+                good = _good(data, records, stops)
+                if good < len(records):
+                    if good:
+                        yield records[:good]
+                    _refuse(data, stops[good - 1] + 4 if good else 0, name, offset)
+                yield records
             offset += end
             held = data[end:]
             if len(piece) < wanted:
@@ -110,34 +111,34 @@ def _read(file: IO[bytes], count: int) -> bytes:
     return b"".join(parts)
 
 
-def _walk(data: bytes) -> tuple[list[int], list[int], int]:
-    """Where the records in `data` begin and end, and where the last whole one ends."""
-    starts = []
+def _walk(data: bytes) -> tuple[list[bytes], list[int], int]:
+    """The whole records in `data`, where each ends, and where the rest begins."""
+    records = []
     stops = []
     position = 0
-    last = len(data) - 16
-    while position <= last:
-        stop = position + 12 + _LENGTH(data, position)[0]
-        if stop > last + 12:
+    limit = len(data) - 4
+    while position + 12 <= limit:
+        start = position + 12
+        stop = start + _LENGTH(data, position)[0]
+        if stop > limit:
             break
-        starts.append(position + 12)
+        records.append(data[start:stop])
         stops.append(stop)
         position = stop + 4
-    return starts, stops, position
+    return records, stops, position
 
 
-def _verified(data: bytes, starts: list[int], stops: list[int]) -> list[bytes]:
-    """The records before the first that does not match its checksums."""
-    records = [data[start:stop] for start, stop in zip(starts, stops, strict=True)]
-    found = np.array([_crc(record) for record in records], np.uint32)
-    places = np.array(stops)
-    bytes_ = np.frombuffer(data, np.uint8)
-    good = _masked(found) == _words(bytes_, places)
-    heads = np.array(starts) - 12
-    good &= _masked(_length_crcs(bytes_, heads)) == _words(bytes_, heads + 8)
-    if good.all():
-        return records
-    return records[: int(np.argmin(good))]
+def _good(data: bytes, records: list[bytes], stops: list[int]) -> int:
+    """How many records there are before the first that does not match its checksums."""
+    found = np.array(list(map(_crc, records)), np.uint32)
+    ends = np.array(stops)
+    heads = np.empty_like(ends)
+    heads[0] = 0
+    heads[1:] = ends[:-1] + 4
+    raw = np.frombuffer(data, np.uint8)
+    good = _masked(found) == _words(raw, ends)
+    good &= _masked(_length_crcs(raw, heads)) == _words(raw, heads + 8)
+    return len(records) if good.all() else int(np.argmin(good))
 
 
 def _masked(crc: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
@@ -198,12 +199,11 @@ def _checked_rest(file: IO[bytes], missing: int, length: int, name: str, offset:
     return missing
 
 
-def _refuse(data: bytes, start: int, stop: int, name: str, offset: int) -> None:
-    if not _length_holds(data, start - 12):
-        _refuse_length(name, offset + start - 12)
-    del stop
+def _refuse(data: bytes, head: int, name: str, offset: int) -> None:
+    if not _length_holds(data, head):
+        _refuse_length(name, offset + head)
     raise DataLossError(
-        f"TFRecord: the record at byte {offset + start - 12} of {name} does not match its checksum"
+        f"TFRecord: the record at byte {offset + head} of {name} does not match its checksum"
     )
 
 

@@ -1,7 +1,6 @@
 """`pinnace export`: a SavedModel as a verified ONNX file."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: typer reads the annotations.
 from pathlib import Path
 from typing import Annotated
 
@@ -16,9 +15,9 @@ def export(
     ir_version: Annotated[int, typer.Option(help="ONNX IR version.")] = 8,
 ) -> None:
     """Convert MODEL to ONNX, check it, run it in ONNX Runtime and compare."""
-    from rich.console import Console  # noqa: PLC0415
+    from rich.console import Console
 
-    from pinnace.deploy import onnx  # noqa: PLC0415
+    from pinnace.deploy import onnx
 
     report = onnx.export(model, output, signature=signature, opset=opset, ir_version=ir_version)
     Console().print(

@@ -34,10 +34,10 @@ class Value:
     """What a node gives, a graph takes, or a constant.
 
     Attributes:
-        name: in the file; unique.
+        name: in the file.
         dtype: the element type.
         shape: as far as it is known.
-        array: of a constant, else None.
+        array: of a constant, else None. Constants get unique names when the file is written.
         node: that computes it; None for an input or a constant.
         is_size: whether it holds sizes of axes, which fit every integer type.
     """
@@ -189,7 +189,7 @@ class GraphBuilder:
             key = (dtype, array.shape, array.tobytes())
         known = self._constants.get(key)
         if known is None:
-            known = Value(self.unique(name or f"{self._scope}constant"), dtype, Shape.of(array.shape), array)
+            known = Value(name or f"{self._scope}constant", dtype, Shape.of(array.shape), array)
             self._constants[key] = known
         return known
 
@@ -316,7 +316,8 @@ class GraphBuilder:
         result = arithmetic.compute(kind, arrays, attrs)
         if result is None or (result.nbytes > max(_LARGEST, sum(a.nbytes for a in present))):
             return None
-        return (self.constant(result),)
+        source = given[0] if len(present) == 1 or kind in _MOVES else None
+        return (self.constant(result, "" if source is None else source.name),)
 
     # What converters often need.
 
@@ -363,6 +364,9 @@ class GraphBuilder:
         if not isinstance(sizes, Value):
             if x.shape.is_fully_defined() and list(sizes) == x.shape.as_list():
                 return x
+            if _keeps_first(x.shape, sizes):
+                # 0 copies the size: it keeps its name, and may be 0 itself.
+                return self.op("Reshape", x, self.ints(0, *sizes[1:]))
             sizes = self.ints(*sizes)
         literal = sizes.array is None or (0 in sizes.array and -1 not in sizes.array)
         return self.op("Reshape", x, sizes, allowzero=1 if literal else None)
@@ -471,10 +475,20 @@ class GraphBuilder:
         self.outputs = [(name, found(value)) for name, value in self.outputs]
 
 
+# Operators that move the elements of their first input: what they make of a constant keeps its name.
+_MOVES = frozenset({"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Cast"})
 # Operators that give sizes when they are given sizes.
 _OF_SIZES = frozenset(
     {"Shape", "Size", "Slice", "Gather", "Concat", "Squeeze", "Unsqueeze", "Reshape", "Cast", "ReduceProd", "Mul"}
 )
+
+
+def _keeps_first(shape: Shape, sizes: Sequence[int]) -> bool:
+    """Whether -1 at the front can only be the size of the first axis."""
+    if not sizes or sizes[0] != -1 or not shape.rank or shape[0] is not None:
+        return False
+    rest = shape[1:].num_elements()
+    return rest is not None and rest > 0 and rest == int(np.prod(sizes[1:]))
 
 
 def channels_first(shape: Shape) -> Shape:

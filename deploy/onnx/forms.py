@@ -313,7 +313,7 @@ def _rewrite_unsqueeze(
 def _reshape(node: Node, users: dict[Value, list[Node]], results: set[Value]) -> Roles | None:
     source, target = node.inputs[0], node.outputs[0]
     sizes = _constant_input(node, 1)
-    if source is None or sizes is None or source.shape.rank is None or 0 in sizes:
+    if source is None or sizes is None or source.shape.rank is None or 0 in sizes[1:] or "allowzero" in node.attrs:
         return None
     take = LAST
     if source.shape.rank < 3 or is_free(source.shape):  # noqa: PLR2004

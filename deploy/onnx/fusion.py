@@ -66,8 +66,7 @@ def _drop_idle(node: Node, places: dict[Value, Value], g: GraphBuilder) -> bool:
             places[node.outputs[0]] = node.inputs[0]
             return True
     elif node.kind == "Reshape":
-        sizes = node.inputs[1]
-        if sizes is not None and sizes.array is not None and 0 not in sizes.array:
+        if _copies_no_size(node) or (_copies_no_size(node, 1) and _copies_no_size(before, 1) and _leads(node, before)):
             node.inputs[0] = before.inputs[0]
             source, target = node.inputs[0], node.outputs[0]
             known = source is not None and source.shape.is_fully_defined() and source.shape == target.shape
@@ -76,6 +75,17 @@ def _drop_idle(node: Node, places: dict[Value, Value], g: GraphBuilder) -> bool:
                 return True
     del g
     return False
+
+
+def _copies_no_size(node: Node, start: int = 0) -> bool:
+    sizes = node.inputs[1]
+    return sizes is not None and sizes.array is not None and 0 not in sizes.array[start:]
+
+
+def _leads(*nodes: Node) -> bool:
+    """Whether every one copies the first size."""
+    arrays = [None if node.inputs[1] is None else node.inputs[1].array for node in nodes]
+    return all(array is not None and array.size and array[0] == 0 for array in arrays)
 
 
 # Constants into weights.

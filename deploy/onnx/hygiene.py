@@ -71,8 +71,6 @@ def _border(g: GraphBuilder) -> dict[str, str]:
     """Give results the signature's names, each made by a node of its own; a name that an input has gets a suffix."""
     taken = {value.name for value in g.inputs}
     names: dict[str, str] = {}
-    for value in [output for node in g.nodes for output in node.outputs]:
-        value.name = f"{value.name}"
     wanted: list[str] = []
     for name, _ in g.outputs:
         clean = _AWKWARD.sub("_", name) or "output"
@@ -84,7 +82,6 @@ def _border(g: GraphBuilder) -> dict[str, str]:
         wanted.append(final)
         names[name] = final
     inner = {value.name: value for node in g.nodes for value in node.outputs}
-    inner |= {value.name: value for value in g.constants()}
     for name in wanted:
         clash = inner.get(name)
         if clash is not None:
@@ -98,7 +95,21 @@ def _border(g: GraphBuilder) -> dict[str, str]:
         value.name = final
         results.append((name, value))
     g.outputs = results
+    _name_constants(g)
     return names
+
+
+def _name_constants(g: GraphBuilder) -> None:
+    """Constants that are left get names of their own."""
+    taken = {value.name for value in g.inputs} | {value.name for node in g.nodes for value in node.outputs}
+    for value in g.constants():
+        base = value.name.replace(":", "_") or "constant"
+        name, count = base, 0
+        while name in taken:
+            count += 1
+            name = f"{base}_{count}"
+        taken.add(name)
+        value.name = name
 
 
 def _identity(g: GraphBuilder, constant: Value) -> Value:

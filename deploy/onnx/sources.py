@@ -14,7 +14,7 @@ from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.saved_model import loading
+from pinnace import saved_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def find_program(model: object, signature: str) -> Program:
     """
     if isinstance(model, (str, os.PathLike)):
         folder = os.fspath(model)
-        loaded = loading.load(folder)
+        loaded = saved_model.load(folder)
         return _named(loaded.signatures, signature, Path(folder).name, f"SavedModel {folder!r}")
     if isinstance(model, ConcreteFunction):
         return _program(model, model.name if signature == "serving_default" else signature, "function")

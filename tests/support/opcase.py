@@ -1,13 +1,12 @@
-"""OpCase: what one op must compute, as data; and the runs that the claims about every case are made of."""
+"""OpCase: what one op must compute, as data; and the runs that claims about it are made of."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -16,11 +15,15 @@ from hypothesis import strategies as st
 
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework import dtypes
-from pinnace.framework.dtypes import DType
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import InferCall, OpDef
 from pinnace.ops.registry import lookup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.framework.dtypes import DType
 
 Array: TypeAlias = npt.NDArray[Any]
 # One entry per argument of the signature: an array, or a tuple of arrays for a list argument.
@@ -28,6 +31,10 @@ Inputs: TypeAlias = tuple[Any, ...]
 
 _FLOATS = (dtypes.float64, dtypes.float32, dtypes.float16, dtypes.bfloat16)
 _COMPLEX_OF = {dtypes.float64: dtypes.complex128, dtypes.float32: dtypes.complex64}
+
+
+def _unchanged(x: Any) -> Any:
+    return x
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +46,7 @@ class _Options:
     dtypes: tuple[DType, ...] | None = None
     differentiable: tuple[int, ...] | None = None
     smooth: float = 1.0
+    project: Callable[[Any], Any] = _unchanged
 
 
 @dataclass(frozen=True)
@@ -47,17 +55,20 @@ class OpCase(_Options):
 
     Args:
         op: the op's name.
-        inputs: draws a tuple, one entry per argument: float64 or complex128 arrays, which run in several dtypes;
-            arrays of other types, which stay as they are; tuples of arrays for list arguments.
-        reference: what must come out, in float64 from float64 by another way than the kernel's; a tuple for
-            several outputs.
+        inputs: draws a tuple, one entry per argument: float64 or complex128 arrays, which run in
+            several dtypes; arrays of other types, which stay as they are; tuples of arrays for list
+            arguments.
+        reference: what must come out, in float64 from float64 by another way than the kernel's; a
+            tuple for several outputs.
         attrs: attributes, or a strategy of them.
         ulps: error allowed, in units of the last place of the result.
         slack: error allowed besides, in units of the dtype's epsilon: the size of what may cancel.
         reason: why more than the default is allowed.
         dtypes: what the floating point inputs run in; by default all that the op takes.
-        differentiable: arguments whose gradients are checked; by default all floating point ones, () for none.
-        smooth: factor on the tolerance of the gradient, for functions with large third derivatives.
+        differentiable: arguments whose gradients are checked; by default all floating point ones,
+            () for none.
+        smooth: factor on the tolerance of the gradient, for large third derivatives.
+        project: makes of a step of an input one that the op's gradient speaks of.
     """
 
     op: str
@@ -72,8 +83,17 @@ class OpCase(_Options):
     def draw(self, data: st.DataObject) -> tuple[Inputs, dict[str, Any]]:
         """Inputs and attributes."""
         xs = data.draw(self.inputs, label="inputs")
-        attrs = data.draw(self.attrs, "attrs") if isinstance(self.attrs, st.SearchStrategy) else self.attrs
+        attrs = (
+            data.draw(self.attrs, "attrs")
+            if isinstance(self.attrs, st.SearchStrategy)
+            else self.attrs
+        )
         return xs, dict(attrs)
+
+    def draw_first(self, data: st.DataObject) -> tuple[Inputs, dict[str, Any]]:
+        """Inputs in the first of the dtypes, and attributes."""
+        xs, attrs = self.draw(data)
+        return in_dtype(xs, self.float_dtypes()[0]), attrs
 
     def float_dtypes(self) -> tuple[DType, ...]:
         """What the floating point inputs run in."""
@@ -98,7 +118,7 @@ def all_cases(folder: str = "") -> tuple[OpCase, ...]:
 
 
 def in_dtype(xs: Inputs, dtype: DType) -> Inputs:
-    """Floating point and complex inputs in `dtype` (complex ones in its complex type), others unchanged."""
+    """Floating point inputs in `dtype`, complex ones in its complex type, others unchanged."""
 
     def cast(x: Any) -> Any:
         if isinstance(x, tuple):
@@ -138,7 +158,7 @@ def run(case: OpCase, xs: Inputs, attrs: Mapping[str, Any]) -> tuple[Array, ...]
 def run_vjp(
     case: OpCase, xs: Inputs, attrs: Mapping[str, Any], dys: Sequence[Array | None]
 ) -> tuple[Any, ...]:
-    """The gradients of the differentiable inputs, in the form of the inputs; None where nothing flows."""
+    """The gradients of the differentiable inputs, in their form; None where nothing flows."""
     inputs = tensors_of(xs)
     chosen = [inputs[index] for index in differentiable_inputs(case, xs)]
     with GradientTape() as tape:
@@ -149,7 +169,8 @@ def run_vjp(
     found = tape.gradient([y for y, _ in pairs], _flat(chosen), [dy for _, dy in pairs])
     answers = iter([None if g is None else np.asarray(g._array) for g in found])
     return tuple(
-        tuple(next(answers) for _ in one) if isinstance(one, tuple) else next(answers) for one in chosen
+        tuple(next(answers) for _ in one) if isinstance(one, tuple) else next(answers)
+        for one in chosen
     )
 
 
@@ -168,7 +189,7 @@ def differentiable_inputs(case: OpCase, xs: Inputs) -> tuple[int, ...]:
 
 
 def tensors_of(xs: Inputs) -> tuple[Any, ...]:
-    """Tensors around copies, which are read-only so that no kernel writes into its inputs unseen."""
+    """Tensors around read-only copies, so that no kernel writes into its inputs unseen."""
     return tuple(tensors_of(x) if isinstance(x, tuple) else _tensor(x) for x in xs)
 
 

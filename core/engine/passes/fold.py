@@ -20,7 +20,10 @@ _FROM_SHAPE = frozenset({"Shape", "Size", "Rank"})
 
 
 def fold(graph: Graph) -> Graph:
-    """Constants in place of pure nodes on constants, of shapes that are known; identities and doubles dropped."""
+    """Constants in place of pure nodes on constants; identities and doubles dropped.
+
+    Nodes that give a shape are constants where the shape is known.
+    """
     copy = Copy(Graph(graph.name))
     copy.inputs(graph)
     arguments = {value.node for value in graph.inputs}
@@ -84,7 +87,7 @@ def _constant(graph: Graph, name: str, array: Any, like: Value, seen: dict[objec
 
 
 def _constant_key(array: Any) -> object:
-    if array.dtype == object or array.nbytes > 1024:  # noqa: PLR2004 (bytes; larger ones are seldom equal)
+    if array.dtype == object or array.nbytes > 1024:
         return None
     return ("Const", array.dtype, array.shape, array.tobytes())
 
@@ -97,7 +100,11 @@ def _twin(node: Node, copy: Copy, seen: dict[object, Node]) -> Node | None:
             key = _constant_key(np.asarray(node.attrs["value"]))
         else:
             try:
-                key = (node.op.name, tuple(copy.values[v] for v in node.inputs), tuple(sorted(node.attrs.items())))
+                key = (
+                    node.op.name,
+                    tuple(copy.values[v] for v in node.inputs),
+                    tuple(sorted(node.attrs.items())),
+                )
                 hash(key)
             except TypeError:
                 key = None

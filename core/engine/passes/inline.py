@@ -14,8 +14,8 @@ _DEPTH = 200
 def inline(graph: Graph) -> Graph:
     """The same program without PartitionedCall: what nothing needs is left out on the way.
 
-    What a stateful call had to wait for, its stateful nodes wait for; what had to wait for the call waits
-    for all of them.
+    What a stateful call had to wait for, its stateful nodes wait for; what had to wait for the call
+    waits for all of them.
     """
     copy = Copy(Graph(graph.name))
     copy.inputs(graph)
@@ -41,7 +41,10 @@ def _copy_body(graph: Graph, copy: Copy, prefix: str, before: tuple[Node, ...], 
 def _inline_call(call: Node, copy: Copy, prefix: str, before: tuple[Node, ...], depth: int) -> None:
     callee = call.attrs["f"].graph
     if len(callee.inputs) != len(call.inputs):
-        message = f"node {call.name!r} calls {callee.name!r}, which takes {len(callee.inputs)} arguments, with {len(call.inputs)}"
+        message = (
+            f"node {call.name!r} calls {callee.name!r}, which takes {len(callee.inputs)} arguments, "
+            f"with {len(call.inputs)}"
+        )
         raise InvalidArgumentError(message)
     inner = Copy(copy.target)
     for argument, value in zip(callee.inputs, call.inputs, strict=True):

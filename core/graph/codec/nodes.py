@@ -10,7 +10,13 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, OpError, UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.attrs import NameOf, decode_attr, encode_attr
-from pinnace.graph.codec.opaque import INPUTS, is_own, op_from_uses, output_types_attr
+from pinnace.graph.codec.opaque import (
+    INPUTS,
+    adopt_dtype,
+    is_own,
+    op_from_uses,
+    output_types_attr,
+)
 from pinnace.graph.codec.shapes import decode_shape
 from pinnace.ops import registry
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
@@ -423,9 +429,7 @@ def _check_inputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Value], 
         )
     for (arg, dtype), value in zip(wanted, inputs, strict=True):
         if value.dtype is not dtype:
-            if value.node.op.inputs[:1] and value.node.op.inputs[0].list_attr == INPUTS:
-                # Nothing told the dtype of an unknown op's output; whoever takes it does.
-                value.spec = TensorSpec.of(value.spec.shape, dtype)
+            if adopt_dtype(value, dtype):
                 continue
             raise InvalidArgumentError(
                 f"{where}: {op.name} takes a {dtype.name} as {arg.name}, got {value.spec.text} "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import UNKNOWN
+from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.attrs import decode_attr
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, OpDef, TypeSet, attr
@@ -18,8 +19,9 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, OpDef, TypeSet, attr
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.shapes import Shape
-    from pinnace.graph.graph import FunctionRef
+    from pinnace.graph.graph import FunctionRef, Value
     from pinnace.ops.opdef import InferCall
     from pinnace.proto import op_def_pb2
 
@@ -94,6 +96,23 @@ def op_from_uses(name: str, outputs: Mapping[str, int], first: str) -> OpDef:
 def output_types_attr(out: str) -> str:
     """The attribute under which an op made from uses keeps the dtypes of an output argument."""
     return f"{_PREFIX}{out}"
+
+
+def adopt_dtype(value: Value, dtype: DType) -> bool:
+    """Let an output have the dtype that whoever takes it wants, if nothing else told one."""
+    node = value.node
+    if INPUTS not in node.attrs:
+        return False
+    start = 0
+    for arg in node.op.outputs:
+        kinds = node.attrs[arg.list_attr]
+        if value.index < start + len(kinds):
+            place = value.index - start
+            node.attrs[arg.list_attr] = (*kinds[:place], dtype, *kinds[place + 1 :])
+            break
+        start += len(kinds)
+    value.spec = TensorSpec.of(value.spec.shape, dtype)
+    return True
 
 
 def _unknown_shapes(call: InferCall) -> tuple[Shape, ...]:

@@ -10,6 +10,7 @@ from pinnace.framework.tensor import Operands
 from pinnace.keras import registry
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
 from pinnace.keras.names import class_name_in_snake_case
+from pinnace.keras.plain_lists import is_numbers
 from pinnace.ops.array import casting, reshaping, shapes
 from pinnace.ops.math import arithmetic, reduction
 
@@ -81,11 +82,13 @@ class Loss:
             y_pred: prediction.
             sample_weight: factor of each sample.
         """
-        y_true = structure.map_structure(self._number, y_true)
-        y_pred = structure.map_structure(self._number, y_pred)
+        y_true, y_pred = self._numbers(y_true), self._numbers(y_pred)
         return reduce_weighted_values(
             self.call(y_true, y_pred), sample_weight, self.reduction, self._dtype
         )
+
+    def _numbers(self, x: Any) -> Any:
+        return self._number(x) if is_numbers(x) else structure.map_structure(self._number, x)
 
     def _number(self, x: Any) -> Any:
         if not isinstance(x, Operands):

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pinnace import late
 from pinnace.framework import structure
+from pinnace.framework.context import state
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import Function, trace
 from pinnace.keras import registry
 from pinnace.keras.call_context import calls
+from pinnace.keras.call_signature import as_specs
 from pinnace.keras.layer import Layer, _spec_of
 from pinnace.keras.models.summary import print_summary
 from pinnace.keras.models.topology import Topology
@@ -106,7 +108,11 @@ class Model(Fitting):
             return
         if calls.entry is not None:
             return
-        self.compute_output_spec(input_shape)
+        saved, state.scope = state.scope, self._scope_name.removesuffix(f"{self._name}/")
+        try:
+            self.compute_output_spec(as_specs(input_shape, self.compute_dtype))
+        finally:
+            state.scope = saved
 
     # What is in it.
 

@@ -287,6 +287,9 @@ class CompileLoss:
         outputs = outputs_by_name(y_pred)
         losses = _spread("loss", self._given, outputs, same=self._single)
         weights = _spread("loss_weights", self._weights, outputs, same=len(outputs) == 1)
+        for weight in weights:
+            if weight is not None and not isinstance(weight, (int, float)):
+                raise ValueError(f"compile: loss_weights must be numbers, got {weight!r}")
         self._pairs = [
             (name, None if one is None else loss_of(one), weight)
             for (name, _), one, weight in zip(outputs, losses, weights, strict=True)

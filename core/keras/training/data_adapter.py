@@ -11,6 +11,7 @@ from pinnace.framework import dtypes, structure
 from pinnace.framework.tensor import Array, Operands, Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.plain_lists import is_numbers
 from pinnace.keras.seeds import make_default_seed
 
 if TYPE_CHECKING:
@@ -351,19 +352,10 @@ def _tensors(batch: Any) -> Batch:
                 if leaf is None or isinstance(leaf, Tensor)
                 else wrap(_array("fit", "a batch", leaf))
             ),
-            _listed(part),
+            np.asarray(part) if is_numbers(part) else part,
         )
         for part in parts
     )
-
-
-def _listed(part: Any) -> Any:
-    """A list of numbers is one array, not a structure."""
-    if isinstance(part, list):
-        leaves = structure.flatten(part)
-        if leaves and isinstance(leaves[0], (bool, int, float, np.generic)):
-            return np.asarray(part)
-    return part
 
 
 def _class_weighted(who: str, parts: Batch, weights: Mapping[int, float] | None) -> Batch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from pinnace.autodiff.tape import GradientTape
@@ -80,8 +81,9 @@ class Steps(Compiled):
             data = structure.map_structure(
                 lambda is_there: next(filled) if is_there else None, given
             )
-            # Keras: a batch of x alone is x, not a tuple.
-            result = step(data[0] if len(data) == 1 else data)
+            # Keras: a batch of x alone is x, not a tuple, unless x is one itself.
+            alone = len(data) == 1 and not isinstance(data[0], (list, tuple))
+            result = step(data[0] if alone else data)
             return None if quiet else result
 
         return run if self.run_eagerly else Function(run, name=f"{kind}_function")
@@ -129,15 +131,15 @@ class Steps(Compiled):
 
     def _outputs_for(self, x: Any) -> Any:
         """Specs of the outputs; None if only a step of its own knows how to call the model."""
-        own_step = type(self).train_step is not Steps.train_step
-        for make in (_open_batch, _spec):
-            try:
-                return self.compute_output_spec(structure.map_structure(make, x))
-            except Exception:
-                # A call that needs to know the batch size is tried with it.
-                if make is _spec and not own_step:
-                    raise
-        return None
+        try:
+            return self.compute_output_spec(structure.map_structure(_open_batch, x))
+        except Exception:
+            # A call that needs to know the batch size is tried with it.
+            with contextlib.suppress(Exception):
+                return self.compute_output_spec(structure.map_structure(_spec, x))
+            if type(self).train_step is not Steps.train_step:
+                return None
+            raise
 
     def train_on_batch(
         self,

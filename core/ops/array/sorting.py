@@ -232,13 +232,14 @@ def _top_k_gradient(call: OpCall, dy: Tensor | None, _: Any) -> tuple[Any, ...]:
         return None, None
     x = call.inputs[0]
     indices = casting.cast(call.outputs[1], int32)
-    sizes = shapes.shape(x)
+    sizes, count = shapes.shape(x), shapes.shape(indices)[-1]
     last = sizes[-1]
-    flat = reshaping.reshape(indices, joining.stack([-1, shapes.shape(indices)[-1]]))
     if x.shape.rank == 1:
-        places = reshaping.reshape(flat, [-1])
+        places = indices
     else:
-        rows = shapes.shape(flat)[0]
+        # A -1 would have no value where k is 0.
+        rows = reduction.reduce_prod(sizes[:-1])
+        flat = reshaping.reshape(indices, joining.stack([rows, count]))
         starts = ranges.range(0, rows, 1) * last
         places = reshaping.reshape(flat + reshaping.expand_dims(starts, 1), [-1])
     total = reshaping.reshape(shapes.size(x), [1])

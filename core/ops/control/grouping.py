@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.context import state
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
 from pinnace.ops.registry import register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["control_dependencies", "group", "no_op"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.dtypes import ANY
-from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
-from pinnace.ops.running import RunContext
+
+if TYPE_CHECKING:
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array
+    from pinnace.ops.running import RunContext
 
 __all__: list[str] = []
 

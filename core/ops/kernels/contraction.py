@@ -135,7 +135,7 @@ def _multiplied(
     a = a.reshape(*a.shape[: len(batch)], int(np.prod(lefts, dtype=np.int64)), inner)
     b = b.reshape(*b.shape[: len(batch)], inner, int(np.prod(rights, dtype=np.int64)))
     product = np.matmul(a, b)
-    return product.reshape(*product.shape[: len(batch)], *lefts, *rights), (*batch, *left, *right)
+    return product.reshape((*product.shape[: len(batch)], *lefts, *rights)), (*batch, *left, *right)
 
 
 def _is_batch(label: str, xs: tuple[str, ...], ys: tuple[str, ...], wanted: set[str]) -> bool:

@@ -443,8 +443,28 @@ def _square_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
 
 
 def _reciprocal_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    y = complexes.conj(call.outputs[0])
-    return (negative(dy * y * y),)
+    return (RECIPROCAL_GRAD.entry(complexes.conj(call.outputs[0]), dy),)
+
+
+def _reciprocal_grad_kernel(y: Array, dy: Array) -> Array:
+    return -dy * y * y  # type: ignore[no-any-return]
+
+
+def _reciprocal_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
+    y, dy = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    return dz * -2 * dy * y, RECIPROCAL_GRAD.entry(y, dz)
+
+
+def _inverse_gradient(name: str) -> OpDef:
+    """The gradient of 1 / x, from y = 1 / x."""
+    return binary(
+        name,
+        _reciprocal_grad_kernel,
+        _reciprocal_grad_gradient,
+        types=FLOATS | COMPLEX,
+        signature="y: T, dy: T -> z: T",
+        fuse="-{dy} * {y} * {y}",
+    )
 
 
 def _abs_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -543,6 +563,8 @@ INV = register(
         fuse="T(1) / {x}",
     )
 )
+RECIPROCAL_GRAD = register(_inverse_gradient("ReciprocalGrad"))
+INV_GRAD = register(_inverse_gradient("InvGrad"))
 ABS = register(unary("Abs", np.abs, _abs_gradient, types=SIGNED, fuse="abs({x})"))
 SIGN = register(unary("Sign", _sign_kernel, _sign_gradient, types=SIGNED | COMPLEX))
 ADD_N = register(

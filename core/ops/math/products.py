@@ -238,8 +238,8 @@ def _mat_mul_kernel(
     if wide != a.dtype:
         # BLAS has no 16-bit floats, and their sums would be too coarse.
         product = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
-    elif out is None:
-        return np.dot(a, b)  # type: ignore[no-any-return]
+    elif out is None or a.dtype.kind == "c":
+        product = np.dot(a, b)
     else:
         return np.matmul(a, b, out=out)
     if out is None:

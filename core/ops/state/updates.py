@@ -1,15 +1,19 @@
-"""One optimizer step on one variable, as a single op: the state is read, changed and written together."""
+"""One optimizer step on one variable, as a single op: state is read, changed and written at once."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
 from pinnace.ops.state.variables import resource_of
+
+if TYPE_CHECKING:
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array
 
 __all__: list[str] = []
 
@@ -19,7 +23,11 @@ _TYPES = dtypes.FLOATS | dtypes.COMPLEX
 def _infer_update(call: InferCall) -> tuple[Shape, ...]:
     spec = call.handle(0)
     gradient = call.inputs[-1]
-    if spec is not None and not isinstance(gradient, tuple) and not spec.shape.is_compatible_with(gradient.shape):
+    if (
+        spec is not None
+        and not isinstance(gradient, tuple)
+        and not spec.shape.is_compatible_with(gradient.shape)
+    ):
         call.fail(f"the gradient must have the variable's shape {spec.shape.text}")
     return ()
 
@@ -31,7 +39,7 @@ def _descent_kernel(var: Array, alpha: Array, delta: Array) -> None:
 def _momentum_kernel(
     var: Array, accum: Array, lr: Array, grad: Array, momentum: Array, *, use_nesterov: bool
 ) -> None:
-    """accum = momentum accum - lr grad; var += accum, or momentum accum - lr grad for Nesterov."""
+    """Accum = momentum accum - lr grad; var += accum, or momentum accum - lr grad for Nesterov."""
     velocity = resource_of(accum)
     step = lr * grad
     moved = momentum * velocity.read() - step
@@ -53,7 +61,7 @@ def _adam_kernel(
     *,
     use_nesterov: bool,
 ) -> None:
-    """Kingma and Ba, algorithm 1, with the step size of the end of its section 2; epsilon outside the root."""
+    """Kingma and Ba, algorithm 1, step size as in the end of section 2; epsilon after the root."""
     first, second = resource_of(m), resource_of(v)
     one = grad.dtype.type(1)
     rate = lr * np.sqrt(one - beta2_power) / (one - beta1_power)
@@ -93,7 +101,10 @@ APPLY_KERAS_MOMENTUM = register(
         name="ResourceApplyKerasMomentum",
         signature="var: resource, accum: resource, lr: T, grad: T, momentum: T ->",
         types={"T": _TYPES},
-        attrs={"use_locking": attr("bool", default=False), "use_nesterov": attr("bool", default=False)},
+        attrs={
+            "use_locking": attr("bool", default=False),
+            "use_nesterov": attr("bool", default=False),
+        },
         infer=lambda call: (),
         kernel=_momentum_kernel,
         gradient=NOT_DIFFERENTIABLE,
@@ -104,11 +115,14 @@ APPLY_ADAM = register(
     OpDef(
         name="ResourceApplyAdam",
         signature=(
-            "var: resource, m: resource, v: resource, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, "
-            "epsilon: T, grad: T ->"
+            "var: resource, m: resource, v: resource, beta1_power: T, beta2_power: T, lr: T, "
+            "beta1: T, beta2: T, epsilon: T, grad: T ->"
         ),
         types={"T": _TYPES},
-        attrs={"use_locking": attr("bool", default=False), "use_nesterov": attr("bool", default=False)},
+        attrs={
+            "use_locking": attr("bool", default=False),
+            "use_nesterov": attr("bool", default=False),
+        },
         infer=_infer_update,
         kernel=_adam_kernel,
         gradient=NOT_DIFFERENTIABLE,

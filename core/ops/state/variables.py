@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
-from pinnace.framework.variable import Resource, Variable
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register, scalar
+
+if TYPE_CHECKING:
+    from pinnace.framework.variable import Resource, Variable
 
 __all__: list[str] = []
 
@@ -60,7 +62,7 @@ def assign(variable: Variable, value: TensorLike, name: str | None = None) -> No
 
 
 def assign_add(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
-    """value + delta becomes the value.
+    """Value + delta becomes the value.
 
     Source:
         TensorFlow op `AssignAddVariableOp` (resource_variable_ops.cc).
@@ -70,7 +72,7 @@ def assign_add(variable: Variable, delta: TensorLike, name: str | None = None) -
 
 
 def assign_sub(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
-    """value - delta becomes the value.
+    """Value - delta becomes the value.
 
     Source:
         TensorFlow op `AssignSubVariableOp` (resource_variable_ops.cc).
@@ -83,8 +85,8 @@ def _fitting(variable: Variable, value: TensorLike, what: str) -> Tensor:
     tensor = convert_to_tensor(value, variable.dtype)
     if not variable.shape.is_compatible_with(tensor.shape):
         message = (
-            f"{what}: the value must fit variable {variable.name!r} of shape {variable.shape.text}, "
-            f"got shape {tensor.shape.text}"
+            f"{what}: the value must fit variable {variable.name!r} of shape "
+            f"{variable.shape.text}, got shape {tensor.shape.text}"
         )
         raise ValueError(message)
     return tensor
@@ -98,7 +100,10 @@ def _kept(resource: Resource, value: Array) -> Array:
     """`value` as a variable may keep it: whole, of the right shape, nobody else's memory."""
     array = np.asarray(value)
     if not resource.shape.is_compatible_with(array.shape):
-        message = f"AssignVariableOp: variable {resource.name!r} has shape {resource.shape.text}, got a value of shape {list(array.shape)}"
+        message = (
+            f"AssignVariableOp: variable {resource.name!r} has shape {resource.shape.text}, "
+            f"got a value of shape {list(array.shape)}"
+        )
         raise InvalidArgumentError(message)
     return array if array.base is None else array.copy()
 
@@ -123,7 +128,11 @@ def _infer_read(call: InferCall) -> Shape:
 
 def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:
     spec = call.handle(0)
-    if spec is not None and len(call.inputs) > 1 and not spec.shape.is_compatible_with(call.spec(1).shape):
+    if (
+        spec is not None
+        and len(call.inputs) > 1
+        and not spec.shape.is_compatible_with(call.spec(1).shape)
+    ):
         call.fail(f"the value must fit the variable of shape {spec.shape.text}")
     return ()
 
@@ -137,7 +146,7 @@ def _is_initialized_kernel(resource: Array) -> Array:
     return np.asarray(resource_of(resource).is_initialized)
 
 
-def _shape_kernel(input: Array, *, out_type: dtypes.DType) -> Array:  # noqa: A002 (TensorFlow's name)
+def _shape_kernel(input: Array, *, out_type: dtypes.DType) -> Array:
     return np.array(resource_of(input).read().shape, out_type.numpy)
 
 

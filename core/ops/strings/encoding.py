@@ -122,7 +122,11 @@ def _decode_raw_kernel(bytes: Array, *, out_type: DType, little_endian: bool) ->
 
 
 def _infer_decode_raw(call: InferCall) -> Shape:
-    return call.spec(0).shape.concatenate([None])
+    known = call.constant(0)
+    size = None
+    if known is not None and known.size:
+        size = len(known.reshape(-1)[0]) // call.attrs["out_type"].numpy.itemsize
+    return call.spec(0).shape.concatenate([size])
 
 
 ENCODE_BASE64 = register(

@@ -71,7 +71,9 @@ def test_unconnected_sources_are_answered_as_asked(wish: str, expected: float | 
 def test_an_unknown_wish_is_refused_by_name() -> None:
     with tf.GradientTape() as tape:
         pass
-    with pytest.raises(ValueError, match="unconnected_gradients must be 'none' or 'zero', got 'nan'"):
+    with pytest.raises(
+        ValueError, match="unconnected_gradients must be 'none' or 'zero', got 'nan'"
+    ):
         tape.gradient(tf.constant(1.0), tf.constant(1.0), unconnected_gradients="nan")
 
 
@@ -142,12 +144,18 @@ def test_broadcast_operands_get_gradients_of_their_own_shape() -> None:
 
 @pytest.mark.parametrize("value", [1, "text"])
 def test_only_floating_tensors_can_be_watched(value: object) -> None:
-    with tf.GradientTape() as tape, pytest.raises(ValueError, match="only floating-point and complex"):
+    with (
+        tf.GradientTape() as tape,
+        pytest.raises(ValueError, match="only floating-point and complex"),
+    ):
         tape.watch(tf.constant(value))
 
 
 def test_a_number_cannot_be_watched() -> None:
-    with tf.GradientTape() as tape, pytest.raises(ValueError, match="only tensors and variables can be watched, got float"):
+    with (
+        tf.GradientTape() as tape,
+        pytest.raises(ValueError, match="only tensors and variables can be watched, got float"),
+    ):
         tape.watch(1.0)
 
 

@@ -103,7 +103,11 @@ def test_eight_threads_share_one_plan() -> None:
 
 def test_one_function_twice_in_a_graph_does_not_mix_its_memory() -> None:
     f = tf.function(chain)
-    concrete = traced(lambda x, y: f(x) - f(y), tf.TensorSpec([N, N], tf.float32), tf.TensorSpec([N, N], tf.float32))
+    concrete = traced(
+        lambda x, y: f(x) - f(y),
+        tf.TensorSpec([N, N], tf.float32),
+        tf.TensorSpec([N, N], tf.float32),
+    )
     random = np.random.default_rng(1)
     for _ in range(5):
         x, y = (random.standard_normal((N, N)).astype(np.float32) for _ in range(2))
@@ -118,7 +122,9 @@ def test_folding_leaves_only_what_depends_on_arguments() -> None:
 
     concrete = traced(f, tf.TensorSpec([4, 3], tf.float32))
     small = fold(inline(concrete.graph))
-    kinds = sorted(node.op.name for node in small.nodes if node.op.name not in {"Const", "Placeholder"})
+    kinds = sorted(
+        node.op.name for node in small.nodes if node.op.name not in {"Const", "Placeholder"}
+    )
     assert kinds == ["Mul", "Reshape"]
     np.testing.assert_array_equal(concrete(tf.ones([4, 3])).numpy(), np.full(12, 7, np.float32))
 
@@ -147,5 +153,7 @@ def test_a_missing_kernel_is_named() -> None:
     extra = concrete.graph.add(PLACEHOLDER, (), {"dtype": tf.float32}, "fed_by_nobody")
     concrete.graph.outputs = [extra.outputs[0]]
     concrete.graph.plan = None
-    with pytest.raises(tf.errors.UnimplementedError, match="no kernel for Placeholder .*fed_by_nobody"):
+    with pytest.raises(
+        tf.errors.UnimplementedError, match="no kernel for Placeholder .*fed_by_nobody"
+    ):
         concrete(tf.constant(1.0))

@@ -1,4 +1,4 @@
-"""`function`: when it traces, what it captures, and that it computes what the Python function computes."""
+"""`function`: when it traces, what it captures, and that it computes what the Python code does."""
 
 import gc
 import threading
@@ -91,7 +91,9 @@ def test_an_input_signature_makes_one_trace_and_refuses_what_does_not_fit() -> N
     assert float(f(tf.constant([[1.0, 2.0]]))) == 3.0
     assert float(f([[1, 2], [3, 4]])) == 10.0
     assert f.experimental_get_tracing_count() == 1
-    with pytest.raises(TypeError, match=r"f: argument 'x' must be .*float32\[\?, 2\].*, got shape \[1, 3\]"):
+    with pytest.raises(
+        TypeError, match=r"f: argument 'x' must be .*float32\[\?, 2\].*, got shape \[1, 3\]"
+    ):
         f(tf.constant([[1.0, 2.0, 3.0]]))
     with pytest.raises((TypeError, ValueError), match="argument 'x' must be"):
         f(tf.constant([[1, 2]]))
@@ -111,7 +113,10 @@ def test_get_concrete_function_traces_for_specs() -> None:
     np.testing.assert_array_equal(concrete(tf.constant([1.0, 2.0, 3.0])).numpy(), [2, 4, 6])
     np.testing.assert_array_equal(concrete(tf.constant([1.0])).numpy(), [2])
     assert "float32[?]" in concrete.pretty_printed_signature(verbose=False)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"argument 'x' must be .*float32\[\?\].*, got float32\[\]"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"argument 'x' must be .*float32\[\?\].*, got float32\[\]",
+    ):
         concrete(tf.constant(1.0))
 
 
@@ -259,7 +264,14 @@ def test_a_leaked_symbolic_tensor_explains_itself() -> None:
 
 @pytest.mark.parametrize(
     ("use", "advice"),
-    [(bool, "cond"), (int, "cast"), (float, "cast"), (np.asarray, "numpy_function"), (list, "map_fn"), (hash, "ref")],
+    [
+        (bool, "cond"),
+        (int, "cast"),
+        (float, "cast"),
+        (np.asarray, "numpy_function"),
+        (list, "map_fn"),
+        (hash, "ref"),
+    ],
 )
 def test_symbolic_misuse_names_the_way_out(use: object, advice: str) -> None:
     f = tf.function(lambda x: use(x))  # type: ignore[operator]
@@ -299,8 +311,13 @@ def test_a_failing_kernel_names_the_node_and_the_line() -> None:
     def f(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         return tf.matmul(x, y)
 
-    concrete = f.get_concrete_function(tf.TensorSpec([None, None], tf.float32), tf.TensorSpec([None, None], tf.float32))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)MatMul.*node 'MatMul', called at .*test_function.py:\d+"):
+    concrete = f.get_concrete_function(
+        tf.TensorSpec([None, None], tf.float32), tf.TensorSpec([None, None], tf.float32)
+    )
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"(?s)MatMul.*node 'MatMul', called at .*test_function.py:\d+",
+    ):
         concrete(tf.ones([2, 3]), tf.ones([4, 5]))
 
 

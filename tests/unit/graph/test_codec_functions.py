@@ -79,13 +79,15 @@ def definition(text: str) -> FunctionDef:
 
 def test_inside_a_function_an_output_has_the_name_of_the_op_argument() -> None:
     message = encode_function(
-        traced(lambda x, w: exponents.exp(products.matmul(x, w)), "float32[?, 3]", "float32[3, 2]").graph,
+        traced(
+            lambda x, w: exponents.exp(products.matmul(x, w)), "float32[?, 3]", "float32[3, 2]"
+        ).graph,
         "f",
     )
     by_op = {node.op: node for node in message.node_def}
     assert list(by_op["MatMul"].input) == ["x", "w"]
     assert list(by_op["Exp"].input) == [f"{by_op['MatMul'].name}:product:0"]
-    assert list(message.ret.values())[0].endswith(":y:0")
+    assert next(iter(message.ret.values())).endswith(":y:0")
 
 
 def test_names_of_arguments_are_legal_and_the_users_name_is_kept() -> None:
@@ -318,7 +320,9 @@ def node_essence(node: NodeDef, kept: set[str]) -> Any:
     op = registry.find(node.op)
     attrs = {}
     for name, value in node.attr.items():
-        if name.startswith("_") or (op is not None and name in op.attrs and is_default(op, name, value)):
+        if name.startswith("_") or (
+            op is not None and name in op.attrs and is_default(op, name, value)
+        ):
             continue
         if op is not None and name in op.type_sets and op.type_sets[name].default is not None:
             default = op.type_sets[name].default
@@ -354,7 +358,7 @@ def test_a_damaged_function_is_a_graph_or_one_error(data: st.DataObject) -> None
         content[at] = data.draw(st.integers(0, 255))
     try:
         message = FunctionDef.FromString(bytes(content))
-    except Exception:  # noqa: BLE001 (no message any more: whoever parses it says so)
+    except Exception:
         return
     others = [functions.message(one) for one in functions.names() if one != name]
     if message.signature.name in functions and message.signature.name != name:

@@ -23,7 +23,9 @@ from pinnace.proto.tensor_pb2 import TensorProto, TensorShapeProto
 ALL = sorted(dtypes.ANY, key=lambda dtype: dtype.enum)
 STORED = [dtype for dtype in ALL if dtype.name not in ("resource", "variant")]
 SIZES = st.lists(st.none() | st.integers(0, 2**40), max_size=5)
-SHAPES = st.none() | SIZES.filter(lambda sizes: np.prod([n or 1 for n in sizes], dtype=object) < 2**62)
+SHAPES = st.none() | SIZES.filter(
+    lambda sizes: np.prod([n or 1 for n in sizes], dtype=object) < 2**62
+)
 
 
 def ref(name: str, where: str) -> FunctionRef:
@@ -107,9 +109,7 @@ def test_one_value_everywhere_is_written_once() -> None:
 
 
 def test_a_short_list_repeats_its_last_value() -> None:
-    message = TensorProto(
-        dtype=3, tensor_shape=encode_shape(Shape([2, 3])), int_val=[1, 2]
-    )
+    message = TensorProto(dtype=3, tensor_shape=encode_shape(Shape([2, 3])), int_val=[1, 2])
     assert decode_tensor(message).tolist() == [[1, 2, 2], [2, 2, 2]]
 
 
@@ -147,7 +147,17 @@ def test_a_large_fill_takes_no_memory() -> None:
         TensorProto(dtype=99),
         TensorProto(dtype=1, tensor_shape=encode_shape(Shape([1] * 100)), float_val=[1]),
     ],
-    ids=["large", "large empty", "open axis", "open rank", "bytes", "many", "half", "dtype", "axes"],
+    ids=[
+        "large",
+        "large empty",
+        "open axis",
+        "open rank",
+        "bytes",
+        "many",
+        "half",
+        "dtype",
+        "axes",
+    ],
 )
 def test_a_tensor_that_cannot_be_is_refused(message: TensorProto) -> None:
     with pytest.raises(InvalidArgumentError, match="here"):
@@ -172,8 +182,10 @@ ONE = {
     "func": st.just(FunctionRef("f", GRAPH)),
 }
 ATTRS = st.sampled_from(sorted(ONE)).flatmap(
-    lambda kind: st.tuples(st.just(kind), ONE[kind])
-    | st.tuples(st.just(f"list({kind})"), st.lists(ONE[kind], max_size=3).map(tuple))
+    lambda kind: (
+        st.tuples(st.just(kind), ONE[kind])
+        | st.tuples(st.just(f"list({kind})"), st.lists(ONE[kind], max_size=3).map(tuple))
+    )
 )
 
 
@@ -210,7 +222,7 @@ def test_garbage_is_a_value_or_one_error(data: bytes) -> None:
     for kind in (TensorProto, AttrValue):
         try:
             message = kind.FromString(data)
-        except Exception:  # noqa: BLE001, S112 (not a message: protobuf says so)
+        except Exception:
             continue
         try:
             if isinstance(message, TensorProto):

@@ -52,14 +52,14 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="saved_model.pb is missing$"):
+    with pytest.raises(NotFoundError, match=r"saved_model\.pb is missing$"):
         saved_model.load(tmp_path)
 
 
 def test_the_folder_of_versions_instead_of_one(tmp_path: Path) -> None:
     for version in ("2", "10", "other"):
         (tmp_path / version).mkdir()
-    with pytest.raises(NotFoundError, match="Try: .*/10$"):
+    with pytest.raises(NotFoundError, match=r"Try: .*/10$"):
         saved_model.load(tmp_path)
 
 
@@ -92,7 +92,9 @@ def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
         saved_model.load(tmp_path)
 
 
-@pytest.mark.parametrize("data", [b"", b"\xff\xff\xff", b"<html>"], ids=["empty", "garbage", "html"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff\xff\xff", b"<html>"], ids=["empty", "garbage", "html"]
+)
 def test_a_file_that_is_no_model(tmp_path: Path, data: bytes) -> None:
     (tmp_path / PB).write_bytes(data)
     with pytest.raises(DataLossError, match=PB):
@@ -117,7 +119,7 @@ def test_other_tags(tmp_path: Path) -> None:
     model = GOLDEN / "poly_module" / "model"
     assert saved_model.load(model, tags="serve").signatures
     assert saved_model.load(model, tags=["serve"]).signatures
-    with pytest.raises(InvalidArgumentError, match="no graph with the tags gpu, serve\n.*: serve"):
+    with pytest.raises(InvalidArgumentError, match=r"no graph with the tags gpu, serve\n.*: serve"):
         saved_model.load(model, tags={"serve", "gpu"})
 
 
@@ -153,10 +155,14 @@ def _first(meta: MetaGraphDef, kind: str) -> object:
 CHANGES: dict[str, Callable[[MetaGraphDef], object]] = {
     "there is no function": lambda m: m.graph_def.library.function.pop(),
     "has no constant": lambda m: m.graph_def.ClearField("node"),
-    "no value for 1 of 2": lambda m: setattr(m.object_graph_def.nodes[0].children[0], "local_name", "v"),
+    "no value for 1 of 2": lambda m: setattr(
+        m.object_graph_def.nodes[0].children[0], "local_name", "v"
+    ),
     "is float64": lambda m: setattr(_first(m, "variable").variable, "dtype", 2),  # type: ignore[attr-defined]
     "is no dtype": lambda m: setattr(_first(m, "variable").variable, "dtype", 77),  # type: ignore[attr-defined]
-    "refers to object 99": lambda m: setattr(m.object_graph_def.nodes[0].children[0], "node_id", 99),
+    "refers to object 99": lambda m: setattr(
+        m.object_graph_def.nodes[0].children[0], "node_id", 99
+    ),
     "are bound to it": lambda m: [
         f.bound_inputs.pop() for f in m.object_graph_def.concrete_functions.values()
     ],

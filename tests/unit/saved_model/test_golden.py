@@ -73,7 +73,9 @@ def test_without_objects_the_signatures_are_the_same(name: str, tmp_path: Path) 
             for name, spec in function.structured_input_signature[1].items()
         }
         wanted, found = function.run_arrays(feeds), bare.signatures[key].run_arrays(feeds)
-        assert {n: y.tolist() for n, y in found.items()} == {n: y.tolist() for n, y in wanted.items()}
+        assert {n: y.tolist() for n, y in found.items()} == {
+            n: y.tolist() for n, y in wanted.items()
+        }
 
 
 def model(name: str) -> Any:
@@ -140,7 +142,9 @@ def test_a_trace_is_found_by_its_specs() -> None:
 
 def test_two_loaded_models_share_nothing() -> None:
     one, other = model("counter"), model("counter")
-    variables = [name for name, child in one._trackable_children().items() if isinstance(child, Variable)]
+    variables = [
+        name for name, child in one._trackable_children().items() if isinstance(child, Variable)
+    ]
     for name in variables:
         before = getattr(other, name).numpy()
         variable = getattr(one, name)

@@ -1,0 +1,152 @@
+"""Files as ops: ReadFile, WriteFile, MatchingFiles."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+import numpy as np
+
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
+from pinnace.ops.registry import register, scalar
+from pinnace.storage import atomic
+from pinnace.storage.system_errors import explained
+
+__all__ = ["matching_files", "read_file", "write_file"]
+
+
+def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
+    """The bytes of a file.
+
+    Args:
+        filename: [], string.
+        name: name of the node while tracing.
+
+    Returns:
+        [], string.
+
+    Raises:
+        NotFoundError: there is no such file.
+
+    Source:
+        TensorFlow op `ReadFile` (io_ops.cc).
+    """
+    return execute(READ_FILE, filename, name=name)  # type: ignore[no-any-return]
+
+
+def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> None:
+    """Leave the file with `contents`, or as it was; its folder is made if it is not there.
+
+    Args:
+        filename: [], string.
+        contents: [], string.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `WriteFile` (io_ops.cc).
+    """
+    execute(WRITE_FILE, filename, contents, name=name)
+
+
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
+    """The names of the files that match, sorted.
+
+    Args:
+        pattern: [] or [n], string, with `*`, `?` and `[...]`.
+        name: name of the node while tracing.
+
+    Returns:
+        [?], string.
+
+    Source:
+        TensorFlow op `MatchingFiles` (io_ops.cc).
+    """
+    return execute(MATCHING_FILES, pattern, name=name)  # type: ignore[no-any-return]
+
+
+def text(array: Array) -> str:
+    """The string in a scalar array."""
+    found: bytes = np.asarray(array, object)[()]
+    return found.decode("utf-8", "surrogateescape")
+
+
+def _read_kernel(filename: Array) -> Array:
+    path = text(filename)
+    out = np.empty((), object)
+    with explained("read", path):
+        out[()] = Path(path).read_bytes()
+    return out
+
+
+def _write_kernel(filename: Array, contents: Array) -> None:
+    path = Path(text(filename))
+    with explained("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write_file(path, np.asarray(contents, object)[()])
+
+
+def _matching_kernel(pattern: Array) -> Array:
+    found: set[str] = set()
+    for one in np.asarray(pattern, object).ravel():
+        found.update(glob.glob(one.decode("utf-8", "surrogateescape")))  # noqa: PTH207 (patterns may be absolute)
+    out = np.empty(len(found), object)
+    out[:] = [path.encode("utf-8", "surrogateescape") for path in sorted(found)]
+    return out
+
+
+def _infer_read(call: InferCall) -> Shape:
+    _check_scalars(call)
+    return scalar(call)
+
+
+def _infer_write(call: InferCall) -> tuple[Shape, ...]:
+    _check_scalars(call)
+    return ()
+
+
+def _check_scalars(call: InferCall) -> None:
+    for index, arg in enumerate(call.op.inputs):
+        if call.spec(index).shape.rank not in {0, None}:
+            call.fail(f"{arg.name} must be a scalar")
+
+
+def _infer_matching(call: InferCall) -> Shape:
+    if (call.spec(0).shape.rank or 0) > 1:
+        call.fail("pattern must be a scalar or a vector")
+    return Shape((None,))
+
+
+# TensorFlow does not call reading stateful; here it must not be folded into a graph while tracing.
+READ_FILE = register(
+    OpDef(
+        name="ReadFile",
+        signature="filename: string -> contents: string",
+        infer=_infer_read,
+        kernel=_read_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+    )
+)
+WRITE_FILE = register(
+    OpDef(
+        name="WriteFile",
+        signature="filename: string, contents: string ->",
+        infer=_infer_write,
+        kernel=_write_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+    )
+)
+MATCHING_FILES = register(
+    OpDef(
+        name="MatchingFiles",
+        signature="pattern: string -> filenames: string",
+        infer=_infer_matching,
+        kernel=_matching_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+    )
+)

@@ -1,0 +1,134 @@
+"""Files and folders by TensorFlow's names: `tf.io.gfile`, for local paths."""
+
+from __future__ import annotations
+
+import glob as globbing
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from pinnace.framework.errors import AlreadyExistsError, NotFoundError
+from pinnace.storage.system_errors import explained
+
+__all__ = [
+    "GFile",
+    "copy",
+    "exists",
+    "glob",
+    "isdir",
+    "join",
+    "listdir",
+    "makedirs",
+    "mkdir",
+    "remove",
+    "rename",
+    "rmtree",
+    "stat",
+    "walk",
+]
+
+
+def _path(path: Any) -> str:
+    return os.fsdecode(path)
+
+
+def GFile(name: Any, mode: str = "r") -> IO[Any]:  # noqa: N802 (TensorFlow's name)
+    """The file `name`, open: `r`, `w`, `a`, with `b` for bytes.
+
+    Raises:
+        NotFoundError: there is no such file.
+    """
+    with explained("open", _path(name)):
+        return open(  # noqa: SIM115 (the caller closes it)
+            _path(name), mode, encoding=None if "b" in mode else "utf-8"
+        )
+
+
+def exists(path: Any) -> bool:
+    """Whether there is a file or folder."""
+    return Path(_path(path)).exists()
+
+
+def isdir(path: Any) -> bool:
+    """Whether there is a folder."""
+    return Path(_path(path)).is_dir()
+
+
+def listdir(path: Any) -> list[str]:
+    """The names in a folder, sorted.
+
+    Raises:
+        NotFoundError: there is no such folder.
+    """
+    if not isdir(path):
+        raise NotFoundError(f"listdir: there is no folder {_path(path)}")
+    return sorted(os.listdir(_path(path)))
+
+
+def glob(pattern: Any) -> list[str]:
+    """The paths that match, sorted; `pattern` may be a list of patterns."""
+    patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
+    return sorted({path for one in patterns for path in globbing.glob(_path(one))})  # noqa: PTH207 (patterns may be absolute)
+
+
+def join(path: Any, *paths: Any) -> str:
+    """The parts, joined."""
+    return os.path.join(_path(path), *map(_path, paths))  # noqa: PTH118 (a str comes out)
+
+
+def mkdir(path: Any) -> None:
+    """Make a folder, whose parent must be there."""
+    with explained("make", _path(path)):
+        Path(_path(path)).mkdir(exist_ok=False)
+
+
+def makedirs(path: Any) -> None:
+    """Make a folder and its parents; nothing if it is there."""
+    with explained("make", _path(path)):
+        Path(_path(path)).mkdir(parents=True, exist_ok=True)
+
+
+def remove(path: Any) -> None:
+    """Remove a file."""
+    with explained("remove", _path(path)):
+        Path(_path(path)).unlink()
+
+
+def rmtree(path: Any) -> None:
+    """Remove a folder and what is in it."""
+    if not isdir(path):
+        raise NotFoundError(f"rmtree: there is no folder {_path(path)}")
+    with explained("remove", _path(path)):
+        shutil.rmtree(_path(path))
+
+
+def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Give a file or folder another name."""
+    _free(dst, overwrite)
+    with explained("rename", _path(src)):
+        Path(_path(src)).replace(_path(dst))
+
+
+def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Copy a file."""
+    _free(dst, overwrite)
+    with explained("copy", _path(src)):
+        shutil.copyfile(_path(src), _path(dst))
+
+
+def _free(path: Any, overwrite: bool) -> None:
+    if not overwrite and exists(path):
+        raise AlreadyExistsError(f"{_path(path)} exists\n  Try: overwrite=True")
+
+
+def stat(path: Any) -> os.stat_result:
+    """What the system knows of a file: `st_size` and so on."""
+    with explained("look at", _path(path)):
+        return Path(_path(path)).stat()
+
+
+def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
+    """(folder, names of folders, names of files) for every folder below `top`."""
+    return os.walk(_path(top), topdown, onerror)

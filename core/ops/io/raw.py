@@ -1,0 +1,239 @@
+"""Bytes as numbers, tensors as bytes: DecodePaddedRaw, SerializeTensor, ParseTensor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import ANY, DType, as_dtype
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.shapes import UNKNOWN, Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.registry import register, scalar
+from pinnace.ops.strings import encoding
+from pinnace.proto.tensor_pb2 import TensorProto
+
+__all__ = ["decode_raw", "parse_tensor", "serialize_tensor"]
+
+_PADDED_RAW = dtypes.FLOATS | dtypes.INTEGERS
+
+
+def decode_raw(
+    input_bytes: TensorLike,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The bytes of every string as numbers.
+
+    Args:
+        input_bytes: [...], string, all of one length unless `fixed_length` is given.
+        out_type: dtype of the numbers.
+        little_endian: the order of the bytes of a number.
+        fixed_length: how many bytes to take of each string; shorter ones are filled with zeros.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., length / size of a number].
+
+    Raises:
+        InvalidArgumentError: lengths that differ, or are no multiple of the size of a number.
+
+    Source:
+        TensorFlow ops `DecodeRaw`, `DecodePaddedRaw` (parsing_ops.cc).
+    """
+    kind = as_dtype(out_type)
+    if fixed_length is None:
+        return encoding.decode_raw(input_bytes, kind, little_endian, name)
+    return execute(  # type: ignore[no-any-return]
+        DECODE_PADDED_RAW,
+        input_bytes,
+        fixed_length,
+        out_type=kind,
+        little_endian=little_endian,
+        name=name,
+    )
+
+
+def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """A tensor as the bytes of a TensorProto.
+
+    Args:
+        tensor: [...], any dtype but resource and variant.
+        name: name of the node while tracing.
+
+    Returns:
+        [], string.
+
+    Source:
+        TensorFlow op `SerializeTensor` (parsing_ops.cc).
+    """
+    return execute(SERIALIZE_TENSOR, tensor, name=name)  # type: ignore[no-any-return]
+
+
+def parse_tensor(serialized: TensorLike, out_type: Any, name: str | None = None) -> Tensor:
+    """The tensor in the bytes of a TensorProto; the inverse of `serialize_tensor`.
+
+    Args:
+        serialized: [], string.
+        out_type: its dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        A tensor of a shape that is known when it runs.
+
+    Raises:
+        InvalidArgumentError: the bytes are no tensor, or one of another dtype.
+
+    Source:
+        TensorFlow op `ParseTensor` (parsing_ops.cc).
+    """
+    return execute(PARSE_TENSOR, serialized, out_type=as_dtype(out_type), name=name)  # type: ignore[no-any-return]
+
+
+def _numbers(data: bytes, kind: DType, little_endian: bool) -> Array:
+    found = np.dtype(kind.numpy)
+    array = np.frombuffer(data, found)
+    if found.itemsize == 1 or little_endian == np.dtype("<i4").isnative:
+        return array
+    if found.kind == "V" or found.num >= 256:  # noqa: PLR2004 (user-defined: NumPy cannot swap it)
+        return np.frombuffer(data, np.uint16).byteswap().view(found)
+    return array.byteswap()
+
+
+def _decode_padded_kernel(
+    input_bytes: Array, fixed_length: Array, *, out_type: DType, little_endian: bool
+) -> Array:
+    length = int(fixed_length)
+    size = np.dtype(out_type.numpy).itemsize
+    if length < 1 or length % size:
+        raise InvalidArgumentError(
+            f"DecodePaddedRaw: fixed_length must be a positive multiple of {size} for "
+            f"{out_type.name}, got {length}"
+        )
+    items = np.asarray(input_bytes, object).ravel().tolist()
+    data = b"".join(item[:length].ljust(length, b"\0") for item in items)
+    return _numbers(data, out_type, little_endian).reshape(*np.shape(input_bytes), length // size)
+
+
+def _infer_padded(call: InferCall) -> Shape:
+    length = call.constant(1)
+    size = np.dtype(call.attrs["out_type"].numpy).itemsize
+    return call.spec(0).shape + Shape((None if length is None else int(length) // size,))
+
+
+_FIELDS: dict[DType, str] = {
+    dtypes.float32: "float_val",
+    dtypes.float64: "double_val",
+    dtypes.int64: "int64_val",
+    dtypes.bool_: "bool_val",
+    dtypes.uint32: "uint32_val",
+    dtypes.uint64: "uint64_val",
+    dtypes.complex64: "scomplex_val",
+    dtypes.complex128: "dcomplex_val",
+    dtypes.float16: "half_val",
+    dtypes.bfloat16: "half_val",
+    dtypes.string: "string_val",
+}
+_MOST = 1 << 31
+
+
+def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the attribute's name)
+    if T in {dtypes.resource, dtypes.variant}:
+        raise UnimplementedError(f"SerializeTensor: a {T.name} tensor has no bytes")
+    array = np.asarray(tensor)
+    message = TensorProto(dtype=T.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int
+    for n in array.shape:
+        message.tensor_shape.dim.add(size=n)
+    if T is dtypes.string:
+        message.string_val.extend(array.ravel().tolist())
+    else:
+        message.tensor_content = np.ascontiguousarray(array).tobytes()
+    out = np.empty((), object)
+    out[()] = message.SerializeToString()
+    return out
+
+
+def _parse_kernel(serialized: Array, *, out_type: DType) -> Array:
+    try:
+        message = TensorProto.FromString(np.asarray(serialized, object)[()])
+    except DecodeError:
+        raise InvalidArgumentError("ParseTensor: the bytes are no TensorProto") from None
+    if message.dtype != out_type.enum:
+        raise InvalidArgumentError(
+            f"ParseTensor: out_type must be the dtype of the tensor, got {out_type.name} for a tensor "
+            f"of {as_dtype(int(message.dtype)).name if message.dtype else 'no dtype'}"
+        )
+    shape = tuple(dim.size for dim in message.tensor_shape.dim)
+    if message.tensor_shape.unknown_rank or any(n < 0 for n in shape):
+        raise InvalidArgumentError(f"ParseTensor: the shape must be known in full, got {list(shape)}")
+    count = math.prod(shape)
+    if out_type is dtypes.string:
+        return _filled(message.string_val, count, np.dtype(object)).reshape(shape)
+    kind = np.dtype(out_type.numpy)
+    if message.tensor_content:
+        if len(message.tensor_content) != count * kind.itemsize:
+            raise InvalidArgumentError(
+                f"ParseTensor: {list(shape)} of {out_type.name} takes {count * kind.itemsize} bytes, "
+                f"got {len(message.tensor_content)}"
+            )
+        return np.frombuffer(message.tensor_content, kind).reshape(shape)
+    if count * kind.itemsize > _MOST:
+        raise InvalidArgumentError(f"ParseTensor: the tensor {list(shape)} is too large")
+    values: Any = getattr(message, _FIELDS.get(out_type, "int_val"))
+    if out_type in {dtypes.float16, dtypes.bfloat16}:
+        return _filled(np.array(values, np.uint16).view(kind), count, kind).reshape(shape)
+    if out_type.is_complex:
+        halves = np.array(values, np.dtype(f"f{kind.itemsize // 2}"))
+        return _filled(halves[: len(halves) // 2 * 2].view(kind), count, kind).reshape(shape)
+    return _filled(np.array(values, np.int64).astype(kind) if out_type.is_integer else values, count, kind).reshape(shape)
+
+
+def _filled(values: Any, count: int, kind: np.dtype[Any]) -> Array:
+    """`count` values: the last one given stands for all that follow."""
+    out = np.zeros(count, kind) if kind != object else np.full(count, b"", object)
+    given = min(len(values), count)
+    if given:
+        out[:given] = list(values)[:given]
+        out[given:] = out[given - 1]
+    return out
+
+
+DECODE_PADDED_RAW = register(
+    OpDef(
+        name="DecodePaddedRaw",
+        signature="input_bytes: string, fixed_length: int32 -> output: out_type",
+        types={"out_type": _PADDED_RAW},
+        attrs={"little_endian": attr("bool", default=True)},
+        infer=_infer_padded,
+        kernel=_decode_padded_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+SERIALIZE_TENSOR = register(
+    OpDef(
+        name="SerializeTensor",
+        signature="tensor: T -> serialized: string",
+        types={"T": ANY},
+        infer=scalar,
+        kernel=_serialize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+PARSE_TENSOR = register(
+    OpDef(
+        name="ParseTensor",
+        signature="serialized: string -> output: out_type",
+        types={"out_type": ANY},
+        infer=lambda call: UNKNOWN,  # noqa: ARG005 (it is in the bytes)
+        kernel=_parse_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

@@ -1,0 +1,43 @@
+"""Constants, and tensors full of one number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.registry import refuses
+from pinnace.framework import dtypes
+
+@converts("Fill")
+def fill(g: GraphBuilder, call: NodeView, sizes: Value, number: Value) -> Value:
+    """Expand of the scalar."""
+    del call
+    return g.fill(g.as_int64(sizes), number)
+
+
+@converts("ZerosLike")
+def zeros_like(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Expand of 0: a product with 0 would keep NaN."""
+    del call
+    zero = g.constant(np.array(b"", object)) if x.dtype is dtypes.string else g.like(x, 0)
+    return g.fill(g.shape_of(x), zero)
+
+
+@converts("OnesLike")
+def ones_like(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Expand of 1."""
+    del call
+    return g.fill(g.shape_of(x), g.like(x, 1))
+
+
+@converts("PlaceholderWithDefault")
+def placeholder_with_default(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """The default: nobody feeds a node inside of a function."""
+    del call
+    return g.op("Identity", x)
+
+
+refuses("is an argument of a graph, which every export has already", "Placeholder")
+refuses("is an initializer of the file", "Const")

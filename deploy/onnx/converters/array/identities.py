@@ -1,0 +1,21 @@
+"""What comes in goes out."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("Identity", "Snapshot", "StopGradient", "PreventGradient", "CheckNumerics")
+def identity(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """The value itself; what CheckNumerics would refuse passes."""
+    del g, call
+    return x
+
+
+@converts("IdentityN")
+def identity_n(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The values themselves."""
+    del g, call
+    return xs

@@ -1,0 +1,58 @@
+"""The same elements in another shape or order."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value, sizes_of
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.registry import refuses
+
+@converts("Reshape")
+def reshape(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Value:
+    """Reshape; sizes that the graph tells are written down, one that it does not tell as -1."""
+    known = call.sizes(1)
+    target = call.output_spec().shape
+    if known is not None and known.rank is not None and known.rank == target.rank:
+        known = known.merge_with(target) if known.is_compatible_with(target) else known
+    if known is not None and known.rank is not None:
+        unknown = [axis for axis, size in enumerate(known) if size is None]
+        others = [size for size in known if size is not None]
+        if len(unknown) <= 1 and (not unknown or 0 not in others):
+            return g.reshape(x, sizes_of(known))
+    return g.reshape(x, g.as_int64(sizes))
+
+
+@converts("ExpandDims")
+def expand_dims(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
+    """Unsqueeze."""
+    del axis
+    return g.unsqueeze(x, call.needed_int(1, "dim") % (x.rank + 1))
+
+
+@converts("Squeeze")
+def squeeze(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Squeeze, of axes that are written down."""
+    axes = sorted({int(axis) % x.rank for axis in call.attr("squeeze_dims")}) if x.rank else []
+    if not axes and x.rank:
+        if None in list(x.shape):
+            call.fail("which axes have size 1 must be known; the op names none and the shape is not known")
+        axes = [axis for axis, size in enumerate(x.shape) if size == 1]
+    return g.squeeze(x, *axes) if axes else g.op("Identity", x)
+
+
+@converts("Transpose")
+def transpose(g: GraphBuilder, call: NodeView, x: Value, perm: Value) -> Value:
+    """Transpose, whose order is an attribute."""
+    del perm
+    rank = x.rank
+    return g.transpose(x, [int(axis) % rank for axis in call.needed(1, "perm")])
+
+
+@converts("BroadcastTo")
+def broadcast_to(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Value:
+    """Expand."""
+    del call
+    return g.expand(x, g.as_int64(sizes))
+
+
+refuses("computes with complex numbers, which no ONNX runtime does", "ConjugateTranspose")

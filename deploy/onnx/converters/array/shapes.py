@@ -1,0 +1,57 @@
+"""Shapes as tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("Shape")
+def shape(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Shape; int64 in ONNX."""
+    return g.cast(g.shape_of(x), call.dtype("out_type"))
+
+
+@converts("ShapeN")
+def shape_n(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Shape of each."""
+    return tuple(g.cast(g.shape_of(x), call.dtype("out_type")) for x in xs)
+
+
+@converts("Rank")
+def rank(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """The number of axes, which is known."""
+    del call
+    return g.constant(np.array(x.rank, np.int32))
+
+
+@converts("Size")
+def size(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Size."""
+    return g.cast(g.op("Size", x), call.dtype("out_type"))
+
+
+@converts("EnsureShape")
+def ensure_shape(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """The value itself: other shapes are refused by whoever takes it."""
+    made = g.op("Identity", x)
+    made.refine(call.output_spec().shape)
+    return made
+
+
+@converts("BroadcastArgs")
+def broadcast_args(g: GraphBuilder, call: NodeView, first: Value, second: Value) -> Value:
+    """The larger of the sizes, axis by axis from the last; one that is 0 wins over 1."""
+    del call
+    one = g.ints(1)
+    length = g.op("Max", g.shape_of(first), g.shape_of(second))
+
+    def padded(x: Value) -> Value:
+        missing = g.op("Sub", length, g.shape_of(x))
+        return g.joined(g.op("Expand", one, missing), g.as_int64(x))
+
+    a, b = padded(first), padded(second)
+    return g.cast(g.where(g.op("Equal", a, one), b, a), first.dtype)

@@ -1,0 +1,148 @@
+"""Parts of tensors, one box at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework.tensor import Array
+
+LAST = int(np.iinfo(np.int64).max)
+FIRST = int(np.iinfo(np.int64).min)
+
+
+class _Axis(NamedTuple):
+    """What is taken of one axis: numbers, or vectors of one element where the graph does not tell."""
+
+    axis: int
+    start: int | Value
+    end: int | Value
+    step: int
+
+
+@converts("StridedSlice")
+def strided_slice(g: GraphBuilder, call: NodeView, x: Value, begin: Value, end: Value, strides: Value) -> Value:
+    """One Slice, then one Squeeze, then one Unsqueeze."""
+    del strides
+    steps = call.needed(3, "strides")
+    rank, count = x.rank, len(steps)
+    masks = {name: int(call.attr(f"{name}_mask")) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    first = _entries(g, call.constant(1), begin, count)
+    last = _entries(g, call.constant(2), end, count)
+    given = sum(1 for i in range(count) if not (masks["ellipsis"] | masks["new_axis"]) >> i & 1)
+    parts: list[_Axis] = []
+    dropped: list[int] = []
+    added: list[int] = []
+    axis = place = 0
+    for i in range(count):
+        bit = 1 << i
+        if masks["ellipsis"] & bit:
+            axis += rank - given
+            place += rank - given
+        elif masks["new_axis"] & bit:
+            added.append(place)
+            place += 1
+        elif masks["shrink_axis"] & bit:
+            parts.append(_one(g, axis, first[i]))
+            dropped.append(axis)
+            axis += 1
+        else:
+            step = int(steps[i])
+            start = (0 if step > 0 else LAST) if masks["begin"] & bit else first[i]
+            stop = (LAST if step > 0 else FIRST) if masks["end"] & bit else last[i]
+            parts.append(_Axis(axis, start, stop, step))
+            axis += 1
+            place += 1
+    return _cut(g, x, parts, dropped, added)
+
+
+def _entries(g: GraphBuilder, known: Array | None, vector: Value, count: int) -> list[int | Value]:
+    if known is not None:
+        return [int(number) for number in known]
+    wide = g.as_int64(vector)
+    return [g.op("Slice", wide, g.ints(i), g.ints(i + 1)) for i in range(count)]
+
+
+def _one(g: GraphBuilder, axis: int, start: int | Value) -> _Axis:
+    """x[start] at an axis: the end behind -1 is the end of the axis."""
+    if isinstance(start, int):
+        return _Axis(axis, start, LAST if start == -1 else start + 1, 1)
+    behind = g.op("Add", start, g.ints(1))
+    return _Axis(axis, start, g.where(g.op("Equal", start, g.ints(-1)), g.ints(LAST), behind), 1)
+
+
+def _cut(g: GraphBuilder, x: Value, parts: list[_Axis], dropped: list[int], added: list[int]) -> Value:
+    parts = [p for p in parts if not (p.step == 1 and _is_all(x, p))]
+    result = x
+    if len(parts) == len(dropped) == 1 and isinstance(parts[0].start, int):
+        # One place of one axis is a Gather with a scalar.
+        result = g.op("Gather", x, g.int(parts[0].start), axis=parts[0].axis)
+        dropped = []
+    elif parts:
+        result = g.op(
+            "Slice",
+            x,
+            _vector(g, [p.start for p in parts]),
+            _vector(g, [p.end for p in parts]),
+            g.ints(*[p.axis for p in parts]),
+            g.ints(*[p.step for p in parts]) if any(p.step != 1 for p in parts) else None,
+        )
+    if dropped:
+        result = g.squeeze(result, *dropped)
+    if added:
+        result = g.unsqueeze(result, *added)
+    return g.op("Identity", x) if result is x else result
+
+
+def _is_all(x: Value, part: _Axis) -> bool:
+    size = x.size(part.axis)
+    ends = part.end == LAST or (size is not None and isinstance(part.end, int) and part.end >= size)
+    return part.start == 0 and ends
+
+
+def _vector(g: GraphBuilder, numbers: list[int | Value]) -> Value:
+    if all(isinstance(number, int) for number in numbers):
+        return g.ints(*[number for number in numbers if isinstance(number, int)])
+    return g.joined(*[g.ints(number) if isinstance(number, int) else number for number in numbers])
+
+
+@converts("Slice")
+def box(g: GraphBuilder, call: NodeView, x: Value, begin: Value, size: Value) -> Value:
+    """Slice; the size -1 goes to the end."""
+    starts, lengths = call.constant(1), call.constant(2)
+    if x.rank == 0:
+        return g.op("Identity", x)
+    axes = g.ints(*range(x.rank))
+    if starts is not None and lengths is not None:
+        parts = [
+            _Axis(axis, int(start), LAST if length == -1 else int(start + length), 1)
+            for axis, (start, length) in enumerate(zip(starts, lengths, strict=True))
+        ]
+        return _cut(g, x, parts, [], [])
+    first, count = g.as_int64(begin), g.as_int64(size)
+    last = g.op("Add", first, count)
+    if lengths is None or -1 in lengths:
+        last = g.where(g.op("Equal", count, g.ints(-1)), g.ints(LAST), last)
+    return g.op("Slice", x, first, last, axes)
+
+
+@converts("StridedSliceGrad")
+def strided_slice_grad(
+    g: GraphBuilder, call: NodeView, sizes: Value, begin: Value, end: Value, strides: Value, dy: Value
+) -> Value:
+    """Zeros with dy in the places of the slice: the places are a slice of their numbers."""
+    wide = g.as_int64(sizes)
+    count = g.op("ReduceProd", wide, keepdims=0)
+    known = call.output_spec().shape
+    numbers = g.reshape(g.iota(count), wide)
+    numbers.refine(known)
+    if numbers.shape.rank is None:
+        call.fail("the rank of the gradient must be known")
+    places = strided_slice(g, call, numbers, begin, end, strides)
+    zeros = g.fill(g.reshape(count, [1]), g.like(dy, 0))
+    flat = g.op("ScatterElements", zeros, g.reshape(places, [-1]), g.reshape(dy, [-1]))
+    return g.reshape(flat, wide)

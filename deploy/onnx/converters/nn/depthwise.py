@@ -1,0 +1,38 @@
+"""Convolutions of each channel on its own."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.nn import convolutions, layouts
+from pinnace.deploy.onnx.registry import converts, refuses
+
+
+def _weights(g: GraphBuilder, call: NodeView, weights: Value) -> tuple[Value, list[int], int]:
+    """[h, w, c, m] as [c m, 1, h, w], the window, and c."""
+    sizes = list(weights.shape)
+    if None in sizes:
+        call.fail("the shape of the filter must be known")
+    height, width, channels, multiplier = (int(size) for size in sizes if size is not None)
+    flat = g.reshape(weights, [height, width, 1, channels * multiplier])
+    return convolutions.outputs_first(g, flat), [height, width], channels
+
+
+@converts("DepthwiseConv2dNative")
+def depthwise(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Value:
+    """Conv with a group per channel."""
+    kernel, taps, channels = _weights(g, call, weights)
+    window = layouts.window_of(call, list(x.shape), taps, call.attr("strides"))
+    return convolutions.convolved(g, window, x, kernel, taps, channels)
+
+
+@converts("DepthwiseConv2dNativeBackpropInput")
+def depthwise_input_gradient(g: GraphBuilder, call: NodeView, sizes: Value, weights: Value, dy: Value) -> Value:
+    """ConvTranspose with a group per channel."""
+    kernel, taps, channels = _weights(g, call, weights)
+    return convolutions.spread(g, call, sizes, kernel, dy, taps, channels)
+
+
+refuses(
+    "is a step of training: the gradient of a convolution for its weights", "DepthwiseConv2dNativeBackpropFilter"
+)

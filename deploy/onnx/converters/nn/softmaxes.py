@@ -1,0 +1,13 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("Softmax", "LogSoftmax")
+def softmax(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """The operator of the same name, along the last axis."""
+    return g.op(call.node.op.name, x, axis=x.rank - 1)

@@ -1,0 +1,363 @@
+"""What a SavedModel is, without running it: the data behind `pinnace show`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY
+from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.graph.text import text_of
+from pinnace.ops import registry
+from pinnace.saved_model import layout
+from pinnace.saved_model.codecs.signatures import decode_tensor_info
+from pinnace.saved_model.codecs.structures import decode_structure
+from pinnace.saved_model.reading import choose_graph, load, read_messages
+from pinnace.saved_model.restored import described
+from pinnace.storage.bundle import BundleReader, index_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pinnace.proto.node_def_pb2 import NodeDef
+    from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
+
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+# Nodes without a kernel that need none: they stand for what is given.
+_GIVEN = frozenset({"Placeholder", "VarHandleOp", "VariableV2", "Variable", "_Arg", "_Retval"})
+
+
+@dataclass(frozen=True, slots=True)
+class TensorReport:
+    """One input or output: name, dtype, and shape as text (`[?, 3]`)."""
+
+    name: str
+    dtype: str
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureReport:
+    """One signature."""
+
+    name: str
+    inputs: tuple[TensorReport, ...]
+    outputs: tuple[TensorReport, ...]
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpReport:
+    """One op: how many nodes have it, and whether this library can run it.
+
+    Attributes:
+        name: of the op.
+        count: of nodes.
+        supported: whether there is a kernel.
+        example: a function and a node that have it.
+    """
+
+    name: str
+    count: int
+    supported: bool
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class VariableReport:
+    """One stored value."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionReport:
+    """One function that can be called by name: the path to it, and its traces as text."""
+
+    path: str
+    traces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AssetReport:
+    """One file that the model brings; None bytes: it is missing."""
+
+    name: str
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """What there is to say about one graph of a SavedModel.
+
+    Attributes:
+        path: the folder.
+        tags: of the graph.
+        writer: who wrote it, as far as the file tells.
+        format: `TensorFlow 2` (with objects) or `TensorFlow 1`.
+        signatures: by name.
+        ops: of the functions that can be called, the most frequent first.
+        variables: by name.
+        functions: by path.
+        assets: by name.
+        file_bytes: size of each file in the folder.
+        problems: what could not be read, in words.
+    """
+
+    path: str
+    tags: tuple[str, ...]
+    writer: str
+    format: str
+    signatures: tuple[SignatureReport, ...]
+    ops: tuple[OpReport, ...]
+    variables: tuple[VariableReport, ...]
+    functions: tuple[FunctionReport, ...]
+    assets: tuple[AssetReport, ...]
+    file_bytes: Mapping[str, int]
+    problems: tuple[str, ...]
+
+    @property
+    def unsupported(self) -> tuple[OpReport, ...]:
+        """The ops that this library cannot run."""
+        return tuple(op for op in self.ops if not op.supported)
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes there are."""
+        return sum(op.count for op in self.ops)
+
+    @property
+    def variable_bytes(self) -> int:
+        """The size of all variables."""
+        return sum(variable.bytes for variable in self.variables)
+
+
+def inspect(
+    export_dir: str | os.PathLike[str], tags: str | Iterable[str] | None = None
+) -> ModelReport:
+    """What a SavedModel holds; nothing of it is run, and no variable is read.
+
+    Args:
+        export_dir: the folder.
+        tags: which of several graphs; None takes the only one, or that for serving.
+
+    Raises:
+        NotFoundError: there is no such model.
+        DataLossError: the file of messages is damaged.
+    """
+    folder = Path(export_dir)
+    message = read_messages(folder)
+    meta = choose_graph(message, tags, layout.model_path(folder))
+    problems: list[str] = []
+    return ModelReport(
+        os.fspath(export_dir),
+        tuple(meta.meta_info_def.tags),
+        _writer(meta),
+        "TensorFlow 2" if meta.HasField("object_graph_def") else "TensorFlow 1",
+        _signatures(meta, problems),
+        _ops(meta),
+        _variables(folder, problems),
+        _functions(meta, problems),
+        _assets(folder, meta),
+        _files(folder),
+        tuple(problems),
+    )
+
+
+def _writer(meta: MetaGraphDef) -> str:
+    info = meta.meta_info_def
+    version = info.tensorflow_version
+    if info.tensorflow_git_version == "pinnace":
+        return "pinnace"
+    return f"TensorFlow {version}" if version else "unknown"
+
+
+def _signatures(meta: MetaGraphDef, problems: list[str]) -> tuple[SignatureReport, ...]:
+    found = []
+    for name in sorted(meta.signature_def):
+        if name in (layout.INIT_SIGNATURE, layout.TRAIN_SIGNATURE):
+            continue
+        message = meta.signature_def[name]
+        found.append(_signature(name, message, problems))
+    return tuple(found)
+
+
+def _signature(name: str, message: SignatureDef, problems: list[str]) -> SignatureReport:
+    def tensors(infos: Mapping[str, TensorInfo]) -> tuple[TensorReport, ...]:
+        reports = []
+        for key in sorted(infos):
+            try:
+                spec = decode_tensor_info(infos[key], f"signature {name!r}, {key!r}").spec
+            except OpError as error:
+                problems.append(error.message)
+                reports.append(TensorReport(key, "?", "?"))
+            else:
+                reports.append(TensorReport(key, spec.dtype.name, spec.shape.text))
+        return tuple(reports)
+
+    return SignatureReport(
+        name, tensors(message.inputs), tensors(message.outputs), message.method_name
+    )
+
+
+def _ops(meta: MetaGraphDef) -> tuple[OpReport, ...]:
+    functions = {one.signature.name: one for one in meta.graph_def.library.function}
+    counts: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+
+    def count(nodes: Iterable[NodeDef], place: str) -> list[str]:
+        called = []
+        for node in nodes:
+            counts[node.op] += 1
+            examples.setdefault(node.op, f"{place}: {node.name}")
+            called.append(node.op)
+            for value in node.attr.values():
+                called.append(value.func.name)
+                called.extend(one.name for one in value.list.func)
+        return called
+
+    if meta.HasField("object_graph_def"):
+        waiting = list(meta.object_graph_def.concrete_functions)
+    else:
+        waiting = count(_served_nodes(meta), "main graph")
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in seen:
+            seen.add(name)
+            waiting.extend(count(functions[name].node_def, name))
+    return tuple(
+        OpReport(op, number, _is_supported(op, functions), examples[op])
+        for op, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    )
+
+
+def _served_nodes(meta: MetaGraphDef) -> Iterable[NodeDef]:
+    """The nodes that the signatures of a main graph need."""
+    nodes = {node.name: node for node in meta.graph_def.node}
+    waiting = [
+        info.name.partition(":")[0]
+        for name, signature in meta.signature_def.items()
+        for info in signature.outputs.values()
+        if name != layout.TRAIN_SIGNATURE
+    ]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in nodes and name not in seen:
+            seen.add(name)
+            yield nodes[name]
+            waiting.extend(text.lstrip("^").partition(":")[0] for text in nodes[name].input)
+
+
+def _is_supported(op: str, functions: Mapping[str, object]) -> bool:
+    if op in _GIVEN or op in functions:
+        return True
+    found = registry.find(op)
+    return found is not None and found.kernel is not None
+
+
+def _variables(folder: Path, problems: list[str]) -> tuple[VariableReport, ...]:
+    prefix = layout.variables_prefix(folder)
+    if not Path(index_path(prefix)).exists():
+        return ()
+    found = []
+    try:
+        reader = BundleReader(prefix)
+        for key in reader.keys():  # noqa: SIM118 (no dict)
+            if key != OBJECT_GRAPH_KEY:
+                entry = reader.entry(key)
+                name = key.removesuffix(_VALUE)
+                found.append(VariableReport(name, entry.dtype.name, entry.shape, entry.size))
+    except OpError as error:
+        problems.append(error.message)
+    return tuple(found)
+
+
+def _functions(meta: MetaGraphDef, problems: list[str]) -> tuple[FunctionReport, ...]:
+    """The functions of objects, by the shortest path to each."""
+    if not meta.HasField("object_graph_def"):
+        return ()
+    nodes = meta.object_graph_def.nodes
+    found = []
+    seen = {0}
+    queue = [(0, "")]
+    while queue:
+        number, path = queue.pop(0)
+        node = nodes[number] if 0 <= number < len(nodes) else None
+        if node is None:
+            problems.append(f"the object graph refers to object {number}, which there is not")
+            continue
+        if node.WhichOneof("kind") == "function":
+            names = node.function.concrete_functions
+            found.append(FunctionReport(path, tuple(_traces(meta, names, problems))))
+            continue
+        for child in node.children:
+            if child.node_id not in seen:
+                seen.add(child.node_id)
+                queue.append((child.node_id, f"{path}.{child.local_name}".lstrip(".")))
+    return tuple(found)
+
+
+def _traces(meta: MetaGraphDef, names: Iterable[str], problems: list[str]) -> Iterable[str]:
+    for name in names:
+        if name not in meta.object_graph_def.concrete_functions:
+            problems.append(f"there is no function {name!r}, which an object refers to")
+            continue
+        info = meta.object_graph_def.concrete_functions[name]
+        where = f"function {name!r}"
+        try:
+            arguments = described(decode_structure(info.canonicalized_input_signature, where))
+            results = described(((decode_structure(info.output_signature, where),), {}))
+        except (OpError, TypeError, ValueError) as error:
+            problems.append(str(error))
+        else:
+            yield f"{arguments} -> {results[1:-1]}"
+
+
+def _assets(folder: Path, meta: MetaGraphDef) -> tuple[AssetReport, ...]:
+    found = []
+    for asset in meta.asset_file_def:
+        path = layout.asset_path(folder, asset.filename)
+        inside = not Path(asset.filename).is_absolute() and ".." not in Path(asset.filename).parts
+        size = path.stat().st_size if inside and path.is_file() else None
+        found.append(AssetReport(asset.filename, size))
+    return tuple(found)
+
+
+def _files(folder: Path) -> dict[str, int]:
+    return {
+        path.relative_to(folder).as_posix(): path.stat().st_size
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def graph_text(
+    export_dir: str | os.PathLike[str],
+    signature: str = layout.DEFAULT_SIGNATURE,
+    tags: str | Iterable[str] | None = None,
+) -> str:
+    """The graph of a signature and the functions it calls, as text.
+
+    Args:
+        export_dir: the folder.
+        signature: its name.
+        tags: which of several graphs.
+
+    Raises:
+        InvalidArgumentError: there is no such signature.
+    """
+    signatures = load(export_dir, tags).signatures
+    if signature not in signatures:
+        known = ", ".join(sorted(signatures)) or "none"
+        raise InvalidArgumentError(
+            f"{export_dir}: there is no signature {signature!r}; the model has: {known}"
+        )
+    return text_of(signatures[signature].graph, functions=True)

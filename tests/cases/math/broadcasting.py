@@ -1,0 +1,30 @@
+"""Cases of core/ops/math/broadcasting.py."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis.extra import numpy as hnp
+
+from support.opcase import OpCase
+
+Array = npt.NDArray[Any]
+
+
+def repeated(first: Array, second: Array) -> tuple[Array, Array]:
+    """The axes in which the padded shape differs from the common one; 0 stands for no axis."""
+    sizes = np.broadcast_shapes(tuple(first), tuple(second))
+    found = []
+    for shape in (first, second):
+        lead = len(sizes) - len(shape)
+        padded = [0] * lead + [int(n) for n in shape]
+        axes = [a for a, (n, m) in enumerate(zip(padded, sizes, strict=True)) if n != m]
+        found.append(np.array(axes, np.int64))
+    return found[0], found[1]
+
+
+SHAPES = hnp.mutually_broadcastable_shapes(num_shapes=2, min_side=1, max_dims=4).map(
+    lambda drawn: tuple(np.array(shape, np.int32) for shape in drawn.input_shapes)
+)
+
+CASES = [OpCase("BroadcastGradientArgs", SHAPES, repeated)]
