@@ -7,17 +7,16 @@ when it is first named.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
 # First the ops: they fill the slots behind the operators of tensors.
-from pinnace import ops as _ops
+from pinnace import ops as _ops  # noqa: F401 (imported for what it installs)
 from pinnace.autodiff.customised import custom_gradient as custom_gradient
 from pinnace.autodiff.tape import GradientTape as GradientTape
 from pinnace.autodiff.tape import UnconnectedGradients as UnconnectedGradients
 from pinnace.framework import config as config
 from pinnace.framework import dtypes as dtypes
 from pinnace.framework import errors as errors
-from pinnace.framework import structure as nest
+from pinnace.framework import structure as _structure
 from pinnace.framework.context import executing_eagerly as executing_eagerly
 from pinnace.framework.context import init_scope as init_scope
 from pinnace.framework.context import name_scope as name_scope
@@ -59,10 +58,12 @@ from pinnace.framework.variable import Variable as Variable
 from pinnace.framework.variable import VariableAggregation as VariableAggregation
 from pinnace.framework.variable import VariableSynchronization as VariableSynchronization
 from pinnace.functions.function import function as function
+from pinnace.ops import image as image
 from pinnace.ops import linalg as linalg
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn
 from pinnace.ops import random as random
+from pinnace.ops import strings as strings
 from pinnace.ops.array.casting import bitcast as bitcast
 from pinnace.ops.array.casting import cast as cast
 from pinnace.ops.array.casting import saturate_cast as saturate_cast
@@ -128,7 +129,7 @@ from pinnace.ops.control.grouping import group as group
 from pinnace.ops.control.grouping import no_op as no_op
 from pinnace.ops.linalg.bands import eye as eye
 from pinnace.ops.linalg.norms import norm as norm
-from pinnace.ops.math import bits as bitwise
+from pinnace.ops.math import bits as _bits
 from pinnace.ops.math.arithmetic import abs as abs
 from pinnace.ops.math.arithmetic import add as add
 from pinnace.ops.math.arithmetic import add_n as add_n
@@ -192,13 +193,9 @@ from pinnace.ops.math.trigonometry import sinh as sinh
 from pinnace.ops.math.trigonometry import tan as tan
 from pinnace.ops.math.trigonometry import tanh as tanh
 
+bitwise = _bits
+nest = _structure
 newaxis = None
-
-if TYPE_CHECKING:
-    from pinnace import deploy as deploy
-    from pinnace import keras as keras
-    from pinnace import saved_model as saved_model
-    from pinnace import serving as serving
 
 _ON_FIRST_USE = frozenset({"deploy", "keras", "saved_model", "serving"})
 

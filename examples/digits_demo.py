@@ -3,7 +3,8 @@
     make demo            train on real handwritten digits, then serve until Ctrl-C
     make demo ONCE=1     the same, then stop everything and exit
 
-The images are the 1,797 that scikit-learn ships (8x8 pixels, values 0 to 16); nothing is downloaded.
+The images are the 1,797 that scikit-learn ships (8x8 pixels, values 0 to 16); nothing is
+downloaded.
 """
 
 from __future__ import annotations

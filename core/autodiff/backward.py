@@ -1,4 +1,4 @@
-"""Reverse accumulation: from what happened, and gradients of its results, to those of its inputs."""
+"""Reverse accumulation: from what happened and gradients of its results to those of its inputs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _sum(gradients: list[Tensor]) -> Tensor:
     return arithmetic.add_n(gradients)
 
 
-def accumulate(
+def accumulate(  # noqa: C901 (the loop of every gradient: calls inside it would cost)
     entries: Sequence[Entry],
     gradients: Gradients,
     kept: set[int],
@@ -96,7 +96,7 @@ def accumulate(
             assert backward is not None  # noqa: S101 (an entry has one or the other)
             found: Sequence[Any] = backward(*dys)
         else:
-            found = op.gradient(OpCall(op, inputs, attrs, outputs, wanted), *dys)  # type: ignore[operator]
+            found = op.gradient(OpCall(op, inputs, attrs, outputs, wanted), *dys)
         for x, dx in zip(inputs, found, strict=True):
             if dx is None:
                 continue

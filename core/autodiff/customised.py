@@ -62,7 +62,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             ]
 
         for tape in state.tapes:
-            tape.record_call(tuple(inputs), outputs, backward)  # type: ignore[attr-defined]
+            tape.record_call(tuple(inputs), outputs, backward)
         return structure.pack_sequence_as(results, outputs)
 
     return decorated

@@ -264,7 +264,7 @@ def carries_gradient(dtype: DType) -> bool:
 def _seed(target: Tensor, given: Any) -> Tensor:
     if given is None:
         if target.dtype.name == "resource":  # a variable as its own target
-            resource = target._array[()]
+            resource: Any = target._array[()]
             return constants.ones(resource.read().shape, resource.dtype)
         if type(target) is Tensor and state.tracer is None:
             return wrap(np.ones(target._array.shape, target._array.dtype))

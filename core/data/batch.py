@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +30,9 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, as_shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class Gathered:
@@ -87,9 +89,7 @@ class Batched(Stage):
         self._source = source
         self._size = whole_number(size, "batch", "batch_size", 1)
         self._drop = bool(drop_remainder)
-        super().__init__(
-            with_batch_axis(source.spec, self._known_size())
-        )
+        super().__init__(with_batch_axis(source.spec, self._known_size()))
 
     def _known_size(self) -> int | None:
         """The size of the batch axis, where every batch has it."""
@@ -237,7 +237,7 @@ def _padded_shapes(source: Stage, given: Nest) -> tuple[Shape, ...]:
                     f"padded_batch: padded_shapes must be given where a rank is unknown, got {leaf}"
                 )
         return tuple(leaf.shape for leaf in source.leaves)
-    # A shape may be a list, a tuple or a TensorShape: what is one is told by the element's structure.
+    # A shape may be a list, a tuple or a TensorShape: the element's structure tells which is one.
     parts = structure.flatten_up_to(source.spec, given, check_types=False)
     shapes = []
     for part, leaf in zip(parts, source.leaves, strict=True):
@@ -270,7 +270,9 @@ def _padding_values(source: Stage, given: Nest) -> tuple[Any, ...]:
             continue
         tensor = convert_to_tensor(part, leaf.dtype)
         if tensor.shape.rank:
-            raise ValueError(f"padded_batch: a padding value must be a scalar, got {tensor.shape.text}")
+            raise ValueError(
+                f"padded_batch: a padding value must be a scalar, got {tensor.shape.text}"
+            )
         values.append(array_of_tensor(tensor)[()])
     return tuple(values)
 
@@ -290,7 +292,7 @@ class Unbatched(Stage):
         """Known where the first axes are."""
         there = self._source.cardinality()
         sizes = {leaf.shape[0] for leaf in self._source.leaves if leaf.shape.rank}
-        size = next((n for n in sizes if n is not None), None)
+        size: int | None = next((n for n in sizes if n is not None), None)
         if there == 0:
             return 0
         if there < 0 or size is None:
@@ -404,5 +406,3 @@ class Windows(Stage):
             return -(-there // shift)
         reach = (size - 1) * stride + 1
         return 0 if there < reach else (there - reach) // shift + 1
-
-

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.data.elements import (
     INFINITE,
@@ -19,6 +18,9 @@ from pinnace.data.elements import (
 from pinnace.data.stage import Indices, Rows, Run, Stage, limited
 from pinnace.framework import structure
 from pinnace.framework.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 
 class Repeat(Stage):
@@ -232,4 +234,3 @@ class Zipped(Stage):
         if not finite:
             return INFINITE
         return UNKNOWN if UNKNOWN in finite else min(finite)
-

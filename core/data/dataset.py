@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import glob
 import itertools
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -49,6 +48,9 @@ from pinnace.functions.function import trace
 from pinnace.graph.graph import FunctionRef
 from pinnace.ops.dataset import iterators
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
 T = TypeVar("T")
 
 
@@ -64,7 +66,9 @@ class Options:
     def __init__(self) -> None:
         self.deterministic: bool | None = None
         self.autotune = SimpleNamespace(enabled=None, cpu_budget=None, ram_budget=None)
-        self.threading = SimpleNamespace(private_threadpool_size=None, max_intra_op_parallelism=None)
+        self.threading = SimpleNamespace(
+            private_threadpool_size=None, max_intra_op_parallelism=None
+        )
         self.experimental_distribute = SimpleNamespace(auto_shard_policy=None, num_devices=None)
         self.experimental_optimization = SimpleNamespace()
         self.experimental_slack: bool | None = None
@@ -178,45 +182,56 @@ class Dataset:
                 raise TypeError("from_generator: output_signature (or output_types) is required")
             output_signature = _signature_of(output_types, output_shapes)
         elif output_types is not None or output_shapes is not None:
-            raise TypeError("from_generator: output_types and output_shapes go without output_signature")
+            raise TypeError(
+                "from_generator: output_types and output_shapes go without output_signature"
+            )
         signature = _tuples(output_signature)
         for spec in structure.flatten(signature):
             if not isinstance(spec, TensorSpec):
-                raise TypeError(f"from_generator: output_signature must hold TensorSpecs, got {spec!r}")
+                raise TypeError(
+                    f"from_generator: output_signature must hold TensorSpecs, got {spec!r}"
+                )
         nameless = structure.map_structure(lambda s: TensorSpec.of(s.shape, s.dtype), signature)
         return Dataset(sources.Generated(generator, nameless, args))
 
     @staticmethod
     def range(*args: Any, output_type: Any = None, name: str | None = None) -> Dataset:
-        """`range(stop)`, `range(start, stop)` or `range(start, stop, step)`, int64 unless `output_type`."""
+        """Numbers as `range` of Python gives them, int64 unless `output_type`."""
         del name
-        if not 1 <= len(args) <= 3:  # noqa: PLR2004 (as Python's)
+        if not 1 <= len(args) <= 3:
             raise TypeError(f"range takes 1 to 3 numbers, got {len(args)}")
         start, stop = (0, args[0]) if len(args) == 1 else args[:2]
-        step = args[2] if len(args) > 2 else 1  # noqa: PLR2004 (as Python's)
+        step = args[2] if len(args) > 2 else 1
         kind = dtypes.int64 if output_type is None else dtypes.as_dtype(output_type)
         return Dataset(sources.Range(start, stop, step, kind))
 
     @staticmethod
-    def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64, name: str | None = None) -> Dataset:
+    def counter(
+        start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64, name: str | None = None
+    ) -> Dataset:
         """start, start + step, and so on without end."""
         del name
         return Dataset(sources.Counter(int(start), int(step), dtypes.as_dtype(dtype)))
 
     @staticmethod
     def random(
-        seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+        seed: int | None = None,
+        rerandomize_each_iteration: bool | None = None,
+        name: str | None = None,
     ) -> Dataset:
-        """Integers drawn from [0, 2^32) without end; each pass has the same unless `rerandomize…`."""
+        """Integers drawn from [0, 2^32) without end."""
         del name
         anew = bool(rerandomize_each_iteration)
         return Dataset(sources.RandomNumbers(shuffles.SeedSource(seed, anew)))
 
     @staticmethod
     def list_files(
-        file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
+        file_pattern: Any,
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,
     ) -> Dataset:
-        """The names of the files that match any of the patterns, in random order unless `shuffle` is False.
+        """The names of the files that match, in random order unless `shuffle` is False.
 
         Raises:
             InvalidArgumentError: no file matches.
@@ -247,7 +262,9 @@ class Dataset:
         elif args:
             raise TypeError("zip: datasets by position or by keyword, not both")
         if isinstance(datasets, list):
-            raise TypeError("zip: a list of datasets is not a structure here\n  Try: zip(*datasets)")
+            raise TypeError(
+                "zip: a list of datasets is not a structure here\n  Try: zip(*datasets)"
+            )
         stages = structure.map_structure(lambda one: _stage_of(one, "zip"), datasets)
         return Dataset(counting.Zipped(stages))
 
@@ -276,7 +293,9 @@ class Dataset:
         """At each step the next element of a dataset drawn by `weights` (all alike if None)."""
         stages = [_stage_of(one, "sample_from_datasets") for one in datasets]
         if isinstance(weights, Dataset):
-            raise UnimplementedError("sample_from_datasets: weights from a dataset are not supported")
+            raise UnimplementedError(
+                "sample_from_datasets: weights from a dataset are not supported"
+            )
         values = [1.0] * len(stages) if weights is None else np.asarray(weights).tolist()
         draw = shuffles.SeedSource(seed, rerandomize_each_iteration is not False)
         return Dataset(interleave.Sampled(stages, values, draw, stop_on_empty_dataset))
@@ -314,9 +333,9 @@ class Dataset:
         """map_func(element) for every element.
 
         Args:
-            map_func: takes an element (a tuple as several arguments) and gives a structure of tensors.
+            map_func: takes an element (a tuple as several arguments), gives a structure of tensors.
                 It is traced now; where it can be, it runs on many elements at once.
-            num_parallel_calls: how many threads may run it, or AUTOTUNE. Threads are used once calls
+            num_parallel_calls: how many threads may run it, or AUTOTUNE. They are used once calls
                 turn out to be slow enough to pay for them.
             deterministic: False gives results as they are ready.
             synchronous: accepted.
@@ -326,7 +345,9 @@ class Dataset:
         del synchronous, use_unbounded_threadpool, name
         function = element_function(map_func, self.element_spec, "map", public)
         parallel = _parallel(num_parallel_calls, "map")
-        return self._with(maps.Mapped(self._stage, function, parallel, self._in_order(deterministic)))
+        return self._with(
+            maps.Mapped(self._stage, function, parallel, self._in_order(deterministic))
+        )
 
     def _in_order(self, deterministic: bool | None) -> bool:
         if deterministic is None and self._options is not None:
@@ -347,13 +368,17 @@ class Dataset:
         check_predicate(function, "take_while")
         return self._with(maps.TakenWhile(self._stage, function))
 
-    def scan(self, initial_state: Nest, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
+    def scan(
+        self, initial_state: Nest, scan_func: Callable[..., Any], name: str | None = None
+    ) -> Dataset:
         """What `scan_func(state, element) -> (state, output)` puts out."""
         del name
         step = maps.StateFunction(initial_state, scan_func, self.element_spec, "scan", gives=True)
         return self._with(maps.Scanned(self._stage, step))
 
-    def reduce(self, initial_state: Nest, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
+    def reduce(
+        self, initial_state: Nest, reduce_func: Callable[..., Any], name: str | None = None
+    ) -> Any:
         """The last state of `reduce_func(state, element) -> state`.
 
         Inside a traced function this is one op of its graph; there the state keeps its shapes.
@@ -361,7 +386,9 @@ class Dataset:
         del name
         if state.tracer is not None:
             return self._traced_reduce(initial_state, reduce_func)
-        step = maps.StateFunction(initial_state, reduce_func, self.element_spec, "reduce", gives=False)
+        step = maps.StateFunction(
+            initial_state, reduce_func, self.element_spec, "reduce", gives=False
+        )
         leaves: Sequence[Any] = step.initial
         for element in self._stage.open(Run()):
             leaves, _ = step(leaves, element)
@@ -403,7 +430,7 @@ class Dataset:
         """A handle of this dataset for ops."""
         if self._stage.symbols():
             raise UnimplementedError(
-                "a dataset made from tensors of a traced function cannot be read inside that function\n"
+                "a dataset made from tensors of a traced function cannot be read inside it\n"
                 "  Try: make the dataset outside, from values"
             )
         array = np.empty((), object)
@@ -561,7 +588,9 @@ class Dataset:
         del name
         return self._with(batches.Unbatched(self._stage))
 
-    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
+    def rebatch(
+        self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
+    ) -> Dataset:
         """Batches of other sizes, which go round if several are given."""
         del name
         return self._with(batches.Rebatched(self._stage, batch_size, drop_remainder))
@@ -673,7 +702,7 @@ class Dataset:
             if pad_to_bucket_boundary:
                 if number == len(bounds):
                     raise InvalidArgumentError(
-                        f"{who}: with pad_to_bucket_boundary every length must be below {bounds[-1]}"
+                        f"{who}: with pad_to_bucket_boundary lengths must be below {bounds[-1]}"
                     )
                 shapes = _filled(group, padded_shapes, bounds[number] - 1)
             return batches.PaddedBatched(group, size, shapes, padding_values, drop_remainder)
@@ -722,7 +751,7 @@ class Dataset:
         shard_func: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """The same elements; the first complete pass writes them to `path`, later ones read them there."""
+        """The same elements; the first complete pass writes them to `path`, later ones read it."""
         del name
         if reader_func is not None or shard_func is not None:
             raise UnimplementedError("snapshot: reader_func and shard_func are not supported")
@@ -775,7 +804,7 @@ class Dataset:
         if state.tracer is not None:
             raise TypeError(
                 "a Dataset cannot be iterated over by plain Python while a function is traced\n"
-                "  Try: AutoGraph (function(autograph=True)), dataset.reduce, or an iterator made outside"
+                "  Try: AutoGraph (function(autograph=True)), reduce, or an iterator made outside"
             )
         return DatasetIterator(self._stage, public, self.element_spec)
 
@@ -804,7 +833,9 @@ class Dataset:
         found = list(itertools.islice(iter(self), 2))
         if len(found) != 1:
             what = "more than one" if found else "none"
-            raise InvalidArgumentError(f"get_single_element: exactly one element is required, got {what}")
+            raise InvalidArgumentError(
+                f"get_single_element: exactly one element is required, got {what}"
+            )
         return found[0]
 
     def cardinality(self, name: str | None = None) -> Tensor:
@@ -817,7 +848,9 @@ class Dataset:
         if size == INFINITE:
             raise TypeError("the dataset is infinite")
         if size == UNKNOWN:
-            raise TypeError("the length of the dataset is unknown\n  Try: experimental.assert_cardinality")
+            raise TypeError(
+                "the length of the dataset is unknown\n  Try: experimental.assert_cardinality"
+            )
         return size
 
     def __bool__(self) -> bool:
@@ -878,7 +911,9 @@ def _stage_of(dataset: Any, who: str) -> Stage:
 def _stages_refused(tensors: Nest) -> Nest:
     for leaf in structure.flatten(tensors):
         if isinstance(leaf, Dataset):
-            raise TypeError("a Dataset cannot be part of from_tensors or from_tensor_slices\n  Try: zip")
+            raise TypeError(
+                "a Dataset cannot be part of from_tensors or from_tensor_slices\n  Try: zip"
+            )
     return tensors
 
 
@@ -887,7 +922,9 @@ def _parallel(value: Any, who: str) -> int | None:
         return None
     number: int = whole_number(value, who, "num_parallel_calls", -1)
     if number == 0:
-        raise InvalidArgumentError(f"{who}: num_parallel_calls must be at least 1 or AUTOTUNE, got 0")
+        raise InvalidArgumentError(
+            f"{who}: num_parallel_calls must be at least 1 or AUTOTUNE, got 0"
+        )
     return number
 
 

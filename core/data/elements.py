@@ -3,23 +3,25 @@
 Between stages a leaf is an array, a NumPy scalar, `bytes` for a scalar string, or a Stage where an
 element holds a dataset (`window`). No Tensor is made before an element leaves the pipeline.
 
-Lists are no structure here, unlike everywhere else: as in TensorFlow's datasets, `[1, 2]` is a tensor.
+Lists are no structure here, unlike elsewhere: as in TensorFlow's datasets, `[1, 2]` is a tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from pinnace.framework import dtypes, structure
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec, TypeSpec
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
 
 Element: TypeAlias = tuple[Any, ...]
 Columns: TypeAlias = tuple[Array, ...]
@@ -68,7 +70,7 @@ def leaf_array(leaf: Any) -> Any:
 
 def array_of_tensor(tensor: Tensor) -> Any:
     """What a tensor becomes inside."""
-    return np.asarray(tensor._array)  # noqa: SLF001 (framework code)
+    return np.asarray(tensor._array)
 
 
 def tensor_arrays(value: Nest) -> Element:
@@ -90,7 +92,9 @@ def columns_of(elements: Sequence[Element], specs: Sequence[Any], who: str) -> C
     return tuple(
         [
             stacked(column, spec, index, who)
-            for index, (column, spec) in enumerate(zip(zip(*elements, strict=True), specs, strict=True))
+            for index, (column, spec) in enumerate(
+                zip(zip(*elements, strict=True), specs, strict=True)
+            )
         ]
     )
 
@@ -110,8 +114,10 @@ def stacked(leaves: Sequence[Any], spec: Any, component: int, who: str) -> Array
     if len({leaf.shape for leaf in leaves}) > 1:
         refuse_ragged(leaves, component, who)
     if not shape:
-        return np.array([leaf[()] for leaf in leaves], first.dtype) if first.dtype != object else strings(
-            [leaf[()] for leaf in leaves]
+        return (
+            np.array([leaf[()] for leaf in leaves], first.dtype)
+            if first.dtype != object
+            else strings([leaf[()] for leaf in leaves])
         )
     if not shape[0]:
         return np.zeros((len(leaves), *shape), first.dtype)
@@ -145,7 +151,7 @@ def rows_of(columns: Columns) -> Iterable[Element]:
 
 def tensors_of(column: Array, dtype: DType) -> list[Tensor]:
     """The rows of a column, each a tensor."""
-    needed = dtype if dtype.numpy == object and dtype is not dtypes.string or dtype.is_quantized else None
+    needed = dtype if dtype in {dtypes.resource, dtypes.variant} or dtype.is_quantized else None
     if column.ndim == 1 and column.dtype == object:
         # Views of rank 0: making an array for each string takes twice as long.
         return [wrap(column[i, ...], needed) for i in range(len(column))]
@@ -214,7 +220,7 @@ def compatible(spec: Nest, other: Nest) -> bool:
 
 
 def merged(spec: Nest, other: Nest) -> Nest:
-    """The narrowest spec of elements of both, None if there is none: structures or dtypes differ."""
+    """The narrowest spec of elements of both, None where structures or dtypes differ."""
     try:
         structure.assert_same_structure(spec, other)
     except (TypeError, ValueError):

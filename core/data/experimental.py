@@ -1,10 +1,10 @@
-"""TensorFlow's `tf.data.experimental`: functions that are methods of Dataset today, and a few more."""
+"""TensorFlow's `tf.data.experimental`: what are methods of Dataset today, and a few more."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.data.dataset import Dataset
 from pinnace.data.elements import AUTOTUNE as AUTOTUNE
@@ -14,7 +14,9 @@ from pinnace.data.elements import Element, Nest
 from pinnace.data.stage import Run, Stage
 from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError
-from pinnace.framework.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -61,7 +63,9 @@ class Counted(Stage):
 
 def assert_cardinality(expected_cardinality: int) -> Transformation:
     """The dataset, known to have that many elements; a pass that has not fails."""
-    return lambda dataset: Dataset(Counted(dataset.stage, int(expected_cardinality)), dataset.options())
+    return lambda dataset: Dataset(
+        Counted(dataset.stage, int(expected_cardinality)), dataset.options()
+    )
 
 
 def cardinality(dataset: Dataset) -> Tensor:
@@ -104,7 +108,9 @@ def scan(initial_state: Nest, scan_func: Callable[..., Any]) -> Transformation:
     return lambda dataset: dataset.scan(initial_state, scan_func)
 
 
-def shuffle_and_repeat(buffer_size: int, count: int | None = None, seed: int | None = None) -> Transformation:
+def shuffle_and_repeat(
+    buffer_size: int, count: int | None = None, seed: int | None = None
+) -> Transformation:
     """Shuffled, then repeated."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
@@ -118,7 +124,9 @@ def map_and_batch(
 ) -> Transformation:
     """Mapped, then batched."""
     del num_parallel_batches
-    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
+        batch_size, drop_remainder
+    )
 
 
 def group_by_window(
@@ -128,7 +136,9 @@ def group_by_window(
     window_size_func: Callable[..., Any] | None = None,
 ) -> Transformation:
     """Elements collected by key."""
-    return lambda dataset: dataset.group_by_window(key_func, reduce_func, window_size, window_size_func)
+    return lambda dataset: dataset.group_by_window(
+        key_func, reduce_func, window_size, window_size_func
+    )
 
 
 def bucket_by_sequence_length(
@@ -164,7 +174,9 @@ def parallel_interleave(
 ) -> Transformation:
     """Interleaved, each dataset read ahead by a thread."""
     del buffer_output_elements, prefetch_input_elements
-    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, AUTOTUNE, not sloppy)
+    return lambda dataset: dataset.interleave(
+        map_func, cycle_length, block_length, AUTOTUNE, not sloppy
+    )
 
 
 def prefetch_to_device(device: str, buffer_size: int | None = None) -> Transformation:
@@ -184,12 +196,16 @@ def snapshot(path: Any, compression: str | None = "AUTO", **options: Any) -> Tra
     return lambda dataset: dataset.snapshot(path, compression, **options)
 
 
-def save(dataset: Dataset, path: Any, compression: str | None = None, shard_func: Any = None) -> None:
+def save(
+    dataset: Dataset, path: Any, compression: str | None = None, shard_func: Any = None
+) -> None:
     """Write every element into the folder `path`."""
     dataset.save(path, compression, shard_func)
 
 
-def load(path: Any, element_spec: Nest = None, compression: str | None = None, reader_func: Any = None) -> Dataset:
+def load(
+    path: Any, element_spec: Nest = None, compression: str | None = None, reader_func: Any = None
+) -> Dataset:
     """The dataset that `save` wrote."""
     return Dataset.load(path, element_spec, compression, reader_func)
 

@@ -6,9 +6,9 @@ makes is a template, the stages with symbolic tensors in the place of what each 
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+import functools
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,11 +30,13 @@ from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
-from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import trace
-from pinnace.functions.tracer import FunctionTracer
 
-_quiet = threading.local()
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.functions.concrete import ConcreteFunction
+    from pinnace.functions.tracer import FunctionTracer
 
 
 class Traced(Bindable):
@@ -51,7 +53,9 @@ class Traced(Bindable):
     """
 
     def __init__(self, function: Callable[..., Any], specs: Sequence[Nest], who: str) -> None:
-        self.name = f"{who}_{getattr(function, '__name__', 'function')}".replace("<lambda>", "lambda")
+        self.name = f"{who}_{getattr(function, '__name__', 'function')}".replace(
+            "<lambda>", "lambda"
+        )
         user = converted(function)
 
         def normal(*args: Any) -> Any:
@@ -60,7 +64,7 @@ class Traced(Bindable):
         self.concrete, created = trace(normal, tuple(specs), {}, self.name)
         if created:
             raise ValueError(
-                f"{who}: the function made variable {created[0].name!r}; make variables outside of it"
+                f"{who}: the function made variable {created[0].name!r}\n  Try: make it outside"
             )
         self.spec = structure.map_structure(
             lambda leaf: TensorSpec.of(leaf.shape, leaf.dtype), self.concrete.structured_outputs
@@ -109,14 +113,18 @@ class BatchedFunction:
         )
 
 
+@functools.cache
+def _autograph() -> Any:
+    try:
+        return importlib.import_module("pinnace.functions.autograph")
+    except ImportError:
+        return None
+
+
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its Python control flow on tensors as ops, where AutoGraph can do that."""
-    try:
-        from pinnace.functions.autograph import tf_convert
-    except ImportError:
-        return function
-    made: Callable[..., Any] = tf_convert(function)
-    return made
+    convert = getattr(_autograph(), "tf_convert", None)
+    return function if convert is None else convert(function)
 
 
 def _tensor(leaf: Any, who: str) -> Any:
@@ -166,7 +174,9 @@ class Direct(Bindable):
         def probe(*leaves: Any) -> Any:
             found = iter(leaves)
             arguments = [
-                self._public(Absent(spec.element_spec)) if isinstance(spec, DatasetSpec) else next(found)
+                self._public(Absent(spec.element_spec))
+                if isinstance(spec, DatasetSpec)
+                else next(found)
                 for spec in self._specs
             ]
             packed = structure.pack_sequence_as(self._element_spec, arguments)
@@ -210,7 +220,7 @@ def element_function(
 
 
 class StageMaker(Bindable):
-    """A function from an element to a dataset, traced once: a template of stages, and a plan for its symbols.
+    """A function from an element to a dataset: a template of stages, and a plan for its symbols.
 
     Attributes:
         spec: of the elements of the datasets it makes.
@@ -307,7 +317,9 @@ def relaxed(before: Nest, after: Nest, who: str) -> Nest:
     try:
         structure.assert_same_structure(before, after)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{who}: the new state must have the structure of the old: {error}") from None
+        raise TypeError(
+            f"{who}: the new state must have the structure of the old: {error}"
+        ) from None
 
     def join(old: TensorSpec, new: TensorSpec) -> TensorSpec:
         if old.dtype is not new.dtype:
@@ -315,4 +327,3 @@ def relaxed(before: Nest, after: Nest, who: str) -> Nest:
         return TensorSpec.of(old.shape.most_specific_compatible_shape(new.shape), old.dtype)
 
     return structure.map_structure(join, before, after)
-

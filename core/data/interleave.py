@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +18,15 @@ from pinnace.data.elements import (
     spec_text,
     whole_number,
 )
-from pinnace.data.functions import StageMaker
 from pinnace.data.map import worker_count
 from pinnace.data.stage import Run, Stage
 from pinnace.data.workers import Ahead
 from pinnace.framework.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pinnace.data.functions import StageMaker
 
 # How many elements each input of a parallel interleave may have ready.
 _READY = 16
@@ -63,7 +66,11 @@ class Interleaved(Stage):
         super().__init__(maker.spec)
         self._source = source
         self._maker = maker
-        cycle = AUTOTUNE if cycle_length is None else whole_number(cycle_length, "interleave", "cycle_length")
+        cycle = (
+            AUTOTUNE
+            if cycle_length is None
+            else whole_number(cycle_length, "interleave", "cycle_length")
+        )
         if cycle == AUTOTUNE:
             cycle = worker_count(AUTOTUNE)
         if isinstance(cycle, int) and cycle < 1:
@@ -143,10 +150,14 @@ class Sampled(Stage):
         super().__init__(common_spec(sources, "sample_from_datasets"))
         self._sources = tuple(sources)
         self._weights = np.asarray(weights, np.float64)
-        if self._weights.shape != (len(sources),) or (self._weights < 0).any() or not self._weights.sum():
+        if (
+            self._weights.shape != (len(sources),)
+            or (self._weights < 0).any()
+            or not self._weights.sum()
+        ):
             raise InvalidArgumentError(
-                f"sample_from_datasets: one weight of at least 0 is required for each of the {len(sources)} "
-                f"datasets, got {list(weights)}"
+                "sample_from_datasets: one weight of at least 0 is required for each of the "
+                f"{len(sources)} datasets, got {list(weights)}"
             )
         self._draw_seed = draw_seed
         self._stop = stop_on_empty
@@ -218,9 +229,13 @@ class Grouped(Stage):
         spec = self._source.spec
         for element in self._source.open(run.at(0)):
             key = int(self._key(element)[0])
-            size = self._size if isinstance(self._size, int) else int(self._size((np.int64(key),))[0])
+            size = (
+                self._size if isinstance(self._size, int) else int(self._size((np.int64(key),))[0])
+            )
             if size < 1:
-                raise InvalidArgumentError(f"group_by_window: window size must be at least 1, got {size}")
+                raise InvalidArgumentError(
+                    f"group_by_window: window size must be at least 1, got {size}"
+                )
             group = groups.setdefault(key, deque())
             group.append(element)
             if len(group) >= size:

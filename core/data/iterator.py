@@ -124,7 +124,7 @@ class Pass:
     def next_arrays(self) -> tuple[Array, ...]:
         """The next element's leaves, for the op IteratorGetNext; OutOfRangeError after the last."""
         for element in self:
-            return tuple([np.asarray(leaf._array) for leaf in structure.flatten(element)])  # noqa: SLF001 (framework code)
+            return tuple([np.asarray(leaf._array) for leaf in structure.flatten(element)])
         raise OutOfRangeError("End of sequence")
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +22,9 @@ from pinnace.data.functions import BatchedFunction, Direct, Traced, arguments_of
 from pinnace.data.stage import Indices, Rows, Run, Stage
 from pinnace.data.workers import InParallelIfSlow
 from pinnace.framework import structure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class MappedRows(Rows):
@@ -46,7 +48,7 @@ def _bytes(spec: Any) -> int:
 
 
 class MappedBlocks:
-    """A function of blocks. A block that fails is done again one by one: the error has its place."""
+    """A function of blocks. One that fails is done again row by row: errors have their place."""
 
     __slots__ = ("_blocks", "_function", "_waiting")
 
@@ -66,7 +68,7 @@ class MappedBlocks:
         block = next(self._blocks)
         try:
             return self._function(block)
-        except Exception:  # noqa: BLE001 (it comes again, from the element that causes it)
+        except Exception:
             self._waiting = iter(rows_of(block))
             return next(self)
 
@@ -154,6 +156,7 @@ class Filtered(Stage):
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """None: which rows there are is known when they are looked at."""
         del run
+        return None
 
     def cardinality(self) -> int:
         """It depends on the elements."""
@@ -164,7 +167,7 @@ def _kept(blocks: Iterator[Columns], predicate: BatchedFunction) -> Iterator[Col
     for block in blocks:
         try:
             (keep,) = predicate(block)
-        except Exception:  # noqa: BLE001 (it comes again, from the element that causes it)
+        except Exception:
             for row in rows_of(block):
                 if predicate.one(row)[0]:
                     yield tuple([_alone(leaf) for leaf in row])
@@ -218,7 +221,7 @@ class WithoutErrors(Stage):
                 element = next(source)
             except StopIteration:
                 return
-            except Exception as error:  # noqa: BLE001 (this is what the stage is for)
+            except Exception as error:
                 if self._log:
                     logging.getLogger("pinnace").warning("ignore_errors: %s", error)
             else:
@@ -254,7 +257,9 @@ class StateFunction:
             self.traced = Traced(called, (state_spec, *arguments_of(spec)), who)
             result = self.traced.spec
             if not isinstance(result, tuple) or len(result) != 2:
-                raise TypeError(f"{who}: the function must return (new_state, output), got {result}")
+                raise TypeError(
+                    f"{who}: the function must return (new_state, output), got {result}"
+                )
             wider = relaxed(state_spec, result[0], who)
             if structure.flatten(wider) == structure.flatten(state_spec):
                 break
@@ -270,7 +275,7 @@ class StateFunction:
 
 
 def _packed(arguments: tuple[Any, ...], spec: Any) -> tuple[Any, ...]:
-    """The element as the function of `reduce` and `scan` takes it: one argument, a tuple if it is one."""
+    """The element as the functions of `reduce` and `scan` take it: always one argument."""
     return (arguments,) if type(spec) is tuple else arguments
 
 

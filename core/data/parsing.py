@@ -1,10 +1,9 @@
-"""Example messages to structures of tensors: TensorFlow's `tf.io.parse_example` and its features."""
+"""Example messages to structures of tensors: TensorFlow's `tf.io.parse_example`."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +12,13 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape, as_shape
-from pinnace.framework.tensor import Tensor, TensorLike
 from pinnace.ops.execute import execute
 from pinnace.ops.io import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.framework.tensor import Tensor, TensorLike
 
 _TYPES = (dtypes.float32, dtypes.int64, dtypes.string)
 
@@ -102,25 +105,7 @@ def parse_example(
     del example_names
     if not features:
         raise ValueError("parse_example: features must name at least one feature, got none")
-    dense: list[str] = []
-    sparse: list[str] = []
-    ragged: list[str] = []
-    for key in sorted(features):
-        feature = features[key]
-        if isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
-            dense.append(key)
-        elif isinstance(feature, VarLenFeature):
-            sparse.append(key)
-        elif isinstance(feature, RaggedFeature):
-            if feature.partitions:
-                raise UnimplementedError(f"parse_example: feature {key!r}: partitions are not supported")
-            ragged.append(key)
-        else:
-            raise TypeError(f"parse_example: feature {key!r} cannot be {feature!r}")
-    if sparse:
-        _composite("SparseTensor", f"VarLenFeature {sparse[0]!r}")
-    if ragged:
-        _composite("RaggedTensor", f"RaggedFeature {ragged[0]!r}")
+    dense, sparse, ragged = _by_kind(features)
     kinds = tuple(_kind(key, features[key]) for key in dense)
     shapes = tuple(_shape(key, features[key]) for key in dense)
     sparse_kinds = tuple(_kind(key, features[key]) for key in sparse)
@@ -184,6 +169,30 @@ def parse_single_example(
     return parse_example(message, features, example_names, name)
 
 
+def _by_kind(features: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """The keys of dense, sparse and ragged features, sorted."""
+    dense: list[str] = []
+    sparse: list[str] = []
+    ragged: list[str] = []
+    for key in sorted(features):
+        feature = features[key]
+        if isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
+            dense.append(key)
+        elif isinstance(feature, VarLenFeature):
+            sparse.append(key)
+            _composite("SparseTensor", f"VarLenFeature {key!r}")
+        elif isinstance(feature, RaggedFeature):
+            if feature.partitions:
+                raise UnimplementedError(
+                    f"parse_example: feature {key!r}: partitions are not supported"
+                )
+            ragged.append(key)
+            _composite("RaggedTensor", f"RaggedFeature {key!r}")
+        else:
+            raise TypeError(f"parse_example: feature {key!r} cannot be {feature!r}")
+    return dense, sparse, ragged
+
+
 def _keys(keys: Sequence[str]) -> Tensor:
     array = np.empty(len(keys), object)
     array[:] = [key.encode() for key in keys]
@@ -203,12 +212,12 @@ def _shape(key: str, feature: Any) -> Shape:
     shape = as_shape(feature.shape)
     if not shape.is_fully_defined():
         raise ValueError(
-            f"parse_example: feature {key!r} must have a shape that is known in full, got {shape.text}"
+            f"parse_example: the shape of feature {key!r} must be known in full, got {shape.text}"
         )
     if isinstance(feature, FixedLenSequenceFeature):
         if not feature.allow_missing:
             raise ValueError(
-                f"parse_example: feature {key!r}: FixedLenSequenceFeature needs allow_missing=True here"
+                f"parse_example: FixedLenSequenceFeature {key!r} must have allow_missing=True"
             )
         return Shape((None,)) + shape
     return shape
@@ -218,7 +227,9 @@ def _default(key: str, feature: Any, kind: DType, shape: Shape) -> Any:
     empty = np.empty(0, kind.numpy)
     if isinstance(feature, FixedLenSequenceFeature):
         if feature.default_value is None:
-            return convert_to_tensor(np.full((), b"" if kind is dtypes.string else 0, kind.numpy), kind)
+            return convert_to_tensor(
+                np.full((), b"" if kind is dtypes.string else 0, kind.numpy), kind
+            )
         return convert_to_tensor(feature.default_value, kind)
     if feature.default_value is None:
         return convert_to_tensor(empty, kind)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.data.elements import AUTOTUNE, Columns, Element, columns_of, whole_number
 from pinnace.data.sources import ArrayRows
 from pinnace.data.stage import Rows, Run, Stage
 from pinnace.data.workers import Ahead, AheadIfSlow
 from pinnace.framework.specs import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 # What AUTOTUNE keeps ready.
 _READY = 2

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,6 +17,9 @@ from pinnace.framework.errors import DataLossError, InvalidArgumentError
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.storage.record_blocks import read_record_blocks
 from pinnace.storage.system_errors import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 _CHUNK = 1 << 20
 _LINES = 256
@@ -91,7 +93,9 @@ class Records(Files):
     def __init__(self, filenames: Any, compression: Any, parallel: Any = None) -> None:
         super().__init__(filenames, compression, "TFRecordDataset")
         self._parallel = (
-            0 if parallel is None else whole_number(parallel, "TFRecordDataset", "num_parallel_reads", -1)
+            0
+            if parallel is None
+            else whole_number(parallel, "TFRecordDataset", "num_parallel_reads", -1)
         )
 
     def read(self, name: str) -> Iterator[list[bytes]]:

@@ -1,24 +1,27 @@
 """Shuffling through a buffer, and unique elements.
 
-A buffer is filled first; then each element that comes takes the place of a random one, which leaves;
-at the end the rest leaves in random order. Where the source has rows, the same is done with their
-numbers, and gives the same order.
+A buffer is filled first; then each element that comes takes the place of a random one, which
+leaves; at the end the rest leaves in random order. Where the source has rows, the same
+is done with their numbers, and gives the same order.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.data.elements import UNKNOWN, Columns, Element, leaf_array, whole_number
 from pinnace.data.stage import Indices, Rows, Run, Stage, fresh_seed, pieces
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.tensor import Array
 from pinnace.ops.random import seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pinnace.framework.tensor import Array
 
 _DRAWN = 1024
 
@@ -226,7 +229,9 @@ class _Buffer:
         """What is at these places, which then hold the rows that come."""
         yield from self.taken(places)
         mine = self._columns
-        if mine is not None and any(a.shape[1:] != b.shape[1:] for a, b in zip(mine, coming, strict=True)):
+        if mine is not None and any(
+            a.shape[1:] != b.shape[1:] for a, b in zip(mine, coming, strict=True)
+        ):
             self._lists = [list(column) for column in mine]
             mine = self._columns = None
         if mine is not None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,11 +24,15 @@ from pinnace.data.elements import (
 from pinnace.data.stage import Indices, Rows, Run, Stage
 from pinnace.framework import dtypes, structure
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, SymbolicTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pinnace.framework.dtypes import DType
 
 
 def arrays_of(leaves: Sequence[Any]) -> tuple[Any, ...]:
@@ -88,7 +91,8 @@ class Slices(Stage):
         if known and any(n != known[0] for n in known):
             shapes = ", ".join(leaf.shape.text for leaf in leaves)
             raise ValueError(
-                f"from_tensor_slices: first axes must have one size, got {sizes}\n  shapes: {shapes}"
+                f"from_tensor_slices: first axes must have one size, got {sizes}\n"
+                f"  shapes: {shapes}"
             )
         super().__init__(
             structure.map_structure(lambda leaf: TensorSpec.of(leaf.shape[1:], leaf.dtype), value)
@@ -100,8 +104,8 @@ class Slices(Stage):
     def _size(leaf: Any) -> int | None:
         if leaf.shape.rank == 0:
             raise ValueError(
-                f"from_tensor_slices: every tensor must have a first axis, got a scalar {leaf.dtype.name}"
-                "\n  Try: from_tensors"
+                "from_tensor_slices: every tensor must have a first axis, "
+                f"got a scalar {leaf.dtype.name}\n  Try: from_tensors"
             )
         size: int | None = leaf.shape[0] if leaf.shape.rank else None
         return size
@@ -135,7 +139,7 @@ class RangeRows(Rows):
         start, step = self._numbers.start, self._numbers.step
         if type(indices) is range:
             part = self._numbers[indices.start : indices.stop : indices.step]
-            return (np.arange(part.start, part.stop, part.step, np.int64).astype(self._kind),)
+            return (np.arange(part.start, part.stop, part.step, dtype=np.int64).astype(self._kind),)
         return ((np.asarray(indices) * step + start).astype(self._kind),)
 
 
@@ -227,7 +231,9 @@ class Generated(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """What one call of the generator yields, converted to the specs."""
         del run
-        values = iter(self._generator(*[array[()] if not array.ndim else array for array in self._args]))
+        values = iter(
+            self._generator(*[array[()] if not array.ndim else array for array in self._args])
+        )
         single = not structure.is_nested(self.spec)
         while True:
             try:
@@ -269,7 +275,11 @@ class Generated(Stage):
     @staticmethod
     def _converted(value: Any, kind: DType, index: int) -> Array:
         try:
-            if isinstance(value, np.ndarray) and kind is not dtypes.string and value.dtype != object:
+            if (
+                isinstance(value, np.ndarray)
+                and kind is not dtypes.string
+                and value.dtype != object
+            ):
                 return value.astype(kind.numpy, casting="same_kind")
             return array_of_tensor(convert_to_tensor(value, kind))  # type: ignore[no-any-return]
         except (TypeError, ValueError) as error:

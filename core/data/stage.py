@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import copy
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from pinnace.data.elements import UNKNOWN, Columns, Element, Nest, rows_of
 from pinnace.framework import structure
 from pinnace.framework.tensor import Array, SymbolicTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 # Row numbers: a range where they follow each other, so that a block is a view.
 Indices: TypeAlias = "range | Array"
@@ -52,7 +54,7 @@ class Run:
         return Run(self._seeds, self._replayed, (*self._path, *keys))
 
     def seed(self, draw: Callable[[], int]) -> int:
-        """The next seed of this stage: one drawn in an earlier pass that is repeated, or a new one."""
+        """The next seed of this stage: one of an earlier pass that is repeated, or a new one."""
         drawn = self._seeds.setdefault(self._path, [])
         position = self._replayed.get(self._path, 0)
         self._replayed[self._path] = position + 1
@@ -147,6 +149,7 @@ class Absent(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Refused: there is nothing yet."""
+        del run
         raise RuntimeError("a dataset that a traced function was given was read while tracing")
 
 

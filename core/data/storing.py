@@ -1,9 +1,9 @@
 """Elements in folders: `save`, `load`, `snapshot`, caches in files.
 
 A folder holds `dataset.json` (version, element spec, number of elements) and TFRecord files
-`elements-00000.tfrecord`, … Each record is one element: per leaf a uint32 number of axes, int64
-sizes, then the raw little-endian bytes; a string leaf instead has a uint32 length before each of its
-strings. It is this library's own format; TensorFlow's differs and is not promised to stay.
+`elements-00000.tfrecord`, … Each record is one element: per leaf a uint32 number of axes,
+int64 sizes, then the raw little-endian bytes; a string leaf instead has a uint32 length before each
+of its strings. It is this library's own format; TensorFlow's differs and is not promised to stay.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import contextlib
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +31,9 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.storage.atomic import replace_folder
 from pinnace.storage.record import RecordWriter
 from pinnace.storage.record_blocks import read_record_blocks
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _VERSION = 1
 _HEADER = "dataset.json"
@@ -65,7 +67,7 @@ def decode_element(data: bytes, specs: tuple[Any, ...], where: str) -> Element:
     for spec in specs:
         rank, position = _number(data, position, where)
         end = position + 8 * rank
-        if rank > 64 or end > len(data):  # noqa: PLR2004 (NumPy's limit)
+        if rank > 64 or end > len(data):
             raise DataLossError(f"{where}: an element is damaged: a leaf of {rank} axes")
         shape = tuple(np.frombuffer(data[position:end], "<i8").tolist())
         position = end
@@ -92,7 +94,9 @@ def decode_element(data: bytes, specs: tuple[Any, ...], where: str) -> Element:
             leaves.append(np.frombuffer(data[position:end], spec.dtype.numpy).reshape(shape))
             position = end
     if position != len(data):
-        raise DataLossError(f"{where}: an element is damaged: {len(data) - position} bytes left over")
+        raise DataLossError(
+            f"{where}: an element is damaged: {len(data) - position} bytes left over"
+        )
     return tuple(leaves)
 
 
@@ -272,7 +276,8 @@ class FolderCache:
         found, _, files = read_header(self._folder)
         if not compatible(found, self._spec):
             raise InvalidArgumentError(
-                f"cache: {self._folder} holds elements {spec_text(found)}, not {spec_text(self._spec)}"
+                f"cache: {self._folder} holds elements {spec_text(found)}, "
+                f"not {spec_text(self._spec)}"
             )
         return read_files(self._folder, self._leaves, files, self._compression)
 

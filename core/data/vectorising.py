@@ -1,15 +1,14 @@
 """A function of one element as a function of many: the graph again, with one more axis in front.
 
-Only what surely gives the same numbers is taken: elementwise ops whose operands broadcast as before,
-and a few whose form for many is known. Anything else (an effect, a variable, another op) leaves the
-function as it is.
+Only what surely gives the same numbers is taken: elementwise ops whose operands broadcast as
+before, and a few whose form for many is known. Anything else (an effect, a variable, another op)
+leaves the function as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +16,17 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import OpError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Tensor
-from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import trace
 from pinnace.graph.graph import Node, Value, constant_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.array import reshaping
 from pinnace.ops.execute import execute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.functions.concrete import ConcreteFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +53,15 @@ class _Lifted:
 def vectorised(one: ConcreteFunction) -> Vectorised | None:
     """The function of many elements that `one` is of each, None if it has no such form."""
     graph = one.graph
-    if graph.effects or any(node.op.stateful for node in graph.nodes):
-        return None
     count = len(graph.inputs) - len(one.captured)
-    if not count:
+    if not count or graph.effects or any(node.op.stateful for node in graph.nodes):
         return None
-    specs = []
-    for index, value in enumerate(graph.inputs):
-        shape = value.spec.shape
-        if shape.rank is None or value.dtype in {dtypes.resource, dtypes.variant}:
-            return None
-        front = Shape((None,)) if index < count else Shape(())
-        specs.append(TensorSpec.of(front + shape, value.dtype))
     constant: list[bool] = []
 
     def lifted(*tensors: Tensor) -> Any:
         known: dict[Value, _Lifted] = {}
         for index, (value, tensor) in enumerate(zip(graph.inputs, tensors, strict=True)):
-            known[value] = _Lifted(tensor, index < count, value.spec.shape.rank or 0)
+            known[value] = _Lifted(tensor, index < count, _rank(value))
         arguments = {value.node for value in graph.inputs}
         for node in ordered(graph):
             if node not in arguments:
@@ -76,12 +70,20 @@ def vectorised(one: ConcreteFunction) -> Vectorised | None:
         return tuple(known[value].tensor for value in graph.outputs)
 
     try:
-        function, _ = trace(lifted, tuple(specs), {}, f"{graph.name}_of_many")
+        specs = tuple(_lifted_spec(value, i < count) for i, value in enumerate(graph.inputs))
+        function, _ = trace(lifted, specs, {}, f"{graph.name}_of_many")
     except (NoForm, OpError, TypeError, ValueError):
         return None
     if all(constant) or function.captured:
         return None
     return Vectorised(function, tuple(constant))
+
+
+def _lifted_spec(value: Value, many: bool) -> TensorSpec:
+    if value.spec.shape.rank is None or value.dtype in {dtypes.resource, dtypes.variant}:
+        raise NoForm
+    front = Shape((None,)) if many else Shape(())
+    return TensorSpec.of(front + value.spec.shape, value.dtype)
 
 
 def _lift(node: Node, known: dict[Value, _Lifted]) -> None:
@@ -102,7 +104,9 @@ def _lift(node: Node, known: dict[Value, _Lifted]) -> None:
         return
     inputs = [known[one] for one in node.inputs]
     if not any(one.many for one in inputs):
-        known[value] = _Lifted(_again(node, tuple(one.tensor for one in inputs)), False, _rank(value))
+        known[value] = _Lifted(
+            _again(node, tuple(one.tensor for one in inputs)), False, _rank(value)
+        )
         return
     rule = _RULES.get(op.name)
     if rule is not None:
@@ -124,8 +128,7 @@ def _rank(value: Value) -> int:
 def _again(node: Node, tensors: tuple[Tensor, ...]) -> Tensor:
     """The node's op on other tensors."""
     attrs = {k: v for k, v in node.attrs.items() if k not in node.op.number_attrs}
-    result = execute(node.op, *node.op.pack_inputs(tensors, node.attrs), **attrs)
-    return result  # type: ignore[no-any-return]
+    return execute(node.op, *node.op.pack_inputs(tensors, node.attrs), **attrs)  # type: ignore[no-any-return]
 
 
 def _elementwise(node: Node, inputs: list[_Lifted]) -> Tensor:

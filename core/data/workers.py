@@ -1,8 +1,8 @@
 """Threads of a pipeline: they work ahead, and stop when what reads from them is gone.
 
 A thread holds its source and a queue, never the reader. When the reader is dropped or closed, a
-finalizer closes the queue; the thread sees that at its next element and lets go of its source, whose
-own threads end the same way. Threads are daemons: a program that ends does not wait for them.
+finalizer closes the queue; the thread sees that at its next element and lets go of its source,
+whose own threads end the same way. Threads are daemons: a program that ends does not wait for them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pinnace.data.elements import Element
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pinnace.data.elements import Element
 
 _names = itertools.count()
 # Below these an element is made inline (seconds): handing it over between threads costs more, and
@@ -90,7 +92,7 @@ def _fill(source: Iterator[Element], queue: _Queue) -> None:
                 item = next(source)
             except StopIteration:
                 return
-            except BaseException as error:  # noqa: BLE001 (handed to the reader, whatever it is)
+            except BaseException as error:
                 item = Failure(error)
             if not queue.put(item):
                 return
@@ -196,7 +198,7 @@ class Job:
         try:
             if self._function is not None and self._element is not None:
                 self._result = self._function(self._element)
-        except BaseException as error:  # noqa: BLE001 (handed to the reader, whatever it is)
+        except BaseException as error:
             self._result = Failure(error)
         self._function = self._element = None
         self._done.set()
@@ -261,7 +263,7 @@ class InParallel:
                 element = next(self._source)
             except StopIteration:
                 self._ended = True
-            except Exception as error:  # noqa: BLE001 (raised in its place in the order)
+            except Exception as error:
                 self._waiting.append(Failure(error))
             else:
                 self._waiting.append(self._pool.submit(self._function, element))

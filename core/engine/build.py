@@ -11,7 +11,7 @@ from pinnace.engine.plan import Plan
 from pinnace.ops.running import RunContext, install_call
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph
@@ -40,4 +40,11 @@ def _call(function: Any, arrays: Sequence[Array], context: RunContext) -> tuple[
     return plan_of(function.graph)(arrays, context)
 
 
-install_call(_call)
+def _bind(
+    function: Any, context: RunContext
+) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+    """`RunContext.bind`."""
+    return plan_of(function.graph).nested(context)
+
+
+install_call(_call, _bind)

@@ -19,7 +19,7 @@ from pinnace.ops.opdef import explain
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Array
 
@@ -93,7 +93,24 @@ class Plan:
         finally:
             if buffers is not None:
                 self.workspaces.give_back(buffers)
-        return results  # type: ignore[no-any-return]
+        return results
+
+    def nested(self, context: RunContext) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+        """The plan as part of a run that has set up everything already.
+
+        Nothing is leased and no state is set: that costs as much as a few kernels, and loops over
+        scalars come here twice per turn.
+        """
+        run = self._run
+
+        def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
+            try:
+                return run(arrays, context)  # type: ignore[no-any-return]
+            except Exception as error:
+                self._locate(error)
+                raise
+
+        return call
 
     def _check_kernels(self) -> None:
         missing = sorted({step.node.op.name for step in self.steps if step.node.op.kernel is None})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.engine.blas import SMALL, has_products, largest_product, one_thread
 from pinnace.graph.walk import users
 
 if TYPE_CHECKING:
@@ -44,15 +45,24 @@ class Workspace:
 
     def run(self, arrays: Sequence[Array], context: RunContext | None) -> tuple[Array, ...]:
         """The plan's outputs, intermediate results in these buffers."""
+        if self.layout.has_small_products:
+            with one_thread:
+                return self.layout.function(arrays, context, self.buffers)  # type: ignore[no-any-return]
         return self.layout.function(arrays, context, self.buffers)  # type: ignore[no-any-return]
 
 
 class Layout:
     """Where the intermediate results of one plan go for one set of argument shapes."""
 
-    __slots__ = ("function", "slots", "spare")
+    __slots__ = ("function", "has_small_products", "slots", "spare")
 
-    def __init__(self, plan: Plan, sizes: dict[Value, tuple[tuple[int, ...], Any]]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        sizes: dict[Value, tuple[tuple[int, ...], Any]],
+        has_small_products: bool,
+    ) -> None:
+        self.has_small_products = has_small_products
         self.slots: list[tuple[tuple[int, ...], Any]] = []
         self.spare: list[Workspace] = []
         where = self._assign(plan.steps, sizes)
@@ -100,10 +110,11 @@ class Workspaces:
         self._layouts: dict[object, Layout | None] = {}
         self._seen: dict[object, int] = {}
         self._candidates = _candidates(plan)
+        self._worthwhile = bool(self._candidates) or has_products(plan.steps)
 
     def lease(self, arrays: Sequence[Array]) -> Workspace | None:
         """A workspace for arguments of these shapes, None where there is nothing to gain."""
-        if not self._candidates:
+        if not self._worthwhile:
             return None
         key = tuple([array.shape for array in arrays])
         layout = self._layouts.get(key)
@@ -134,21 +145,23 @@ class Workspaces:
             if key not in self._layouts:
                 if len(self._layouts) >= _SHAPES:
                     return None
-                sizes = self._measure(arrays)
-                self._layouts[key] = Layout(self._plan, sizes) if sizes else None
+                self._layouts[key] = self._lay_out(arrays)
             return self._layouts[key]
 
-    def _measure(self, arrays: Sequence[Array]) -> dict[Value, tuple[tuple[int, ...], Any]]:
-        """The shape of each candidate for these arguments, by inference through the plan."""
+    def _lay_out(self, arrays: Sequence[Array]) -> Layout | None:
+        """Memory and threads for these arguments, from the shapes that inference finds."""
         from pinnace.engine.sizes import sizes_for
 
         known = sizes_for(self._plan, arrays)
-        return {
+        sizes = {
             value: (shape, value.dtype.numpy)
             for value, shape in known.items()
             if value in self._candidates
             and int(np.prod(shape, dtype=np.int64)) * value.dtype.numpy.itemsize >= _SMALLEST
         }
+        largest = largest_product(self._plan.steps, known)
+        small = largest is not None and 0 < largest <= SMALL
+        return Layout(self._plan, sizes, small) if sizes or small else None
 
 
 def _candidates(plan: Plan) -> frozenset[Value]:

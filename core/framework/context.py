@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pinnace.framework.tensor import Tensor
     from pinnace.framework.variable import Variable
@@ -31,13 +31,18 @@ class Tape(Protocol):
     """Sees each op after it ran (or after it was traced)."""
 
     def record(
-        self,
-        op: object,
-        inputs: tuple[object, ...],
-        attrs: dict[str, object],
-        outputs: tuple[Tensor, ...],
+        self, op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
     ) -> None:
         """Remember the op if one of its inputs is watched."""
+        ...
+
+    def record_call(
+        self,
+        inputs: tuple[Tensor, ...],
+        outputs: tuple[Tensor, ...],
+        backward: Callable[..., Sequence[Tensor | None]],
+    ) -> None:
+        """Remember something that is no single op and brings its own gradient."""
         ...
 
     def watch_variable(self, variable: Variable) -> None:

@@ -61,6 +61,11 @@ def _natural(value: object) -> Array:
     if value is None:
         message = "None cannot become a tensor"
         raise ValueError(message)
+    return _natural_nested(value)
+
+
+def _natural_nested(value: object) -> Array:
+    """A nested sequence, or what NumPy knows how to take."""
     array = _nested(value)
     if array.dtype.kind in "SUO":
         return _strings(array)
@@ -212,7 +217,7 @@ def convert_to_tensor(
                 f"{tensor!r}\n  Try: cast(x, '{wanted.name}')"
             )
             raise ValueError(message)
-        return tensor  # type: ignore[no-any-return]
+        return tensor
     converter = getattr(value, "__tf_tensor__", None)
     if converter is not None:
         return converter(dtype, name)  # type: ignore[no-any-return]

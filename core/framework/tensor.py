@@ -126,7 +126,6 @@ class Operands:
         return operators.getitem(self, key)  # type: ignore[no-any-return]
 
     # Defining __eq__ takes the hash away; each subclass says why or what it is instead.
-    __hash__ = None  # type: ignore[assignment]
 
 
 class Reference:
@@ -187,7 +186,7 @@ class Tensor(Operands):
     def op(self) -> Any:
         """Only a symbolic tensor has one."""
         message = (
-            "Tensor.op has no meaning while ops run eagerly: only tensors of a graph come from a node"
+            "Tensor.op has no meaning while ops run eagerly: only tensors of a graph have a node"
         )
         raise AttributeError(message)
 
@@ -424,8 +423,10 @@ class SymbolicTensor(Tensor):
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
     __str__ = __repr__
-    __format__ = object.__format__
 
 
 TensorLike: TypeAlias = (

@@ -147,6 +147,7 @@ class Variable(Operands, Trackable):
     """
 
     _is_variable = True
+    _constraint: Callable[[Tensor], Tensor] | None
 
     def __init__(
         self,
@@ -202,7 +203,7 @@ class Variable(Operands, Trackable):
         self._handle = handle_of(self._resource)
         self._name = name
         self._trainable = trainable
-        self._constraint: Callable[[Tensor], Tensor] | None = None
+        self._constraint = None
         self._synchronization = VariableSynchronization.AUTO
         self._aggregation = VariableAggregation.NONE
         self._unique_id = f"{name}_{next(_numbers)}"
@@ -273,7 +274,7 @@ class Variable(Operands, Trackable):
     def ndim(self) -> int:
         """The number of axes."""
         rank = self.shape.rank
-        return self.numpy().ndim if rank is None else rank  # type: ignore[no-any-return]
+        return self.numpy().ndim if rank is None else rank
 
     def get_shape(self) -> Shape:
         """The shape."""
@@ -302,6 +303,7 @@ class Variable(Operands, Trackable):
         read_value: bool = True,
     ) -> Any:
         """Replace the value; gives the variable back."""
+        del use_locking  # an assignment is one step here anyway
         operators.assign(self, value, name)
         return self if read_value else None
 
@@ -313,6 +315,7 @@ class Variable(Operands, Trackable):
         read_value: bool = True,
     ) -> Any:
         """Value + delta becomes the value; gives the variable back."""
+        del use_locking
         operators.assign_add(self, delta, name)
         return self if read_value else None
 
@@ -324,6 +327,7 @@ class Variable(Operands, Trackable):
         read_value: bool = True,
     ) -> Any:
         """Value - delta becomes the value; gives the variable back."""
+        del use_locking
         operators.assign_sub(self, delta, name)
         return self if read_value else None
 

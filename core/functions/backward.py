@@ -137,7 +137,7 @@ def _differentiated(graph: Graph, wanted: tuple[bool, ...]) -> Differentiated:
             found = graph.gradients.get(wanted)
             if found is None:
                 found = graph.gradients[wanted] = differentiate(graph, wanted)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def differentiate(graph: Graph, wanted: Sequence[bool]) -> Differentiated:
@@ -199,7 +199,7 @@ def differentiate(graph: Graph, wanted: Sequence[bool]) -> Differentiated:
 def _split_captures(
     tracer: FunctionTracer, forward: Graph, backward: Graph, seeds: int
 ) -> tuple[list[Value], list[Tensor]]:
-    """Captures of the forward graph, then those from outside; the backward graph's inputs follow."""
+    """Captures of the forward graph, then those from outside; the backward inputs likewise."""
     inside: list[Value] = []
     outside: list[Tensor] = []
     inner: list[tuple[Value, str]] = []

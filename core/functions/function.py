@@ -134,9 +134,9 @@ class Function(Trackable):
             and self._spec.input_signature is None
             and len(tensors) == len(args) == len(structure.flatten((canonical, keywords)))
             and all(type(x) is Tensor for x in args)
+            and len(self._by_shapes) < 1024
         ):
-            if len(self._by_shapes) < 1024:
-                self._by_shapes[tuple([(x._array.shape, x._array.dtype) for x in args])] = concrete
+            self._by_shapes[tuple([(x._array.shape, x._array.dtype) for x in args])] = concrete
         return concrete.call_flat(tensors)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -150,7 +150,7 @@ class Function(Trackable):
         canonical, keywords = self._spec.bind(args, kwargs)
         if signature is not None:
             canonical = tuple(
-                structure.map_structure(lambda s, a: s, spec, arg)
+                structure.map_structure(lambda s, _: s, spec, arg)
                 for spec, arg in zip(signature, canonical, strict=False)
             ) + tuple(canonical[len(signature) :])
         return self._concrete_for(to_tensors(canonical), to_tensors(keywords))
@@ -236,7 +236,7 @@ class Function(Trackable):
         return names
 
     def _relaxed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction | None:
-        """A trace for more general shapes, if an earlier one differs from this call in shapes only."""
+        """A trace for more general shapes, if an earlier one differs from this in shapes only."""
         for earlier in self._concrete.values():
             generalised = _generalised(earlier.structured_input_signature, (args, kwargs))
             if generalised is not None:
@@ -335,7 +335,7 @@ def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any]
                     f"function {name!r} must return tensors, got {type(item).__name__}: {item!r}"
                 )
                 raise TypeError(message) from error
-        value = tracer.value_of(item)  # type: ignore[arg-type]
+        value = tracer.value_of(item)
         if not isinstance(item, SymbolicTensor):
             value = tracer.value_of(reshaping.identity(item))
         values.append(value)
@@ -417,8 +417,8 @@ def function(
 ) -> Any:
     """A function that is traced to a graph once per signature, then runs as that graph.
 
-    Tensors and NumPy arrays are arguments of the graph: calls with equal shapes and dtypes share it.
-    Python values are part of the signature: another value is another trace.
+    Tensors and NumPy arrays are arguments of the graph: calls with equal shapes and dtypes share
+    it. Python values are part of the signature: another value is another trace.
 
     Args:
         func: the Python function; None for a decorator with options.
@@ -426,17 +426,18 @@ def function(
         autograph: whether Python control flow on tensors becomes ops.
         jit_compile: accepted for TensorFlow's sake; which tier runs is chosen by measurement.
         reduce_retracing: whether a second shape makes a trace for all shapes of that rank.
+        experimental_implements: accepted and ignored.
+        experimental_autograph_options: accepted and ignored.
+        experimental_attributes: accepted and ignored.
+        experimental_relax_shapes: the older name of `reduce_retracing`.
+        experimental_compile: accepted and ignored.
+        experimental_follow_type_hints: accepted and ignored.
 
     Returns:
         A `Function`.
     """
-    del (
-        jit_compile,
-        experimental_implements,
-        experimental_autograph_options,
-        experimental_attributes,
-    )
-    del experimental_compile, experimental_follow_type_hints
+    del jit_compile, experimental_implements, experimental_autograph_options
+    del experimental_attributes, experimental_compile, experimental_follow_type_hints
     relax = reduce_retracing or bool(experimental_relax_shapes)
 
     def decorate(python_function: Callable[..., Any]) -> Function:

@@ -250,7 +250,9 @@ class Graph:
 
 
 # Ops whose output k is their input k, variable handles included.
-_PASS_HANDLE = frozenset({"Identity", "IdentityN", "StopGradient", "Snapshot"})
+_PASS_HANDLE = frozenset(
+    {"Identity", "IdentityN", "StopGradient", "Snapshot", "While", "StatelessWhile"}
+)
 
 
 class GraphInferCall(InferCall):
@@ -272,7 +274,7 @@ class GraphInferCall(InferCall):
         return None if isinstance(value, tuple) else known_value(value)
 
     def shape_constant(self, index: int) -> Shape:
-        """The value of input `index` as a shape; what the graph does not tell is an unknown axis."""
+        """The value of input `index` as a shape; sizes that the graph does not tell are None."""
         shape = known_shape(self.values[index])
         return super().shape_constant(index) if shape is None else shape
 

@@ -68,9 +68,9 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
             else None
         )
     if name in {"Pack", "ConcatV2", "StridedSlice", "Slice"}:
-        shape = known_shape(value, depth)
-        if shape is not None and shape.is_fully_defined() and value.shape.rank == 1:
-            return np.array(shape.as_list(), value.dtype.numpy)
+        sizes = known_shape(value, depth)
+        if sizes is not None and sizes.is_fully_defined() and value.shape.rank == 1:
+            return np.array(sizes.as_list(), value.dtype.numpy)
     return _folded(value, depth)
 
 

@@ -23,8 +23,7 @@ def needed(outputs: Iterable[Value], effects: Iterable[Node]) -> list[Node]:
     active: set[Node] = set()
     stack: list[tuple[Node, bool]] = []
     roots = [*(value.node for value in outputs), *effects]
-    for root in reversed(roots):
-        stack.append((root, False))
+    stack.extend((root, False) for root in reversed(roots))
     while stack:
         node, leaving = stack.pop()
         if leaving:

@@ -6,6 +6,7 @@ from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops import array as array
 from pinnace.ops import control as control
 from pinnace.ops import functional as functional
+from pinnace.ops import image as image
 from pinnace.ops import linalg as linalg
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn

@@ -1,8 +1,8 @@
 """Specialised eager entries: the common call of an op in as few steps as Python allows.
 
-An entry does what `execute` does, for an op whose inputs are all single tensors and whose attributes
-have defaults. It knows the op's arity, its kernel and its dtypes; whatever is not the plain case
-goes to `execute`. A test holds both equal for every op.
+An entry does what `execute` does, for an op whose inputs are all single tensors and whose
+attributes have defaults. It knows the op's arity, its kernel and its dtypes; whatever is not the
+plain case goes to `execute`. A test holds both equal for every op.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from pinnace.ops.opdef import ArgDef, OpDef
 
-# Overflow, 0/0 and the like are values here (inf, nan), not warnings. Where somebody turned warnings
-# into errors the entries catch them and run once more in silence.
+# Overflow, 0/0 and the like are values here (inf, nan), not warnings. Where somebody turned
+# warnings into errors the entries catch them and run once more in silence.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pinnace\.")
 
 _OPAQUE = frozenset(

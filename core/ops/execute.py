@@ -79,7 +79,7 @@ class Repeat(NamedTuple):
 
 
 def _remember(op: OpDef, key: tuple[Any, ...], attrs: dict[str, Any]) -> None:
-    if any(dtype == object for _, dtype in key[: len(op.inputs)]):
+    if any(dtype.kind == "O" for _, dtype in key[: len(op.inputs)]):
         return  # an object array is a string, a handle or a list: NumPy's dtype does not tell which
     if len(op.repeats) >= _CHECKED_LIMIT:
         op.repeats.clear()
@@ -123,7 +123,9 @@ def shaped_result(op: OpDef, outputs: tuple[Any, ...], attrs: dict[str, Any]) ->
     return tuple(packed)
 
 
-def resolve(op: OpDef, arguments: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+def resolve(  # noqa: C901 (one loop over the arguments, without calls inside it)
+    op: OpDef, arguments: Sequence[Any], attrs: dict[str, Any]
+) -> tuple[Any, ...]:
     """The arguments as tensors, a tuple of them for a list; `attrs` is completed from them."""
     if len(arguments) != len(op.inputs):
         message = f"{op.name} takes {len(op.inputs)} inputs ({op.signature}), got {len(arguments)}"
@@ -181,7 +183,7 @@ def _resolve_list(
     if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
         message = f"{op.name}: argument {arg.name} is a list of tensors, got {value!r}"
         raise TypeError(message)
-    items = list(value)  # type: ignore[call-overload]
+    items = list(value)
     tensors: list[Tensor | None] = [
         _tensor_of(item, arg) if isinstance(item, Operands) else None for item in items
     ]
@@ -293,8 +295,8 @@ def _array(tensor: Tensor) -> Array:
     if isinstance(tensor, SymbolicTensor):
         message = (
             f"{tensor!r} belongs to a function that is being traced, and was used outside of it.\n"
-            "  A value must leave a traced function through its return value, not through a global, "
-            "a list or self."
+            "  A value must leave a traced function through its return value, not through a "
+            "global, a list or self."
         )
         raise TypeError(message)
     array = tensor._array
@@ -338,7 +340,7 @@ def check_specs(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> No
         if key in op.checked:
             return
     except TypeError:  # an attribute that cannot be hashed
-        key = None  # type: ignore[assignment]
+        key = None
     op.infer(InferCall(op, input_specs(inputs), op.full_attrs(attrs)))
     if key is not None:
         if len(op.checked) >= _CHECKED_LIMIT:

@@ -161,7 +161,7 @@ class InferCall:
             return Shape([None] * int(spec[0]))
         return Shape(None)
 
-    def handle(self, index: int) -> TensorSpec | None:
+    def handle(self, index: int) -> TensorSpec | None:  # noqa: ARG002 (a graph's call needs it)
         """The spec of the variable behind the resource input `index`, if the graph tells it."""
         return None
 

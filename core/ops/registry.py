@@ -69,7 +69,7 @@ def broadcast(call: InferCall) -> Shape:
     return shape
 
 
-def scalar(call: InferCall) -> Shape:
+def scalar(_: InferCall) -> Shape:
     """A scalar."""
     return Shape(())
 

@@ -14,12 +14,18 @@ if TYPE_CHECKING:
 
 # Runs a function of a graph on arrays; the engine fills it.
 _call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]] | None = None
+# Gives a function of a graph as one of Python, for kernels that call it again and again.
+_bind: Callable[[Any, RunContext], Callable[[Sequence[Array]], tuple[Array, ...]]] | None = None
 
 
-def install_call(call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]]) -> None:
-    """Fill the slot behind `RunContext.call`; done once, by the engine."""
-    global _call
+def install_call(
+    call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]],
+    bind: Callable[[Any, RunContext], Callable[[Sequence[Array]], tuple[Array, ...]]],
+) -> None:
+    """Fill the slots behind `RunContext.call` and `bind`; done once, by the engine."""
+    global _bind, _call
     _call = call
+    _bind = bind
 
 
 class RunContext:
@@ -39,6 +45,17 @@ class RunContext:
             message = "no engine is installed: import pinnace, not pinnace.ops alone"
             raise RuntimeError(message)
         return _call(function, arrays, self)
+
+    def bind(self, function: Any) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+        """`function`, a FunctionRef, as a Python function of arrays: the quick way into it.
+
+        What it runs is part of this run: NumPy's warnings are silenced by whoever silenced them
+        for the run.
+        """
+        if _bind is None:
+            message = "no engine is installed: import pinnace, not pinnace.ops alone"
+            raise RuntimeError(message)
+        return _bind(function, self)
 
     def check(self) -> None:
         """Raise CancelledError if the run was cancelled; loops call this at each turn."""

@@ -38,7 +38,7 @@ def read_record_blocks(path: StrPath, compression: str | None = None) -> Iterato
 
     Raises:
         NotFoundError: there is no such file.
-        DataLossError: the file is damaged or ends inside a record; what comes before that was given.
+        DataLossError: the file is damaged or ends inside a record; what comes before was given.
     """
     if compression:
         return _listed(read_records(path, compression))
@@ -141,12 +141,15 @@ def _good(data: bytes, records: list[bytes], stops: list[int]) -> int:
     return len(records) if good.all() else int(np.argmin(good))
 
 
-def _masked(crc: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+def _masked(
+    crc: np.ndarray[tuple[int], np.dtype[np.uint32]],
+) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     return ((crc >> np.uint32(15)) | (crc << np.uint32(17))) + _MASK_DELTA
 
 
 def _words(
-    data: np.ndarray[tuple[int], np.dtype[np.uint8]], places: np.ndarray[tuple[int], np.dtype[np.int64]]
+    data: np.ndarray[tuple[int], np.dtype[np.uint8]],
+    places: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     """The little-endian words at these places."""
     word = np.zeros(len(places), np.uint32)
@@ -170,13 +173,14 @@ _TABLES: list[np.ndarray[tuple[int, int], np.dtype[np.uint32]]] = []
 
 
 def _length_crcs(
-    data: np.ndarray[tuple[int], np.dtype[np.uint8]], heads: np.ndarray[tuple[int], np.dtype[np.int64]]
+    data: np.ndarray[tuple[int], np.dtype[np.uint8]],
+    heads: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     """The checksums of eight bytes at each of these places."""
     if not _TABLES:
         _TABLES.append(_tables())
     table = _TABLES[0]
-    crc = table[0][data[heads]]
+    crc: np.ndarray[tuple[int], np.dtype[np.uint32]] = table[0][data[heads]]
     for place in range(1, 8):
         crc = crc ^ table[place][data[heads + place]]
     return crc
@@ -194,7 +198,8 @@ def _checked_rest(file: IO[bytes], missing: int, length: int, name: str, offset:
     status = os.fstat(file.fileno())
     if stat.S_ISREG(status.st_mode) and missing > status.st_size - file.tell():
         raise DataLossError(
-            f"TFRecord: the record at byte {offset} of {name} claims {length} bytes, more than are left"
+            f"TFRecord: the record at byte {offset} of {name} claims {length} bytes, more than "
+            "are left"
         )
     return missing
 

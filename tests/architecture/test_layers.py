@@ -47,7 +47,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "google.protobuf": ("",),
     "typing_extensions": ("",),  # for types only: it is not a dependency
     "ml_dtypes": ("framework",),
-    "optree": ("framework",),
+    "threadpoolctl": ("engine",),
     "google_crc32c": ("storage",),
     "fsspec": ("storage",),
     "numba": ("ops.kernels", "engine.codegen"),

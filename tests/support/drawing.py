@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Array: TypeAlias = npt.NDArray[Any]
 Strategy: TypeAlias = st.SearchStrategy[Any]
@@ -24,7 +26,9 @@ def numbers(low: float = -10, high: float = 10, *, apart_from: tuple[float, ...]
     return exact.filter(lambda x: low <= x <= high and all(abs(x - k) > 0.01 for k in apart_from))
 
 
-def array(shape: Any = SHAPES, elements: Strategy | None = None, dtype: Any = np.float64) -> Strategy:
+def array(
+    shape: Any = SHAPES, elements: Strategy | None = None, dtype: Any = np.float64
+) -> Strategy:
     """One array."""
     return hnp.arrays(dtype, shape, elements=numbers() if elements is None else elements)
 
@@ -72,13 +76,17 @@ def axes_of(shape: tuple[int, ...]) -> Strategy:
     )
 
 
-def with_axes(elements: Strategy | None = None, dtype: Any = np.float64, least: int = 0) -> Strategy:
+def with_axes(
+    elements: Strategy | None = None, dtype: Any = np.float64, least: int = 0
+) -> Strategy:
     """An array and a vector of its axes."""
     shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=least, max_side=4)
     return shapes.flatmap(lambda shape: st.tuples(array(shape, elements, dtype), axes_of(shape)))
 
 
-def with_axis(elements: Strategy | None = None, dtype: Any = np.float64, least: int = 0) -> Strategy:
+def with_axis(
+    elements: Strategy | None = None, dtype: Any = np.float64, least: int = 0
+) -> Strategy:
     """An array and one of its axes, a scalar."""
     shapes = hnp.array_shapes(min_dims=1, max_dims=3, min_side=least, max_side=4)
 

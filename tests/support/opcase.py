@@ -147,7 +147,7 @@ def widened(xs: Inputs) -> Inputs:
 
 def is_float(x: Any) -> bool:
     """Whether an array holds floating point numbers, 16-bit ones too."""
-    return x.dtype.kind == "f" or x.dtype == ml_dtypes.bfloat16
+    return bool(x.dtype.kind == "f" or x.dtype == ml_dtypes.bfloat16)
 
 
 def run(case: OpCase, xs: Inputs, attrs: Mapping[str, Any]) -> tuple[Array, ...]:
@@ -231,7 +231,7 @@ def assert_close(case: OpCase, got: Array, wanted: Array) -> None:
         return
     with np.errstate(all="ignore"):
         exact = wanted.astype(got.dtype).astype(np.float64)
-        limits = ml_dtypes.finfo(got.dtype)
+        limits = ml_dtypes.finfo(got.dtype)  # type: ignore[no-untyped-call]
         spacing = np.maximum(np.abs(wanted), float(limits.smallest_normal)) * float(limits.eps)
         allowed = case.ulps * spacing + case.slack * float(limits.eps)
         wide = got.astype(np.float64)

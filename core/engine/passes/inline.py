@@ -42,8 +42,8 @@ def _inline_call(call: Node, copy: Copy, prefix: str, before: tuple[Node, ...], 
     callee = call.attrs["f"].graph
     if len(callee.inputs) != len(call.inputs):
         message = (
-            f"node {call.name!r} calls {callee.name!r}, which takes {len(callee.inputs)} arguments, "
-            f"with {len(call.inputs)}"
+            f"node {call.name!r} calls {callee.name!r}, which takes {len(callee.inputs)} "
+            f"arguments, with {len(call.inputs)}"
         )
         raise InvalidArgumentError(message)
     inner = Copy(copy.target)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # A bar is drawn at most this often (seconds): drawing costs more than a small step.
 _EVERY_S = 0.1
+_BAR = "━" * 20
 
 
 class ProgbarLogger(Callback):
@@ -53,13 +54,15 @@ class ProgbarLogger(Callback):
     def _start(self, title: str) -> None:
         self._started = self._drawn = time.perf_counter()
         self._done = 0
+        if title:
+            _say(title)
         if self._level == 1 and sys.stdout.isatty():
             self._bar = _bar()
             self._bar.start()
-            total = None if self._batches is None else self._batches.count
-            self._task = self._bar.add_task(title, total=total, numbers="", pace="")
-        elif title:
-            _say(title)
+            self._task = self._bar.add_task("", total=self._total(), text="")
+
+    def _total(self) -> int | None:
+        return None if self._batches is None else self._batches.count
 
     def advance(self, index: int, logs: Callable[[], dict[str, Any]]) -> None:
         """One more batch is done; `logs` is called when they are shown."""
@@ -69,30 +72,27 @@ class ProgbarLogger(Callback):
         now = time.perf_counter()
         if now - self._drawn > _EVERY_S:
             self._drawn = now
-            self._draw(logs())
+            self._bar.update(self._task, completed=self._done, text=self._text(logs()))
+            self._bar.refresh()
 
-    def _draw(self, logs: dict[str, Any]) -> None:
-        self._bar.update(
-            self._task, completed=self._done, numbers=_numbers(logs), pace=self._pace()
-        )
-
-    def _pace(self) -> str:
-        elapsed = time.perf_counter() - self._started
-        return f"{elapsed:.0f}s {_duration(elapsed / max(self._done, 1))}/step"
-
-    def _finish(self, logs: dict[str, Any]) -> None:
+    def close(self) -> None:
+        """Take the bar away, also when training was broken off."""
         if self._bar is not None:
-            total = None if self._batches is None else self._batches.count
-            self._done = self._done or total or 0
-            self._draw(logs)
             self._bar.stop()
             self._bar = None
-            return
-        total = None if self._batches is None else self._batches.count
+
+    def _text(self, logs: dict[str, Any]) -> str:
+        elapsed = time.perf_counter() - self._started
+        pace = f"{elapsed:.0f}s {_duration(elapsed / max(self._done, 1))}/step"
+        return " - ".join([pace, *(f"{name}: {_number(value)}" for name, value in logs.items())])
+
+    def _finish(self, logs: dict[str, Any]) -> None:
+        """What was shown, as a line that stays."""
+        bar = f"{_BAR} " if self._bar is not None else "- "
+        self.close()
+        total = self._total()
         self._done = self._done or total or 0
-        steps = f"{self._done}/{total if total is not None else self._done}"
-        text = _numbers(logs)
-        _say(f"{steps} - {self._pace()}" + (f" - {text}" if text else ""))
+        _say(f"{self._done}/{self._done if total is None else total} {bar}{self._text(logs)}")
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Before an epoch."""
@@ -125,17 +125,12 @@ def _bar() -> Any:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[pace]}"),
-        TextColumn("{task.fields[numbers]}"),
+        BarColumn(bar_width=len(_BAR)),
+        TextColumn("{task.fields[text]}"),
         auto_refresh=False,
+        transient=True,
     )
-
-
-def _numbers(logs: dict[str, Any]) -> str:
-    return " - ".join(f"{name}: {_number(value)}" for name, value in logs.items())
 
 
 def _number(value: Any) -> str:

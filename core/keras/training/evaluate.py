@@ -47,7 +47,10 @@ class Evaluating(Steps):
         self._compilation("evaluate")
         batches = batches_of("evaluate", x, y, sample_weight, batch_size=batch_size, steps=steps)
         hooks = CallbackList(callbacks, model=self, verbose=verbose, batches=batches, kind="test")
-        logs = self._test_over(batches, hooks)
+        try:
+            logs = self._test_over(batches, hooks)
+        finally:
+            hooks.close()
         return logs if return_dict else in_order(self, logs)
 
     def _test_over(self, batches: Batches, hooks: CallbackList) -> dict[str, Any]:
@@ -98,6 +101,16 @@ class Evaluating(Steps):
         hooks = CallbackList(
             callbacks, model=self, verbose=verbose, batches=batches, kind="predict"
         )
+        try:
+            collected = self._predict_over(batches, hooks)
+        finally:
+            hooks.close()
+        if not collected:
+            raise ValueError("predict: there must be at least one batch, got none")
+        return structure.map_structure(_joined, *collected)
+
+    def _predict_over(self, batches: Batches, hooks: CallbackList) -> list[Any]:
+        """The outputs of each batch."""
         hooks.on_predict_begin()
         collected: list[Any] = []
         for index, batch in enumerate(batches.epoch()):
@@ -108,9 +121,7 @@ class Evaluating(Steps):
             if hooks.wants_batches:
                 hooks.on_predict_batch_end(index, {"outputs": outputs})
         hooks.on_predict_end()
-        if not collected:
-            raise ValueError("predict: there must be at least one batch, got none")
-        return structure.map_structure(_joined, *collected)
+        return collected
 
 
 def _joined(*parts: Any) -> Any:

@@ -100,9 +100,25 @@ class Fitting(Evaluating):
             initial_epoch=initial_epoch,
         )
         self.stop_training = False
+        try:
+            self._train_epochs(
+                hooks, batches, test_batches, range(initial_epoch, epochs), validation_freq
+            )
+        finally:
+            hooks.close()
+        return hooks.history
+
+    def _train_epochs(
+        self,
+        hooks: CallbackList,
+        batches: Batches,
+        test_batches: Batches | None,
+        epochs: range,
+        validation_freq: Any,
+    ) -> None:
         hooks.on_train_begin()
         logs: dict[str, Any] = {}
-        for epoch in range(initial_epoch, epochs):
+        for epoch in epochs:
             logs = self._train_over(epoch, batches, hooks)
             if test_batches is not None and _is_due(epoch, validation_freq):
                 quiet = CallbackList(
@@ -119,10 +135,9 @@ class Fitting(Evaluating):
             batches.end_epoch()
             if self.stop_training:
                 break
-        if self.optimizer is not None and self.optimizer.built and epochs > initial_epoch:
+        if self.optimizer is not None and self.optimizer.built and epochs:
             self.optimizer.finalize_variable_values(self.trainable_variables)
         hooks.on_train_end(logs)
-        return hooks.history
 
     def _train_over(self, epoch: int, batches: Batches, hooks: CallbackList) -> dict[str, Any]:
         """One epoch of training; gives what the metrics say."""

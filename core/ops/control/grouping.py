@@ -39,7 +39,7 @@ NO_OP = register(
     OpDef(
         name="NoOp",
         signature="->",
-        infer=lambda call: (),
+        infer=lambda _: (),
         kernel=lambda: None,
         gradient=NOT_DIFFERENTIABLE,
     )

@@ -6,18 +6,21 @@ dataset `element_arrays()`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pinnace.framework.dtypes import DType
-from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
-from pinnace.ops.running import RunContext
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array, Tensor
+    from pinnace.ops.running import RunContext
 
 __all__: list[str] = []
 
@@ -103,8 +106,9 @@ def reduce_dataset(
 
 
 def _get_next_kernel(iterator: Array) -> tuple[Array, ...]:
-    readable: ReadableIterator = np.asarray(iterator)[()]
-    return readable.next_arrays()
+    readable: Any = np.asarray(iterator)[()]
+    arrays: tuple[Array, ...] = readable.next_arrays()
+    return arrays
 
 
 def _reduce_kernel(
@@ -115,7 +119,7 @@ def _reduce_kernel(
     f: Any,
     ctx: RunContext,
 ) -> tuple[Array, ...]:
-    readable: ReadableDataset = np.asarray(input_dataset)[()]
+    readable: Any = np.asarray(input_dataset)[()]
     state = tuple(initial_state)
     for element in readable.element_arrays():
         ctx.check()

@@ -1,7 +1,6 @@
 """Files, records and what is in them: TensorFlow's `tf.io` (with `pinnace.data.parsing`)."""
 
 # A family's `__all__` is its public names: star imports are the index.
-# ruff: noqa: F403
 
 from pinnace.ops.io import examples as examples
 from pinnace.ops.io import gfile as gfile

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +11,15 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.shapes import Shape
 
 __all__ = ["decode_csv"]
 
@@ -99,7 +102,8 @@ def _kernel(
             rows[-1] = [rows[-1][i] for i in select_cols]
         if len(rows[-1]) != wanted:
             raise InvalidArgumentError(
-                f"DecodeCSV: record {number} must have {wanted} fields, has {len(rows[-1])}: {line!r}"
+                f"DecodeCSV: record {number} must have {wanted} fields, "
+                f"has {len(rows[-1])}: {line!r}"
             )
     found = []
     for index, (kind, default) in enumerate(zip(OUT_TYPE, record_defaults, strict=True)):
@@ -123,7 +127,9 @@ def _fields(line: str, number: int, delimiter: str, quoted: bool) -> list[str]:
     try:
         return next(reader, [""]) or [""]
     except csv.Error as error:
-        raise InvalidArgumentError(f"DecodeCSV: record {number} is not CSV: {error}: {line!r}") from None
+        raise InvalidArgumentError(
+            f"DecodeCSV: record {number} is not CSV: {error}: {line!r}"
+        ) from None
 
 
 def _column(

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
 from pinnace.framework import dtypes
-from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array
 from pinnace.ops.kernels import example_layouts
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
 from pinnace.proto.example_pb2 import Example
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
 
 __all__: list[str] = []
 
@@ -59,10 +62,14 @@ class _Dense:
             return np.zeros(0, self.dtype.numpy)
         if not self.has_default:
             raise InvalidArgumentError(
-                f"parse_example: feature {self._name} ({self.word}) is required and has no default, "
-                f"record {record} does not have it"
+                f"parse_example: feature {self._name} ({self.word}) is required, has no default, and "
+                f"is not in record {record}"
             )
-        return np.broadcast_to(self.default.reshape(-1), (self.count,)) if self.default.size == 1 else self.default.reshape(-1)
+        return (
+            np.broadcast_to(self.default.reshape(-1), (self.count,))
+            if self.default.size == 1
+            else self.default.reshape(-1)
+        )
 
     @property
     def _name(self) -> str:
@@ -78,7 +85,7 @@ class _Dense:
         if count % self.count if self.variable else count != self.count:
             wanted = f"a multiple of {self.count}" if self.variable else str(self.count)
             raise InvalidArgumentError(
-                f"parse_example: feature {self._name} of shape {list(self.inner)} must have {wanted} "
+                f"parse_example: feature {self._name} of shape {list(self.inner)} needs {wanted} "
                 f"values, record {record} has {count}"
             )
 
@@ -96,7 +103,9 @@ class Parser:
             try:
                 found = Example.FromString(self._records[record]).features.feature
             except DecodeError:
-                raise InvalidArgumentError(f"parse_example: record {record} is no Example") from None
+                raise InvalidArgumentError(
+                    f"parse_example: record {record} is no Example"
+                ) from None
             self._messages[record] = found
         return found
 
@@ -122,7 +131,9 @@ class Parser:
         groups, rest = example_layouts.groups_of(self._records)
         return [self._one(feature, groups, rest) for feature in features]
 
-    def _one(self, want: _Dense, groups: Sequence[example_layouts.Group], rest: Sequence[int]) -> Array:
+    def _one(
+        self, want: _Dense, groups: Sequence[example_layouts.Group], rest: Sequence[int]
+    ) -> Array:
         if len(groups) == 1 and not rest:
             return self._shaped(want, [(groups[0].rows, self._cut(want, groups[0]))])
         parts = [(group.rows, self._cut(want, group)) for group in groups]
@@ -234,7 +245,9 @@ def _outputs(
     return (*indices, *values, *shapes, *arrays, *ragged_values, *splits)
 
 
-def _dense_of(keys: Sequence[Any], kinds: Sequence[DType], shapes: Sequence[Shape], defaults: Sequence[Array]) -> list[_Dense]:
+def _dense_of(
+    keys: Sequence[Any], kinds: Sequence[DType], shapes: Sequence[Shape], defaults: Sequence[Array]
+) -> list[_Dense]:
     return [_Dense(*one) for one in zip(keys, kinds, shapes, defaults, strict=True)]
 
 
@@ -289,12 +302,12 @@ def _parse_single_kernel(
     )
 
 
-def _infer_shapes(call: InferCall, rank: int | None, front: Shape, sparse: int) -> tuple[Shape, ...]:
+def _infer_shapes(
+    call: InferCall, rank: int | None, front: Shape, sparse: int
+) -> tuple[Shape, ...]:
     attrs = call.attrs
     width = None if rank is None else rank + 1
-    dense = []
-    for shape in attrs["dense_shapes"]:
-        dense.append(Shape(None) if rank is None else front + shape)
+    dense = [Shape(None) if rank is None else front + shape for shape in attrs["dense_shapes"]]
     return (
         *[Shape((None, width))] * sparse,
         *[Shape((None,))] * sparse,
@@ -309,7 +322,13 @@ def _infer_parse(call: InferCall) -> tuple[Shape, ...]:
         call.fail("serialized must be a scalar or a vector")
     if len(call.attrs["dense_shapes"]) != len(call.attrs["Tdense"]):
         call.fail("one dense shape is required for each dense type")
-    splits = Shape((None,)) if shape.rank is None else Shape((None,)) if shape.rank == 0 else Shape((None if shape[0] is None else shape[0] + 1,))
+    splits = (
+        Shape((None,))
+        if shape.rank is None
+        else Shape((None,))
+        if shape.rank == 0
+        else Shape((None if shape[0] is None else shape[0] + 1,))
+    )
     return (
         *_infer_shapes(call, shape.rank, shape, int(call.attrs["num_sparse"])),
         *[Shape((None,))] * len(call.attrs["ragged_value_types"]),

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import glob
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
 from pinnace.ops.registry import register, scalar
 from pinnace.storage import atomic
 from pinnace.storage.system_errors import explained
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["matching_files", "read_file", "write_file"]
 
@@ -67,10 +70,15 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     return execute(MATCHING_FILES, pattern, name=name)  # type: ignore[no-any-return]
 
 
+def string_of(array: Any) -> bytes:
+    """The bytes in a scalar array."""
+    found: Any = np.asarray(array, object)[()]
+    return found  # type: ignore[no-any-return]
+
+
 def text(array: Array) -> str:
     """The string in a scalar array."""
-    found: bytes = np.asarray(array, object)[()]
-    return found.decode("utf-8", "surrogateescape")
+    return string_of(array).decode("utf-8", "surrogateescape")
 
 
 def _read_kernel(filename: Array) -> Array:
@@ -85,7 +93,7 @@ def _write_kernel(filename: Array, contents: Array) -> None:
     path = Path(text(filename))
     with explained("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write_file(path, np.asarray(contents, object)[()])
+    atomic.write_file(path, string_of(contents))
 
 
 def _matching_kernel(pattern: Array) -> Array:

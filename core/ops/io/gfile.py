@@ -5,12 +5,14 @@ from __future__ import annotations
 import glob as globbing
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pinnace.framework.errors import AlreadyExistsError, NotFoundError
 from pinnace.storage.system_errors import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "GFile",
@@ -41,9 +43,7 @@ def GFile(name: Any, mode: str = "r") -> IO[Any]:  # noqa: N802 (TensorFlow's na
         NotFoundError: there is no such file.
     """
     with explained("open", _path(name)):
-        return open(  # noqa: SIM115 (the caller closes it)
-            _path(name), mode, encoding=None if "b" in mode else "utf-8"
-        )
+        return open(_path(name), mode, encoding=None if "b" in mode else "utf-8")
 
 
 def exists(path: Any) -> bool:
@@ -64,7 +64,7 @@ def listdir(path: Any) -> list[str]:
     """
     if not isdir(path):
         raise NotFoundError(f"listdir: there is no folder {_path(path)}")
-    return sorted(os.listdir(_path(path)))
+    return sorted(entry.name for entry in Path(_path(path)).iterdir())
 
 
 def glob(pattern: Any) -> list[str]:
@@ -129,6 +129,8 @@ def stat(path: Any) -> os.stat_result:
         return Path(_path(path)).stat()
 
 
-def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
+def walk(
+    top: Any, topdown: bool = True, onerror: Any = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, names of folders, names of files) for every folder below `top`."""
     return os.walk(_path(top), topdown, onerror)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -12,12 +12,15 @@ from pinnace.framework import dtypes
 from pinnace.framework.dtypes import ANY, DType, as_dtype
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import UNKNOWN, Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute
+from pinnace.ops.io.files import string_of
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
 from pinnace.ops.strings import encoding
 from pinnace.proto.tensor_pb2 import TensorProto
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["decode_raw", "parse_tensor", "serialize_tensor"]
 
@@ -103,7 +106,7 @@ def _numbers(data: bytes, kind: DType, little_endian: bool) -> Array:
     array = np.frombuffer(data, found)
     if found.itemsize == 1 or little_endian == np.dtype("<i4").isnative:
         return array
-    if found.kind == "V" or found.num >= 256:  # noqa: PLR2004 (user-defined: NumPy cannot swap it)
+    if found.kind == "V" or found.num >= 256:
         return np.frombuffer(data, np.uint16).byteswap().view(found)
     return array.byteswap()
 
@@ -163,17 +166,19 @@ def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the a
 
 def _parse_kernel(serialized: Array, *, out_type: DType) -> Array:
     try:
-        message = TensorProto.FromString(np.asarray(serialized, object)[()])
+        message = TensorProto.FromString(string_of(serialized))
     except DecodeError:
         raise InvalidArgumentError("ParseTensor: the bytes are no TensorProto") from None
     if message.dtype != out_type.enum:
         raise InvalidArgumentError(
-            f"ParseTensor: out_type must be the dtype of the tensor, got {out_type.name} for a tensor "
+            f"ParseTensor: out_type must be the dtype of the tensor, got {out_type.name} for one "
             f"of {as_dtype(int(message.dtype)).name if message.dtype else 'no dtype'}"
         )
     shape = tuple(dim.size for dim in message.tensor_shape.dim)
     if message.tensor_shape.unknown_rank or any(n < 0 for n in shape):
-        raise InvalidArgumentError(f"ParseTensor: the shape must be known in full, got {list(shape)}")
+        raise InvalidArgumentError(
+            f"ParseTensor: the shape must be known in full, got {list(shape)}"
+        )
     count = math.prod(shape)
     if out_type is dtypes.string:
         return _filled(message.string_val, count, np.dtype(object)).reshape(shape)
@@ -181,7 +186,7 @@ def _parse_kernel(serialized: Array, *, out_type: DType) -> Array:
     if message.tensor_content:
         if len(message.tensor_content) != count * kind.itemsize:
             raise InvalidArgumentError(
-                f"ParseTensor: {list(shape)} of {out_type.name} takes {count * kind.itemsize} bytes, "
+                f"ParseTensor: {out_type.name}{list(shape)} takes {count * kind.itemsize} bytes, "
                 f"got {len(message.tensor_content)}"
             )
         return np.frombuffer(message.tensor_content, kind).reshape(shape)
@@ -193,12 +198,14 @@ def _parse_kernel(serialized: Array, *, out_type: DType) -> Array:
     if out_type.is_complex:
         halves = np.array(values, np.dtype(f"f{kind.itemsize // 2}"))
         return _filled(halves[: len(halves) // 2 * 2].view(kind), count, kind).reshape(shape)
-    return _filled(np.array(values, np.int64).astype(kind) if out_type.is_integer else values, count, kind).reshape(shape)
+    return _filled(
+        np.array(values, np.int64).astype(kind) if out_type.is_integer else values, count, kind
+    ).reshape(shape)
 
 
 def _filled(values: Any, count: int, kind: np.dtype[Any]) -> Array:
     """`count` values: the last one given stands for all that follow."""
-    out = np.zeros(count, kind) if kind != object else np.full(count, b"", object)
+    out = np.zeros(count, kind) if kind.kind != "O" else np.full(count, b"", object)
     given = min(len(values), count)
     if given:
         out[:given] = list(values)[:given]

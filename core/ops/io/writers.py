@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Tensor
 from pinnace.storage.record import RecordWriter
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 __all__ = ["TFRecordOptions", "TFRecordWriter"]
 
@@ -41,13 +43,19 @@ class TFRecordOptions:
         del flush_mode, input_buffer_size, output_buffer_size, window_bits
         del compression_method, mem_level, compression_strategy
         if isinstance(compression_type, TFRecordOptions):
-            compression_type = compression_type.compression_type
+            compression_type = compression_type._kind
         if compression_type not in _KINDS:
             raise InvalidArgumentError(
-                f"TFRecordOptions: compression_type must be '', 'GZIP' or 'ZLIB', got {compression_type!r}"
+                "TFRecordOptions: compression_type must be '', 'GZIP' or 'ZLIB', "
+                f"got {compression_type!r}"
             )
-        self.compression_type = _KINDS[compression_type]
+        self._kind: str = _KINDS[compression_type]
         self.compression_level = compression_level
+
+    @property
+    def compression_type(self) -> str:
+        """The kind of compression."""
+        return self._kind
 
 
 class TFRecordWriter:
@@ -66,7 +74,7 @@ class TFRecordWriter:
     def write(self, record: Any) -> None:
         """Append one record: bytes, a str, or a scalar string tensor."""
         if isinstance(record, Tensor):
-            record = np.asarray(record._array, object)[()]  # noqa: SLF001 (framework code)
+            record = np.asarray(record._array, object)[()]
         self._writer.write(record.encode() if isinstance(record, str) else record)
 
     def flush(self) -> None:

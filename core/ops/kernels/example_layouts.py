@@ -8,13 +8,15 @@ length are compared with it all at once; those that agree are cut, the rest is l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework.tensor import Array
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Array
 
 BYTES, FLOATS, INTS = 1, 2, 3
 # More records of one length than this are worth a layout.
@@ -52,7 +54,7 @@ def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
         byte = data[position]
         position += 1
         value |= (byte & 127) << shift
-        if byte < 128:  # noqa: PLR2004 (the last byte of a varint)
+        if byte < 128:
             return value, position
     raise NoLayout
 
@@ -105,27 +107,30 @@ def _feature(data: bytes, position: int, end: int) -> Feature:
     start, stop = _inside(data, position, end, kind << 3 | 2)
     if stop != end:
         raise NoLayout
-    spans: list[tuple[int, int]] = []
     if kind == BYTES:
+        spans: list[tuple[int, int]] = []
         while start < stop:
             first, last = _inside(data, start, stop, 0x0A)
             spans.append((first, last))
             start = last
         return Feature(kind, spans)
     if start == stop:
-        return Feature(kind, spans)
+        return Feature(kind, [])
     start, packed = _inside(data, start, stop, 0x0A)
     if packed != stop or (kind == FLOATS and (stop - start) % 4):
         raise NoLayout
-    if kind == FLOATS:
-        return Feature(kind, [(start, stop)])
+    return Feature(kind, [(start, stop)] if kind == FLOATS else _ints(data, start, stop))
+
+
+def _ints(data: bytes, start: int, stop: int) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
     while start < stop:
         _, after = _varint(data, start, stop)
         spans.append((start, after))
         start = after
         if len(spans) > _MOST_INTS:
             raise NoLayout
-    return Feature(kind, spans)
+    return spans
 
 
 class Group:
@@ -201,4 +206,4 @@ def _grouped(records: Sequence[bytes], numbers: list[int], groups: list[Group]) 
         return []
     kept = np.flatnonzero(same)
     groups.append(Group(rows[kept], [chosen[i] for i in kept.tolist()], table[kept], layout))
-    return rows[~same].tolist()
+    return [numbers[i] for i in np.flatnonzero(~same).tolist()]

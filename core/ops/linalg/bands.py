@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, int32, int64
+from pinnace.framework.dtypes import ANY_VALUE, COMPLEX, FLOATS, INDEX, NUMBERS, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
@@ -381,7 +381,7 @@ DIAG = register(
     OpDef(
         name="Diag",
         signature="diagonal: T -> output: T",
-        types={"T": NUMBERS},
+        types={"T": FLOATS | COMPLEX | INDEX},
         infer=_infer_tensor_diag,
         kernel=_tensor_diag_kernel,
         gradient=_tensor_diag_gradient,
@@ -391,7 +391,7 @@ DIAG_PART = register(
     OpDef(
         name="DiagPart",
         signature="input: T -> diagonal: T",
-        types={"T": NUMBERS},
+        types={"T": FLOATS | COMPLEX | INDEX},
         infer=_infer_tensor_part,
         kernel=_tensor_part_kernel,
         gradient=_tensor_part_gradient,

@@ -36,7 +36,7 @@ def norm(
         name: name of the node while tracing.
 
     Returns:
-        [...] without the reduced axes; of complex values real.
+        [...] without the reduced axes. TensorFlow: the euclidean norm of complex values is complex.
 
     Raises:
         ValueError: an order that there is no norm for, or more than two axes.
@@ -55,7 +55,7 @@ def norm(
 
 def _vector_norm(x: Tensor, order: Any, axis: Any, keep: bool, name: str | None) -> Tensor:
     if order in ("euclidean", 2, 2.0):
-        return exponents.sqrt(reduction.reduce_sum(_square(x), axis, keep), name)
+        return exponents.sqrt(reduction.reduce_sum(x * complexes.conj(x), axis, keep), name)
     size = arithmetic.abs(x)
     if order in (1, 1.0):
         return reduction.reduce_sum(size, axis, keep, name)
@@ -72,7 +72,7 @@ def _matrix_norm(
     x: Tensor, order: Any, axes: tuple[int, ...], keep: bool, name: str | None
 ) -> Tensor:
     if order in ("euclidean", "fro"):
-        return exponents.sqrt(reduction.reduce_sum(_square(x), axes, keep), name)
+        return exponents.sqrt(reduction.reduce_sum(x * complexes.conj(x), axes, keep), name)
     if order in (1, 1.0):
         return _largest_sum(arithmetic.abs(x), axes[0], axes[1], keep, name)
     if order == np.inf:
@@ -116,7 +116,7 @@ def normalize(
     """(tensor / norm, norm), the norm with axes of size 1; arguments as for `norm`."""
     x = convert_to_tensor(tensor)
     length = norm(x, ord, axis, keepdims=True)
-    if x.dtype.is_complex:
+    if x.dtype is not length.dtype:
         from pinnace.ops.array import casting
 
         return arithmetic.divide(x, casting.cast(length, x.dtype), name), length

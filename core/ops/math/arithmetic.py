@@ -36,8 +36,11 @@ __all__ = [
     "multiply",
     "multiply_no_nan",
     "negative",
+    "nextafter",
+    "polyval",
     "reciprocal",
     "reciprocal_no_nan",
+    "scalar_mul",
     "sign",
     "square",
     "squared_difference",
@@ -46,6 +49,10 @@ __all__ = [
     "truncatediv",
     "truncatemod",
 ]
+
+_ANALYTIC = FLOATS | COMPLEX
+# TensorFlow: the older op of sums lacks the wide unsigned integers and has strings.
+_ADDED = NUMBERS - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
 
 
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -281,6 +288,47 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     return execute(ADD_N, inputs, name=name)  # type: ignore[no-any-return]
 
 
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """`x` times a number.
+
+    Raises:
+        ValueError: `scalar` has axes.
+    """
+    tensor = convert_to_tensor(x)
+    factor = convert_to_tensor(scalar, dtype_hint=tensor.dtype)
+    if factor.shape.rank not in {None, 0}:
+        message = f"scalar_mul: scalar must have no axes, got shape {factor.shape}"
+        raise ValueError(message)
+    return multiply(factor, tensor, name)
+
+
+def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
+    """`coeffs[0] xⁿ + … + coeffs[n]`, by Horner's rule; 0 without coefficients.
+
+    Raises:
+        ValueError: `coeffs` is no list.
+    """
+    if not isinstance(coeffs, (list, tuple)):
+        message = f"polyval: coeffs must be a list of tensors, got {type(coeffs).__name__}"
+        raise ValueError(message)  # noqa: TRY004 (TensorFlow's class)
+    point = convert_to_tensor(x)
+    if not coeffs:
+        return constants.zeros_like(point, name=name)
+    total = convert_to_tensor(coeffs[0], dtype_hint=point.dtype)
+    for c in coeffs[1:]:
+        total = add(c, multiply(total, point))
+    return total
+
+
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
+    """The next number after x1 in the direction of x2.
+
+    Source:
+        TensorFlow op `NextAfter` (math_ops.cc).
+    """
+    return NEXT_AFTER.entry(x1, x2, name)  # type: ignore[no-any-return]
+
+
 def as_pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
     """Both as tensors of one dtype, that of whichever is a tensor already."""
     if isinstance(x, Operands):
@@ -447,7 +495,7 @@ def _reciprocal_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
 
 
 def _reciprocal_grad_kernel(y: Array, dy: Array) -> Array:
-    return -dy * y * y  # type: ignore[no-any-return]
+    return -dy * y * y
 
 
 def _reciprocal_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
@@ -471,7 +519,14 @@ def _abs_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (dy * sign(call.inputs[0]),)
 
 
-def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    if call.inputs[0].dtype.is_complex:
+        # On the unit circle only what crosses the radius moves.
+        y = call.outputs[0]
+        along = complexes.real(complexes.conj(y) * dy)
+        across = dy - y * complexes.complex(along, constants.zeros_like(along))
+        size = abs(call.inputs[0])
+        return (divide_no_nan(across, complexes.complex(size, constants.zeros_like(size))),)  # noqa: ARG001 (the protocol)
     return (constants.zeros_like(call.inputs[0]),)
 
 
@@ -488,9 +543,7 @@ def _infer_add_n(call: InferCall) -> Shape:
     return shape
 
 
-ADD = register(
-    binary("Add", np.add, _add_gradient, types=NUMBERS | {dtypes.string}, fuse="{x} + {y}")
-)
+ADD = register(binary("Add", np.add, _add_gradient, types=_ADDED, fuse="{x} + {y}"))
 ADD_V2 = register(binary("AddV2", np.add, _add_gradient, fuse="{x} + {y}"))
 SUB = register(binary("Sub", np.subtract, _sub_gradient, fuse="{x} - {y}"))
 MUL = register(binary("Mul", np.multiply, _mul_gradient, fuse="{x} * {y}"))
@@ -514,9 +567,18 @@ FLOOR_DIV = register(binary("FloorDiv", _floor_div_kernel, NOT_DIFFERENTIABLE, t
 FLOOR_MOD = register(binary("FloorMod", _floor_mod_kernel, _floor_mod_gradient, types=REAL))
 TRUNCATE_DIV = register(binary("TruncateDiv", _truncate_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
 TRUNCATE_MOD = register(
-    binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=REAL)
+    binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=FLOATS | INDEX)
 )
 MOD = register(binary("Mod", _truncate_mod_kernel, NOT_DIFFERENTIABLE, types=FLOATS | INDEX))
+NEXT_AFTER = register(
+    binary(
+        "NextAfter",
+        np.nextafter,
+        NOT_DIFFERENTIABLE,
+        types={dtypes.float32, dtypes.float64},
+        signature="x1: T, x2: T -> output: T",
+    )
+)
 MAXIMUM = register(
     binary(
         "Maximum",
@@ -540,6 +602,7 @@ SQUARED_DIFFERENCE = register(
         "SquaredDifference",
         _squared_difference_kernel,
         _squared_difference_gradient,
+        types=_ANALYTIC | INDEX,
         fuse="({x} - {y}) * ({x} - {y})",
     )
 )

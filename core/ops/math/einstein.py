@@ -105,10 +105,10 @@ def _order(equation: Equation, tensors: list[Tensor], optimize: Any) -> list[tup
     path = np.einsum_path(
         text, *dummies, optimize=optimize if optimize in {"greedy", "optimal"} else "greedy"
     )
-    steps = [tuple(sorted(step)) for step in path[0][1:-1]]
+    steps = [tuple(sorted(step)) for step in path[0][1:]]
     if any(len(step) != 2 for step in steps):
         return [(0, 1)] * (count - 2)
-    return steps
+    return steps[:-1]
 
 
 def _labelled(labels: tuple[str, ...], shape: Shape) -> list[tuple[str, int | None]]:

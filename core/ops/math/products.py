@@ -384,11 +384,11 @@ def _cross_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     return cross(b, dy), cross(dy, a)
 
 
-def _batch_mat_mul(name: str) -> OpDef:
+def _batch_mat_mul(name: str, types: frozenset[dtypes.DType]) -> OpDef:
     return OpDef(
         name=name,
         signature="x: T, y: T -> output: T",
-        types={"T": _BATCH_TYPES},
+        types={"T": types},
         attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
         infer=_infer_batch,
         kernel=_batch_kernel,
@@ -418,8 +418,8 @@ _ENTRIES = {
     for flip_a in (False, True)
     for flip_b in (False, True)
 }
-BATCH_MAT_MUL = register(_batch_mat_mul("BatchMatMul"))
-BATCH_MAT_MUL_V2 = register(_batch_mat_mul("BatchMatMulV2"))
+BATCH_MAT_MUL = register(_batch_mat_mul("BatchMatMul", FLOATS | COMPLEX | INDEX))
+BATCH_MAT_MUL_V2 = register(_batch_mat_mul("BatchMatMulV2", _BATCH_TYPES))
 CROSS = register(
     OpDef(
         name="Cross",

@@ -23,7 +23,6 @@ __all__ = ["linspace", "range"]
 
 # Of several dtypes, `range` takes the last one in this order.
 _ORDER = (
-    dtypes.uint8,
     dtypes.int8,
     dtypes.uint16,
     dtypes.int16,
@@ -168,7 +167,7 @@ RANGE = register(
     OpDef(
         name="Range",
         signature="start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
-        types={"Tidx": typed(REAL, default=int32)},
+        types={"Tidx": typed(REAL - {dtypes.uint8}, default=int32)},
         infer=_infer_range,
         kernel=_range_kernel,
         gradient=NOT_DIFFERENTIABLE,

@@ -1,4 +1,4 @@
-"""One optimizer step on one variable, as a single op: state is read, changed and written at once."""
+"""One optimizer step on one variable as a single op: state is read, changed and written at once."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ APPLY_KERAS_MOMENTUM = register(
             "use_locking": attr("bool", default=False),
             "use_nesterov": attr("bool", default=False),
         },
-        infer=lambda call: (),
+        infer=lambda _: (),
         kernel=_momentum_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="write",

@@ -137,7 +137,7 @@ def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:
     return ()
 
 
-def _read_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+def _read_gradient(_: OpCall, dy: Tensor) -> tuple[Tensor]:
     # The gradient "of the handle" is that of the variable: tapes watch handles.
     return (dy,)
 
@@ -243,8 +243,8 @@ DISABLE_COPY_ON_READ = register(
     OpDef(
         name="DisableCopyOnRead",
         signature="resource: resource ->",
-        infer=lambda call: (),
-        kernel=lambda resource: None,
+        infer=lambda _: (),
+        kernel=lambda _: None,
         gradient=NOT_DIFFERENTIABLE,
         effect="read",
     )

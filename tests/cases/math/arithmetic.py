@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from pinnace.framework import dtypes
 from support.drawing import (
     SHAPES,
     alike,
@@ -94,6 +95,12 @@ CASES = [
     case("TruncateMod", PAIRS, each(math.fmod)),
     case("TruncateMod", WHOLE_PAIRS, each(math.fmod, int)),
     case("Mod", WHOLE_PAIRS, each(math.fmod, int)),
+    case(
+        "NextAfter",
+        alike(ANY, ANY),
+        each(math.nextafter),
+        dtypes=(dtypes.float64,),
+    ),
     case("Maximum", APART, each(max)),
     case("Minimum", APART, each(min)),
     case("SquaredDifference", broadcastable(ANY, ANY), each(lambda x, y: (x - y) ** 2), ulps=4),
@@ -106,6 +113,6 @@ CASES = [
     case("InvGrad", alike(OFF_ZERO, ANY), each(lambda y, dy: -dy * y**2), ulps=4),
     case("Abs", alike(OFF_ZERO), each(abs)),
     case("Sign", alike(OFF_ZERO), each(sign)),
-    OpCase("Sign", complex_arrays(COMPLEX), each(complex_sign, complex), differentiable=()),
+    OpCase("Sign", complex_arrays(COMPLEX), each(complex_sign, complex), smooth=100),
     case("AddN", terms(), lambda xs: each(lambda *ys: math.fsum(ys))(*xs), slack=32),
 ]

@@ -89,9 +89,9 @@ def test_eight_threads_share_one_plan() -> None:
     def work(n: int) -> None:
         x = np.full((N, N), n, np.float32)
         wanted = reference(x)
-        for _ in range(50):
-            if not np.array_equal(concrete(tf.constant(x)).numpy(), wanted):
-                wrong.append(n)
+        wrong.extend(
+            n for _ in range(50) if not np.array_equal(concrete(tf.constant(x)).numpy(), wanted)
+        )
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
     for thread in threads:
@@ -154,6 +154,6 @@ def test_a_missing_kernel_is_named() -> None:
     concrete.graph.outputs = [extra.outputs[0]]
     concrete.graph.plan = None
     with pytest.raises(
-        tf.errors.UnimplementedError, match="no kernel for Placeholder .*fed_by_nobody"
+        tf.errors.UnimplementedError, match=r"no kernel for Placeholder .*fed_by_nobody"
     ):
         concrete(tf.constant(1.0))

@@ -101,7 +101,7 @@ def test_an_input_signature_makes_one_trace_and_refuses_what_does_not_fit() -> N
 
 def test_an_input_signature_must_cover_the_arguments() -> None:
     with pytest.raises(ValueError, match="input_signature gives no spec for y"):
-        tf.function(lambda x, y: x, input_signature=[tf.TensorSpec([], tf.float32)])
+        tf.function(lambda x, y: x + y, input_signature=[tf.TensorSpec([], tf.float32)])
 
 
 def test_get_concrete_function_traces_for_specs() -> None:

@@ -6,6 +6,8 @@ from pinnace.deploy.onnx.converters.math import broadcasting as broadcasting
 from pinnace.deploy.onnx.converters.math import clipping as clipping
 from pinnace.deploy.onnx.converters.math import comparison as comparison
 from pinnace.deploy.onnx.converters.math import complexes as complexes
+from pinnace.deploy.onnx.converters.math import counting as counting
+from pinnace.deploy.onnx.converters.math import cumulation as cumulation
 from pinnace.deploy.onnx.converters.math import einstein as einstein
 from pinnace.deploy.onnx.converters.math import exponents as exponents
 from pinnace.deploy.onnx.converters.math import logic as logic
@@ -13,4 +15,6 @@ from pinnace.deploy.onnx.converters.math import products as products
 from pinnace.deploy.onnx.converters.math import ranges as ranges
 from pinnace.deploy.onnx.converters.math import reduction as reduction
 from pinnace.deploy.onnx.converters.math import rounding as rounding
+from pinnace.deploy.onnx.converters.math import segments as segments
+from pinnace.deploy.onnx.converters.math import special as special
 from pinnace.deploy.onnx.converters.math import trigonometry as trigonometry

@@ -1,1 +1,4 @@
 """Converters of `core/ops/random`."""
+
+from pinnace.deploy.onnx.converters.random import stateful as stateful
+from pinnace.deploy.onnx.converters.random import stateless as stateless

@@ -1,1 +1,6 @@
-"""Converters of `core/ops/strings`."""
+"""Converters of `core/ops/strings` and `core/ops/io`."""
+
+from pinnace.deploy.onnx.converters.strings import conversion as conversion
+from pinnace.deploy.onnx.converters.strings import joining as joining
+from pinnace.deploy.onnx.converters.strings import others as others
+from pinnace.deploy.onnx.converters.strings import patterns as patterns

@@ -1,0 +1,76 @@
+"""One function runs as long as another says so: While, also in a form without effects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.ops.functional.conditions import is_true
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.registry import register
+
+if TYPE_CHECKING:
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array
+    from pinnace.ops.running import RunContext
+
+__all__: list[str] = []
+
+
+def _while_kernel(
+    input: tuple[Array, ...], *, cond: Any, body: Any, ctx: RunContext
+) -> tuple[Array, ...]:
+    test = ctx.bind(cond)
+    step = ctx.bind(body)
+    values = input
+    with np.errstate(all="ignore"):
+        while is_true(test(values)[0]):
+            if ctx.cancelled:
+                ctx.check()
+            values = step(values)
+    return values
+
+
+def _infer_while(call: InferCall) -> tuple[Shape, ...]:
+    specs = call.specs(0)
+    given = call.attrs["output_shapes"]
+    if len(given) == len(specs):
+        return tuple(given)
+    body = call.attrs["body"].graph
+    if len(body.inputs) != len(specs) or len(body.outputs) != len(specs):
+        call.fail(
+            f"the body must take and return all {len(specs)} loop variables, "
+            f"{body.name} takes {len(body.inputs)} and returns {len(body.outputs)}"
+        )
+    shapes = []
+    for spec, argument, result in zip(specs, body.inputs, body.outputs, strict=True):
+        if result.dtype is not spec.dtype:
+            call.fail(f"a loop variable of {spec.dtype.name} became {result.dtype.name}")
+        shapes.append(spec.shape if result is argument else argument.shape)
+    return tuple(shapes)
+
+
+def _while(name: str, effect: Any) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="input: (T) -> output: (T)",
+            attrs={
+                "T": attr("list(type)", default=()),
+                "cond": attr("func"),
+                "body": attr("func"),
+                "output_shapes": attr("list(shape)", default=()),
+                "parallel_iterations": attr("int", default=10),
+            },
+            infer=_infer_while,
+            kernel=_while_kernel,
+            # Set by functions/control: it builds graphs.
+            gradient=NOT_DIFFERENTIABLE,
+            effect=effect,
+        )
+    )
+
+
+WHILE = _while("While", "write")
+STATELESS_WHILE = _while("StatelessWhile", None)

@@ -1,0 +1,3 @@
+"""Ops that write summaries."""
+
+from pinnace.ops.summary import writing as writing

@@ -1,0 +1,121 @@
+"""Graphs in event files: `graph`, `trace_on`, `trace_export`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.errors import UnimplementedError
+from pinnace.framework.tensor import Tensor, wrap
+from pinnace.graph.graph import Graph
+from pinnace.ops.summary import writing
+from pinnace.summary.event_file import metadata
+from pinnace.summary.values import write
+from pinnace.summary.writer import recorded
+
+
+def graph_bytes(graph: Any) -> bytes:
+    """A GraphDef message.
+
+    Args:
+        graph: a Graph, what has one (a concrete function), a GraphDef message or its bytes.
+    """
+    if isinstance(graph, bytes):
+        return graph
+    if hasattr(graph, "SerializeToString"):
+        encoded: bytes = graph.SerializeToString()
+        return encoded
+    graph = getattr(graph, "graph", graph)
+    if not isinstance(graph, Graph):
+        raise TypeError(f"summary.graph: a graph or a concrete function is required, got {graph!r}")
+    from pinnace.graph.codec import graphs
+
+    message: Any = graphs.encode_graph(graph)
+    return message.SerializeToString()  # type: ignore[no-any-return]
+
+
+def _scalar(data: bytes) -> Tensor:
+    array = np.empty((), object)
+    array[()] = data
+    return wrap(array, dtypes.string)
+
+
+def graph(graph_data: Any) -> Tensor:
+    """Write a graph.
+
+    Args:
+        graph_data: a Graph, a concrete function, a GraphDef message or its bytes.
+
+    Returns:
+        [], bool: whether it was written.
+    """
+    if state.tracer is not None:
+        raise RuntimeError("summary.graph cannot be called while a function is traced")
+    encoded = _scalar(graph_bytes(graph_data))
+    return recorded(0, "graph", lambda handle, step: writing.write_graph(handle, step, encoded))
+
+
+def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
+    """Remember the graphs of the functions that this thread calls, until `trace_export`.
+
+    Args:
+        graph: whether to.
+        profiler: not supported.
+        profiler_outdir: accepted.
+    """
+    del profiler_outdir
+    if profiler:
+        raise UnimplementedError("trace_on: profiler is not supported")
+    # `functions/concrete.py` appends what it runs.
+    state.__dict__["graphs"] = [] if graph else None
+
+
+def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
+    """Write the graphs remembered since `trace_on`, and stop remembering.
+
+    Args:
+        name: the tag to write them under.
+        step: when; the default step if None.
+        profiler_outdir: accepted.
+
+    Raises:
+        RuntimeError: `trace_on` was not called.
+    """
+    del profiler_outdir
+    collected: list[Graph] | None = state.__dict__.get("graphs")
+    if collected is None:
+        raise RuntimeError("trace_export: summary.trace_on must be called first")
+    state.__dict__["graphs"] = None
+    unique = list({id(one): one for one in collected}.values())
+    encoded = run_metadata([graph_bytes(one) for one in unique])
+    write(name, _scalar(encoded), step, metadata("graph_run_metadata_graph", data_class=3))
+
+
+def trace_off() -> None:
+    """Stop remembering, and forget."""
+    state.__dict__["graphs"] = None
+
+
+def run_metadata(graphs: list[bytes]) -> bytes:
+    """A RunMetadata message: each graph as a partition graph and as a function's graph.
+
+    Source:
+        tensorflow/core/protobuf/config.proto: partition_graphs = 3, function_graphs = 4 with
+        partition_graphs = 1, pre_optimization_graph = 2, post_optimization_graph = 3.
+    """
+    partitions = [_field(3, one) for one in graphs]
+    functions = [_field(4, b"".join(_field(number, one) for number in (1, 2, 3))) for one in graphs]
+    return b"".join(partitions + functions)
+
+
+def _field(number: int, data: bytes) -> bytes:
+    length = len(data)
+    digits = bytearray()
+    while length > 127:
+        digits.append(length & 127 | 128)
+        length >>= 7
+    digits.append(length)
+    return bytes([number << 3 | 2]) + bytes(digits) + data

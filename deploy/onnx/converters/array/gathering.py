@@ -1,0 +1,79 @@
+"""Elements by their places."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework.dtypes import INDEX
+
+
+@converts("Gather")
+def gather(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Value:
+    """Gather along the first axis."""
+    del call
+    return g.op("Gather", x, as_index(g, indices), axis=0)
+
+
+def as_index(g: GraphBuilder, indices: Value) -> Value:
+    """Indices in a type that Gather takes."""
+    return indices if indices.dtype in INDEX else g.as_int64(indices)
+
+
+@converts("GatherV2", "ResourceGather")
+def gather_v2(g: GraphBuilder, call: NodeView, x: Value, indices: Value, axis: Value | None = None) -> Value:
+    """Gather; with batch axes GatherND."""
+    where = 0 if axis is None else call.needed_int(2, "axis") % x.rank
+    batch = int(call.attr("batch_dims"))
+    if batch < 0:
+        batch += indices.rank
+    if not batch:
+        return g.op("Gather", x, as_index(g, indices), axis=where)
+    # The gathered axis goes behind the batch axes, and its indices into the place where it was.
+    between = list(range(batch, where))
+    order = [*range(batch), where, *between, *range(where + 1, x.rank)]
+    rows = g.op("GatherND", g.transpose(x, order), g.unsqueeze(g.as_int64(indices), indices.rank), batch_dims=batch)
+    count = indices.rank - batch
+    first = batch + count
+    middle = list(range(first, first + len(between)))
+    rest = list(range(first + len(between), x.rank + count - 1))
+    return g.transpose(rows, [*range(batch), *middle, *range(batch, first), *rest])
+
+
+@converts("GatherNd", "ResourceGatherNd")
+def gather_nd(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Value:
+    """GatherND, of int64 indices only; rows of no index give the whole tensor each."""
+    depth = indices.size(indices.rank - 1)
+    if depth is None:
+        call.fail("how long the rows of indices are must be known")
+    if depth == 0:
+        lead = g.shape_of(indices, 0, indices.rank - 1)
+        return g.expand(x, g.joined(lead, g.shape_of(x)))
+    return g.op("GatherND", x, g.as_int64(indices))
+
+
+@converts("OneHot")
+def one_hot(g: GraphBuilder, call: NodeView, indices: Value, depth: Value, on: Value, off: Value) -> Value:
+    """Where(indices == 0, 1, ... depth - 1): ONNX's OneHot counts negative indices from the end."""
+    axis = int(call.attr("axis"))
+    place = indices.rank if axis == -1 else axis
+    classes = g.iota(g.as_int64(depth))
+    if place != indices.rank:
+        classes = g.unsqueeze(classes, *range(1, indices.rank - place + 1))
+    hot = g.op("Equal", g.unsqueeze(g.as_int64(indices), place), classes)
+    return g.where(hot, on, off)
+
+
+@converts("UnravelIndex")
+def unravel_index(g: GraphBuilder, call: NodeView, indices: Value, dims: Value) -> Value:
+    """What is left of the index, axis by axis from the last."""
+    count = dims.size(0)
+    if count is None:
+        call.fail("how many axes there are must be known")
+    rest, found = indices, []
+    for axis in reversed(range(count)):
+        size = g.op("Gather", dims, g.int(axis), axis=0)
+        found.append(g.op("Mod", rest, size))
+        rest = g.op("Div", rest, size)
+    found.reverse()
+    return g.concat([g.unsqueeze(row, 0) for row in found], 0)

@@ -1,0 +1,36 @@
+"""Choice by a condition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
+
+
+@converts("SelectV2")
+def select_v2(g: GraphBuilder, call: NodeView, condition: Value, x: Value, y: Value) -> Value:
+    """Where."""
+    del call
+    return g.where(condition, x, y)
+
+
+@converts("Select")
+def select(g: GraphBuilder, call: NodeView, condition: Value, x: Value, y: Value) -> Value:
+    """Where; a vector chooses rows."""
+    del call
+    if condition.rank == 1 and x.rank > 1:
+        condition = g.unsqueeze(condition, *range(1, x.rank))
+    return g.where(condition, x, y)
+
+
+@converts("Where")
+def where(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """NonZero, transposed; of a scalar one empty row or none."""
+    del call
+    if x.rank == 0:
+        count = g.reshape(g.as_int64(g.cast(x, dtypes.bool)), [1])
+        return g.op("Expand", g.constant(np.zeros((1, 0), np.int64)), g.joined(count, g.ints(0)))
+    return g.transpose(g.op("NonZero", g.cast(x, dtypes.bool)), [1, 0])

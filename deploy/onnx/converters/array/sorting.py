@@ -1,0 +1,26 @@
+"""Order."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("TopKV2")
+def top_k(g: GraphBuilder, call: NodeView, x: Value, k: Value) -> tuple[Value, Value]:
+    """TopK: of equal values the first in both."""
+    count = g.reshape(g.as_int64(k), [1])
+    values, indices = g.ops("TopK", 2, x, count, axis=x.rank - 1, largest=1, sorted=1)
+    return values, g.cast(indices, call.dtype("index_type"))
+
+
+@converts("LowerBound", "UpperBound")
+def bound(g: GraphBuilder, call: NodeView, ordered: Value, values: Value) -> Value:
+    """How many of the row are less (or not greater): every pair is compared."""
+    kind = "Less" if call.node.op.name == "LowerBound" else "LessOrEqual"
+    if ordered.dtype.name in {"string", "bool"}:
+        call.fail(f"ONNX has no order of {ordered.dtype.name}")
+    before = g.op(kind, g.unsqueeze(ordered, 1), g.unsqueeze(values, 2))
+    target = call.dtype("out_type")
+    return g.op("ReduceSum", g.cast(before, target), g.ints(2), keepdims=0)

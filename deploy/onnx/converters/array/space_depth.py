@@ -1,0 +1,131 @@
+"""Places to channels or batch, and back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("DepthToSpace")
+def depth_to_space(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """DepthToSpace in the mode DCR."""
+    size = int(call.attr("block_size"))
+    if _is_supported(x):
+        return _emit(g, call, "DepthToSpace", x, blocksize=size, mode="DCR")
+    last = _as_last(g, call, x)
+    n, h, w, c = (g.size_of(last, axis) for axis in range(4))
+    b = g.ints(size)
+    rest = g.op("Div", c, g.ints(size * size))
+    wide = g.reshape(last, g.joined(n, h, w, b, b, rest))
+    moved = g.transpose(wide, [0, 1, 3, 2, 4, 5])
+    whole = g.reshape(moved, g.joined(n, g.op("Mul", h, b), g.op("Mul", w, b), rest))
+    return _as_format(g, call, whole)
+
+
+@converts("SpaceToDepth")
+def space_to_depth(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """SpaceToDepth."""
+    size = int(call.attr("block_size"))
+    if _is_supported(x):
+        return _emit(g, call, "SpaceToDepth", x, blocksize=size)
+    last = _as_last(g, call, x)
+    n, h, w, c = (g.size_of(last, axis) for axis in range(4))
+    b = g.ints(size)
+    height, width = g.op("Div", h, b), g.op("Div", w, b)
+    wide = g.reshape(last, g.joined(n, height, b, width, b, c))
+    moved = g.transpose(wide, [0, 1, 3, 2, 4, 5])
+    whole = g.reshape(moved, g.joined(n, height, width, g.op("Mul", c, g.ints(size * size))))
+    return _as_format(g, call, whole)
+
+
+def _is_supported(x: Value) -> bool:
+    return x.dtype.is_floating
+
+
+def _emit(g: GraphBuilder, call: NodeView, kind: str, x: Value, **attrs: Any) -> Value:
+    if call.attr("data_format") == "NHWC":
+        return g.moved(kind, x, **attrs)
+    return g.op(kind, x, **attrs)
+
+
+def _as_last(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    return x if call.attr("data_format") == "NHWC" else g.transpose(x, [0, 2, 3, 1])
+
+
+def _as_format(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    return x if call.attr("data_format") == "NHWC" else g.transpose(x, [0, 3, 1, 2])
+
+
+@converts("SpaceToBatchND")
+def space_to_batch_nd(g: GraphBuilder, call: NodeView, x: Value, block: Value, paddings: Value) -> Value:
+    """Pad, then places within a block become part of the batch."""
+    del block
+    return _to_batch(g, x, _blocks(call), paddings)
+
+
+@converts("SpaceToBatch")
+def space_to_batch(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Value:
+    """The same, of pictures."""
+    return _to_batch(g, x, [int(call.attr("block_size"))] * 2, paddings)
+
+
+@converts("BatchToSpaceND")
+def batch_to_space_nd(g: GraphBuilder, call: NodeView, x: Value, block: Value, crops: Value) -> Value:
+    """The other way, then Slice."""
+    del block
+    return _to_space(g, x, _blocks(call), crops)
+
+
+@converts("BatchToSpace")
+def batch_to_space(g: GraphBuilder, call: NodeView, x: Value, crops: Value) -> Value:
+    """The same, of pictures."""
+    return _to_space(g, x, [int(call.attr("block_size"))] * 2, crops)
+
+
+def _blocks(call: NodeView) -> list[int]:
+    return [int(size) for size in call.needed(1, "block_shape")]
+
+
+def _to_batch(g: GraphBuilder, x: Value, blocks: list[int], paddings: Value) -> Value:
+    count = len(blocks)
+    rows = g.transpose(g.as_int64(paddings), [1, 0])
+    ahead, behind = g.slice(rows, 0, 0, 1), g.slice(rows, 0, 1, 2)
+    none = g.ints(0)
+    rest = [none] * (x.rank - count - 1)
+    amounts = g.joined(none, g.reshape(ahead, [count]), *rest, none, g.reshape(behind, [count]), *rest)
+    whole = x if amounts.array is not None and not amounts.array.any() else g.op("Pad", x, amounts)
+    sizes = [g.size_of(whole, axis) for axis in range(x.rank)]
+    split = [sizes[0]]
+    outer = []
+    for axis, block in enumerate(blocks, 1):
+        outer.append(g.op("Div", sizes[axis], g.ints(block)))
+        split += [outer[-1], g.ints(block)]
+    split += sizes[count + 1 :]
+    inside = [2 * axis for axis in range(1, count + 1)]
+    outside = [2 * axis - 1 for axis in range(1, count + 1)]
+    moved = g.transpose(g.reshape(whole, g.joined(*split)), [*inside, 0, *outside, *range(2 * count + 1, x.rank + count)])
+    batch = g.op("Mul", sizes[0], g.ints(math.prod(blocks)))
+    return g.reshape(moved, g.joined(batch, *outer, *sizes[count + 1 :]))
+
+
+def _to_space(g: GraphBuilder, x: Value, blocks: list[int], crops: Value) -> Value:
+    count = len(blocks)
+    sizes = [g.size_of(x, axis) for axis in range(x.rank)]
+    batch = g.op("Div", sizes[0], g.ints(math.prod(blocks)))
+    wide = g.reshape(x, g.joined(*[g.ints(block) for block in blocks], batch, *sizes[1:]))
+    order = [count]
+    for axis in range(count):
+        order += [count + 1 + axis, axis]
+    order += range(2 * count + 1, x.rank + count)
+    space = [g.op("Mul", sizes[axis], g.ints(block)) for axis, block in enumerate(blocks, 1)]
+    whole = g.reshape(g.transpose(wide, order), g.joined(batch, *space, *sizes[count + 1 :]))
+    rows = g.transpose(g.as_int64(crops), [1, 0])
+    start = g.reshape(g.slice(rows, 0, 0, 1), [count])
+    cut = g.reshape(g.slice(rows, 0, 1, 2), [count])
+    if cut.array is not None and start.array is not None and not cut.array.any() and not start.array.any():
+        return whole
+    return g.op("Slice", whole, start, g.op("Sub", g.joined(*space), cut), g.ints(*range(1, count + 1)))

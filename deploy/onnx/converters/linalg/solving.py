@@ -1,0 +1,15 @@
+"""Systems of equations."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.registry import refuses
+
+refuses(
+    "ONNX has no solver of equations",
+    "BandedTriangularSolve",
+    "MatrixInverse",
+    "MatrixSolve",
+    "MatrixSolveLs",
+    "MatrixTriangularSolve",
+    "TridiagonalSolve",
+)

@@ -1,0 +1,64 @@
+"""Reductions over groups of rows."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType
+
+_KINDS = {"Sum": "add", "Prod": "mul", "Max": "max", "Min": "min"}
+
+
+@converts("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
+def unsorted(g: GraphBuilder, call: NodeView, data: Value, ids: Value, count: Value) -> Value:
+    """ScatterND into neutral numbers; rows with negative ids go behind the end, which is cut off."""
+    kind = call.node.op.name.removeprefix("UnsortedSegment")
+    total = g.reshape(g.as_int64(count), [1])
+    owners = g.as_int64(ids)
+    places = g.where(g.binary("Less", owners, 0), total, owners)
+    return _summed(g, data, places, total, _KINDS[kind], _neutral(g, data, kind))
+
+
+def _neutral(g: GraphBuilder, data: Value, kind: str) -> Value:
+    if kind in {"Sum", "Prod"}:
+        return g.like(data, int(kind == "Prod"))
+    return g.like(data, data.dtype.min if kind == "Max" else data.dtype.max)
+
+
+def _summed(g: GraphBuilder, data: Value, places: Value, total: Value, how: str, neutral: Value) -> Value:
+    """One row per segment, from one more; 16-bit floats are added up in float32."""
+    rest = g.shape_of(data, places.rank, data.rank)
+    room = g.op("Add", total, g.ints(1))
+    wide = _SUMMED.get(data.dtype, data.dtype)
+    start = g.fill(g.joined(room, rest), g.cast(neutral, wide))
+    indices = g.unsqueeze(places, places.rank)
+    whole = g.op("ScatterND", start, indices, g.cast(data, wide), reduction=how)
+    return g.cast(g.slice(whole, 0, 0, total), data.dtype)
+
+
+_SUMMED: dict[DType, DType] = {
+    dtypes.float16: dtypes.float32,
+    dtypes.bfloat16: dtypes.float32,
+}
+
+
+@converts("SegmentSum", "SegmentProd", "SegmentMean", "SegmentMax", "SegmentMin")
+def in_order(g: GraphBuilder, call: NodeView, data: Value, ids: Value) -> Value:
+    """The same, as many segments as the last id tells; where there are none it is 0, or 1 for a product."""
+    kind = call.node.op.name.removeprefix("Segment")
+    owners = g.as_int64(ids)
+    total = g.op("Add", g.op("ReduceMax", g.joined(owners, g.ints(-1)), keepdims=1), g.ints(1))
+    if kind in {"Sum", "Prod"}:
+        return _summed(g, data, owners, total, _KINDS[kind], _neutral(g, data, kind))
+    each = g.fill(g.shape_of(owners), g.int(1))
+    counts = _summed(g, each, owners, total, "add", g.int(0))
+    counts = g.unsqueeze(counts, *range(1, data.rank)) if data.rank > 1 else counts
+    if kind == "Mean":
+        wide = _SUMMED.get(data.dtype, data.dtype)
+        sums = _summed(g, g.cast(data, wide), owners, total, "add", g.cast(g.like(data, 0), wide))
+        rows = g.cast(g.op("Max", counts, g.int(1)), wide)
+        return g.cast(g.op("Div", sums, rows), data.dtype)
+    found = _summed(g, data, owners, total, _KINDS[kind], _neutral(g, data, kind))
+    return g.where(g.binary("Equal", counts, 0), g.like(data, 0), found)

@@ -1,0 +1,20 @@
+"""What ONNX does with no string."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.registry import refuses
+
+refuses("ONNX has no bytes of strings", "DecodeBase64", "DecodePaddedRaw", "DecodeRaw", "EncodeBase64")
+refuses("ONNX has no hash of strings", "StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong", "Fingerprint")
+refuses(
+    "gives pieces of different count per string, where ONNX fills up to the longest",
+    "StringNGrams",
+    "StringSplit",
+    "StringSplitV2",
+    "UnicodeDecode",
+    "UnicodeDecodeWithOffsets",
+    "UnicodeEncode",
+    "UnicodeTranscode",
+)
+refuses("reads or writes files", "MatchingFiles", "ReadFile", "WriteFile")
+refuses("reads or writes messages of TensorFlow", "ParseTensor", "SerializeTensor")
