@@ -190,6 +190,17 @@ class Loader:
             self._where,
             meta.meta_info_def.stripped_op_list.op,
         )
+        # The names of the traces of functions; what is no trace is called by name.
+        self._traced = {
+            name
+            for item in self._saved.items
+            if isinstance(item.kind, FunctionObject)
+            for name in item.kind.concrete
+        }
+        # What some parent calls an object.
+        self._known_as = {
+            child: name for item in reversed(self._saved.items) for name, child in item.children
+        }
         self._objects: dict[int, Any] = {}
         self._concrete: dict[tuple[str, bool], LazyConcrete] = {}
         self._constants: dict[str, Tensor] | None = None
@@ -246,9 +257,15 @@ class Loader:
             return self._make_variable(kind)
         if isinstance(kind, FunctionObject):
             traces = [self._lazy(name, by_name=False) for name in kind.concrete]
-            return RestoredFunction(self._function_name(number, kind), kind.spec, traces)
+            name = self._known_as.get(number) or (kind.concrete or (f"function {number}",))[0]
+            try:
+                return RestoredFunction(name, kind.spec, traces)
+            except InvalidArgumentError as error:
+                raise InvalidArgumentError(
+                    f"{self._where}: function {name!r}: {error.message}"
+                ) from error
         if isinstance(kind, ConcreteObject):
-            return self._lazy(kind.name, by_name=kind.name not in self._traced())
+            return self._lazy(kind.name, by_name=kind.name not in self._traced)
         if isinstance(kind, ConstantObject):
             return self._constant(kind.node)
         if isinstance(kind, AssetObject):
@@ -283,23 +300,6 @@ class Loader:
         if not isinstance(kind, ConcreteObject):
             raise InvalidArgumentError(f"{self._where}: object {number} is not a signature")
         return self._lazy(kind.name, by_name=True)
-
-    def _traced(self) -> set[str]:
-        """The names of the traces of functions; what is no trace is called by name."""
-        return {
-            name
-            for item in self._saved.items
-            if isinstance(item.kind, FunctionObject)
-            for name in item.kind.concrete
-        }
-
-    def _function_name(self, number: int, kind: FunctionObject) -> str:
-        """The name a function is known by: that which an object has for it."""
-        for item in self._saved.items:
-            for name, child in item.children:
-                if child == number:
-                    return name
-        return kind.concrete[0] if kind.concrete else f"function {number}"
 
     def _attach_children(self, number: int, item: SavedItem) -> None:
         target = self._objects[number]

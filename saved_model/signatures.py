@@ -80,7 +80,7 @@ def signature_of(function: Any, name: str) -> ConcreteFunction:
         ValueError: it is neither, or its results cannot be named.
     """
     concrete = _concrete(function, name)
-    if concrete.by_name:
+    if concrete.by_name and all(map(_is_keyword, concrete.structured_input_signature[1])):
         return concrete
     inputs = _inputs(concrete)
     results = _results(concrete, name)
@@ -108,13 +108,23 @@ def _inputs(concrete: ConcreteFunction) -> list[tuple[str, TensorSpec]]:
     specs = [leaf for leaf in leaves if isinstance(leaf, TensorSpec)]
     names: dict[str, None] = {}
     for index, spec in enumerate(specs):
-        base = spec.name or f"arg_{index}"
+        base = keyword_for(spec.name or f"arg_{index}")
         name, number = base, 0
         while name in names:
             number += 1
             name = f"{base}_{number}"
         names[name] = None
     return [(name, spec.with_name(name)) for name, spec in zip(names, specs, strict=True)]
+
+
+def _is_keyword(name: str) -> bool:
+    return keyword_for(name) == name
+
+
+def keyword_for(name: str) -> str:
+    """The name of an input as a keyword: TensorFlow binds inputs as it binds Python arguments."""
+    letters = "".join(letter if letter.isalnum() else "_" for letter in name)
+    return letters if letters[:1].isalpha() else f"arg_{letters}"
 
 
 def _results(concrete: ConcreteFunction, name: str) -> list[tuple[str, TensorSpec]]:

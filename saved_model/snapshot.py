@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -344,13 +345,17 @@ _CONTAINERS: Sequence[tuple[str, type]] = (
 )
 
 
+# What TensorFlow takes in no name of a node, and so in no name of a variable.
+_ILLEGAL = re.compile(r"^[^A-Za-z0-9.]|[^A-Za-z0-9_.\\/>-]")
+
+
 def variable_object(variable: Any) -> VariableObject:
     """What is written of a variable."""
     return VariableObject(
         variable.dtype,
         variable.shape,
         bool(variable.trainable),
-        variable.name.removesuffix(":0"),
+        _ILLEGAL.sub("_", variable.name.removesuffix(":0")),
         int(getattr(variable, "synchronization", 0)),
         int(getattr(variable, "aggregation", 0)),
     )

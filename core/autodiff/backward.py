@@ -57,7 +57,7 @@ class Gradients:
 
 
 def _sum(gradients: list[Tensor]) -> Tensor:
-    if len(gradients) == 2:
+    if len(gradients) == 2 and gradients[0].dtype.name != "variant":
         return arithmetic.add(gradients[0], gradients[1])
     return arithmetic.add_n(gradients)
 

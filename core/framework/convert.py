@@ -15,6 +15,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, wrap
 
 _INT32 = np.iinfo(np.int32)
+_DOUBLES = frozenset({dtypes.float64, dtypes.complex128})
 
 
 def array_of(value: object, dtype: DType | None = None, hint: DType | None = None) -> Array:
@@ -48,7 +49,7 @@ def _natural(value: object) -> Array:
     if kind is bool:
         return np.array(value)
     if kind is int:
-        return np.array(value, np.int32 if _INT32.min <= value <= _INT32.max else np.int64)  # type: ignore[operator]
+        return _natural_integer(value)  # type: ignore[arg-type]
     if isinstance(value, (str, bytes)):
         return _strings(value)
     if isinstance(value, Shape):
@@ -68,7 +69,7 @@ def _natural_nested(value: object) -> Array:
     """A nested sequence, or what NumPy knows how to take."""
     array = _nested(value)
     if array.dtype.kind in "SUO":
-        return _strings(array)
+        return _nested_strings(value, array.dtype.kind != "O")
     if array.size == 0 and array.dtype == np.float64 and not isinstance(value, np.ndarray):
         return array.astype(np.float32)
     if not _holds_numpy(value):
@@ -79,6 +80,16 @@ def _natural_nested(value: object) -> Array:
         ):
             return array.astype(np.int32)
     return _known(array)
+
+
+def _natural_integer(value: int) -> Array:
+    if _INT32.min <= value <= _INT32.max:
+        return np.array(value, np.int32)
+    try:
+        return np.array(value, np.int64)
+    except OverflowError:
+        message = f"{value} is outside the range of int64\n  Try: give a dtype"
+        raise ValueError(message) from None
 
 
 def _known(array: Array) -> Array:
@@ -113,6 +124,18 @@ def _strings(value: object) -> Array:
     return out.reshape(array.shape)
 
 
+def _nested_strings(value: object, strings: bool) -> Array:
+    # Once more, as objects: NumPy's own strings lose zero bytes at the end, and take numbers in.
+    array = np.array(value, object)
+    for item in array.reshape(-1):
+        if not isinstance(item, (str, bytes)):
+            kind = type(item).__name__
+            beside = ", beside strings" if strings else ""
+            message = f"cannot convert {_excerpt(item)} ({kind}) to a tensor{beside}"
+            raise ValueError(message)  # noqa: TRY004 (TensorFlow's class)
+    return _strings(array)
+
+
 def _bytes(item: object) -> bytes:
     if isinstance(item, bytes):
         return item
@@ -133,8 +156,8 @@ def _as_dtype(value: object, dtype: DType) -> Array:
     array = _natural(value)
     if array.size == 0:
         return array.astype(dtype.numpy)
-    if not _holds_numpy(value) and array.dtype == np.float32 and dtype.numpy == np.float64:
-        return np.array(value, np.float64)  # float32 was only the default for Python floats
+    if not _holds_numpy(value) and array.dtype == np.float32 and dtype in _DOUBLES:
+        return np.array(value, dtype.numpy)  # float32 was only the default for Python floats
     return _cast_array(array, dtype, value)
 
 

@@ -249,7 +249,7 @@ class Tensor(Operands):
         return int(self._array)
 
     def __format__(self, spec: str) -> str:
-        return format(self._array[()], spec) if self._array.ndim == 0 else format(str(self), spec)
+        return format(self._array[()], spec)
 
     def __len__(self) -> int:
         if self._array.ndim == 0:
@@ -263,6 +263,8 @@ class Tensor(Operands):
             raise TypeError(message)
         if state.tapes or state.tracer is not None:
             return iter([self[i] for i in range(len(self._array))])
+        if self._array.dtype.kind == "O":  # whose rows are bytes, and no scalars of NumPy
+            return (wrap(np.asarray(row, object), self.dtype) for row in self._array)
         return (wrap(row, self.dtype) for row in self._array)
 
     def __hash__(self) -> int:
@@ -282,12 +284,12 @@ class Tensor(Operands):
         return (wrap, (np.asarray(self._array), self.dtype))
 
     def __repr__(self) -> str:
-        array = np.asarray(self._array)
-        return f"<tf.Tensor: shape={array.shape}, dtype={self.dtype.name}, numpy={array[()]!r}>"
+        value = values_text(self._array)
+        return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, numpy={value}>"
 
     def __str__(self) -> str:
-        array = np.asarray(self._array)
-        return f"tf.Tensor({array[()]}, shape={array.shape}, dtype={self.dtype.name})"
+        text = _on_own_lines(str(self._array[()]))
+        return f"tf.Tensor({text}, shape={self._array.shape}, dtype={self.dtype.name})"
 
 
 class OpaqueTensor(Tensor):
@@ -426,7 +428,9 @@ class SymbolicTensor(Tensor):
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        shape = "" if self.shape.rank is None else f", shape={self.shape}"
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
 
 
 TensorLike: TypeAlias = (
@@ -472,5 +476,15 @@ def is_tensor(x: object) -> bool:
     return isinstance(x, Operands)
 
 
+def values_text(array: Array) -> str:
+    """The values as TensorFlow's `repr` shows them: scalars are Python's."""
+    value = array[()]
+    return _on_own_lines(repr(value.item() if isinstance(value, np.generic) else value))
+
+
+def _on_own_lines(text: str) -> str:
+    return f"\n{text}" if "\n" in text else text
+
+
 def _text(tensor: Tensor) -> str:
-    return f"{tensor.dtype.name}{tensor.shape}"
+    return f"{tensor.dtype.name}{tensor.shape.text}"

@@ -17,7 +17,15 @@ from pinnace.framework.dispatch import operators
 from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, Operands, Reference, Tensor, TensorLike, wrap
+from pinnace.framework.tensor import (
+    Array,
+    Operands,
+    Reference,
+    Tensor,
+    TensorLike,
+    values_text,
+    wrap,
+)
 from pinnace.framework.trackable import Trackable
 
 if TYPE_CHECKING:
@@ -384,7 +392,8 @@ class Variable(Operands, Trackable):
         return copy
 
     def __repr__(self) -> str:
-        value = repr(self._resource.read()) if self._resource.is_initialized else "<uninitialized>"
+        resource = self._resource
+        value = values_text(resource.read()) if resource.is_initialized else "<uninitialized>"
         return (
             f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={value}>"
         )

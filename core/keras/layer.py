@@ -131,6 +131,11 @@ class Layer(Weights):
         self._name = name
         self._scope_name = f"{state.scope}{name}/"
         self._policy = dtype_policy.get(dtype)
+        if self._policy.compute_dtype != self._policy.variable_dtype:
+            raise NotImplementedError(
+                f"{type(self).__name__}: mixed precision is not supported yet, got "
+                f"{self._policy.name!r}\n  Try: dtype={self._policy.compute_dtype!r}"
+            )
         self._autocast = autocast
         self.__dict__["_trainable"] = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)

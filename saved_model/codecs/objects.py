@@ -54,8 +54,14 @@ class CallSpec:
         """The same as Python has it.
 
         Raises:
-            ValueError: no function can have these parameters.
+            InvalidArgumentError: no function can have these parameters.
         """
+        try:
+            return self._signature()
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"these are no function's parameters: {error}") from error
+
+    def _signature(self) -> inspect.Signature:
         kind = inspect.Parameter
         if len(self.defaults) > len(self.args):
             raise ValueError(f"{len(self.defaults)} defaults for {len(self.args)} arguments")
@@ -392,19 +398,19 @@ def decode_call_spec(message: messages.FunctionSpec, where: str) -> CallSpec:
     signature = None
     if message.input_signature.WhichOneof("kind") is not None:
         signature = decode_structure(message.input_signature, f"{where}, input_signature")
-    spec = CallSpec(
-        tuple(args),
+    return CallSpec(
+        _names(args, where),
         found.get("varargs"),
         found.get("varkw"),
         tuple(found.get("defaults") or ()),
-        tuple(found.get("kwonlyargs") or ()),
+        _names(found.get("kwonlyargs") or (), where),
         found.get("kwonlydefaults") or {},
         signature,
     )
-    try:
-        spec.signature()
-    except (TypeError, ValueError, AttributeError) as error:
-        raise InvalidArgumentError(
-            f"{where}: these are no function's parameters: {error}"
-        ) from error
-    return spec
+
+
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    names = tuple(value) if isinstance(value, (list, tuple)) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidArgumentError(f"{where}: {value!r:.100} are no names of parameters")
+    return names

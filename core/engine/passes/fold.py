@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.framework import dtypes
 from pinnace.framework.errors import OpError
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, Node, Value, constant_of
@@ -54,6 +55,8 @@ def _computed(node: Node, copy: Copy) -> tuple[Any, ...] | None:
     op = node.op
     if op.stateful or op.kernel is None or op.wants_ctx or op.name == "Const" or not node.outputs:
         return None
+    if any(value.dtype is dtypes.variant for value in node.outputs):
+        return None  # a list that every run began with would tie the runs together
     if op.name in _FROM_SHAPE:
         known = known_value(node.outputs[0])
         return None if known is None else (known,)
@@ -95,7 +98,11 @@ def _constant_key(array: Any) -> object:
 def _twin(node: Node, copy: Copy, seen: dict[object, Node]) -> Node | None:
     """The node that computes the same already; else a copy of this one."""
     key: object = None
-    if not node.op.stateful and not node.controls:
+    if (
+        not node.op.stateful
+        and not node.controls
+        and not any(value.dtype is dtypes.variant for value in node.outputs)
+    ):
         if node.op.name == "Const":
             key = _constant_key(np.asarray(node.attrs["value"]))
         else:

@@ -77,6 +77,8 @@ def _is_default(op: OpDef, name: str, value: Any) -> bool:
     definition = op.attrs.get(name)
     if definition is None or definition.required or isinstance(value, np.ndarray):
         return False
+    if name in op.list_types or name in op.number_attrs:
+        return False  # what the inputs tell here must be written
     default = definition.default
     if isinstance(value, (list, tuple)) and isinstance(default, (list, tuple)):
         return tuple(value) == tuple(default)

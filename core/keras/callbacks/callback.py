@@ -125,9 +125,7 @@ class CallbackList:
         level = 1 if verbose == "auto" else int(verbose)
         self.callbacks = given
         self.initial_epoch = initial_epoch
-        # The progress that is told of each batch of training, and the one that shows anything.
         self.progress: ProgbarLogger | None = None
-        self._shown: ProgbarLogger | None = None
         self._history: History | None = None
         if add:
             self._add_own(level, batches, kind, epochs, History)
@@ -157,13 +155,12 @@ class CallbackList:
             progress.begin(level, batches, kind, epochs)
             if not known:
                 self.callbacks = [*self.callbacks, progress]
-            self._shown = progress
-            self.progress = progress if kind == "train" else None
+            self.progress = progress
 
     def close(self) -> None:
         """The run is over, or was broken off."""
-        if self._shown is not None:
-            self._shown.close()
+        if self.progress is not None:
+            self.progress.close()
 
     @property
     def history(self) -> History:

@@ -67,6 +67,8 @@ class Evaluating(Steps):
             result = function(*tensors_of(batch))
             if not plain:
                 logs = result
+            if hooks.progress is not None:
+                hooks.progress.advance(index, lambda found=logs: self._logs(found, plain))  # type: ignore[misc]  # binds the value
             if hooks.wants_batches:
                 hooks.on_test_batch_end(index, self._logs(logs, plain))
             if getattr(self, "stop_evaluating", False):
@@ -118,6 +120,8 @@ class Evaluating(Steps):
                 hooks.on_predict_batch_begin(index)
             outputs = self._step_function("predict", batch, quiet=False)(*tensors_of(batch))
             collected.append(outputs)
+            if hooks.progress is not None:
+                hooks.progress.advance(index, dict)
             if hooks.wants_batches:
                 hooks.on_predict_batch_end(index, {"outputs": outputs})
         hooks.on_predict_end()

@@ -170,6 +170,11 @@ def _fill_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001
 
 def _zeros_like_kernel(x: Array) -> Array:
     if x.dtype == object:
+        value = x[()] if x.ndim == 0 else None
+        if hasattr(value, "zeros_like"):  # a list, in a variant
+            out = np.empty((), object)
+            out[()] = value.zeros_like()
+            return out
         return np.full(x.shape, b"", object)
     return np.zeros(x.shape, x.dtype)
 
@@ -226,7 +231,7 @@ ZEROS_LIKE = register(
     OpDef(
         name="ZerosLike",
         signature="x: T -> y: T",
-        types={"T": ANY_VALUE},
+        types={"T": ANY_VALUE | {dtypes.variant}},
         infer=same_as_input,
         kernel=_zeros_like_kernel,
         gradient=NOT_DIFFERENTIABLE,

@@ -62,7 +62,7 @@ class _Dense:
             return np.zeros(0, self.dtype.numpy)
         if not self.has_default:
             raise InvalidArgumentError(
-                f"parse_example: feature {self._name} ({self.word}) is required, has no default, and "
+                f"parse_example: feature {self._name} ({self.word}) has no default and "
                 f"is not in record {record}"
             )
         return (

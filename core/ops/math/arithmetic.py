@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, NUMBERS, REAL, SIGNED
+from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, NUMBERS, REAL, SIGNED, variant
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, selecting
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "abs",
+    "accumulate_n",
     "add",
     "add_n",
     "divide",
@@ -288,6 +289,16 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     return execute(ADD_N, inputs, name=name)  # type: ignore[no-any-return]
 
 
+def accumulate_n(
+    inputs: Sequence[TensorLike],
+    shape: Any = None,  # noqa: ARG001 (TensorFlow's, told by the inputs)
+    tensor_dtype: Any = None,  # noqa: ARG001 (TensorFlow's, told by the inputs)
+    name: str | None = None,
+) -> Tensor:
+    """The sum of several tensors of one shape and dtype: an older name of `add_n`."""
+    return add_n(inputs, name)
+
+
 def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """`x` times a number.
 
@@ -397,7 +408,8 @@ def _add_n_kernel(inputs: tuple[Array, ...]) -> Array:
     total = inputs[0]
     for x in inputs[1:]:
         total = total + x
-    return total
+    # NumPy takes the sum of two lists (a variant) out of its array.
+    return total if type(total) is np.ndarray else np.asarray(total)
 
 
 # Gradients.
@@ -634,7 +646,7 @@ ADD_N = register(
     OpDef(
         name="AddN",
         signature="inputs: N*T -> sum: T",
-        types={"T": NUMBERS},
+        types={"T": NUMBERS | {variant}},
         infer=_infer_add_n,
         kernel=_add_n_kernel,
         gradient=_add_n_gradient,

@@ -178,8 +178,7 @@ CUMPROD = register(
 CUMULATIVE_LOGSUMEXP = register(
     _cumulative(
         "CumulativeLogsumexp",
-        # TensorFlow: of nothing the least finite number, not -inf.
-        _running("CumulativeLogsumexp", np.logaddexp, lambda wide: np.finfo(wide).min),
+        _running("CumulativeLogsumexp", np.logaddexp, lambda _: -np.inf),
         _logsumexp_gradient,
         FLOATS,
     )

@@ -1,4 +1,5 @@
 """Ops with state: variables and what optimizers do to them."""
 
+from pinnace.ops.state import tensor_lists as tensor_lists
 from pinnace.ops.state.updates import *
 from pinnace.ops.state.variables import *

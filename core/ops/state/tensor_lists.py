@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants, shapes
 from pinnace.ops.execute import execute
+from pinnace.ops.math import segments
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register, scalar
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _MISSING: Any = object()
+# Versions this close are reached by moving the elements; from farther ones a copy is taken.
+_NEAR = 8
 
 
 class TensorList:
@@ -82,9 +84,23 @@ class TensorList:
             older._items, older._newer, older._undo = items, None, {}
         return items
 
+    def _is_far(self) -> bool:
+        """Whether the elements are many versions away. The lock is held."""
+        version: TensorList | None = self
+        for _ in range(_NEAR):
+            if version is None or version._items is not None:
+                return False
+            version = version._newer
+        return True
+
     def changed(self, changes: dict[int, Any], length: int, shape: Shape | None = None) -> TensorList:
         """The list with these elements set (or gone, where the value is missing)."""
         with self._lock:
+            if self._is_far():
+                # Two lines of versions from one beginning would move the elements to and fro.
+                items = dict(self._rooted())
+                _apply(items, changes)
+                return TensorList(self.dtype, shape or self.shape, length, items)
             items = self._rooted()
             undo = {index: items.get(index, _MISSING) for index in changes}
             _apply(items, changes)
@@ -106,6 +122,14 @@ class TensorList:
         """How many elements are set."""
         with self._lock:
             return len(self._rooted())
+
+    def __add__(self, other: object) -> TensorList:
+        # NumPy adds the elements of object arrays with this: AddN of lists.
+        return added(self, other) if isinstance(other, TensorList) else NotImplemented
+
+    def zeros_like(self) -> TensorList:
+        """The list with every element missing, which is zero; what ZerosLike gives."""
+        return TensorList(self.dtype, self.shape, self.length, {})
 
     def __repr__(self) -> str:
         return f"<TensorList of {self.length} {self.dtype.name}{self.shape.text}>"
@@ -451,6 +475,292 @@ def _sum_of(x: Array, y: Array) -> Array:
     return np.asarray(x + y)
 
 
-def empty_like(value: TensorList) -> TensorList:
-    """The list with every element missing, which is zero."""
-    return TensorList(value.dtype, value.shape, value.length, {})
+# Inference.
+
+
+def _infer_from_tensor(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank == 0:
+        call.fail("tensor must have at least one axis")
+    return Shape(())
+
+
+def _infer_item(call: InferCall) -> Shape:
+    return call.shape_constant(len(call.inputs) - 1)
+
+
+def _infer_stack(call: InferCall) -> Shape:
+    count = call.attrs["num_elements"]
+    return Shape([None if count < 0 else count]).concatenate(call.shape_constant(1))
+
+
+def _infer_gather(call: InferCall) -> Shape:
+    indices = call.spec(1).shape
+    count = indices.num_elements() if indices.rank is not None else None
+    return Shape([count]).concatenate(call.shape_constant(2))
+
+
+def _infer_concat(call: InferCall) -> tuple[Shape, ...]:
+    element = call.shape_constant(1)
+    rest = element[1:] if element.rank is not None else Shape(None)
+    return Shape([None]).concatenate(rest), Shape([None])
+
+
+# Gradients.
+
+
+def _shape_of(x: Tensor) -> Tensor:
+    known = x.shape
+    if known.is_fully_defined():
+        return constants.constant(np.array(known.as_list(), np.int32))
+    return shapes.shape(x)
+
+
+def _row_shape(x: Tensor) -> Tensor:
+    known = x.shape
+    if known.rank and known[1:].is_fully_defined():
+        return constants.constant(np.array(known[1:].as_list(), np.int32))
+    return shapes.shape(x)[1:]
+
+
+def push_back(handle: Tensor, tensor: Tensor) -> Tensor:
+    """The list with one more element."""
+    return execute(PUSH_BACK, handle, tensor)  # type: ignore[no-any-return]
+
+
+def pop_back(handle: Tensor, dtype: DType, element_shape: Tensor) -> tuple[Tensor, Tensor]:
+    """The list without its last element, and that element."""
+    return execute(POP_BACK, handle, element_shape, element_dtype=dtype)  # type: ignore[no-any-return]
+
+
+def empty(dtype: DType, element_shape: Tensor) -> Tensor:
+    """A list without elements."""
+    count = constants.constant(-1)
+    return execute(EMPTY, element_shape, count, element_dtype=dtype)  # type: ignore[no-any-return]
+
+
+def element_shape_tensor(shape: Shape) -> Tensor:
+    """A shape as these ops take it."""
+    if shape.rank is None:
+        return constants.constant(np.array(-1, np.int32))
+    return constants.constant(np.array([-1 if n is None else n for n in shape], np.int32))
+
+
+def _push_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    tensor = call.inputs[1]
+    return pop_back(dy, tensor.dtype, _shape_of(tensor))
+
+
+def _pop_gradient(call: OpCall, dlist: Any, dtensor: Any) -> tuple[Any, ...]:
+    rest, tensor = call.outputs
+    if dlist is None:
+        dlist = constants.zeros_like(rest)
+    if dtensor is None:
+        dtensor = constants.zeros_like(tensor)
+    return push_back(dlist, dtensor), None
+
+
+def _get_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    handle, index, _ = call.inputs
+    zeros = constants.zeros_like(handle)
+    return execute(SET_ITEM, zeros, index, dy), None, None
+
+
+def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    handle, index, item = call.inputs
+    dlist = dy
+    if call.needs(0):
+        dlist = execute(SET_ITEM, dy, index, constants.zeros_like(item))
+        if call.attr("resize_if_index_out_of_bounds"):
+            dlist = execute(RESIZE, dlist, execute(LENGTH, handle))
+    ditem = execute(GET_ITEM, dy, index, _shape_of(item), element_dtype=item.dtype)
+    return dlist, None, ditem
+
+
+def _from_tensor_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    tensor = call.inputs[0]
+    count = tensor.shape[0]
+    dtensor = execute(
+        STACK,
+        dy,
+        _row_shape(tensor),
+        element_dtype=tensor.dtype,
+        num_elements=-1 if count is None else count,
+    )
+    return dtensor, None
+
+
+def _stack_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
+    return execute(FROM_TENSOR, dy, _row_shape(dy)), None
+
+
+def _resize_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return execute(RESIZE, dy, execute(LENGTH, call.inputs[0])), None
+
+
+def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    handle, indices, _ = call.inputs
+    rows = segments.unsorted_segment_sum(dy, indices, execute(LENGTH, handle))
+    return execute(FROM_TENSOR, rows, _row_shape(dy)), None, None
+
+
+def _scatter_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    tensor, indices = call.inputs[:2]
+    dtensor = execute(GATHER, dy, indices, _row_shape(tensor), element_dtype=tensor.dtype)
+    return dtensor, None, None, None
+
+
+def _scatter_into_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    _, tensor, indices = call.inputs
+    dlist = execute(SCATTER_INTO, dy, constants.zeros_like(tensor), indices)
+    dtensor = execute(GATHER, dy, indices, _row_shape(tensor), element_dtype=tensor.dtype)
+    return dlist, dtensor, None
+
+
+def _concat_gradient(call: OpCall, dy: Any, _: Any) -> tuple[Any, ...]:
+    unknown = constants.constant(np.array(-1, np.int32))
+    return execute(SPLIT, dy, unknown, call.outputs[1]), None, None
+
+
+def _split_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    tensor, element_shape, lengths = call.inputs
+    joined = execute(CONCAT, dy, element_shape, lengths, element_dtype=tensor.dtype)
+    return joined[0], None, None
+
+
+_SHAPE_TYPE = typed(INDEX, default=int32)
+
+
+def _list_op(
+    name: str,
+    signature: str,
+    kernel: Any,
+    gradient: Any,
+    infer: Any = scalar,
+    attrs: dict[str, Any] | None = None,
+) -> OpDef:
+    types: dict[str, Any] = {}
+    if "element_dtype" in signature or name in _TYPED:
+        types["element_dtype"] = ANY
+    for wanted in ("shape_type", "Tshape"):
+        if wanted in signature:
+            types[wanted] = _SHAPE_TYPE
+    return register(
+        OpDef(
+            name=name,
+            signature=signature,
+            types=types,
+            attrs=attrs or {},
+            infer=infer,
+            kernel=kernel,
+            gradient=gradient,
+        )
+    )
+
+
+# These have the dtype of their elements as an attribute that no argument tells.
+_TYPED = frozenset({"TensorListReserve", "EmptyTensorList"})
+
+RESERVE = _list_op(
+    "TensorListReserve",
+    "element_shape: shape_type, num_elements: int32 -> handle: variant",
+    _reserve_kernel,
+    NOT_DIFFERENTIABLE,
+)
+EMPTY = _list_op(
+    "EmptyTensorList",
+    "element_shape: shape_type, max_num_elements: int32 -> handle: variant",
+    _empty_kernel,
+    NOT_DIFFERENTIABLE,
+)
+FROM_TENSOR = _list_op(
+    "TensorListFromTensor",
+    "tensor: element_dtype, element_shape: shape_type -> output_handle: variant",
+    _from_tensor_kernel,
+    _from_tensor_gradient,
+    _infer_from_tensor,
+)
+SET_ITEM = _list_op(
+    "TensorListSetItem",
+    "input_handle: variant, index: int32, item: element_dtype -> output_handle: variant",
+    _set_kernel,
+    _set_gradient,
+    attrs={"resize_if_index_out_of_bounds": attr("bool", default=False)},
+)
+GET_ITEM = _list_op(
+    "TensorListGetItem",
+    "input_handle: variant, index: int32, element_shape: Tshape -> item: element_dtype",
+    _get_kernel,
+    _get_gradient,
+    _infer_item,
+)
+STACK = _list_op(
+    "TensorListStack",
+    "input_handle: variant, element_shape: int32 -> tensor: element_dtype",
+    _stack_kernel,
+    _stack_gradient,
+    _infer_stack,
+    attrs={"num_elements": attr("int", default=-1)},
+)
+PUSH_BACK = _list_op(
+    "TensorListPushBack",
+    "input_handle: variant, tensor: element_dtype -> output_handle: variant",
+    _push_kernel,
+    _push_gradient,
+)
+POP_BACK = _list_op(
+    "TensorListPopBack",
+    "input_handle: variant, element_shape: int32 -> output_handle: variant, tensor: element_dtype",
+    _pop_kernel,
+    _pop_gradient,
+    lambda call: (Shape(()), call.shape_constant(1)),
+)
+LENGTH = _list_op(
+    "TensorListLength", "input_handle: variant -> length: int32", _length_kernel, NOT_DIFFERENTIABLE
+)
+ELEMENT_SHAPE = _list_op(
+    "TensorListElementShape",
+    "input_handle: variant -> element_shape: shape_type",
+    _shape_kernel,
+    NOT_DIFFERENTIABLE,
+    lambda call: Shape(None),
+)
+RESIZE = _list_op(
+    "TensorListResize",
+    "input_handle: variant, size: int32 -> output_handle: variant",
+    _resize_kernel,
+    _resize_gradient,
+)
+GATHER = _list_op(
+    "TensorListGather",
+    "input_handle: variant, indices: int32, element_shape: int32 -> values: element_dtype",
+    _gather_kernel,
+    _gather_gradient,
+    _infer_gather,
+)
+SCATTER = _list_op(
+    "TensorListScatterV2",
+    "tensor: element_dtype, indices: int32, element_shape: shape_type, num_elements: int32 "
+    "-> output_handle: variant",
+    _scatter_kernel,
+    _scatter_gradient,
+)
+SCATTER_INTO = _list_op(
+    "TensorListScatterIntoExistingList",
+    "input_handle: variant, tensor: element_dtype, indices: int32 -> output_handle: variant",
+    _scatter_into_kernel,
+    _scatter_into_gradient,
+)
+CONCAT = _list_op(
+    "TensorListConcatV2",
+    "input_handle: variant, element_shape: shape_type, leading_dims: int64 "
+    "-> tensor: element_dtype, lengths: int64",
+    _concat_kernel,
+    _concat_gradient,
+    _infer_concat,
+)
+SPLIT = _list_op(
+    "TensorListSplit",
+    "tensor: element_dtype, element_shape: shape_type, lengths: int64 -> output_handle: variant",
+    _split_kernel,
+    _split_gradient,
+)

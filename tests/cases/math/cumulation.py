@@ -36,7 +36,7 @@ def along(
 
 
 def log_add(x: float, y: float) -> float:
-    if min(x, y) < -1e30:  # TensorFlow's least number stands for the logarithm of nothing
+    if min(x, y) == -math.inf:
         return max(x, y)
     return max(x, y) + math.log1p(math.exp(-abs(x - y)))
 
@@ -63,10 +63,10 @@ CASES = [
         OpCase(
             "CumulativeLogsumexp",
             with_axis(numbers()),
-            along(log_add, -math.inf, False, reverse),
-            attrs={"reverse": reverse},
+            along(log_add, -math.inf, exclusive, reverse),
+            attrs={"exclusive": exclusive, "reverse": reverse},
             slack=64,
         )
-        for reverse in (False, True)
+        for exclusive, reverse in FLAGS
     ],
 ]

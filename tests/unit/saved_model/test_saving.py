@@ -118,6 +118,17 @@ def test_signatures_are_sorted_by_name_whatever_the_order_of_arguments(tmp_path:
     assert sorted(info.inputs) == ["a", "z"]
 
 
+def test_inputs_have_names_that_tensorflow_can_bind(tmp_path: Path) -> None:
+    @function(input_signature=[TensorSpec([], name="Rows-IN"), TensorSpec([], name="2nd")])
+    def add(a: Tensor, b: Tensor) -> Tensor:
+        return a - b
+
+    loaded = saved(Module(), tmp_path, signatures=add)
+    serve = loaded.signatures["serving_default"]
+    assert sorted(serve.structured_input_signature[1]) == ["Rows_IN", "arg_2nd"]
+    assert float(serve(Rows_IN=3.0, arg_2nd=1.0)["output_0"]) == 2.0
+
+
 def test_a_signature_may_be_a_concrete_function(tmp_path: Path) -> None:
     module = Scale()
     concrete = module.polynomial.get_concrete_function(TensorSpec([None, 3]), power=1)

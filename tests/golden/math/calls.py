@@ -1,0 +1,315 @@
+"""Calls of functions of tf.math, tf.linalg and their kin, for TensorFlow and for us.
+
+Arguments are cosines, so that every NumPy makes the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, and the arguments whose gradients are wanted."""
+
+    name: str
+    args: tuple[Any, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    sources: tuple[int, ...] = (0,)
+
+
+def waves(*shape: int, phase: float = 0.0) -> Any:
+    """Numbers from -2 to 2 without a pattern."""
+    count = int(np.prod(shape))
+    return (2 * np.cos(np.arange(count) * 1.7 + phase)).reshape(shape)
+
+
+def seed_of(shape: Any) -> Any:
+    """What gradients start from."""
+    count = max(1, int(np.prod(shape)))
+    return np.cos(np.arange(count).reshape(tuple(shape)) + 0.5)
+
+
+X, Y = waves(3, 4), waves(3, 4, phase=1.3)
+P = np.abs(X) + 0.1
+UNIT = P / (P.max() + 0.2)
+Z = X.copy()
+Z[1, 2] = Z[0, 0] = Z[1, 0] = 0
+W = X + 1j * Y
+SQUARE = waves(2, 3, 3, phase=0.4) + 2 * np.eye(3)
+DEFINITE = SQUARE @ SQUARE.transpose(0, 2, 1) + np.eye(3)
+IDS, LOOSE = np.array([0, 0, 2]), np.array([2, -1, 0])
+FEW = np.array([1, 1, 5, 2])
+TALL, FLAT = waves(5, 3, phase=0.2), waves(3, 5, phase=0.7)
+
+
+def reductions() -> list[Call]:
+    names = ["sum", "mean", "max", "min", "prod", "logsumexp", "variance", "std", "euclidean_norm"]
+    found = []
+    for axis in (None, 0, -1, [0, 1], []):
+        for keepdims in (False, True):
+            options = {"axis": axis, "keepdims": keepdims}
+            found += [Call(f"math.reduce_{name}", (X,), options) for name in names]
+            found.append(Call("math.reduce_prod", (Z,), options))
+            found.append(Call("math.count_nonzero", (Z,), options, ()))
+    return [*found, Call("math.zero_fraction", (Z,), sources=())]
+
+
+def cumulations() -> list[Call]:
+    return [
+        Call(f"math.{name}", (X,), {"axis": 1, "exclusive": exclusive, "reverse": reverse})
+        for name in ("cumsum", "cumprod", "cumulative_logsumexp")
+        for exclusive in (False, True)
+        for reverse in (False, True)
+    ]
+
+
+def elementwise() -> list[Call]:
+    names = [
+        "exp",
+        "log",
+        "sqrt",
+        "rsqrt",
+        "sigmoid",
+        "tanh",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "asin",
+        "acos",
+        "atan",
+        "asinh",
+        "acosh",
+        "atanh",
+        "square",
+        "reciprocal",
+        "log1p",
+        "expm1",
+    ]
+    found = [Call(f"math.{n}", (P + 1.1 if n == "acosh" else UNIT,)) for n in names]
+    found += [Call(f"math.{n}", (W / 4,)) for n in names]
+    found += [Call(f"math.{n}", (W,)) for n in ("abs", "angle", "conj", "real", "imag", "sign")]
+    found += [
+        Call(f"math.{n}", (UNIT,))
+        for n in ["erf", "erfc", "erfinv", "erfcinv", "ndtri", "lgamma", "digamma", "lbeta"]
+    ]
+    found += [
+        Call(f"math.{n}", (Z, P), sources=(0, 1))
+        for n in ["xlogy", "xlog1py", "xdivy", "divide_no_nan", "multiply_no_nan"]
+    ]
+    found += [
+        Call(f"math.{n}", (P, Z), sources=(0, 1)) for n in ("divide_no_nan", "multiply_no_nan")
+    ]
+    return [
+        *found,
+        Call("math.pow", (P, Y), sources=(0, 1)),
+        Call("math.pow", (Z, 2.0)),
+        Call("math.pow", (W, W[::-1]), sources=(0, 1)),
+        Call("math.floordiv", (X, Y), sources=()),
+        Call("math.mod", (X, Y), sources=(0, 1)),
+        Call("math.truediv", (FEW, 3), sources=()),
+        Call("math.maximum", (X, np.where(Y > 0, X, Y)), sources=(0, 1)),
+        Call("math.minimum", (X, np.where(Y > 0, X, Y)), sources=(0, 1)),
+        Call("math.squared_difference", (X, Y[0]), sources=(0, 1)),
+        Call("math.log_sigmoid", (X * 20,)),
+        Call("math.reciprocal_no_nan", (Z,), sources=()),
+        Call("math.angle", (X,), sources=()),
+        Call("math.betainc", (P, P[::-1], UNIT), sources=(2,)),
+        Call("math.polygamma", (np.full((3, 4), 2.0), P), sources=(1,)),
+        Call("math.zeta", (P + 1.5, P), sources=(1,)),
+        Call("math.round", (np.array([0.5, 1.5, -2.5]),), sources=()),
+        Call("math.logical_xor", (X > 0, Y > 0), sources=()),
+        Call("math.add_n", ([X, Y, X],), sources=()),
+        Call("math.scalar_mul", (2.0, X), sources=(1,)),
+        Call("math.polyval", ([X, Y, P], P), sources=(1,)),
+        Call("math.nextafter", (X, Y), sources=()),
+        Call("math.l2_normalize", (X,), {"axis": 1}),
+        Call("bitwise.left_shift", (FEW, FEW), sources=()),
+    ]
+
+
+def counts() -> list[Call]:
+    found = [Call(f"math.arg{n}", (X,), {"axis": a}, ()) for n in ("max", "min") for a in (0, 1)]
+    found += [
+        Call("math.bincount", (FEW,), options, ())
+        for options in (
+            {},
+            {"minlength": 9},
+            {"maxlength": 3},
+            {"weights": np.array([1.0, 2, 3, 4])},
+            {"dtype": "int64"},
+        )
+    ]
+    rows = FEW.reshape(2, 2)
+    return [
+        *found,
+        Call("math.bincount", (rows,), {"axis": -1}, ()),
+        Call("math.bincount", (rows,), {"axis": -1, "binary_output": True}, ()),
+        Call("math.bincount", (np.zeros(0, np.int32),), sources=()),
+        Call("math.confusion_matrix", (np.array([0, 1, 2]), np.array([0, 2, 2])), sources=()),
+        Call(
+            "math.confusion_matrix",
+            (np.array([0, 1, 2]), np.array([[0], [2], [2]])),
+            {"num_classes": 4, "weights": np.array([1.0, 2, 3]), "dtype": "float32"},
+            (),
+        ),
+        Call("math.in_top_k", (np.array([0, 1, 3]), X.astype(np.float32), 2), sources=()),
+        Call("math.is_non_decreasing", (FEW,), sources=()),
+        Call("math.is_strictly_increasing", (np.sort(X[0]),), sources=()),
+    ]
+
+
+def segments() -> list[Call]:
+    ties = np.ones((3, 2))
+    found = [Call(f"math.segment_{n}", (X, IDS)) for n in ["sum", "mean", "prod", "max", "min"]]
+    found += [
+        Call(f"math.unsorted_segment_{n}", (X, LOOSE, 4))
+        for n in ["sum", "mean", "prod", "max", "min", "sqrt_n"]
+    ]
+    return [
+        *found,
+        Call("math.segment_prod", (Z, np.zeros(3, np.int32))),
+        Call("math.unsorted_segment_prod", (Z, np.ones(3, np.int32), 3)),
+        Call("math.segment_max", (ties, IDS)),
+        Call("math.unsorted_segment_max", (ties, LOOSE, 3)),
+    ]
+
+
+def ranges_and_clips() -> list[Call]:
+    found = [
+        Call("range", args, options, ())
+        for args, options in (
+            ((5,), {}),
+            ((1, 10, 3), {}),
+            ((10, 1, -2), {}),
+            ((0.0, 1.0, 0.1), {}),
+            ((5,), {"dtype": "float64"}),
+            ((1, 5.0, 2), {}),
+        )
+    ]
+    found += [Call("linspace", (X, Y, 4), {"axis": axis}, ()) for axis in (0, 1, -1)]
+    infinite = [X * np.inf, Y]
+    return [
+        *found,
+        Call("linspace", (0.0, 1.0, 5), sources=()),
+        Call("linspace", (2.0, 3.0, 1), sources=()),
+        Call("clip_by_value", (X, -0.5, 0.5)),
+        Call("clip_by_value", (X, -P, P)),
+        Call("clip_by_norm", (X, 0.5)),
+        Call("clip_by_norm", (X, 0.5), {"axes": [1]}),
+        Call("clip_by_norm", (X, 50.0)),
+        Call("clip_by_norm", (np.zeros((2, 2)), 1.0)),
+        Call("linalg.global_norm", ([X, Y],), sources=()),
+        *[Call("clip_by_global_norm", ([X, Y], norm), sources=()) for norm in (0.5, 50.0)],
+        Call("clip_by_global_norm", (infinite, 0.5), sources=()),
+    ]
+
+
+def products() -> list[Call]:
+    equations: list[tuple[str, tuple[Any, ...]]] = [
+        ("ij,jk", (X, Y.T)),
+        ("ij,jk,kl->il", (X, Y.T, waves(3, 2))),
+        ("...ij,...jk->...ik", (SQUARE, DEFINITE)),
+        ("abc,cd,de->abe", (waves(2, 3, 4), waves(4, 3), waves(3, 2))),
+        ("ii->i", (SQUARE[0],)),
+        ("ii", (SQUARE[0],)),
+        ("ij->", (X,)),
+        ("bi,bi->b", (X, Y)),
+        ("i...->...", (X,)),
+        ("i,j,k->ijk", (X[0], Y[0], P[0])),
+        ("...ii->...i", (SQUARE,)),
+        ("b...c,b...d->...cd", (waves(2, 3, 4), waves(2, 3, 5))),
+    ]
+    found = [Call("einsum", (e, *a), sources=tuple(range(1, len(a) + 1))) for e, a in equations]
+    complex_ones = SQUARE + 1j * DEFINITE
+    both = (0, 1)
+    return [
+        *found,
+        Call("matmul", (X, Y), {"transpose_b": True}, both),
+        Call("matmul", (X, Y), {"adjoint_a": True}, both),
+        Call("matmul", (SQUARE, FLAT), sources=both),
+        Call("matmul", (complex_ones, complex_ones), {"adjoint_b": True}, both),
+        Call("matmul", (complex_ones, complex_ones), {"transpose_a": True}, both),
+        Call("linalg.matvec", (SQUARE, X[:2, :3]), sources=both),
+        Call("tensordot", (waves(2, 3, 4), waves(4, 3, 5), [[1, 2], [1, 0]]), sources=both),
+        Call("tensordot", (X, Y.T, 1), sources=both),
+        Call("tensordot", (X, Y, 0), sources=both),
+        Call("linalg.cross", (FLAT.T, FLAT.T[::-1]), sources=both),
+    ]
+
+
+def factorizations() -> list[Call]:
+    names = ["cholesky", "inv", "det", "logdet", "slogdet", "eigvalsh"]
+    found = [Call(f"linalg.{name}", (DEFINITE,)) for name in names]
+    triangle = np.linalg.cholesky(DEFINITE)
+    both = (0, 1)
+    tall = waves(5, 2, phase=0.9)
+    return [
+        *found,
+        Call("linalg.inv", (SQUARE,), {"adjoint": True}),
+        Call("linalg.solve", (DEFINITE, SQUARE), sources=both),
+        Call("linalg.solve", (SQUARE, DEFINITE), {"adjoint": True}, both),
+        Call("linalg.triangular_solve", (DEFINITE, SQUARE), {"lower": False}, both),
+        Call("linalg.triangular_solve", (DEFINITE, SQUARE[0]), {"adjoint": True}, both),
+        Call("linalg.cholesky_solve", (triangle, SQUARE), sources=both),
+        Call("linalg.qr", (TALL,)),
+        Call("linalg.qr", (FLAT,)),
+        Call("linalg.qr", (TALL,), {"full_matrices": True}, ()),
+        Call("linalg.svd", (X,), {"compute_uv": False}),
+        Call("linalg.lstsq", (TALL, tall)),
+        Call("linalg.lstsq", (FLAT, waves(3, 2))),
+        Call("linalg.lstsq", (TALL, tall), {"l2_regularizer": 0.1}),
+        Call("linalg.lstsq", (TALL, tall), {"fast": False}, ()),
+    ]
+
+
+def bands_and_norms() -> list[Call]:
+    found = [
+        Call("norm", (X,), {"ord": o, **more})
+        for o in ("euclidean", 1, 2, np.inf, 3)
+        for more in ({}, {"axis": 1, "keepdims": True})
+    ]
+    found += [
+        Call("norm", (SQUARE,), {"ord": o, **more})
+        for o in ("fro", 1, 2, np.inf)
+        for more in ({"axis": [-2, -1]}, {"axis": [0, 2], "keepdims": True})
+    ]
+    both = (0, 1)
+    return [
+        *found,
+        Call("norm", (W,), {"axis": 0}, ()),
+        Call("linalg.normalize", (X,), {"axis": 1}),
+        Call("linalg.band_part", (X, 1, 0)),
+        Call("linalg.diag", (X,)),
+        Call("linalg.diag", (X,), {"k": 1, "padding_value": 7.0}),
+        Call("linalg.diag", (SQUARE,), {"k": (-1, 1)}),
+        Call("linalg.diag_part", (waves(2, 4, 5),), {"k": (-2, 2), "padding_value": 9.0}),
+        Call("linalg.diag_part", (waves(4, 5),), {"k": (1, 2), "align": "LEFT_RIGHT"}),
+        Call("linalg.set_diag", (X, Y[:, 0]), sources=both),
+        Call("linalg.set_diag", (X, Y[:2, :3]), {"k": (0, 1)}, both),
+        Call("linalg.trace", (SQUARE,)),
+        Call("linalg.tensor_diag", (X,)),
+        Call("linalg.tensor_diag_part", (waves(2, 3, 2, 3),)),
+        Call("eye", (3,), sources=()),
+        Call("eye", (2, 4), {"batch_shape": [2], "dtype": "float64"}, ()),
+        Call("linalg.adjoint", (W,)),
+        Call("linalg.matrix_transpose", (SQUARE,)),
+    ]
+
+
+CALLS = [
+    *reductions(),
+    *cumulations(),
+    *elementwise(),
+    *counts(),
+    *segments(),
+    *ranges_and_clips(),
+    *products(),
+    *factorizations(),
+    *bands_and_norms(),
+]

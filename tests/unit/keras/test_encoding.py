@@ -1,0 +1,40 @@
+"""to_categorical, normalize, dtype policies."""
+
+import numpy as np
+import pytest
+
+from pinnace import keras
+from pinnace.keras import dtype_policy, layers
+
+
+def test_class_numbers_become_rows() -> None:
+    assert keras.utils.to_categorical([0, 2]).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert keras.utils.to_categorical([[0], [1]], 3).tolist() == [[1, 0, 0], [0, 1, 0]]
+    with pytest.raises(ValueError, match="numbers must be from 0 to 1, got 0 to 2"):
+        keras.utils.to_categorical([0, 2], 2)
+
+
+def test_vectors_get_length_1() -> None:
+    np.testing.assert_allclose(keras.utils.normalize([[3.0, 4.0], [0, 0]]), [[0.6, 0.8], [0, 0]])
+
+
+def test_policies_name_two_dtypes() -> None:
+    mixed = keras.DTypePolicy("mixed_bfloat16")
+    assert (mixed.compute_dtype, mixed.variable_dtype) == ("bfloat16", "float32")
+    assert keras.DTypePolicy("float64").compute_dtype == "float64"
+    assert dtype_policy.get(mixed.get_config() and {"config": mixed.get_config()}) == mixed
+    with pytest.raises(ValueError, match="name must be a dtype, or one of mixed_float16"):
+        keras.DTypePolicy("mixed_float8")
+    with pytest.raises(NotImplementedError, match="mixed precision is not supported yet"):
+        layers.Dense(1, dtype="mixed_float16")
+
+
+def test_the_default_dtype_can_be_changed() -> None:
+    dtype_policy.set_floatx("float64")
+    try:
+        assert layers.Dense(2)(np.ones((1, 2))).dtype.name == "float64"
+    finally:
+        dtype_policy.set_floatx("float32")
+    assert layers.Dense(2)(np.ones((1, 2))).dtype.name == "float32"
+    with pytest.raises(ValueError, match="must be the name of a float dtype, got 'int8'"):
+        dtype_policy.set_floatx("int8")

@@ -1,0 +1,105 @@
+"""Claims about every case of every op, beyond the op itself: traced, planned, saved and loaded it computes the same."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.opcase import Inputs, OpCase, all_cases, arrays_of, tensors_of
+
+import pinnace as tf
+from pinnace.framework.tensor import Tensor
+from pinnace.functions.concrete import ConcreteFunction
+from pinnace.functions.function import trace
+from pinnace.ops.execute import execute
+
+# A random op gives other numbers each time; everything else must agree bit for bit.
+CASES = [case for case in all_cases() if case.definition.effect is None]
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def eager(case: OpCase, xs: Inputs, attrs: dict[str, Any]) -> tuple[np.ndarray, ...]:
+    return arrays_of(execute(case.definition, *tensors_of(xs), **attrs))
+
+
+def flat(xs: tuple[Any, ...]) -> list[Any]:
+    return [x for one in xs for x in (one if isinstance(one, tuple) else (one,))]
+
+
+def traced(case: OpCase, xs: Inputs, attrs: dict[str, Any], *, known: bool) -> ConcreteFunction:
+    """A function of the op's inputs alone, their shapes known or not."""
+    tensors = tensors_of(xs)
+
+    def f(*leaves: Tensor) -> Any:
+        rest = iter(leaves)
+        packed = [
+            tuple(next(rest) for _ in one) if isinstance(one, tuple) else next(rest) for one in tensors
+        ]
+        return execute(case.definition, *packed, **attrs)
+
+    specs = tuple(
+        tf.TensorSpec(t.shape if known else None, t.dtype, f"x{i}") for i, t in enumerate(flat(tensors))
+    )
+    return trace(f, specs, {}, case.op, names=[f"x{i}" for i in range(len(specs))])[0]
+
+
+def assert_same(found: tuple[np.ndarray, ...], wanted: tuple[np.ndarray, ...]) -> None:
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        assert a.dtype == b.dtype
+        if a.dtype == object:
+            np.testing.assert_array_equal(a, b)
+        else:
+            # Views as bytes, so that NaN equals NaN and 0 differs from -0.
+            assert a.shape == b.shape
+            assert a.tobytes() == b.tobytes() or np.array_equal(
+                a.astype(np.complex128), b.astype(np.complex128), equal_nan=True
+            )
+
+
+@every_case
+@pytest.mark.parametrize("known", [True, False], ids=["shapes known", "shapes unknown"])
+@settings(max_examples=5)
+@given(data=st.data())
+def test_traced_gives_what_eager_gives(case: OpCase, known: bool, data: st.DataObject) -> None:
+    xs, attrs = case.draw_first(data)
+    wanted = eager(case, xs, attrs)
+    concrete = traced(case, xs, attrs, known=known)
+    assert_same(arrays_of(concrete(*flat(tensors_of(xs)))), wanted)
+
+
+@every_case
+@settings(max_examples=1)
+@given(data=st.data())
+def test_saved_and_loaded_gives_the_same(
+    case: OpCase, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    xs, attrs = case.draw_first(data)
+    concrete = traced(case, xs, attrs, known=False)
+    folder: Path = tmp_path_factory.mktemp("model") / "saved"
+    module = tf.Module()
+    arguments = flat(tensors_of(xs))
+    outputs = concrete(*arguments)
+    results = list(outputs) if isinstance(outputs, tuple) else [outputs]
+
+    def signature(**leaves: Tensor) -> dict[str, Tensor]:
+        found = concrete(*[leaves[f"x{i:03d}"] for i in range(len(arguments))])
+        return {f"y{i:03d}": y for i, y in enumerate(_leaves(found))}
+
+    specs = {
+        f"x{i:03d}": tf.TensorSpec(None, t.dtype, f"x{i:03d}") for i, t in enumerate(arguments)
+    }
+    function = tf.function(signature).get_concrete_function(**specs)
+    tf.saved_model.save(module, folder, signatures=function)
+    loaded = tf.saved_model.load(folder).signatures["serving_default"]
+    found = loaded(**{f"x{i:03d}": t for i, t in enumerate(arguments)})
+    assert_same(
+        tuple(np.asarray(found[name]._array) for name in sorted(found)),
+        tuple(np.asarray(y._array) for y in _leaves(results)),
+    )
+
+
+def _leaves(found: Any) -> list[Tensor]:
+    return flat(tuple(found)) if isinstance(found, (tuple, list)) else [found]
