@@ -1,8 +1,8 @@
 """BLAS on one thread, for plans whose products are too small to share.
 
-Two threads gain little on a product that takes a fraction of a millisecond, and lose a scheduler's time slice
-whenever another process wants the second core: OpenBLAS spins while it waits. Measured on two cores with
-another process running: a training step of 3 ms took 70 ms.
+Two threads gain little on a product that takes a fraction of a millisecond, and lose a scheduler's
+time slice whenever another process wants the second core: OpenBLAS spins while it waits. Measured
+on two cores with another process running: a training step of 3 ms took 70 ms.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def has_products(steps: Sequence[Step]) -> bool:
     return any(step.node.op.name in _PRODUCTS for step in steps)
 
 
-def largest_product(
-    steps: Sequence[Step], sizes: Mapping[Value, tuple[int, ...]]
-) -> int | None:
+def largest_product(steps: Sequence[Step], sizes: Mapping[Value, tuple[int, ...]]) -> int | None:
     """The multiplications of the largest product among the steps; None if a shape is not known."""
     largest = 0
     for step in steps:
         name = step.node.op.name
         if name not in _PRODUCTS:
             continue
-        shapes = [sizes.get(value) or _known(value) for value in (*step.node.inputs, *step.node.outputs)]
+        shapes = [
+            sizes.get(value) or _known(value) for value in (*step.node.inputs, *step.node.outputs)
+        ]
         if any(shape is None for shape in shapes):
             return None
         largest = max(largest, _multiplications(name, [s for s in shapes if s is not None]))
@@ -103,7 +103,7 @@ class OneThread:
 
 def _blas_libraries() -> list[Any]:
     """Controllers of the BLAS libraries in this process that use more than one thread."""
-    from threadpoolctl import ThreadpoolController
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # has no types
 
     controllers = ThreadpoolController().select(user_api="blas").lib_controllers
     return [library for library in controllers if library.get_num_threads() > 1]

@@ -40,9 +40,7 @@ def _call(function: Any, arrays: Sequence[Array], context: RunContext) -> tuple[
     return plan_of(function.graph)(arrays, context)
 
 
-def _bind(
-    function: Any, context: RunContext
-) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+def _bind(function: Any, context: RunContext) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
     """`RunContext.bind`."""
     return plan_of(function.graph).nested(context)
 

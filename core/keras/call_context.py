@@ -16,6 +16,8 @@ class CallContext(threading.local):
     entry: Layer | None = None
     # What the innermost layer that knows was told; None: nobody was told.
     training: bool | None = None
+    # Whether a model is being written for serving, without its optimizer.
+    exporting: bool = False
 
 
 calls = CallContext()

@@ -1,4 +1,4 @@
-"""`pinnace`: the entry point, and how a failure is told (one line, no traceback, a non-zero exit)."""
+"""`pinnace`: the entry point. A failure is one line, no traceback, a non-zero exit."""
 
 from __future__ import annotations
 

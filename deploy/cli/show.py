@@ -25,13 +25,13 @@ def show(
     ] = False,
 ) -> None:
     """Print the signatures of MODEL as a table, and what else is in it."""
-    from pinnace.saved_model.inspection import inspect  # noqa: PLC0415 (only this command needs it)
+    from pinnace.saved_model.inspection import inspect
 
     report = inspect(model, tags.split(",") if tags else None)
     if as_json:
         print(json.dumps(dataclasses.asdict(report), indent=2))  # noqa: T201 (this is the output)
         return
-    from rich.console import Console  # noqa: PLC0415
+    from rich.console import Console
 
     console = Console(highlight=False)
     _print_signatures(console, report)
@@ -43,7 +43,7 @@ def show(
 
 
 def _print_signatures(console: "Console", report: "ModelReport") -> None:
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table
 
     table = Table(title=f"{report.path}  [dim]({', '.join(report.tags)}; {report.writer})[/]")
     for column in ("signature", "", "name", "dtype", "shape"):
@@ -74,7 +74,7 @@ def _print_summary(console: "Console", report: "ModelReport") -> None:
 
 
 def _print_details(console: "Console", report: "ModelReport") -> None:
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table
 
     ops = Table("op", "nodes", "supported", title="ops")
     for op in report.ops:
@@ -83,11 +83,13 @@ def _print_details(console: "Console", report: "ModelReport") -> None:
     variables = Table("variable", "dtype", "shape", "bytes", title="variables")
     for variable in report.variables:
         shape = f"[{', '.join(map(str, variable.shape))}]"
-        variables.add_row(variable.name, variable.dtype, shape.replace("[", r"\["), str(variable.bytes))
+        shape = shape.replace("[", r"\[")
+        variables.add_row(variable.name, variable.dtype, shape, str(variable.bytes))
     console.print(variables)
     for function in report.functions:
         console.print(f"[bold]{function.path}[/]")
         for trace in function.traces:
             console.print(f"  {trace}", markup=False)
     for asset in report.assets:
-        console.print(f"asset {asset.name}: {asset.bytes if asset.bytes is not None else 'missing'} bytes")
+        size = "missing" if asset.bytes is None else f"{asset.bytes} bytes"
+        console.print(f"asset {asset.name}: {size}")

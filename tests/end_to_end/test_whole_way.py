@@ -13,9 +13,9 @@ import httpx
 import numpy as np
 import onnxruntime
 import pytest
-from support.fresh_process import exchange_arrays, run_fresh
 
 import pinnace as tf
+from support.fresh_process import exchange_arrays, run_fresh
 
 X = np.random.default_rng(0).random((12, 6, 6, 1)).astype(np.float32)
 
@@ -57,11 +57,12 @@ def test_a_fresh_process_loads_the_same_numbers(folder: Path, expected: np.ndarr
         f"""
 import pinnace as tf
 loaded = tf.saved_model.load({str(folder / "1")!r})
-(outputs["y"],) = [t.numpy() for t in loaded.signatures["serving_default"](image=tf.constant(inputs["x"])).values()]
+signature = loaded.signatures["serving_default"]
+(outputs["y"],) = [t.numpy() for t in signature(image=tf.constant(inputs["x"])).values()]
 """,
         {"x": X},
     )
-    # Saved and loaded it is the same plan on the same kernels; only batches are put together otherwise.
+    # The same plan on the same kernels; only batches are put together otherwise.
     np.testing.assert_allclose(outputs["y"], expected, rtol=1e-6, atol=1e-7)
 
 
@@ -130,7 +131,9 @@ def test_a_bad_request_gets_one_clear_answer(
 
 def test_a_port_in_use_is_one_line_and_a_failure(url: str, folder: Path) -> None:
     port = url.rsplit(":", 1)[1]
-    done = _pinnace("serve", "--model", f"shapes={folder}", "--rest_api_port", port, "--host", "127.0.0.1")
+    done = _pinnace(
+        "serve", "--model", f"shapes={folder}", "--rest_api_port", port, "--host", "127.0.0.1"
+    )
     assert done.returncode == 1
     assert port in done.stderr
     assert "Traceback" not in done.stderr
@@ -182,8 +185,10 @@ def test_importing_and_answering_need_no_heavy_library(folder: Path) -> None:
 import sys
 import numpy as np
 import pinnace as tf
-tf.saved_model.load({str(folder / "1")!r}).signatures["serving_default"](image=np.zeros((1, 6, 6, 1), np.float32))
-print([m for m in ("numba", "onnx", "fastapi", "rich", "typer", "pinnace.keras") if m in sys.modules])
+signature = tf.saved_model.load({str(folder / "1")!r}).signatures["serving_default"]
+signature(image=np.zeros((1, 6, 6, 1), np.float32))
+heavy = ("numba", "onnx", "fastapi", "rich", "typer", "pinnace.keras")
+print([name for name in heavy if name in sys.modules])
 """
     )
     assert out.strip() == "[]"

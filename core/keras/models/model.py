@@ -21,6 +21,7 @@ from pinnace.keras.training.fit import Fitting
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pinnace.framework.trackable import Trackable
     from pinnace.functions.concrete import ConcreteFunction
     from pinnace.keras.call_signature import CallSignature
     from pinnace.keras.symbolic import KerasTensor
@@ -249,7 +250,7 @@ class Model(Fitting):
         if path.exists() and not overwrite:
             raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
         options = {key: kwargs[key] for key in ("signatures", "options") if key in kwargs}
-        late.get("saved_model.save")(self, str(filepath), **options)
+        self._write(str(filepath), kwargs.get("include_optimizer", True), options)
 
     def export(self, filepath: str | Path, format: str = "tf_saved_model", **kwargs: Any) -> None:
         """Write what the model computes, for serving.
@@ -262,12 +263,25 @@ class Model(Fitting):
         for key in ("verbose", "input_signature"):
             kwargs.pop(key, None)
         if format == "tf_saved_model":
-            late.get("saved_model.save")(self, str(filepath), **kwargs)
+            self._write(str(filepath), False, kwargs)
         elif format == "onnx":
             signature = self._default_signatures()["serving_default"]
             late.get("onnx.export")(signature, str(filepath), **kwargs)
         else:
             raise ValueError(f"Model.export: format must be tf_saved_model or onnx, got {format!r}")
+
+    def _write(self, path: str, with_optimizer: bool, options: dict[str, Any]) -> None:
+        calls.exporting = not with_optimizer
+        try:
+            late.get("saved_model.save")(self, path, **options)
+        finally:
+            calls.exporting = False
+
+    def _trackable_children(self) -> dict[str, Trackable]:
+        children = super()._trackable_children()
+        if calls.exporting:
+            children.pop("optimizer", None)
+        return children
 
     def _default_signatures(self) -> dict[str, ConcreteFunction]:
         """serving_default: by input names, training=False; gives output_0, … or a dict's keys."""

@@ -1,5 +1,8 @@
 """Linear algebra: what TensorFlow calls `tf.linalg`."""
 
+# A package's names are those of its families; TensorFlow has some of others here too.
+# ruff: noqa: F403
+
 from pinnace.ops.linalg.bands import *
 from pinnace.ops.linalg.determinants import *
 from pinnace.ops.linalg.factorization import *
@@ -9,3 +12,4 @@ from pinnace.ops.linalg.solving import *
 from pinnace.ops.math.clipping import global_norm as global_norm
 from pinnace.ops.math.einstein import *
 from pinnace.ops.math.products import *
+from pinnace.ops.nn.normalization import l2_normalize as l2_normalize

@@ -14,7 +14,7 @@ from pinnace.ops.math import arithmetic, complexes, exponents, reduction
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
 
-__all__ = ["l2_normalize", "norm", "normalize"]
+__all__ = ["norm", "normalize"]
 
 
 def norm(
@@ -121,17 +121,3 @@ def normalize(
 
         return arithmetic.divide(x, casting.cast(length, x.dtype), name), length
     return arithmetic.divide(x, length, name), length
-
-
-def l2_normalize(
-    x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
-) -> Tensor:
-    """`x / √max(Σ|x|², epsilon)`, the sum over `axis`."""
-    values = convert_to_tensor(x)
-    if values.dtype.is_complex:
-        total = reduction.reduce_sum(_square(values), axis, keepdims=True)
-        scale = exponents.rsqrt(arithmetic.maximum(total, epsilon))
-        real, imag = complexes.real(values) * scale, complexes.imag(values) * scale
-        return complexes.complex(real, imag, name)
-    total = reduction.reduce_sum(arithmetic.square(values), axis, keepdims=True)
-    return arithmetic.multiply(values, exponents.rsqrt(arithmetic.maximum(total, epsilon)), name)

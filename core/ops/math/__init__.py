@@ -1,5 +1,13 @@
 """Mathematics, element by element and over axes: what TensorFlow calls `tf.math`."""
 
+# A package's names are those of its families; TensorFlow has some of others here too.
+# ruff: noqa: F403
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from pinnace.ops.math import bits as bits
 from pinnace.ops.math import clipping as clipping
 from pinnace.ops.math import einstein as einstein
@@ -17,3 +25,35 @@ from pinnace.ops.math.rounding import *
 from pinnace.ops.math.segments import *
 from pinnace.ops.math.special import *
 from pinnace.ops.math.trigonometry import *
+
+if TYPE_CHECKING:
+    from pinnace.ops.array.permutations import invert_permutation as invert_permutation
+    from pinnace.ops.array.sorting import top_k as top_k
+    from pinnace.ops.nn.normalization import l2_normalize as l2_normalize
+    from pinnace.ops.nn.smooth import softplus as softplus
+    from pinnace.ops.nn.smooth import softsign as softsign
+    from pinnace.ops.nn.softmaxes import log_softmax as log_softmax
+    from pinnace.ops.nn.softmaxes import softmax as softmax
+
+# These families need ours: their names are looked up when somebody asks.
+_ELSEWHERE = {
+    "invert_permutation": "pinnace.ops.array.permutations",
+    "l2_normalize": "pinnace.ops.nn.normalization",
+    "log_softmax": "pinnace.ops.nn.softmaxes",
+    "softmax": "pinnace.ops.nn.softmaxes",
+    "softplus": "pinnace.ops.nn.smooth",
+    "softsign": "pinnace.ops.nn.smooth",
+    "top_k": "pinnace.ops.array.sorting",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _ELSEWHERE.get(name)
+    if module is None:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ELSEWHERE})

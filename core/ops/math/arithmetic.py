@@ -321,7 +321,7 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
     """
     if not isinstance(coeffs, (list, tuple)):
         message = f"polyval: coeffs must be a list of tensors, got {type(coeffs).__name__}"
-        raise ValueError(message)  # noqa: TRY004 (TensorFlow's class)
+        raise ValueError(message)
     point = convert_to_tensor(x)
     if not coeffs:
         return constants.zeros_like(point, name=name)
@@ -538,7 +538,7 @@ def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
         along = complexes.real(complexes.conj(y) * dy)
         across = dy - y * complexes.complex(along, constants.zeros_like(along))
         size = abs(call.inputs[0])
-        return (divide_no_nan(across, complexes.complex(size, constants.zeros_like(size))),)  # noqa: ARG001 (the protocol)
+        return (divide_no_nan(across, complexes.complex(size, constants.zeros_like(size))),)
     return (constants.zeros_like(call.inputs[0]),)
 
 

@@ -1,6 +1,6 @@
 """Calls of functions of tf.math, tf.linalg and their kin, for TensorFlow and for us.
 
-Arguments are cosines, so that every NumPy makes the same.
+Arguments are cosines of squares: every NumPy makes the same, and matrices have full rank.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Call:
 def waves(*shape: int, phase: float = 0.0) -> Any:
     """Numbers from -2 to 2 without a pattern."""
     count = int(np.prod(shape))
-    return (2 * np.cos(np.arange(count) * 1.7 + phase)).reshape(shape)
+    return (2 * np.cos(np.arange(count) ** 2 * 0.37 + phase)).reshape(shape)
 
 
 def seed_of(shape: Any) -> Any:
@@ -69,27 +69,9 @@ def cumulations() -> list[Call]:
 
 def elementwise() -> list[Call]:
     names = [
-        "exp",
-        "log",
-        "sqrt",
-        "rsqrt",
-        "sigmoid",
-        "tanh",
-        "sin",
-        "cos",
-        "tan",
-        "sinh",
-        "cosh",
-        "asin",
-        "acos",
-        "atan",
-        "asinh",
-        "acosh",
-        "atanh",
-        "square",
-        "reciprocal",
-        "log1p",
-        "expm1",
+        *("exp", "log", "sqrt", "rsqrt", "sigmoid", "square", "reciprocal", "log1p", "expm1"),
+        *("sin", "cos", "tan", "asin", "acos", "atan"),
+        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
     ]
     found = [Call(f"math.{n}", (P + 1.1 if n == "acosh" else UNIT,)) for n in names]
     found += [Call(f"math.{n}", (W / 4,)) for n in names]

@@ -1,19 +1,21 @@
-"""Claims about every case of every op, beyond the op itself: traced, planned, saved and loaded it computes the same."""
+"""Claims about every case of every op: traced, planned, saved and loaded it computes the same."""
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.opcase import Inputs, OpCase, all_cases, arrays_of, tensors_of
 
 import pinnace as tf
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import trace
 from pinnace.ops.execute import execute
+from support.opcase import Inputs, OpCase, all_cases, arrays_of, tensors_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # A random op gives other numbers each time; everything else must agree bit for bit.
 CASES = [case for case in all_cases() if case.definition.effect is None]
@@ -35,12 +37,14 @@ def traced(case: OpCase, xs: Inputs, attrs: dict[str, Any], *, known: bool) -> C
     def f(*leaves: Tensor) -> Any:
         rest = iter(leaves)
         packed = [
-            tuple(next(rest) for _ in one) if isinstance(one, tuple) else next(rest) for one in tensors
+            tuple(next(rest) for _ in one) if isinstance(one, tuple) else next(rest)
+            for one in tensors
         ]
         return execute(case.definition, *packed, **attrs)
 
     specs = tuple(
-        tf.TensorSpec(t.shape if known else None, t.dtype, f"x{i}") for i, t in enumerate(flat(tensors))
+        tf.TensorSpec(t.shape if known else None, t.dtype, f"x{i}")
+        for i, t in enumerate(flat(tensors))
     )
     return trace(f, specs, {}, case.op, names=[f"x{i}" for i in range(len(specs))])[0]
 

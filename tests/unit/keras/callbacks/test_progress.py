@@ -13,16 +13,16 @@ X = np.ones((64, 3), np.float32)
 Y = np.ones((64, 1), np.float32)
 
 
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    del capsys  # which puts its own stdout in place first
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A model, on what says that it is a terminal."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     made = keras.Sequential([keras.Input((3,)), layers.Dense(1)])
     made.compile("sgd", "mse")
     return made
 
 
-def test_a_line_stays(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_stays(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    model = on_terminal(monkeypatch)
     model.fit(X, Y, epochs=2, validation_data=(X, Y))
     lines = [line for line in capsys.readouterr().out.splitlines() if "loss" in line]
     assert len(lines) == 2
@@ -32,7 +32,9 @@ def test_a_line_stays(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.count("2/2 ━━━━") == 2
 
 
-def test_the_bar_is_taken_away_when_training_is_broken_off(model: Any) -> None:
+def test_the_bar_is_taken_away_when_training_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = on_terminal(monkeypatch)
+
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
@@ -43,7 +45,10 @@ def test_the_bar_is_taken_away_when_training_is_broken_off(model: Any) -> None:
     assert progress._bar is None
 
 
-def test_the_summary_is_a_rich_table(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_summary_is_a_rich_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = on_terminal(monkeypatch)
     model.summary()
     text = capsys.readouterr().out
     assert "dense" in text

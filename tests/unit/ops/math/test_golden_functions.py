@@ -1,27 +1,20 @@
 """Functions of math and linalg give TensorFlow's values and gradients: tests/golden/math."""
 
+import operator
 from typing import Any
 
 import numpy as np
 import pytest
 
+import pinnace
 from golden.math.calls import CALLS, Call, seed_of
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework import structure
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Tensor
-from pinnace.ops import linalg, math
-from pinnace.ops.linalg import bands, norms
-from pinnace.ops.math import bits, clipping, einstein, products, ranges
 from support.golden import golden
 
 DIFFERENTIABLE = ("float32", "float64", "complex128")
-PLACES: dict[str, list[Any]] = {
-    "math": [math, norms],
-    "linalg": [linalg],
-    "bitwise": [bits],
-    "": [ranges, clipping, products, einstein, bands, norms],
-}
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +25,6 @@ def recorded() -> dict[int, dict[str, Any]]:
             number, name = key.split("/")
             found.setdefault(int(number), {})[name] = file[key]
     return found
-
-
-def function(name: str) -> Any:
-    place, _, last = name.rpartition(".")
-    return next(getattr(module, last) for module in PLACES[place] if hasattr(module, last))
 
 
 def tensor(value: Any) -> Any:
@@ -56,7 +44,7 @@ def test_values_and_gradients_are_those_of_tensorflow(
     with GradientTape(persistent=True) as tape:
         for index in call.sources:
             tape.watch(args[index])
-        outputs = structure.flatten(function(call.name)(*args, **options))
+        outputs = structure.flatten(operator.attrgetter(call.name)(pinnace)(*args, **options))
     for n, y in enumerate(outputs):
         check(y, wanted[f"y{n}"])
     ys = [y for y in outputs if y.dtype.name in DIFFERENTIABLE]
