@@ -102,15 +102,15 @@ class Batched(Stage):
         """Batches: of rows gathered at once where the source has rows."""
         size = whole_number(int(self._size), "batch", "batch_size", 1)
         full = size if self._drop else 1
-        found = self._source.indexed(run.at(0))
+        found = self._source.indexed(run)
         if found is not None:
             return Gathered(found[0], exactly(found[1], size), full)
-        blocks = self._source.blocks(run.at(0))
+        blocks = self._source.blocks(run)
         if blocks is not None:
             return _recut(blocks, size, full)
         specs = self._source.leaves
         return Stacked(
-            self._source.open(run.at(0)),
+            self._source.open(run),
             size,
             full,
             lambda elements: columns_of(elements, specs, "batch"),
@@ -183,7 +183,7 @@ class PaddedBatched(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """Padded batches."""
         size = int(self._size)
-        return Stacked(self._source.open(run.at(0)), size, size if self._drop else 1, self._join)
+        return Stacked(self._source.open(run), size, size if self._drop else 1, self._join)
 
     def _join(self, elements: Sequence[Element]) -> Element:
         columns = zip(*elements, strict=True)
@@ -286,7 +286,7 @@ class Unbatched(Stage):
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
         """Each element of the source is a block."""
-        return map(_same_length, self._source.open(run.at(0)))
+        return map(_same_length, self._source.open(run))
 
     def cardinality(self) -> int:
         """Known where the first axes are."""
@@ -328,7 +328,7 @@ class Rebatched(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Batches whose sizes go round the list."""
-        blocks = map(_same_length, self._source.open(run.at(0)))
+        blocks = map(_same_length, self._source.open(run))
         sizes = itertools.cycle(self._sizes)
         wanted = next(sizes)
         waiting: list[Columns] = []
@@ -380,7 +380,7 @@ class Windows(Stage):
         """The windows."""
         size, shift, stride = int(self._size), int(self._shift), int(self._stride)
         reach = (size - 1) * stride + 1
-        source = self._source.open(run.at(0))
+        source = self._source.open(run)
         held: list[Element] = []
         while True:
             held.extend(itertools.islice(source, reach - len(held)))

@@ -34,10 +34,9 @@ class Repeat(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """Each pass is a new one of the source."""
         count = int(self._count)
-        inner = run.at(0)
         for _ in itertools.repeat(None) if count < 0 else range(count):
             empty = True
-            for element in self._source.open(inner):
+            for element in self._source.open(run):
                 empty = False
                 yield element
             if empty and count < 0:
@@ -46,8 +45,7 @@ class Repeat(Stage):
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """The same rows, their numbers again and again."""
         count = int(self._count)
-        inner = run.at(0)
-        found = self._source.indexed(inner) if count else None
+        found = self._source.indexed(run) if count else None
         if found is None:
             return None
         rows, first = found
@@ -55,7 +53,7 @@ class Repeat(Stage):
         def stream() -> Iterator[Indices]:
             yield from first
             for _ in itertools.repeat(None) if count < 0 else range(count - 1):
-                again = self._source.indexed(inner)
+                again = self._source.indexed(run)
                 if again is None or not rows.count:
                     return
                 empty = True
@@ -91,13 +89,11 @@ class Part(Stage):
         skip, take = int(self._skip), int(self._take)
         if skip < 0 or take == 0:
             return iter(())  # TensorFlow: skip(-1) skips all
-        return itertools.islice(
-            self._source.open(run.at(0)), skip, None if take < 0 else skip + take
-        )
+        return itertools.islice(self._source.open(run), skip, None if take < 0 else skip + take)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """The same rows, some of their numbers."""
-        found = self._source.indexed(run.at(0))
+        found = self._source.indexed(run)
         if found is None:
             return None
         skip, take = int(self._skip), int(self._take)
@@ -140,11 +136,11 @@ class Shard(Stage):
         """Those elements."""
         count, index = int(self._count), int(self._index)
         self._check(count, index)
-        return itertools.islice(self._source.open(run.at(0)), index, None, count)
+        return itertools.islice(self._source.open(run), index, None, count)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """The same rows, every n-th of their numbers."""
-        found = self._source.indexed(run.at(0))
+        found = self._source.indexed(run)
         if found is None:
             return None
         count, index = int(self._count), int(self._index)
@@ -183,8 +179,8 @@ class Concatenated(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Those of one, then those of the other."""
-        for position, source in enumerate(self._sources):
-            yield from source.open(run.at(position))
+        for source in self._sources:
+            yield from source.open(run)
 
     def cardinality(self) -> int:
         """The sum."""
@@ -217,7 +213,7 @@ class Zipped(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Until the shortest ends."""
-        opened = [source.open(run.at(i)) for i, source in enumerate(self._sources)]
+        opened = [source.open(run) for source in self._sources]
         for parts in zip(*opened, strict=False):
             yield tuple([leaf for part in parts for leaf in part])
 

@@ -37,7 +37,7 @@ from pinnace.data.functions import (
     wrapped,
 )
 from pinnace.data.iterator import DatasetIterator, Optional
-from pinnace.data.stage import Run, Stage
+from pinnace.data.stage import Run, SeedSource, Stage
 from pinnace.framework import dtypes, structure
 from pinnace.framework.context import state
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
@@ -222,7 +222,7 @@ class Dataset:
         """Integers drawn from [0, 2^32) without end."""
         del name
         anew = bool(rerandomize_each_iteration)
-        return Dataset(sources.RandomNumbers(shuffles.SeedSource(seed, anew)))
+        return Dataset(sources.RandomNumbers(SeedSource(seed, anew)))
 
     @staticmethod
     def list_files(
@@ -297,7 +297,7 @@ class Dataset:
                 "sample_from_datasets: weights from a dataset are not supported"
             )
         values = [1.0] * len(stages) if weights is None else np.asarray(weights).tolist()
-        draw = shuffles.SeedSource(seed, rerandomize_each_iteration is not False)
+        draw = SeedSource(seed, rerandomize_each_iteration is not False)
         return Dataset(interleave.Sampled(stages, values, draw, stop_on_empty_dataset))
 
     @staticmethod

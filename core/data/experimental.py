@@ -42,7 +42,7 @@ class Counted(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements, counted."""
         seen = 0
-        for element in self._source.open(run.at(0)):
+        for element in self._source.open(run):
             seen += 1
             if 0 <= self._count < seen:
                 self._refuse(f"more than {self._count}")

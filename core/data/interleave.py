@@ -19,7 +19,7 @@ from pinnace.data.elements import (
     whole_number,
 )
 from pinnace.data.map import worker_count
-from pinnace.data.stage import Run, Stage
+from pinnace.data.stage import Run, SeedSource, Stage
 from pinnace.data.workers import Ahead
 from pinnace.framework.errors import InvalidArgumentError
 
@@ -42,8 +42,8 @@ class FlatMapped(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """One dataset after the other."""
-        for number, element in enumerate(self._source.open(run.at(0))):
-            yield from self._maker(element).open(run.at(1, number))
+        for element in self._source.open(run):
+            yield from self._maker(element).open(run)
 
 
 class Interleaved(Stage):
@@ -83,10 +83,7 @@ class Interleaved(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """The datasets in turn."""
         cycle, block = int(self._cycle), int(self._block)
-        made = (
-            self._maker(element).open(run.at(1, number))
-            for number, element in enumerate(self._source.open(run.at(0)))
-        )
+        made = (self._maker(element).open(run) for element in self._source.open(run))
         if self._parallel is not None:
             made = (Ahead(one, max(_READY, block)) for one in made)
         # Slots stay where they are: one that has ended is filled at its turn.
@@ -119,8 +116,8 @@ class Chosen(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """As the choice says; a choice of one that has ended is passed over, or is the end."""
-        opened = [source.open(run.at(1, i)) for i, source in enumerate(self._sources)]
-        for (leaf,) in self._choice.open(run.at(0)):
+        opened = [source.open(run) for source in self._sources]
+        for (leaf,) in self._choice.open(run):
             index = int(leaf_array(leaf))
             if not 0 <= index < len(opened):
                 raise InvalidArgumentError(
@@ -144,7 +141,7 @@ class Sampled(Stage):
         self,
         sources: Sequence[Stage],
         weights: Sequence[float],
-        draw_seed: Callable[[], int],
+        seeds: SeedSource,
         stop_on_empty: bool,
     ) -> None:
         super().__init__(common_spec(sources, "sample_from_datasets"))
@@ -159,13 +156,13 @@ class Sampled(Stage):
                 "sample_from_datasets: one weight of at least 0 is required for each of the "
                 f"{len(sources)} datasets, got {list(weights)}"
             )
-        self._draw_seed = draw_seed
+        self._seeds = seeds
         self._stop = stop_on_empty
 
     def elements(self, run: Run) -> Iterator[Element]:
         """One that ends is drawn no more, or is the end."""
-        generator = np.random.default_rng(run.seed(self._draw_seed))
-        opened = [source.open(run.at(i)) for i, source in enumerate(self._sources)]
+        generator = np.random.default_rng(run.seed(self._seeds))
+        opened = [source.open(run) for source in self._sources]
         weights = self._weights.copy()
         while weights.any():
             ends = np.cumsum(weights / weights.sum())
@@ -225,9 +222,8 @@ class Grouped(Stage):
         from pinnace.data.batch import Held
 
         groups: dict[int, deque[Element]] = {}
-        numbers = itertools.count()
         spec = self._source.spec
-        for element in self._source.open(run.at(0)):
+        for element in self._source.open(run):
             key = int(self._key(element)[0])
             size = (
                 self._size if isinstance(self._size, int) else int(self._size((np.int64(key),))[0])
@@ -241,7 +237,7 @@ class Grouped(Stage):
             if len(group) >= size:
                 del groups[key]
                 made = self._make(np.int64(key), Held(spec, tuple(group)))
-                yield from made.open(run.at(1, next(numbers)))
+                yield from made.open(run)
         for key in sorted(groups):
             made = self._make(np.int64(key), Held(spec, tuple(groups[key])))
-            yield from made.open(run.at(1, next(numbers)))
+            yield from made.open(run)

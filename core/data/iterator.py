@@ -62,7 +62,7 @@ class Pass:
         self.stage = stage
         self._pack = packer(stage, public)
         self._lock = threading.Lock()
-        self._begin(Run(), 0)
+        self._begin(Run(stage), 0)
 
     def _begin(self, run: Run, skipped: int) -> None:
         self._run = run
@@ -101,7 +101,7 @@ class Pass:
     def position(self) -> bytes:
         """Where this pass is, as JSON: elements given, seeds drawn."""
         with self._lock:
-            seeds = [[list(path), drawn] for path, drawn in self._run.seeds.items()]
+            seeds = self._run.bases(self.stage)
             return json.dumps({"version": 1, "count": self.count, "seeds": seeds}).encode()
 
     def move_to(self, position: bytes) -> None:
@@ -113,13 +113,14 @@ class Pass:
         try:
             value = json.loads(position)
             count = int(value["count"])
-            seeds = {tuple(map(int, path)): list(map(int, drawn)) for path, drawn in value["seeds"]}
+            version = int(value["version"])
+            bases = [int(seed) for seed in value["seeds"]]
         except (ValueError, TypeError, KeyError) as error:
             raise DataLossError(f"the position of an iterator is damaged: {error}") from error
-        if value.get("version") != 1 or count < 0:
+        if version != 1 or count < 0 or len(bases) != len(self.stage.seed_sources()):
             raise DataLossError(f"the position of an iterator is damaged: {value}")
         with self._lock:
-            self._begin(Run(seeds), count)
+            self._begin(Run(self.stage, bases), count)
 
     def next_arrays(self) -> tuple[Array, ...]:
         """The next element's leaves, for the op IteratorGetNext; OutOfRangeError after the last."""

@@ -91,7 +91,7 @@ class Mapped(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """One call per element."""
-        source = self._source.open(run.at(0))
+        source = self._source.open(run)
         count = worker_count(self._parallel)
         # Calls that draw random numbers stay in order: the numbers follow from the seed.
         if count > 1 and not self._function.draws_random:
@@ -103,13 +103,13 @@ class Mapped(Stage):
         function = self._function.batched()
         if function is None:
             return None
-        blocks = self._source.blocks(run.at(0))
+        blocks = self._source.blocks(run)
         return None if blocks is None else MappedBlocks(blocks, function)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """The source's rows, mapped when they are taken."""
         function = self._function.batched()
-        found = None if function is None else self._source.indexed(run.at(0))
+        found = None if function is None else self._source.indexed(run)
         if found is None or function is None:
             return None
         return MappedRows(found[0], function), found[1]
@@ -143,12 +143,12 @@ class Filtered(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """Those elements."""
         predicate = self._predicate
-        return filter(lambda element: predicate(element)[0], self._source.open(run.at(0)))
+        return filter(lambda element: predicate(element)[0], self._source.open(run))
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
         """Those rows of each block, where the predicate has a form for many."""
         predicate = self._predicate.batched()
-        blocks = None if predicate is None else self._source.blocks(run.at(0))
+        blocks = None if predicate is None else self._source.blocks(run)
         if predicate is None or blocks is None:
             return None
         return _kept(blocks, predicate)
@@ -197,7 +197,7 @@ class TakenWhile(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """Those elements."""
         predicate = self._predicate
-        for element in self._source.open(run.at(0)):
+        for element in self._source.open(run):
             if not predicate(element)[0]:
                 return
             yield element
@@ -215,7 +215,7 @@ class WithoutErrors(Stage):
         """Those elements; an error is passed over, with a warning if asked for."""
         import logging
 
-        source = self._source.open(run.at(0))
+        source = self._source.open(run)
         while True:
             try:
                 element = next(source)
@@ -290,7 +290,7 @@ class Scanned(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """The outputs."""
         state: Sequence[Any] = self._step.initial
-        for element in self._source.open(run.at(0)):
+        for element in self._source.open(run):
             state, output = self._step(state, element)
             yield output
 

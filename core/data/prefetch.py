@@ -31,7 +31,7 @@ class Prefetched(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements."""
         size = int(self._size)
-        source = self._source.open(run.at(0))
+        source = self._source.open(run)
         if not size:
             return source
         if size == AUTOTUNE:
@@ -58,7 +58,7 @@ class Cached(Stage):
         """Those in memory; the source's if there are none yet."""
         if self._memory is not None:
             return iter(self._memory)
-        return self._remembering(self._source.open(run.at(0)))
+        return self._remembering(self._source.open(run))
 
     def _remembering(self, source: Iterator[Element]) -> Iterator[Element]:
         seen = []
@@ -132,7 +132,7 @@ class CachedInFile(Stage):
         """Those in the files; the source's if there are none yet."""
         if self._exists():
             return self._read()
-        return self._write(self._source.open(run.at(0)))
+        return self._write(self._source.open(run))
 
     def cardinality(self) -> int:
         """The source's."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -56,7 +57,7 @@ class Files(Stage):
     def names(self, run: Run) -> Iterator[str]:
         """The names of the files."""
         if isinstance(self._names, Stage):
-            for (leaf,) in self._names.open(run.at(0)):
+            for (leaf,) in self._names.open(run):
                 items = leaf.ravel().tolist() if isinstance(leaf, np.ndarray) else [leaf]
                 yield from (item.decode() for item in items)
         else:
@@ -127,9 +128,8 @@ class Records(Files):
                     yield (strings(items),)
 
 
-def _opened(name: str, compression: str) -> IO[bytes]:
-    """The file, unpacked as it is read."""
-    file = open(name, "rb", _CHUNK)  # noqa: PTH123, SIM115 (a name may be what Path would change; closed by the reader)
+def _unpacked(file: IO[bytes], compression: str) -> IO[bytes]:
+    """What a file stands for, unpacked as it is read."""
     if compression == "GZIP":
         return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
     if compression == "ZLIB":
@@ -159,17 +159,14 @@ class _Inflating(io.RawIOBase):
                 raise EOFError("the compressed stream ends too early")
         return 0
 
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
 
 def _decoded(
     name: str, compression: str, who: str, read: Callable[[IO[bytes]], Iterator[list[bytes]]]
 ) -> Iterator[list[bytes]]:
-    with explained("read", name), _opened(name, compression) as file:
+    with explained("read", name), Path(name).open("rb", _CHUNK) as packed:
         try:
-            yield from read(file)
+            with _unpacked(packed, compression) as file:
+                yield from read(file)
         except (zlib.error, gzip.BadGzipFile, EOFError) as error:
             raise DataLossError(
                 f"{who}: {name} is not {compression} as stated, or damaged: {error}"

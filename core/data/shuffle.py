@@ -8,15 +8,13 @@ is done with their numbers, and gives the same order.
 from __future__ import annotations
 
 import itertools
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.data.elements import UNKNOWN, Columns, Element, leaf_array, whole_number
-from pinnace.data.stage import Indices, Rows, Run, Stage, fresh_seed, pieces
+from pinnace.data.stage import Indices, Rows, Run, SeedSource, Stage, pieces
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.random import seeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,31 +22,6 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
 _DRAWN = 1024
-
-
-class SeedSource:
-    """The seeds of one stage, pass after pass.
-
-    Args:
-        seed: the user's; with none and no global seed each pass draws a seed of its own.
-        anew: whether each pass has another seed.
-    """
-
-    def __init__(self, seed: int | None, anew: bool) -> None:
-        self._pair = seeds.get_seed(seed)
-        self._anew = anew
-        self._passes = itertools.count()
-        self._lock = threading.Lock()
-        self._fixed = fresh_seed()
-
-    def __call__(self) -> int:
-        """The seed of the next pass."""
-        if not any(self._pair):
-            return fresh_seed() if self._anew else self._fixed
-        with self._lock:
-            number = next(self._passes) if self._anew else 0
-        made = np.random.SeedSequence([*self._pair, number]).generate_state(1, np.uint64)
-        return int(made[0] >> 1)
 
 
 def place_blocks(generator: np.random.Generator, size: int) -> Iterator[Array]:
@@ -91,7 +64,7 @@ class Shuffled(Stage):
         """The elements, moved through a buffer."""
         size = self._checked()
         generator, last = self._generators(run)
-        source = self._source.open(run.at(0))
+        source = self._source.open(run)
         buffer: list[Element] = list(itertools.islice(source, size))
         places = itertools.chain.from_iterable(
             block.tolist() for block in place_blocks(generator, size)
@@ -104,7 +77,7 @@ class Shuffled(Stage):
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """The same rows, their numbers moved through a buffer."""
-        found = self._source.indexed(run.at(0))
+        found = self._source.indexed(run)
         if found is None:
             return None
         return found[0], self._moved(found[1], self._checked(), *self._generators(run))
@@ -146,7 +119,7 @@ class Shuffled(Stage):
         found = super().blocks(run)
         if found is not None:
             return found
-        blocks = self._source.blocks(run.at(0))
+        blocks = self._source.blocks(run)
         return None if blocks is None else self._exchanged(blocks, run)
 
     def _exchanged(self, blocks: Iterator[Columns], run: Run) -> Iterator[Columns]:
@@ -198,7 +171,7 @@ class Unique(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """Those not seen before; all of them are remembered."""
         seen = set()
-        for element in self._source.open(run.at(0)):
+        for element in self._source.open(run):
             arrays = [np.asarray(leaf_array(leaf)) for leaf in element]
             key = tuple(
                 tuple(a.ravel().tolist()) if a.dtype == object else a.tobytes() for a in arrays

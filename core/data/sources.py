@@ -21,7 +21,7 @@ from pinnace.data.elements import (
     tensors_of,
     whole_number,
 )
-from pinnace.data.stage import Indices, Rows, Run, Stage
+from pinnace.data.stage import Indices, Rows, Run, SeedSource, Stage
 from pinnace.framework import dtypes, structure
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
@@ -195,13 +195,13 @@ class Counter(Stage):
 class RandomNumbers(Stage):
     """Integers drawn from [0, 2^32)."""
 
-    def __init__(self, draw_seed: Callable[[], int]) -> None:
+    def __init__(self, seeds: SeedSource) -> None:
         super().__init__(TensorSpec.of(Shape(()), dtypes.int64))
-        self._draw_seed = draw_seed
+        self._seeds = seeds
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The numbers."""
-        generator = np.random.default_rng(run.seed(self._draw_seed))
+        generator = np.random.default_rng(run.seed(self._seeds))
         while True:
             for number in generator.integers(0, 2**32, 256, np.int64):
                 yield (number,)

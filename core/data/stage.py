@@ -13,7 +13,9 @@ All three give the same elements in the same order.
 from __future__ import annotations
 
 import copy
+import itertools
 import secrets
+import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -21,9 +23,10 @@ import numpy as np
 from pinnace.data.elements import UNKNOWN, Columns, Element, Nest, rows_of
 from pinnace.framework import structure
 from pinnace.framework.tensor import Array, SymbolicTensor
+from pinnace.ops.random import seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 # Row numbers: a range where they follow each other, so that a block is a view.
 Indices: TypeAlias = "range | Array"
@@ -31,46 +34,71 @@ _BLOCK = 256
 _BLOCK_BYTES = 1 << 20
 
 
-class Run:
-    """One pass over a pipeline: the seeds that its stages draw, so that it can be repeated.
+class SeedSource:
+    """The seeds of one stage, pass after pass.
 
-    Each stage is known by its path: which input of which input it is.
+    Args:
+        seed: the user's; with none and no global seed each pass draws a seed of its own.
+        anew: whether each pass has another seed.
     """
 
-    __slots__ = ("_path", "_replayed", "_seeds")
+    def __init__(self, seed: int | None, anew: bool) -> None:
+        self._pair = seeds.get_seed(seed)
+        self._anew = anew
+        self._passes = itertools.count()
+        self._lock = threading.Lock()
+        self._fixed = secrets.randbits(63)
 
-    def __init__(
-        self,
-        seeds: dict[tuple[int, ...], list[int]] | None = None,
-        replayed: dict[tuple[int, ...], int] | None = None,
-        path: tuple[int, ...] = (),
-    ) -> None:
-        self._seeds = {} if seeds is None else seeds
-        self._replayed = {} if replayed is None else replayed
-        self._path = path
+    def next_pass(self) -> int:
+        """The seed of the next pass."""
+        if not any(self._pair):
+            return secrets.randbits(63) if self._anew else self._fixed
+        with self._lock:
+            number = next(self._passes) if self._anew else 0
+        return _derived([*self._pair, number])
 
-    def at(self, *keys: int) -> Run:
-        """The same pass, as seen by an input of this stage."""
-        return Run(self._seeds, self._replayed, (*self._path, *keys))
-
-    def seed(self, draw: Callable[[], int]) -> int:
-        """The next seed of this stage: one of an earlier pass that is repeated, or a new one."""
-        drawn = self._seeds.setdefault(self._path, [])
-        position = self._replayed.get(self._path, 0)
-        self._replayed[self._path] = position + 1
-        if position == len(drawn):
-            drawn.append(draw())
-        return drawn[position]
-
-    @property
-    def seeds(self) -> dict[tuple[int, ...], list[int]]:
-        """The seeds drawn so far, by path."""
-        return {path: list(drawn) for path, drawn in list(self._seeds.items())}
+    def again(self, base: int, times: int) -> int:
+        """The seed where a pass begins this stage once more, as `repeat` makes it do."""
+        return _derived([base, times]) if self._anew else base
 
 
-def fresh_seed() -> int:
-    """A seed nobody can foresee."""
-    return secrets.randbits(63)
+def _derived(numbers: list[int]) -> int:
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+class Run:
+    """One pass over a pipeline: the seeds of its stages, so that it can be repeated.
+
+    Args:
+        stage: the last stage; its pass is counted now, also if it never comes to the shuffles. None
+            counts when seeds are asked for.
+        bases: the seeds of an earlier pass, to repeat it.
+    """
+
+    __slots__ = ("_bases", "_lock", "_opened", "_sources")
+
+    def __init__(self, stage: Stage | None = None, bases: Sequence[int] | None = None) -> None:
+        self._sources = [] if stage is None else stage.seed_sources()
+        if bases is None:
+            bases = [source.next_pass() for source in self._sources]
+        self._bases = {id(s): base for s, base in zip(self._sources, bases, strict=True)}
+        self._opened: dict[int, int] = {}
+        self._lock = threading.Lock()
+
+    def seed(self, source: SeedSource) -> int:
+        """The seed of a stage that begins now."""
+        with self._lock:
+            base = self._bases.get(id(source))
+            if base is None:
+                self._sources.append(source)
+                base = self._bases[id(source)] = source.next_pass()
+            times = self._opened.get(id(source), 0)
+            self._opened[id(source)] = times + 1
+        return base if not times else source.again(base, times)
+
+    def bases(self, stage: Stage) -> list[int]:
+        """What repeats this pass over `stage`."""
+        return [self._bases[id(source)] for source in stage.seed_sources()]
 
 
 class Rows:
@@ -131,7 +159,13 @@ class Stage:
     def symbols(self) -> list[SymbolicTensor]:
         """The symbolic tensors it depends on, each once."""
         found: dict[int, SymbolicTensor] = {}
-        _collect(self, found)
+        _collect(self, found, SymbolicTensor)
+        return list(found.values())
+
+    def seed_sources(self) -> list[SeedSource]:
+        """The seeds it depends on, each once."""
+        found: dict[int, SeedSource] = {}
+        _collect(self, found, SeedSource)
         return list(found.values())
 
     def bound(self, values: dict[int, Any]) -> Stage:
@@ -153,15 +187,15 @@ class Absent(Stage):
         raise RuntimeError("a dataset that a traced function was given was read while tracing")
 
 
-def _collect(thing: Any, found: dict[int, SymbolicTensor]) -> None:
-    if isinstance(thing, SymbolicTensor):
+def _collect(thing: Any, found: dict[int, Any], kind: type) -> None:
+    if isinstance(thing, kind):
         found[id(thing)] = thing
     elif isinstance(thing, (Stage, Bindable)):
         for part in vars(thing).values():
-            _collect(part, found)
+            _collect(part, found, kind)
     elif type(thing) in {tuple, list}:
         for part in thing:
-            _collect(part, found)
+            _collect(part, found, kind)
 
 
 def _bind(thing: Any, values: dict[int, Any]) -> Any:

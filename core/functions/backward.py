@@ -11,6 +11,7 @@ from pinnace.autodiff.backward import Entry, Gradients, accumulate
 from pinnace.autodiff.tape import carries_gradient
 from pinnace.engine.build import plan_of
 from pinnace.engine.passes.inline import inline
+from pinnace.framework import dtypes
 from pinnace.framework.context import state, tapes_hidden
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
@@ -22,6 +23,7 @@ from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.ops.execute import execute
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 from pinnace.ops.opdef import NotDifferentiable
+from pinnace.ops.state.variables import VARIABLE_SHAPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +68,9 @@ class Differentiated:
         seeds = []
         for index in self.targets:
             dy = dys[index]
-            seeds.append(constants.zeros_like(outputs[index]) if dy is None else dy)
+            if dy is None:
+                dy = _zero_seed(self.forward.outputs[index], outputs[index])
+            seeds.append(dy)
         found = call_recorded(self.backward, (*seeds, *kept, *self.outside), stateful=False)
         gradients: list[Tensor | None] = [None] * len(inputs)
         for index, gradient in zip(self.sources, found, strict=True):
@@ -140,43 +144,65 @@ def _differentiated(graph: Graph, wanted: tuple[bool, ...]) -> Differentiated:
     return found
 
 
-def differentiate(graph: Graph, wanted: Sequence[bool]) -> Differentiated:
+# Makes conditions and loops keep what their gradients need; `functions/control` fills it.
+_expand: Callable[..., tuple[Graph, dict[Any, Any]]] | None = None
+
+
+def install_expansion(expand: Callable[..., tuple[Graph, dict[Any, Any]]]) -> None:
+    """Fill the slot: `expand(graph, wanted)` gives another graph, and gradients by its nodes."""
+    global _expand
+    _expand = expand
+
+
+def differentiate(graph: Graph, wanted: Sequence[bool], complete: bool = False) -> Differentiated:
     """The gradient of `graph` with respect to the inputs that are wanted.
 
-    Calls are inlined first, so that the two graphs share every intermediate value.
+    Calls are inlined first, so that the two graphs share every intermediate value; conditions and
+    loops are made to give theirs.
+
+    Args:
+        graph: the graph.
+        wanted: one per input.
+        complete: whether wanted inputs that no output depends on get zeros, not nothing.
     """
     forward = inline(graph)
-    active = _active(forward, wanted)
+    special: dict[Any, Any] = {}
+    if _expand is not None:
+        forward, special = _expand(forward, wanted)
+    active = active_values(forward, wanted)
     tracer = FunctionTracer(f"{graph.name}_backward", None, borrowed=(forward,))
     symbol = _symbols(forward)
     targets = [
         index
         for index, value in enumerate(forward.outputs)
-        if value in active and carries_gradient(value.dtype)
+        if value in active and gradient_spec(value) is not None
     ]
     sources = [
         index
         for index, want in enumerate(wanted)
-        if want and carries_gradient(forward.inputs[index].dtype)
+        if want and (complete or carries_gradient(forward.inputs[index].dtype))
     ]
     saved = state.tracer, state.tapes, state.scope
     state.tracer, state.tapes, state.scope = tracer, (), ""
     try:
         gradients = Gradients()
         for index in targets:
-            spec = forward.outputs[index].spec
+            spec = gradient_spec(forward.outputs[index])
+            assert spec is not None  # noqa: S101 (the targets were chosen so)
             seed = tracer.graph.add_input(
                 PLACEHOLDER, TensorSpec.of(spec.shape, spec.dtype), f"dy_{index}"
             )
             gradients.add(symbol(forward.outputs[index]), tracer.tensor_of(seed))
         kept = {id(symbol(forward.inputs[index])) for index in sources}
         actives = {id(symbol(value)) for value in active}
-        accumulate(_entries(forward, active, symbol), gradients, kept, actives)
+        accumulate(_entries(forward, active, symbol, special), gradients, kept, actives)
         found = []
         for index in list(sources):
             source = symbol(forward.inputs[index])
             gradient = gradients.total(source)
-            if gradient is None:
+            if gradient is None and complete:
+                found.append(zeros_of(source))
+            elif gradient is None:
                 sources.remove(index)
             else:
                 found.append(gradient)
@@ -219,15 +245,49 @@ def _split_captures(
 
 
 def _symbols(graph: Graph) -> Callable[[Value], SymbolicTensor]:
-    def symbol(value: Value) -> SymbolicTensor:
-        if value.tensor is None:
-            value.tensor = SymbolicTensor(value, graph)
-        return value.tensor  # type: ignore[no-any-return]
-
-    return symbol
+    return lambda value: symbol_of(value, graph)
 
 
-def _active(graph: Graph, wanted: Sequence[bool]) -> set[Value]:
+def symbol_of(value: Value, graph: Graph) -> SymbolicTensor:
+    """The one symbolic tensor that stands for a value."""
+    if value.tensor is None:
+        value.tensor = SymbolicTensor(value, graph)
+    return value.tensor  # type: ignore[no-any-return]
+
+
+def gradient_spec(value: Value) -> TensorSpec | None:
+    """The spec of the gradient of a value, None if it has none; a handle has its variable's."""
+    if not carries_gradient(value.dtype):
+        return None
+    if value.dtype is dtypes.resource:
+        handle = value.handle
+        return handle if handle is not None and carries_gradient(handle.dtype) else None
+    return value.spec
+
+
+def _zero_seed(value: Value, output: Tensor) -> Tensor:
+    """Zeros for an output that nothing flowed to."""
+    spec = gradient_spec(value)
+    if value.dtype is dtypes.resource and spec is not None:
+        if spec.shape.is_fully_defined():
+            return constants.zeros(spec.shape, spec.dtype)
+        return constants.zeros(execute(VARIABLE_SHAPE, output), spec.dtype)
+    return constants.zeros_like(output)
+
+
+def zeros_of(tensor: Any) -> Tensor:
+    """A gradient of zeros for a symbolic tensor, a variable's handle or a list."""
+    if tensor.dtype is dtypes.resource:
+        spec = tensor.value.handle
+        if spec.shape.is_fully_defined():
+            return constants.zeros(spec.shape, spec.dtype)
+        return constants.zeros(execute(VARIABLE_SHAPE, tensor), spec.dtype)
+    if tensor.shape.is_fully_defined() and tensor.dtype is not dtypes.variant:
+        return constants.zeros(tensor.shape, tensor.dtype)
+    return constants.zeros_like(tensor)
+
+
+def active_values(graph: Graph, wanted: Sequence[bool]) -> set[Value]:
     """The values that depend on a wanted input in a way that has a derivative."""
     active = {value for value, want in zip(graph.inputs, wanted, strict=True) if want}
     for node in ordered(graph):
@@ -239,11 +299,19 @@ def _active(graph: Graph, wanted: Sequence[bool]) -> set[Value]:
 
 
 def _entries(
-    graph: Graph, active: set[Value], symbol: Callable[[Value], SymbolicTensor]
+    graph: Graph,
+    active: set[Value],
+    symbol: Callable[[Value], SymbolicTensor],
+    special: dict[Any, Any],
 ) -> list[Entry]:
     found = []
     for node in ordered(graph):
         if any(value in active for value in node.outputs):
+            if node in special:
+                inputs = tuple(symbol(value) for value in node.inputs)
+                outputs = tuple(symbol(value) for value in node.outputs)
+                found.append(Entry(None, inputs, {}, outputs, special[node]))
+                continue
             if not node.inputs or node.op is PLACEHOLDER:
                 continue
             packed = node.op.pack_inputs([symbol(value) for value in node.inputs], node.attrs)

@@ -16,7 +16,7 @@ from pinnace.framework.context import state
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.graph.graph import FunctionRef, Graph, Node, Value
-from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.ops.array.constants import CONST, PLACEHOLDER
 from pinnace.ops.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ class FunctionTracer:
         self.effects = Effects()
         # By id; the tensors are held so that ids stay theirs.
         self.captures: dict[int, tuple[Tensor, Value]] = {}
+        self._constants: dict[int, tuple[Tensor, Value]] = {}
         self.created: list[Variable] = []
         self.may_create = True
 
@@ -165,7 +166,18 @@ class FunctionTracer:
                     "return value, not through a global, a list or self."
                 )
                 raise TypeError(message)
+            if tensor.value.node.op is CONST:
+                return self._same_constant(tensor)
         return self.capture(tensor)
+
+    def _same_constant(self, tensor: SymbolicTensor) -> Value:
+        """A constant of the graph around this one, as one of this graph: shapes stay known."""
+        known = self._constants.get(id(tensor))
+        if known is None:
+            node = tensor.value.node
+            made = self.graph.add(CONST, (), node.attrs, node.name)
+            known = self._constants[id(tensor)] = (tensor, made.outputs[0])
+        return known[1]
 
     def _reachable(self, tensor: SymbolicTensor) -> bool:
         if tensor.graph in self._borrowed:

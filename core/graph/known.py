@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
@@ -53,7 +54,7 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
     if name == "Shape":
         shape = node.inputs[0].shape
         return (
-            np.array(shape.as_list(), node.attrs["out_type"].numpy)
+            _sizes(shape.as_list(), node.attrs["out_type"])
             if shape.is_fully_defined()
             else None
         )
@@ -63,15 +64,23 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
     if name == "Size":
         shape = node.inputs[0].shape
         return (
-            np.array(shape.num_elements(), node.attrs["out_type"].numpy)
+            _sizes(shape.num_elements(), node.attrs["out_type"])
             if shape.is_fully_defined()
             else None
         )
     if name in {"Pack", "ConcatV2", "StridedSlice", "Slice"}:
         sizes = known_shape(value, depth)
         if sizes is not None and sizes.is_fully_defined() and value.shape.rank == 1:
-            return np.array(sizes.as_list(), value.dtype.numpy)
+            return _sizes(sizes.as_list(), value.dtype)
     return _folded(value, depth)
+
+
+def _sizes(sizes: object, dtype: DType) -> Array | None:
+    """Sizes as an array; None for one that the dtype cannot hold, which fails when it runs."""
+    try:
+        return np.array(sizes, dtype.numpy)
+    except OverflowError:
+        return None
 
 
 def _folded(value: Value, depth: int) -> Array | None:

@@ -2,6 +2,7 @@
 
 from pinnace.keras import activations as activations
 from pinnace.keras import callbacks as callbacks
+from pinnace.keras import config as config
 from pinnace.keras import constraints as constraints
 from pinnace.keras import initializers as initializers
 from pinnace.keras import layers as layers
@@ -9,6 +10,7 @@ from pinnace.keras import losses as losses
 from pinnace.keras import metrics as metrics
 from pinnace.keras import models as models
 from pinnace.keras import optimizers as optimizers
+from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers
 from pinnace.keras import toolbox as _toolbox
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy

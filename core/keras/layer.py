@@ -13,7 +13,7 @@ from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Operands, Tensor
+from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.function import trace
 from pinnace.keras import dtype_policy, registry
@@ -28,11 +28,10 @@ from pinnace.keras.call_signature import (
 )
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.names import class_name_in_snake_case, unique_name
+from pinnace.keras.penalties import Penalised
 from pinnace.keras.plain_lists import is_numbers
 from pinnace.keras.symbolic import KerasTensor, Node
-from pinnace.keras.weights import Weights
 from pinnace.ops.array import casting
-from pinnace.ops.math import arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +57,7 @@ class LayerOptions(TypedDict, total=False):
     name: str | None
 
 
-class Layer(Weights):
+class Layer(Penalised):
     """A function with weights: subclasses define `call`, and `build` if they have weights.
 
     `build(self, x)` gets the TensorSpec of the first argument of `call` (its shape, if the
@@ -77,14 +76,11 @@ class Layer(Weights):
         ValueError: an argument that no layer takes; a name with a slash.
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES = Weights._TF_MODULE_IGNORED_PROPERTIES | {
+    _TF_MODULE_IGNORED_PROPERTIES = Penalised._TF_MODULE_IGNORED_PROPERTIES | {
         *("_constructor", "_unassigned", "_regularized", "_losses", "_holding", "_nodes"),
     }
     _call_signature: ClassVar[CallSignature | None] = None
 
-    _constructor: tuple[tuple[Any, ...], dict[str, Any]]
-    _losses: list[Any]
-    _holding: list[Layer]
     _nodes: list[Node]
     _autocast: bool
     _build_specs: Any
@@ -377,63 +373,6 @@ class Layer(Weights):
             )
         return self._nodes[0]
 
-    # Losses.
-
-    def add_loss(self, loss: Any) -> None:
-        """Add to what training makes small, until the next call.
-
-        Args:
-            loss: a scalar, or a list of them.
-        """
-        for value in loss if isinstance(loss, (list, tuple)) else [loss]:
-            self._losses.append(value)
-        if calls.entry is not None:
-            calls.entry._holding.append(self)
-
-    def _add_activity_losses(self, outputs: Any) -> None:
-        for output in structure.flatten(outputs):
-            if isinstance(output, Operands):
-                size = casting.cast(output.shape[0] or 1, output.dtype)  # type: ignore[attr-defined]
-                self.add_loss(arithmetic.divide(self.activity_regularizer(output), size))
-
-    @property
-    def losses(self) -> list[Any]:
-        """What `add_loss` added in the last call, and the penalties of the weights."""
-        found: list[Any] = []
-        seen: set[int] = set()
-
-        def visit(layer: Weights) -> None:
-            if id(layer) in seen:
-                return
-            seen.add(id(layer))
-            found.extend(getattr(layer, "_losses", ()))
-            for inner in layer._layers_inside():
-                visit(inner)
-
-        visit(self)
-        return found + self._weight_losses()
-
-    def _weight_losses(self) -> list[Any]:
-        found: list[Any] = []
-        seen: set[int] = set()
-
-        def visit(layer: Weights, active: bool) -> None:
-            if id(layer) in seen:
-                return
-            seen.add(id(layer))
-            active = active and layer.trainable
-            if active:
-                found.extend(
-                    penalty(variable.value())
-                    for variable, penalty in layer._regularized
-                    if variable.trainable
-                )
-            for inner in layer._layers_inside():
-                visit(inner, active)
-
-        visit(self, True)
-        return found
-
     # What it is.
 
     @property
@@ -482,78 +421,6 @@ class Layer(Weights):
 
     def _described(self) -> str:
         return f"{type(self).__name__} {self._name!r}"
-
-    # Configuration.
-
-    def get_config(self) -> dict[str, Any]:
-        """What the constructor takes, as `from_config` understands it.
-
-        A subclass that overrides this gets from here name, trainable and dtype; without, its
-        constructor's arguments are remembered and told.
-
-        Raises:
-            NotImplementedError: an argument that cannot be stored.
-        """
-        base = {
-            "name": self._name,
-            "trainable": self._trainable,
-            "dtype": registry.serialize_keras_object(self._policy),
-        }
-        if type(self).get_config is not Layer.get_config:
-            if self.activity_regularizer is not None:
-                base["activity_regularizer"] = _regularizers.serialize(self.activity_regularizer)
-            return base
-        return {**base, **self._constructor_config()}
-
-    def _constructor_config(self) -> dict[str, Any]:
-        args, kwargs = self._constructor
-        bound = inspect.signature(type(self).__init__).bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        given: dict[str, Any] = {}
-        for name, parameter in list(bound.signature.parameters.items())[1:]:
-            value = bound.arguments[name]
-            if parameter.kind is parameter.VAR_KEYWORD:
-                given.update(value)
-            elif parameter.kind is not parameter.VAR_POSITIONAL:
-                given[name] = value
-            elif value:
-                raise NotImplementedError(
-                    f"{type(self).__name__}.get_config: arguments *{name} have no names\n"
-                    "  Try: define get_config"
-                )
-        for name in ("name", "trainable", "dtype"):
-            given.pop(name, None)
-        # What this library's layers keep under an argument's name is that argument, normalised.
-        ours = type(self).__module__.startswith("pinnace.keras.")
-        return {name: self._stored(name, value, ours) for name, value in given.items()}
-
-    def _stored(self, name: str, value: Any, ours: bool) -> Any:
-        if ours:
-            value = self.__dict__.get(name, value)
-        try:
-            if callable(value) and not hasattr(value, "get_config"):
-                from pinnace.keras import activations
-
-                return activations.serialize(value)
-            if hasattr(value, "get_config"):
-                return registry.serialize_keras_object(value)
-            if _is_plain(value):
-                return value
-            return registry.serialize_keras_object(value)
-        except ValueError as error:
-            raise NotImplementedError(
-                f"{type(self).__name__}.get_config: argument {name!r} cannot be stored: {error}\n"
-                "  Try: define get_config and from_config"
-            ) from None
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        """The layer with that configuration."""
-        arguments = {key: registry.deserialize_keras_object(value) for key, value in config.items()}
-        try:
-            return cls(**arguments)
-        except TypeError as error:
-            raise TypeError(f"{cls.__name__}.from_config: {error}") from error
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self._name}, built={self.built}>"
@@ -613,13 +480,6 @@ def _with_training(
     if place is not None and 0 <= place < len(args):  # None was given by position
         return (*args[:place], training, *args[place + 1 :]), kwargs
     return args, {**kwargs, "training": training}
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether lists and tuples hold nothing but numbers, strings and None."""
-    if isinstance(value, (list, tuple)):
-        return all(_is_plain(item) for item in value)
-    return value is None or type(value) in {bool, int, float, str}
 
 
 def _first_layer_shape(kwargs: dict[str, Any]) -> Shape | None:

@@ -389,6 +389,10 @@ class GraphBuilder:
         """`x` broadcast to these sizes."""
         if sizes.array is not None and x.shape.is_fully_defined() and sizes.array.tolist() == x.shape.as_list():
             return x
+        if sizes.array is not None and 0 in sizes.array and x.rank <= sizes.array.size:
+            # ONNX Runtime 1.31 drops an Expand to nothing.
+            empty = np.broadcast_shapes(tuple(sizes.array.tolist()), tuple(1 for _ in x.shape))
+            return self.constant(np.zeros(empty, x.dtype.numpy), dtype=x.dtype)
         return self.op("Expand", x, sizes)
 
     def slice(

@@ -71,7 +71,7 @@ def export(
     comparison = None
     if verify:
         session = open_session(serialised)
-        comparison = compare(program, session, written.output_names, sample)
+        comparison = compare(program, session, sample)
     if path is not None:
         write_file(path, serialised)
     kinds = Counter(node.op_type for node in written.model.graph.node)

@@ -12,6 +12,7 @@ from onnx import helper, shape_inference
 from pinnace.deploy.onnx.builder import SMALL, GraphBuilder, Value
 from pinnace.deploy.onnx.messages import tensor_message, type_message
 from pinnace.deploy.onnx.sources import Program
+from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
 
 _AWKWARD = re.compile(r"[^A-Za-z0-9_.-]")
@@ -122,8 +123,9 @@ def _identity(g: GraphBuilder, constant: Value) -> Value:
 
 
 def _axis_names(g: GraphBuilder) -> dict[Value, tuple[str | None, ...]]:
-    """Names of the unknown sizes of the inputs: axis 0 is the batch, of all inputs one."""
+    """Names of the unknown sizes of the inputs. Equal names promise equal sizes: every axis has a name of its own."""
     found: dict[Value, tuple[str | None, ...]] = {}
+    leading = [value for value in g.inputs if value.shape.rank and value.shape[0] is None]
     for value in g.inputs:
         sizes = list(value.shape)
         names: list[str | None] = []
@@ -131,7 +133,7 @@ def _axis_names(g: GraphBuilder) -> dict[Value, tuple[str | None, ...]]:
             if size is not None:
                 names.append(None)
             elif axis == 0:
-                names.append("batch")
+                names.append("batch" if len(leading) == 1 else f"{_AWKWARD.sub('_', value.name)}_batch")
             else:
                 names.append(_axis_name(value, axis, len(sizes)))
         found[value] = tuple(names)
@@ -191,6 +193,11 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, skeleton: onnx.ModelProto)
                 model.graph.value_info.append(info)
     for _, value in g.outputs:
         model.graph.output.append(_merged(value, found.get(value.name), symbols))
+        if value.shape.rank is None:
+            message = (
+                f"export: the rank of output {value.name!r} is unknown; ONNX wants to know how many axes an output has"
+            )
+            raise UnimplementedError(message)
     del skeleton.graph.output[:]
     skeleton.graph.output.extend(model.graph.output)
     skeleton.graph.value_info.extend(model.graph.value_info)

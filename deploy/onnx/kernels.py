@@ -42,44 +42,44 @@ _ORDERED = "f2 f4 f8 i1 i4 i8 u1 u4 u8"
 _INTEGERS = "i1 i2 i4 i8 u1 u2 u4 u8"
 _PICTURES = "f2 f4 i1 i4 u1"
 
-_TABLE: dict[str, str] = {
-    _FLOATS: """Ceil Cos Elu Exp Floor Log Reciprocal Selu Sigmoid Sin Softplus Softsign Sqrt Tanh Round IsNaN
-        HardSigmoid HardSwish LeakyRelu Softmax LogSoftmax ThresholdedRelu Mish Gemm BatchNormalization Sum""",
-    _NARROW: """Acos Acosh Asin Asinh Atan Atanh Cosh Erf Sinh Tan Mean Conv ConvTranspose AveragePool
-        GlobalAveragePool GlobalMaxPool LRN Det InstanceNormalization GridSample Gelu""",
-    _REDUCED: "ReduceSum ReduceMean ReduceProd ReduceL1 ReduceL2 ReduceSumSquare CumSum Einsum",
-    _EXTREME: "ReduceMax ReduceMin ArgMax ArgMin",
-    _ORDERED: "Max Min Clip",
-    _NUMBERS: "Abs Add Sub Mul Div Less LessOrEqual Greater GreaterOrEqual Mod",
-    _INTEGERS: "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot",
-    _MOVED: """Identity Shape Transpose Reshape Squeeze Unsqueeze Slice Concat Split Gather GatherElements GatherND
-        ScatterND ScatterElements""",
-    _PICTURES: "Resize",
-    f"{_NUMBERS} b s": "Expand Tile Compress ReverseSequence Size",
-    f"{_NUMBERS} b": "Equal",
-    f"{_ORDERED} b": "Pad",
-    "f2 f4 f8 i1 i2 i4 i8": "Neg",
-    f"{_NUMBERS} bf": "Sign",
-    "f4 f8": "IsInf",
-    "f4": "Celu",
-    "b": "And Or Xor Not",
-    "u1 u4 u8": "BitShift",
-    "f2 f4 f8 i4 i8": "Pow",
-    "f2 f4 f8 i4 i8 u4": "PRelu",
-    "f2 f4 f8 i1 i4 i8": "Relu",
-    "f2 f4 f8 i4 i8 u4 u8": "MatMul",
-    "f2 f4 f8 i1 i4 i8 u1 u4 s": "Where",
-    "f2 f4 i4 i8 u1 b": "NonZero",
-    "f2 f4 f8 i1 i2 i4 i8 u1": "TopK",
-    "f2 f4 f8 i1 i8 s": "Unique",
-    "f4 f8 i2 i4 i8": "Range",
-    "f2 f4 f8 i4 i8 b": "Trilu",
-    "f2 f4 f8 i4 i8 u8": "EyeLike",
-    "f2 f4 f8 i1 u1": "DepthToSpace SpaceToDepth MaxPool",
-    "f2 bf f4 f8": "LayerNormalization",
-}
+_TABLE: tuple[tuple[str, str], ...] = (
+    (_FLOATS, """Ceil Cos Elu Exp Floor Log Reciprocal Selu Sigmoid Sin Softplus Softsign Sqrt Tanh Round IsNaN
+        HardSigmoid HardSwish LeakyRelu Softmax LogSoftmax ThresholdedRelu Mish Gemm BatchNormalization Sum"""),
+    (_NARROW, """Acos Acosh Asin Asinh Atan Atanh Cosh Erf Sinh Tan Mean Conv ConvTranspose AveragePool
+        GlobalAveragePool GlobalMaxPool LRN Det InstanceNormalization GridSample Gelu"""),
+    (_REDUCED, "ReduceSum ReduceMean ReduceProd ReduceL1 ReduceL2 ReduceSumSquare CumSum Einsum"),
+    (_EXTREME, "ReduceMax ReduceMin ArgMax ArgMin"),
+    (_ORDERED, "Max Min Clip"),
+    (_NUMBERS, "Abs Add Sub Mul Div Less LessOrEqual Greater GreaterOrEqual Mod"),
+    (_INTEGERS, "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot"),
+    (_MOVED, """Identity Shape Transpose Reshape Squeeze Unsqueeze Slice Concat Split Gather GatherElements GatherND
+        ScatterND ScatterElements"""),
+    (_PICTURES, "Resize"),
+    (f"{_NUMBERS} b s", "Expand Tile Compress ReverseSequence Size"),
+    (f"{_NUMBERS} b", "Equal"),
+    (f"{_ORDERED} b", "Pad"),
+    ("f2 f4 f8 i1 i2 i4 i8", "Neg"),
+    (f"{_NUMBERS} bf", "Sign"),
+    ("f4 f8", "IsInf"),
+    ("f4", "Celu"),
+    ("b", "And Or Xor Not"),
+    ("u1 u4 u8", "BitShift"),
+    ("f2 f4 f8 i4 i8", "Pow"),
+    ("f2 f4 f8 i4 i8 u4", "PRelu"),
+    ("f2 f4 f8 i1 i4 i8", "Relu"),
+    ("f2 f4 f8 i4 i8 u4 u8", "MatMul"),
+    ("f2 f4 f8 i1 i4 i8 u1 u4 s", "Where"),
+    ("f2 f4 i4 i8 u1 b", "NonZero"),
+    ("f2 f4 f8 i1 i2 i4 i8 u1", "TopK"),
+    ("f2 f4 f8 i1 i8 s", "Unique"),
+    ("f4 f8 i2 i4 i8", "Range"),
+    ("f2 f4 f8 i4 i8 b", "Trilu"),
+    ("f2 f4 f8 i4 i8 u8", "EyeLike"),
+    ("f2 f4 f8 i1 u1", "DepthToSpace SpaceToDepth MaxPool"),
+    ("f2 bf f4 f8", "LayerNormalization"),
+)
 KERNELS: dict[str, frozenset[DType]] = {
-    name: _types(types) for types, names in _TABLE.items() for name in names.split()
+    name: _types(types) for types, names in _TABLE for name in names.split()
 }
 
 # In which type to compute instead, the first that has a kernel.

@@ -207,6 +207,14 @@ class FunctionLibrary:
         """A function as it is in the file."""
         return self._message(name, self.where)
 
+    def argument_types(self, name: str) -> list[DType]:
+        """The dtypes of a function's arguments."""
+        where = f"{self.where}: function {name!r}"
+        return [
+            decode_dtype(arg.type, f"{where}, argument {arg.name!r}")
+            for arg in self.signature(name).input_arg
+        ]
+
     def result_types(self, name: str) -> list[DType]:
         """The dtypes of a function's results."""
         where = f"{self.where}: function {name!r}"

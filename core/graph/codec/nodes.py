@@ -41,7 +41,7 @@ _PASS_HANDLE = frozenset({"Identity", "IdentityN", "StopGradient", "Snapshot"})
 
 
 def encode_node(node: Node, inputs: Sequence[str], name_of: NameOf | None = None) -> NodeDef:
-    """A node; attributes with TensorFlow's defaults are left out, shapes of outputs are added.
+    """A node; attributes with their defaults are left out, shapes of outputs are added.
 
     Args:
         node: the node.
@@ -71,9 +71,7 @@ def _dtype_of_value(value: Any, dtype: Any) -> DType | None:
 
 
 def _is_default(op: OpDef, name: str, value: Any) -> bool:
-    if name in op.type_sets:
-        default = op.type_sets[name].default
-        return default is not None and value is default
+    # Types are always written: TensorFlow has fewer defaults for them than there are here.
     definition = op.attrs.get(name)
     if definition is None or definition.required or isinstance(value, np.ndarray):
         return False
@@ -289,6 +287,8 @@ class Body:
                 inputs.append(self.value(text, f"node {message.name!r}"))
         op, attrs, ranges = self._op(message, inputs, where)
         _check_inputs(op, attrs, inputs, where)
+        if op is PARTITIONED_CALL or op is STATEFUL_PARTITIONED_CALL:
+            self._check_call(attrs, where)
         specs = _declared_specs(op, attrs, message.attr, where)
         try:
             if specs is None:
@@ -352,6 +352,19 @@ class Body:
             }
         )
         return op, attrs, tuple((arg.name, 1) for arg in signature.output_arg)
+
+    def _check_call(self, attrs: Mapping[str, Any], where: str) -> None:
+        """Hold that a function is called with what it takes, and for what it gives."""
+        name = attrs["f"].name
+        for what, wanted, given in (
+            ("takes", self._library.argument_types(name), attrs["Tin"]),
+            ("gives", self._library.result_types(name), attrs["Tout"]),
+        ):
+            if tuple(wanted) != tuple(given):
+                raise InvalidArgumentError(
+                    f"{where}: function {name!r} {what} {[kind.name for kind in wanted]}, the call "
+                    f"has {[kind.name for kind in given]}"
+                )
 
     def _unknown(
         self, message: NodeDef, inputs: Sequence[Value], where: str

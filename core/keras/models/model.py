@@ -62,6 +62,8 @@ class Model(Fitting):
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Older programs write super().__init__(self).
+        args = tuple(arg for arg in args if arg is not self)
         inputs, outputs, kwargs = _functional_arguments(args, kwargs)
         super().__init__(**kwargs)
         self.stop_training = False
@@ -249,7 +251,9 @@ class Model(Fitting):
             )
         if path.exists() and not overwrite:
             raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
-        options = {key: kwargs[key] for key in ("signatures", "options") if key in kwargs}
+        options: dict[str, Any] = {
+            key: kwargs[key] for key in ("signatures", "options") if key in kwargs
+        }
         self._write(str(filepath), kwargs.get("include_optimizer", True), options)
 
     def export(self, filepath: str | Path, format: str = "tf_saved_model", **kwargs: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras.optimizers.optimizer import (
-    LearningRate,
     Optimizer,
     OptimizerOptions,
     same_dtype,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
     from pinnace.framework.variable import Variable
+    from pinnace.keras.optimizers.optimizer_state import LearningRate
 
 
 class _Moments(Optimizer):

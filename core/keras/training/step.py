@@ -86,7 +86,12 @@ class Steps(Compiled):
             result = step(data[0] if alone else data)
             return None if quiet else result
 
-        return run if self.run_eagerly else Function(run, name=f"{kind}_function")
+        # The first batch size has a graph of its own, all others share one.
+        return (
+            run
+            if self.run_eagerly
+            else Function(run, reduce_retracing=True, name=f"{kind}_function")
+        )
 
     def _is_plain(self, kind: str) -> bool:
         """Whether a step does what it does here, so that its result is that of the metrics."""

@@ -170,7 +170,7 @@ def _fill_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001
 
 def _zeros_like_kernel(x: Array) -> Array:
     if x.dtype == object:
-        value = x[()] if x.ndim == 0 else None
+        value: Any = x[()] if x.ndim == 0 else None
         if hasattr(value, "zeros_like"):  # a list, in a variant
             out = np.empty((), object)
             out[()] = value.zeros_like()
@@ -214,7 +214,7 @@ PLACEHOLDER_WITH_DEFAULT = register(
         attrs={"shape": attr("shape")},
         infer=_infer_placeholder,
         kernel=lambda input: input,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=lambda _, dy: (dy,),
     )
 )
 FILL = register(

@@ -232,7 +232,7 @@ def _outputs(
         values.append(flat)
     arrays = parser.dense(dense)
     if single:
-        arrays = [array[0] for array in arrays]
+        arrays = [array[0, ...] for array in arrays]
     ragged_values, splits = [], []
     for key, dtype, split in ragged:
         flat, lengths = parser.ragged(key, dtype)

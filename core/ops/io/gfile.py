@@ -43,7 +43,7 @@ def GFile(name: Any, mode: str = "r") -> IO[Any]:  # noqa: N802 (TensorFlow's na
         NotFoundError: there is no such file.
     """
     with explained("open", _path(name)):
-        return open(  # noqa: PTH123, SIM115 (the name as it is; the caller closes it)
+        return open(  # noqa: PTH123 (the name as it is; the caller closes it)
             _path(name), mode, encoding=None if "b" in mode else "utf-8"
         )
 

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import ANY, DType, as_dtype
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
-from pinnace.framework.shapes import UNKNOWN, Shape
+from pinnace.framework.shapes import UNKNOWN, Shape, from_list_with_minus_one
 from pinnace.ops.execute import execute
 from pinnace.ops.io.files import string_of
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
@@ -132,6 +132,17 @@ def _infer_padded(call: InferCall) -> Shape:
     return call.spec(0).shape + Shape((None if length is None else int(length) // size,))
 
 
+def _infer_parsed(call: InferCall) -> Shape:
+    known = call.constant(0)
+    if known is None or call.spec(0).shape.rank != 0:
+        return UNKNOWN
+    try:
+        message = TensorProto.FromString(string_of(known))
+    except DecodeError:
+        return UNKNOWN  # the kernel says so
+    return from_list_with_minus_one(dim.size for dim in message.tensor_shape.dim)
+
+
 _FIELDS: dict[DType, str] = {
     dtypes.float32: "float_val",
     dtypes.float64: "double_val",
@@ -239,7 +250,7 @@ PARSE_TENSOR = register(
         name="ParseTensor",
         signature="serialized: string -> output: out_type",
         types={"out_type": ANY},
-        infer=lambda call: UNKNOWN,  # noqa: ARG005 (it is in the bytes)
+        infer=_infer_parsed,
         kernel=_parse_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )

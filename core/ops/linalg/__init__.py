@@ -1,7 +1,6 @@
 """Linear algebra: what TensorFlow calls `tf.linalg`."""
 
 # A package's names are those of its families; TensorFlow has some of others here too.
-# ruff: noqa: F403
 
 from pinnace.ops.linalg.bands import *
 from pinnace.ops.linalg.determinants import *

@@ -1,7 +1,6 @@
 """Mathematics, element by element and over axes: what TensorFlow calls `tf.math`."""
 
 # A package's names are those of its families; TensorFlow has some of others here too.
-# ruff: noqa: F403
 
 from __future__ import annotations
 

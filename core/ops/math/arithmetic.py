@@ -14,8 +14,8 @@ from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.math import broadcasting, complexes, rounding
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef
-from pinnace.ops.registry import binary, register, unary
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
+from pinnace.ops.registry import binary, broadcast, register, unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -321,7 +321,7 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
     """
     if not isinstance(coeffs, (list, tuple)):
         message = f"polyval: coeffs must be a list of tensors, got {type(coeffs).__name__}"
-        raise ValueError(message)
+        raise ValueError(message)  # noqa: TRY004 (TensorFlow's class)
     point = convert_to_tensor(x)
     if not coeffs:
         return constants.zeros_like(point, name=name)
@@ -583,12 +583,15 @@ TRUNCATE_MOD = register(
 )
 MOD = register(binary("Mod", _truncate_mod_kernel, NOT_DIFFERENTIABLE, types=FLOATS | INDEX))
 NEXT_AFTER = register(
-    binary(
-        "NextAfter",
-        np.nextafter,
-        NOT_DIFFERENTIABLE,
-        types={dtypes.float32, dtypes.float64},
+    OpDef(
+        name="NextAfter",
         signature="x1: T, x2: T -> output: T",
+        types={"T": typed({dtypes.float32, dtypes.float64}, default=dtypes.float32)},
+        infer=broadcast,
+        kernel=np.nextafter,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+        out=True,
     )
 )
 MAXIMUM = register(

@@ -2,6 +2,8 @@
 
 from pinnace.deploy.onnx.converters import array as array
 from pinnace.deploy.onnx.converters import control as control
+from pinnace.deploy.onnx.converters import functional as functional
+from pinnace.deploy.onnx.converters import image as image
 from pinnace.deploy.onnx.converters import linalg as linalg
 from pinnace.deploy.onnx.converters import math as math
 from pinnace.deploy.onnx.converters import nn as nn

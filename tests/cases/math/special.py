@@ -48,9 +48,9 @@ CASES = [
         "Digamma",
         alike(numbers(-5, 5, apart_from=NEAR_POLES)),
         special.digamma,
-        ulps=8,
+        ulps=64,
         slack=2000,
-        reason="zeros between the poles",
+        reason="zeros between the poles, next to which SciPy is inexact",
         smooth=1e4,
     ),
     case(

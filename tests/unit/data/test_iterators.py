@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.data import AUTOTUNE, Dataset
-from pinnace.data.iterator import Pass
 from pinnace.data.dataset import public
+from pinnace.data.iterator import Pass
 from pinnace.framework.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -58,7 +58,9 @@ def pipeline(kind: str) -> Dataset:
         "shuffled": base.shuffle(10),
         "shuffled twice": base.shuffle(10).batch(4).shuffle(3).unbatch(),
         "repeated": base.shuffle(5, seed=1).repeat(3),
-        "mapped": base.map(lambda x: tf.reverse(tf.stack([x, x + 1]), [0])[0]).shuffle(4).prefetch(2),
+        "mapped": base.map(lambda x: tf.reverse(tf.stack([x, x + 1]), [0])[0])
+        .shuffle(4)
+        .prefetch(2),
         "interleaved": base.interleave(lambda x: Dataset.range(x).shuffle(9), 3, 2),
         "sampled": Dataset.sample_from_datasets([base, base.map(lambda x: -x)], seed=None),
         "zipped": Dataset.zip(base.shuffle(9), base.shuffle(7)).map(lambda a, b: 100 * a + b),
@@ -67,7 +69,16 @@ def pipeline(kind: str) -> Dataset:
 
 @pytest.mark.parametrize(
     "kind",
-    ["plain", "shuffled", "shuffled twice", "repeated", "mapped", "interleaved", "sampled", "zipped"],
+    [
+        "plain",
+        "shuffled",
+        "shuffled twice",
+        "repeated",
+        "mapped",
+        "interleaved",
+        "sampled",
+        "zipped",
+    ],
 )
 @pytest.mark.parametrize("given_so_far", [0, 1, 13])
 def test_a_saved_position_goes_on_where_it_was(kind: str, given_so_far: int) -> None:
@@ -85,9 +96,11 @@ def test_a_saved_position_goes_on_where_it_was(kind: str, given_so_far: int) -> 
 
 
 def test_a_checkpoint_holds_an_iterator(tmp_path: Path) -> None:
-    checkpoint_type = pytest.importorskip("pinnace.checkpoint.manager").Checkpoint if hasattr(
-        pytest.importorskip("pinnace.checkpoint.manager"), "Checkpoint"
-    ) else getattr(getattr(tf, "train", None), "Checkpoint", None)
+    checkpoint_type = (
+        pytest.importorskip("pinnace.checkpoint.manager").Checkpoint
+        if hasattr(pytest.importorskip("pinnace.checkpoint.manager"), "Checkpoint")
+        else getattr(getattr(tf, "train", None), "Checkpoint", None)
+    )
     if checkpoint_type is None:
         pytest.skip("there is no train.Checkpoint yet")
     dataset = Dataset.range(10).shuffle(10)
@@ -169,8 +182,7 @@ def test_many_threads_read_one_iterator() -> None:
     found: list[list[int]] = [[] for _ in range(8)]
 
     def work(mine: list[int]) -> None:
-        for x in iterator:
-            mine.append(int(x))
+        mine.extend(int(x) for x in iterator)
 
     threads = [threading.Thread(target=work, args=(mine,)) for mine in found]
     for thread in threads:
@@ -341,7 +353,9 @@ def test_cache_runs_the_source_once() -> None:
         passes.append(1)
         yield from range(4)
 
-    dataset = Dataset.from_generator(generator, output_signature=tf.TensorSpec([], tf.int64)).cache()
+    dataset = Dataset.from_generator(
+        generator, output_signature=tf.TensorSpec([], tf.int64)
+    ).cache()
     next(iter(dataset))  # a pass that stops early remembers nothing
     assert values(dataset) == values(dataset) == [0, 1, 2, 3]
     assert len(passes) == 2
@@ -362,19 +376,27 @@ def test_cache_runs_the_source_once() -> None:
         (lambda: Dataset.range(3).shard(2, 2), InvalidArgumentError, "index must be in"),
         (lambda: Dataset.from_tensor_slices((np.zeros(2), np.zeros(3))), ValueError, "one size"),
         (lambda: Dataset.from_tensor_slices(1), ValueError, "from_tensors"),
-        (lambda: Dataset.range(3).map(lambda x: None), TypeError, "got None"),
+        (lambda: Dataset.range(3).map(lambda _: None), TypeError, "got None"),
         (lambda: Dataset.range(3).filter(lambda x: x), TypeError, "scalar bool"),
         (lambda: Dataset.range(3).flat_map(lambda x: x), TypeError, "must return a Dataset"),
         (lambda: Dataset.range(3).map(lambda x: Dataset.range(x)), TypeError, "flat_map"),
-        (lambda: Dataset.range(3).concatenate(Dataset.from_tensors("a")), TypeError, "one structure"),
+        (
+            lambda: Dataset.range(3).concatenate(Dataset.from_tensors("a")),
+            TypeError,
+            "one structure",
+        ),
         (lambda: Dataset.zip([Dataset.range(3)]), TypeError, "zip"),
         (lambda: Dataset.range(3).unbatch(), InvalidArgumentError, "first axis"),
-        (lambda: Dataset.range(3).apply(lambda d: 1), TypeError, "must return a Dataset"),
-        (lambda: Dataset.range(3).scan(0, lambda s, x: s), TypeError, "new_state"),
+        (lambda: Dataset.range(3).apply(lambda _: 1), TypeError, "must return a Dataset"),
+        (lambda: Dataset.range(3).scan(0, lambda s, _: s), TypeError, "new_state"),
         (lambda: Dataset.range(3).reduce(0, lambda s, x: (s, x)), TypeError, "structure"),
         (lambda: Dataset.range(0).get_single_element(), InvalidArgumentError, "none"),
         (lambda: Dataset.range(2).get_single_element(), InvalidArgumentError, "more than one"),
-        (lambda: Dataset.range(3).interleave(lambda x: Dataset.range(x), 0), InvalidArgumentError, "cycle"),
+        (
+            lambda: Dataset.range(3).interleave(lambda x: Dataset.range(x), 0),
+            InvalidArgumentError,
+            "cycle",
+        ),
         (lambda: Dataset(3), TypeError, "from_tensor_slices"),  # type: ignore[arg-type]
     ],
 )

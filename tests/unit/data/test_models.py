@@ -25,7 +25,7 @@ class OneByOne(Stage):
         self._source = source
 
     def elements(self, run: Run) -> Iterator[Element]:
-        return iter(list(self._source.open(run.at(0))))
+        return iter(list(self._source.open(run)))
 
 
 class InBlocks(Stage):
@@ -37,7 +37,7 @@ class InBlocks(Stage):
         self._sizes = sizes
 
     def blocks(self, run: Run) -> Iterator[Columns]:
-        opened = self._source.open(run.at(0))
+        opened = self._source.open(run)
         for size in itertools.cycle(self._sizes):
             rows = list(itertools.islice(opened, size))
             if not rows:
@@ -74,7 +74,11 @@ def steps(draw: st.DrawFn) -> Step:
         st.sampled_from(
             [
                 ("map", lambda d: d.map(lambda x: 3 * x + n), lambda v: [3 * x + n for x in v]),
-                ("map one by one", lambda d: d.map(lambda x: unseen(x) + n), lambda v: [x + n for x in v]),
+                (
+                    "map one by one",
+                    lambda d: d.map(lambda x: unseen(x) + n),
+                    lambda v: [x + n for x in v],
+                ),
                 ("map threads", lambda d: d.map(lambda x: x - n, 3), lambda v: [x - n for x in v]),
                 (
                     "filter",
@@ -85,7 +89,11 @@ def steps(draw: st.DrawFn) -> Step:
                 ("skip", lambda d: d.skip(n), lambda v: v[n:]),
                 ("shard", lambda d: d.shard(k, n % k), lambda v: v[n % k :: k]),
                 ("repeat", lambda d: d.repeat(k - 1), lambda v: v * (k - 1)),
-                ("concatenate", lambda d: d.concatenate(Dataset.range(n)), lambda v: v + list(range(n))),
+                (
+                    "concatenate",
+                    lambda d: d.concatenate(Dataset.range(n)),
+                    lambda v: v + list(range(n)),
+                ),
                 ("batch", lambda d: d.batch(k).unbatch(), lambda v: v),
                 (
                     "batch, rest dropped",
@@ -93,10 +101,16 @@ def steps(draw: st.DrawFn) -> Step:
                     lambda v: v[: len(v) // k * k],
                 ),
                 ("rebatch", lambda d: d.batch(k).rebatch([n + 1, 2]).unbatch(), lambda v: v),
-                ("enumerate", lambda d: d.enumerate(n).map(lambda i, x: 2 * i + x),
-                 lambda v: [2 * i + x for i, x in enumerate(v, n)]),
-                ("zip", lambda d: Dataset.zip(d, d.skip(1)).map(lambda a, b: a - b),
-                 lambda v: [a - b for a, b in zip(v, v[1:], strict=False)]),
+                (
+                    "enumerate",
+                    lambda d: d.enumerate(n).map(lambda i, x: 2 * i + x),
+                    lambda v: [2 * i + x for i, x in enumerate(v, n)],
+                ),
+                (
+                    "zip",
+                    lambda d: Dataset.zip(d, d.skip(1)).map(lambda a, b: a - b),
+                    lambda v: [a - b for a, b in itertools.pairwise(v)],
+                ),
                 ("prefetch", lambda d: d.prefetch(k), lambda v: v),
                 ("cache", lambda d: d.cache(), lambda v: v),
                 (
@@ -109,10 +123,18 @@ def steps(draw: st.DrawFn) -> Step:
                     lambda d: d.flat_map(lambda x: Dataset.range(2).map(lambda y: 10 * y + x)),
                     lambda v: [10 * y + x for x in v for y in range(2)],
                 ),
-                ("scan", lambda d: d.scan(np.int64(n), lambda s, x: (s + x, s - x)),
-                 lambda v: [s - x for s, x in zip(itertools.accumulate([n, *v]), v, strict=False)]),
-                ("take_while", lambda d: d.take_while(lambda x: x < 20), 
-                 lambda v: list(itertools.takewhile(lambda x: x < 20, v))),
+                (
+                    "scan",
+                    lambda d: d.scan(np.int64(n), lambda s, x: (s + x, s - x)),
+                    lambda v: [
+                        s - x for s, x in zip(itertools.accumulate([n, *v]), v, strict=False)
+                    ],
+                ),
+                (
+                    "take_while",
+                    lambda d: d.take_while(lambda x: x < 20),
+                    lambda v: list(itertools.takewhile(lambda x: x < 20, v)),
+                ),
                 ("unique", lambda d: d.unique(), lambda v: list(dict.fromkeys(v))),
             ]
         )
@@ -120,7 +142,9 @@ def steps(draw: st.DrawFn) -> Step:
 
 
 @given(count=st.integers(0, 40), chain=st.lists(steps(), max_size=4), data=st.data())
-def test_a_chain_does_what_it_does_to_a_list(count: int, chain: list[Step], data: st.DataObject) -> None:
+def test_a_chain_does_what_it_does_to_a_list(
+    count: int, chain: list[Step], data: st.DataObject
+) -> None:
     dataset, wanted = Dataset.range(count), list(range(count))
     for _, step, model in chain:
         form = data.draw(st.sampled_from(sorted(FORMS)))
@@ -151,8 +175,12 @@ def test_shuffling_is_a_permutation_that_a_buffer_can_make(
 
 
 @given(count=st.integers(0, 3000), size=st.integers(1, 3000), seed=st.integers(0, 99))
-def test_shuffling_gives_one_order_however_the_source_is_read(count: int, size: int, seed: int) -> None:
-    orders = [numbers(make(Dataset.range(count)).shuffle(size, seed).batch(7)) for make in FORMS.values()]
+def test_shuffling_gives_one_order_however_the_source_is_read(
+    count: int, size: int, seed: int
+) -> None:
+    orders = [
+        numbers(make(Dataset.range(count)).shuffle(size, seed).batch(7)) for make in FORMS.values()
+    ]
     assert orders[0] == orders[1] == orders[2]
 
 
@@ -275,7 +303,7 @@ def test_groups_are_collected_by_key(values: list[int], size: int) -> None:
             wanted.append(groups.pop(value % 3))
     wanted += [groups[key] for key in sorted(groups)]
     dataset = Dataset.from_tensor_slices(np.array(values, np.int64)).group_by_window(
-        lambda x: x % 3, lambda key, group: group.batch(size), size
+        lambda x: x % 3, lambda _, group: group.batch(size), size
     )
     assert numbers(dataset) == wanted
 
@@ -388,7 +416,7 @@ def test_variables_are_read_when_elements_are_made() -> None:
 
 
 def test_random_ops_of_a_map_draw_for_each_element() -> None:
-    dataset = Dataset.range(20).map(lambda x: tf.random.uniform([]), num_parallel_calls=4)
+    dataset = Dataset.range(20).map(lambda _: tf.random.uniform([]), num_parallel_calls=4)
     assert len(set(numbers(dataset))) == 20
 
 

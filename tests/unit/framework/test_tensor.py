@@ -8,11 +8,12 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pinnace as tf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+import pinnace as tf
 from pinnace.framework.tensor import SymbolicTensor
 
 if TYPE_CHECKING:
@@ -257,8 +258,10 @@ PRINTED = [
     (
         [[1, 2], [3, 4]],
         None,
-        "<tf.Tensor: shape=(2, 2), dtype=int32, numpy=\n"
-        "array([[1, 2],\n       [3, 4]], dtype=int32)>",
+        (
+            "<tf.Tensor: shape=(2, 2), dtype=int32, numpy=\n"
+            "array([[1, 2],\n       [3, 4]], dtype=int32)>"
+        ),
         "tf.Tensor(\n[[1 2]\n [3 4]], shape=(2, 2), dtype=int32)",
     ),
     (

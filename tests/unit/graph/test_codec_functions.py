@@ -232,6 +232,18 @@ def test_an_attribute_of_the_wrong_kind_names_its_place() -> None:
         FunctionLibrary([message], "the file").graph("f")
 
 
+def test_a_call_must_fit_the_function() -> None:
+    inner = definition("neg = Neg(x)\nreturn = neg:y:0")
+    inner.signature.name = "g"
+    message = definition("n = PartitionedCall(x)\nreturn = x")
+    attrs = message.node_def[0].attr
+    attrs["f"].func.name = "g"
+    attrs["Tin"].list.type.append(1)
+    attrs["Tout"].list.type.extend([1, 3])
+    with pytest.raises(InvalidArgumentError, match=r"'g' gives \['float32'\], the call has"):
+        FunctionLibrary([message, inner], "the file").graph("f")
+
+
 def test_a_call_of_a_missing_function_names_it() -> None:
     message = definition("n = PartitionedCall(x)\nreturn = x")
     message.node_def[0].attr["f"].func.name = "g"

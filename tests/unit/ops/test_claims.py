@@ -96,6 +96,13 @@ def test_inference_tells_the_shapes_of_the_outputs(case: OpCase, data: st.DataOb
 
 # Shapes of these depend on values that inference does not look at.
 VALUE_SHAPED = {
+    "NonMaxSuppressionV2",
+    "NonMaxSuppressionV3",
+    "NonMaxSuppressionV4",
+    "NonMaxSuppressionV5",
+    "StringSplitV2",
+    "UnicodeDecode",
+    "UnicodeDecodeWithOffsets",
     "BroadcastGradientArgs",
     "SegmentMax",
     "SegmentMean",

@@ -21,9 +21,9 @@ def reverse(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
 
 @converts("ReverseSequence")
 def reverse_sequence(g: GraphBuilder, call: NodeView, x: Value, lengths: Value) -> Value:
-    """ReverseSequence, whose axes are the first two; a length of 0 is one of 1."""
+    """ReverseSequence, whose axes are the first two."""
     time, batch = int(call.attr("seq_dim")) % x.rank, int(call.attr("batch_dim")) % x.rank
-    counts = g.op("Max", g.as_int64(lengths), g.int(1))
+    counts = g.as_int64(lengths)
     if {time, batch} == {0, 1}:
         return g.op("ReverseSequence", x, counts, time_axis=time, batch_axis=batch)
     order = [time, batch, *[axis for axis in range(x.rank) if axis not in {time, batch}]]

@@ -1,3 +1,3 @@
-"""Converters of `core/ops/control` and `core/ops/functional`."""
+"""Converters of `core/ops/control`."""
 
-from pinnace.deploy.onnx.converters.control import calls as calls
+from pinnace.deploy.onnx.converters.control import grouping as grouping

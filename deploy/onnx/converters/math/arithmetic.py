@@ -167,3 +167,10 @@ def add_n(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> Value:
     for x in xs[1:]:
         total = g.op("Add", total, x)
     return total
+
+
+@converts("ReciprocalGrad", "InvGrad")
+def reciprocal_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
+    """-dy y²."""
+    del call
+    return g.op("Neg", g.op("Mul", dy, g.op("Mul", y, y)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.kernels import computed_in
 from pinnace.deploy.onnx.registry import converts
 
 
@@ -64,7 +65,9 @@ def power(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
             return x
         if number == 2.0 and not exponent.ndim:  # noqa: PLR2004
             return g.op("Mul", x, x)
-    return g.op("Pow", x, y)
+    # The exponent may have another type in ONNX, so that only one of both would be widened.
+    wide = computed_in("Pow", x.dtype) or x.dtype
+    return g.cast(g.op("Pow", g.cast(x, wide), g.cast(y, wide)), x.dtype)
 
 
 @converts("Xlogy")

@@ -140,6 +140,20 @@ def test_a_model_that_was_never_called_cannot_be_saved() -> None:
         Classifier()._default_signatures()
 
 
+def test_an_export_leaves_the_optimizer_out(tmp_path: Path) -> None:
+    model = unnamed()
+    model.compile("adam", "mse")
+    model.fit(X, np.zeros((4, 2)), verbose=0)
+    assert "optimizer" in model._trackable_children()
+    sizes = {}
+    for name, write in (("saved", model.save), ("exported", model.export)):
+        write(tmp_path / name)
+        data = tmp_path / name / "variables" / "variables.data-00000-of-00001"
+        sizes[name] = data.stat().st_size
+    assert sizes["exported"] < sizes["saved"]
+    assert "optimizer" in model._trackable_children()
+
+
 def test_other_formats_and_overwriting_are_refused(tmp_path: Path) -> None:
     model = unnamed()
     with pytest.raises(NotImplementedError, match=r"\.keras files are not written yet"):

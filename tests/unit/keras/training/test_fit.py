@@ -234,6 +234,20 @@ def test_the_first_step_makes_every_variable() -> None:
     assert [f.experimental_get_tracing_count() for f in functions] == [1]
 
 
+def test_batches_of_all_sizes_need_two_traces() -> None:
+    made = model()
+    sizes = [30, 7, 20, 1, 3]
+    ends = np.cumsum(sizes)
+    source = [(X[e - s : e], Y[e - s : e]) for s, e in zip(sizes, ends, strict=True)]
+    made.fit(iter(source), verbose=0)
+    functions = [f for key, f in made._step_functions.items() if key[0] == "train"]
+    assert [f.experimental_get_tracing_count() for f in functions] == [2]
+    slow = model(run_eagerly=True)
+    slow.fit(iter(source), verbose=0)
+    for one, other in zip(made.get_weights(), slow.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
 def test_initial_epoch_and_stopping() -> None:
     made = model()
     history = made.fit(X, Y, epochs=5, initial_epoch=3, verbose=0)

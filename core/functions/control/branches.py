@@ -1,0 +1,208 @@
+"""Functions traced to be part of an op: branches of If and Case, conditions and bodies of While."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import structure
+from pinnace.framework.context import state, tapes_hidden
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.variable import Variable
+from pinnace.functions.backward import call_recorded
+from pinnace.functions.tracer import FunctionTracer
+from pinnace.graph.graph import FunctionRef, Graph
+from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.ops.execute import execute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.graph.graph import Value
+    from pinnace.ops.opdef import OpDef
+
+_numbers = itertools.count()
+
+
+class Branch:
+    """A traced function: its graph, what it returned, and what it took from around it.
+
+    Attributes:
+        graph: its inputs are the arguments, then the captures.
+        results: what the Python function returned, with symbolic tensors of `graph` at the leaves.
+        captured: the tensors of the tracer outside, in the order of the graph's last inputs.
+    """
+
+    def __init__(self, graph: Graph, results: Any, tracer: FunctionTracer, arguments: int) -> None:
+        self.graph = graph
+        self.results = results
+        self.captured = [tensor for tensor, _ in tracer.captures.values()]
+        self._tracer = tracer
+        self._arguments = arguments
+        self._values = {id(tensor): value for tensor, value in tracer.captures.values()}
+
+    @property
+    def ref(self) -> FunctionRef:
+        """The graph as the value of an attribute."""
+        return FunctionRef(self.graph.name, self.graph)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it does anything beside returning values."""
+        return any(node.op.stateful for node in self.graph.nodes)
+
+    def take(self, captured: Sequence[Tensor]) -> list[Value]:
+        """Make exactly these the captures, in this order; gives the arguments that stand for them.
+
+        All that the branch captured must be among them.
+        """
+        graph = self.graph
+        names = dict(zip(graph.inputs, graph.input_names, strict=True))
+        values = []
+        for tensor in captured:
+            value = self._values.get(id(tensor))
+            if value is None:
+                value = self._tracer.capture(tensor)
+                self._values[id(tensor)] = value
+                names[value] = value.node.name
+            values.append(value)
+        inputs = [*graph.inputs[: self._arguments], *values]
+        graph.inputs = inputs
+        graph.input_names = [names[value] for value in inputs]
+        self.captured = list(captured)
+        return values
+
+
+def unique_name(base: str) -> str:
+    """A name for a function of the graph."""
+    return f"{base}_{next(_numbers)}"
+
+
+def trace_branch(
+    function: Callable[..., Any],
+    name: str,
+    specs: Sequence[TensorSpec] = (),
+    pack: Callable[[list[Tensor]], tuple[Any, ...]] = tuple,
+    handles: Sequence[TensorSpec | None] = (),
+) -> Branch:
+    """Run a Python function on symbolic tensors, as part of what is being traced.
+
+    Args:
+        function: called with what `pack` makes of one symbolic tensor per spec.
+        name: name of the graph; a number is added.
+        specs: of the arguments.
+        pack: the arguments of the call from the tensors.
+        handles: for each argument, the spec of the variable behind it, if there is one.
+    """
+    outer: Any = state.tracer
+    tracer = FunctionTracer(unique_name(name), outer)
+    if outer is not None:
+        tracer.may_create = outer.may_create
+    symbols: list[Any] = []
+    for index, spec in enumerate(specs):
+        value = tracer.graph.add_input(
+            PLACEHOLDER,
+            TensorSpec.of(spec.shape, spec.dtype),
+            spec.name or f"arg_{index}",
+            handles[index] if handles else None,
+        )
+        symbols.append(tracer.tensor_of(value))
+    saved = state.tracer, state.tapes, state.scope
+    state.tracer, state.tapes, state.scope = tracer, (), ""
+    try:
+        results = function(*pack(symbols))
+        flat = structure.flatten(results, expand_composites=True)
+        leaves = [None if leaf is None else _tensor(leaf, name) for leaf in flat]
+        values = [tracer.value_of(leaf) for leaf in leaves if leaf is not None]
+        symbols = [None if leaf is None else tracer.tensor_of(tracer.value_of(leaf)) for leaf in leaves]
+        results = structure.pack_sequence_as(results, symbols, expand_composites=True)
+    finally:
+        state.tracer, state.tapes, state.scope = saved
+    if outer is not None:
+        outer.created.extend(tracer.created)
+    graph = tracer.graph
+    graph.outputs = values
+    graph.output_names = [f"output_{index}" for index in range(len(values))]
+    return Branch(graph, results, tracer, len(specs))
+
+
+def _tensor(leaf: Any, name: str) -> Tensor:
+    if isinstance(leaf, Variable):
+        return leaf.value()
+    try:
+        return convert_to_tensor(leaf)
+    except (TypeError, ValueError) as error:
+        message = f"{name}: the function must return tensors, got {type(leaf).__name__}: {leaf!r}"
+        raise TypeError(message) from error
+
+
+def union(branches: Sequence[Branch]) -> list[Tensor]:
+    """What the branches captured, each tensor once."""
+    found: dict[int, Tensor] = {}
+    for branch in branches:
+        for tensor in branch.captured:
+            found.setdefault(id(tensor), tensor)
+    return list(found.values())
+
+
+def add_node(
+    op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None = None
+) -> tuple[Tensor, ...]:
+    """Add an op that takes functions to what is being traced; tapes get what they need of it.
+
+    Args:
+        op: the op; its last argument is a list.
+        inputs: one per argument.
+        attrs: the attributes.
+        name: of the node.
+    """
+    flat = (*inputs[:-1], *inputs[-1])
+    tapes: tuple[Any, ...] = state.tapes
+    if tapes:
+        for tensor in flat:
+            variable = _variable_behind(tensor)
+            if variable is not None:
+                for tape in tapes:
+                    tape.watch_variable(variable)
+    if not any(tape.watches(tensor) for tape in tapes for tensor in flat):
+        with tapes_hidden():
+            return tuple(execute(op, *inputs, name=name, **attrs))
+    graph = alone(op, inputs, attrs, name)
+    return call_recorded(graph, flat, op.stateful)
+
+
+def alone(
+    op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None = None
+) -> Graph:
+    """A graph that is nothing but this op."""
+    tracer = FunctionTracer(unique_name((name or op.name).lower()))
+    flat = (*inputs[:-1], *inputs[-1])
+    values = [tracer.capture(tensor) for tensor in flat]
+    # Twice the same tensor is one capture: the arguments are made one by one.
+    graph = tracer.graph
+    if len(graph.inputs) != len(flat):
+        graph = Graph(graph.name)
+        values = [
+            graph.add_input(PLACEHOLDER, value.spec, f"arg_{index}", value.handle)
+            for index, value in enumerate(values)
+        ]
+    full = dict(attrs)
+    full[op.inputs[-1].list_attr] = tuple(tensor.dtype for tensor in inputs[-1])
+    for arg, tensor in zip(op.inputs[:-1], inputs[:-1], strict=True):
+        if arg.type_attr:
+            full[arg.type_attr] = tensor.dtype
+    node = graph.add(op, values, full, name or op.name)
+    graph.outputs = list(node.outputs)
+    graph.output_names = [f"output_{index}" for index in range(len(node.outputs))]
+    if op.stateful:
+        graph.effects.append(node)
+    return graph
+
+
+def _variable_behind(tensor: Tensor) -> Variable | None:
+    if tensor.dtype.name != "resource" or not hasattr(tensor, "_array"):
+        return None
+    owner = getattr(tensor._array[()], "owner", None)
+    return owner() if owner is not None else None  # type: ignore[no-any-return]

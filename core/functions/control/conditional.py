@@ -1,0 +1,288 @@
+"""cond, case and switch_case: one of several functions, chosen by a tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes, structure
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.tensor import SymbolicTensor, Tensor
+from pinnace.framework.variable import Variable
+from pinnace.functions.control import branches
+from pinnace.ops.functional.conditions import CASE, IF, STATELESS_CASE, STATELESS_IF
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.functions.control.branches import Branch
+
+__all__ = ["case", "cond", "switch_case"]
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """What `true_fn()` returns if `pred` is true, else what `false_fn()` returns.
+
+    Only the chosen function has effects. While a function is traced both are traced.
+
+    Args:
+        pred: a scalar, bool or what counts as one.
+        true_fn: takes nothing; gives tensors in any structure.
+        false_fn: the same structure and dtypes.
+        name: name of the node while tracing.
+
+    Raises:
+        TypeError: a function is missing, or they return different structures or dtypes.
+
+    Source:
+        TensorFlow op `If` (functional_ops.cc).
+    """
+    if not callable(true_fn) or not callable(false_fn):
+        message = "cond: true_fn and false_fn must be functions without arguments"
+        raise TypeError(message)
+    if not is_symbolic(pred):
+        return true_fn() if _truth(pred) else false_fn()
+    pred = convert_to_tensor(pred)
+    if pred.shape.rank not in {None, 0}:
+        message = f"cond: pred must be a scalar, got shape {pred.shape.text}"
+        raise InvalidArgumentError(message)
+    return build_if(pred, true_fn, false_fn, name or "cond", ("true_fn", "false_fn"))
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether what the value is will be known only when the graph runs."""
+    if isinstance(value, Variable):
+        return state.tracer is not None
+    return isinstance(value, SymbolicTensor)
+
+
+def _truth(pred: Any) -> bool:
+    if isinstance(pred, (Tensor, Variable)):
+        return bool(pred)
+    return bool(convert_to_tensor(pred))
+
+
+def build_if(
+    pred: Tensor,
+    true_fn: Callable[[], Any],
+    false_fn: Callable[[], Any],
+    name: str,
+    labels: Sequence[str],
+) -> Any:
+    """An If node, and what it gives in the structure that the branches return."""
+    traced = [
+        branches.trace_branch(true_fn, f"{name}_true"),
+        branches.trace_branch(false_fn, f"{name}_false"),
+    ]
+    results = _same_results(traced, name, labels)
+    captured = branches.union(traced)
+    for branch in traced:
+        branch.take(captured)
+    stateful = any(branch.stateful for branch in traced)
+    outputs = branches.add_node(
+        IF if stateful else STATELESS_IF,
+        (pred, captured),
+        {
+            "Tout": tuple(value.dtype for value in traced[0].graph.outputs),
+            "then_branch": traced[0].ref,
+            "else_branch": traced[1].ref,
+        },
+        name,
+    )
+    return _packed(results, outputs)
+
+
+def _same_results(traced: Sequence[Branch], name: str, labels: Sequence[str]) -> Any:
+    """The structure all branches return; TypeError where they differ."""
+    first = traced[0].results
+    leaves = structure.flatten(first, expand_composites=True)
+    for branch, label in zip(traced[1:], labels[1:], strict=True):
+        try:
+            structure.assert_same_structure(first, branch.results, expand_composites=True)
+        except (TypeError, ValueError) as error:
+            message = (
+                f"{name}: {labels[0]} and {label} must return the same structure\n"
+                f"  {labels[0]}: {first!r}\n  {label}: {branch.results!r}\n  {error}"
+            )
+            raise TypeError(message) from None
+        others = structure.flatten(branch.results, expand_composites=True)
+        for a, b in zip(leaves, others, strict=True):
+            if (a is None) != (b is None) or (a is not None and a.dtype is not b.dtype):
+                found = [None if x is None else x.dtype.name for x in (a, b)]
+                message = (
+                    f"{name}: {labels[0]} and {label} must return the same dtypes, "
+                    f"got {found[0]} and {found[1]}"
+                )
+                raise TypeError(message)
+    return first
+
+
+def _packed(results: Any, outputs: Sequence[Tensor]) -> Any:
+    found = iter(outputs)
+    leaves = [
+        None if leaf is None else next(found)
+        for leaf in structure.flatten(results, expand_composites=True)
+    ]
+    return structure.pack_sequence_as(results, leaves, expand_composites=True)
+
+
+def switch_case(
+    branch_index: Any,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """What the function number `branch_index` returns.
+
+    Args:
+        branch_index: an int32 scalar.
+        branch_fns: functions without arguments: a list, or a dict or list of pairs from 0, 1, … to them.
+        default: for an index out of range; the last function (of the highest number) if None.
+        name: name of the node while tracing.
+
+    Raises:
+        TypeError: the numbers are not integers, or something is no function.
+        ValueError: no functions, or a number is given twice.
+
+    Source:
+        TensorFlow op `Case` (functional_ops.cc).
+    """
+    functions, numbers = _numbered(branch_fns)
+    last = default if default is not None else functions[-1]
+    if not is_symbolic(branch_index):
+        chosen = int(branch_index)
+        return functions[numbers.index(chosen)]() if chosen in numbers else last()
+    index = convert_to_tensor(branch_index)
+    if index.dtype is not dtypes.int32:
+        message = f"switch_case: branch_index must be int32, got {index.dtype.name}"
+        raise TypeError(message)
+    table = [last] * (max(numbers) + 1)
+    for number, function in zip(numbers, functions, strict=True):
+        table[number] = function
+    if default is not None:
+        table.append(default)
+    labels = [f"branch {number}" for number in range(len(table))]
+    label = name or "switch_case"
+    traced = [
+        branches.trace_branch(function, f"{label}_branch{number}")
+        for number, function in enumerate(table)
+    ]
+    results = _same_results(traced, label, labels)
+    captured = branches.union(traced)
+    for branch in traced:
+        branch.take(captured)
+    outputs = branches.add_node(
+        CASE if any(branch.stateful for branch in traced) else STATELESS_CASE,
+        (index, captured),
+        {
+            "Tout": tuple(value.dtype for value in traced[0].graph.outputs),
+            "branches": tuple(branch.ref for branch in traced),
+        },
+        label,
+    )
+    return _packed(results, outputs)
+
+
+def _numbered(branch_fns: Any) -> tuple[list[Callable[[], Any]], list[int]]:
+    if isinstance(branch_fns, dict):
+        pairs = list(branch_fns.items())
+    else:
+        pairs = list(branch_fns)
+        if pairs and all(callable(one) for one in pairs):
+            pairs = list(enumerate(pairs))
+    if not pairs:
+        message = "switch_case: branch_fns must hold at least one function"
+        raise ValueError(message)
+    pairs.sort(key=lambda pair: pair[0])
+    for number, function in pairs:
+        if not isinstance(number, int) or number < 0 or not callable(function):
+            message = f"switch_case: branch_fns must map 0, 1, … to functions, got {number!r}: {function!r}"
+            raise TypeError(message)
+    numbers = [number for number, _ in pairs]
+    if len(set(numbers)) != len(numbers):
+        message = f"switch_case: each number may have one function, got {numbers}"
+        raise ValueError(message)
+    return [function for _, function in pairs], numbers
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str | None = None,
+) -> Any:
+    """What the function beside the first true condition returns.
+
+    Args:
+        pred_fn_pairs: (bool scalar, function without arguments) pairs.
+        default: for the case that no condition is true; the last function if None.
+        exclusive: whether it is an error that several conditions are true.
+        strict: accepted for TensorFlow's sake.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: several are true under `exclusive`, or none and there is no default.
+
+    Source:
+        TensorFlow op `If` (functional_ops.cc), nested.
+    """
+    del strict
+    pairs = list(pred_fn_pairs)
+    if not pairs:
+        message = "case: pred_fn_pairs must hold at least one pair"
+        raise ValueError(message)
+    for pair in pairs:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not callable(pair[1]):  # noqa: PLR2004
+            message = f"case: pred_fn_pairs must hold (condition, function) pairs, got {pair!r}"
+            raise TypeError(message)
+    preds = [convert_to_tensor(pred) for pred, _ in pairs]
+    for pred in preds:
+        if pred.dtype is not dtypes.bool:
+            message = f"case: a condition must be bool, got {pred.dtype.name}"
+            raise TypeError(message)
+    if exclusive:
+        _at_most_one(preds)
+    if default is None:
+        _at_least_one(preds)
+    return _chain(preds, [function for _, function in pairs], default, name or "case")
+
+
+def _chain(
+    preds: Sequence[Tensor],
+    functions: Sequence[Callable[[], Any]],
+    default: Callable[[], Any] | None,
+    name: str,
+) -> Any:
+    if len(preds) == 1 and default is None:
+        return functions[0]()
+    if not preds:
+        assert default is not None  # noqa: S101 (the line above)
+        return default()
+    return cond(preds[0], functions[0], lambda: _chain(preds[1:], functions[1:], default, name), name)
+
+
+def _at_most_one(preds: Sequence[Tensor]) -> None:
+    from pinnace.ops.array import casting, joining
+    from pinnace.ops.control import assertions
+    from pinnace.ops.math import reduction
+
+    count = reduction.reduce_sum(casting.cast(joining.stack(list(preds)), dtypes.int32))
+    assertions.assert_less_equal(
+        count, 1, message="case: more than one condition is true, and exclusive=True"
+    )
+
+
+def _at_least_one(preds: Sequence[Tensor]) -> None:
+    from pinnace.ops.array import joining
+    from pinnace.ops.control import assertions
+    from pinnace.ops.math import reduction
+
+    found = reduction.reduce_any(joining.stack(list(preds)))
+    assertions.Assert(found, ["case: no condition is true, and there is no default"])

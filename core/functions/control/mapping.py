@@ -1,0 +1,355 @@
+"""map_fn, vectorized_map, scan, foldl and foldr: a function over the rows of tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes, structure
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.functions.control import branches, looping
+from pinnace.ops.array import constants, joining, shapes
+from pinnace.ops.composites.tensor_array import TensorArray
+from pinnace.ops.math import arithmetic, comparison
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+__all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map"]
+
+
+class _Rows:
+    """The rows of a structure of tensors, one structure of rows at a time."""
+
+    def __init__(self, elems: Any, name: str) -> None:
+        self.form = elems
+        self.tensors = [convert_to_tensor(leaf) for leaf in structure.flatten(elems)]
+        if not self.tensors:
+            message = f"{name}: elems must hold at least one tensor"
+            raise ValueError(message)
+        known: set[int] = set()
+        for tensor in self.tensors:
+            if tensor.shape.rank == 0:
+                message = f"{name}: elems must have at least one axis, got a scalar"
+                raise ValueError(message)
+            size = tensor.shape[0]
+            if size is not None:
+                known.add(size)
+        if len(known) > 1:
+            message = f"{name}: all elems must have one first axis, got {sorted(known)}"
+            raise ValueError(message)
+        self.static = next(iter(known), None)
+        self._arrays: list[TensorArray] | None = None
+
+    def count(self) -> Any:
+        """How many rows: an int where it is known."""
+        return self.static if self.static is not None else shapes.shape(self.tensors[0])[0]
+
+    def prepare(self) -> None:
+        """Make the rows readable inside a loop."""
+        self._arrays = [
+            TensorArray(tensor.dtype, self.count(), element_shape=_row_shape(tensor)).unstack(tensor)
+            for tensor in self.tensors
+        ]
+
+    def at(self, index: Any) -> Any:
+        """Row `index` of each tensor, in their structure."""
+        if self._arrays is None:
+            rows = [tensor[index] for tensor in self.tensors]
+        else:
+            rows = [array.read(index) for array in self._arrays]
+        return structure.pack_sequence_as(self.form, rows)
+
+    def specs(self) -> list[TensorSpec]:
+        """The specs of a row."""
+        return [TensorSpec.of(_row_shape(tensor), tensor.dtype) for tensor in self.tensors]
+
+
+def _row_shape(tensor: Tensor) -> Shape:
+    return tensor.shape[1:] if tensor.shape.rank is not None else Shape(None)
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """`fn` of every row, stacked.
+
+    Args:
+        fn: takes a row (in the structure of `elems`), gives tensors in any structure.
+        elems: [n, ...] tensors in any structure.
+        dtype: the older name of `fn_output_signature`.
+        parallel_iterations: a hint.
+        back_prop: accepted for TensorFlow's sake.
+        swap_memory: accepted for TensorFlow's sake.
+        infer_shape: whether all results have one shape.
+        name: name of the node while tracing.
+        fn_output_signature: dtypes or TensorSpecs in the structure that `fn` gives; found out if None.
+
+    Returns:
+        [n, ...] tensors in the structure that `fn` gives.
+    """
+    del back_prop, swap_memory
+    rows = _Rows(elems, "map_fn")
+    signature = fn_output_signature if fn_output_signature is not None else dtype
+    if state.tracer is None:
+        results = [fn(rows.at(index)) for index in range(int(rows.count()))]
+        if results:
+            return _stacked(results, signature)
+        return structure.map_structure(_nothing, _output_specs(fn, rows, signature))
+    specs = _output_specs(fn, rows, signature)
+    count = rows.count()
+    rows.prepare()
+    arrays = structure.map_structure(
+        lambda spec: TensorArray(
+            spec.dtype, count, element_shape=spec.shape, infer_shape=infer_shape
+        ),
+        specs,
+    )
+
+    def turn(index: Tensor, arrays: Any) -> Any:
+        found = fn(rows.at(index))
+        structure.assert_same_structure(specs, found, check_types=False)
+        flat = structure.flatten(found)
+        done = [a.write(index, y) for a, y in zip(structure.flatten(arrays), flat, strict=True)]
+        return arithmetic.add(index, 1), structure.pack_sequence_as(arrays, done)
+
+    _, arrays = looping.while_loop(
+        lambda index, _: comparison.less(index, count),
+        turn,
+        (constants.constant(0), arrays),
+        parallel_iterations=parallel_iterations or 10,
+        name=name or "map",
+    )
+    return structure.map_structure(lambda array: _counted(array.stack(), rows.static), arrays)
+
+
+def _counted(tensor: Tensor, count: int | None) -> Tensor:
+    if count is not None and tensor.shape.rank:
+        tensor.set_shape(Shape([count, *tensor.shape[1:]]))
+    return tensor
+
+
+def _stacked(results: Sequence[Any], signature: Any) -> Any:
+    first = results[0]
+    wanted: list[Any] = [None] * len(structure.flatten(first))
+    if signature is not None:
+        specs = _specs_of(signature)
+        structure.assert_same_structure(specs, first, check_types=False)
+        wanted = [spec.dtype for spec in structure.flatten(specs)]
+    columns = zip(*[structure.flatten(one) for one in results], strict=True)
+    stacked = [
+        joining.stack([convert_to_tensor(x, kind) for x in column])
+        for column, kind in zip(columns, wanted, strict=True)
+    ]
+    return structure.pack_sequence_as(first, stacked)
+
+
+def _nothing(spec: TensorSpec) -> Tensor:
+    sizes = [0 if size is None else size for size in spec.shape] if spec.shape.rank else []
+    return constants.zeros([0, *sizes], spec.dtype)
+
+
+def _specs_of(signature: Any) -> Any:
+    return structure.map_structure(
+        lambda one: one if isinstance(one, TensorSpec) else TensorSpec(None, dtypes.as_dtype(one)),
+        signature,
+    )
+
+
+def _output_specs(fn: Callable[[Any], Any], rows: _Rows, signature: Any) -> Any:
+    """What `fn` gives: as declared, else found by tracing it once for that alone."""
+    if signature is not None:
+        return _specs_of(signature)
+
+    def run(*symbols: Any) -> Any:
+        return fn(structure.pack_sequence_as(rows.form, symbols))
+
+    traced = branches.trace_branch(run, "map_fn_probe", rows.specs())
+    return structure.map_structure(
+        lambda leaf: TensorSpec.of(leaf.shape, leaf.dtype), traced.results
+    )
+
+
+def vectorized_map(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    fallback_to_while_loop: bool = True,
+    warn: bool = True,
+) -> Any:
+    """`fn` of every row, stacked; as `map_fn`, which finds out what `fn` gives.
+
+    Args:
+        fn: takes a row, gives tensors in any structure.
+        elems: [n, ...] tensors in any structure.
+        fallback_to_while_loop: accepted for TensorFlow's sake.
+        warn: accepted for TensorFlow's sake.
+    """
+    del fallback_to_while_loop, warn
+    return map_fn(fn, elems)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """fn(... fn(fn(initializer, row 0), row 1) ..., last row).
+
+    Args:
+        fn: takes what is accumulated and a row, gives what is accumulated then.
+        elems: [n, ...] tensors in any structure.
+        initializer: what to begin with; the first row if None.
+        parallel_iterations: a hint.
+        back_prop: accepted for TensorFlow's sake.
+        swap_memory: accepted for TensorFlow's sake.
+        name: name of the node while tracing.
+    """
+    del parallel_iterations, back_prop, swap_memory
+    return _fold(fn, elems, initializer, False, name or "foldl")
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """fn(... fn(fn(initializer, last row), row before) ..., row 0): `foldl` from the end.
+
+    Args:
+        fn: takes what is accumulated and a row, gives what is accumulated then.
+        elems: [n, ...] tensors in any structure.
+        initializer: what to begin with; the last row if None.
+        parallel_iterations: a hint.
+        back_prop: accepted for TensorFlow's sake.
+        swap_memory: accepted for TensorFlow's sake.
+        name: name of the node while tracing.
+    """
+    del parallel_iterations, back_prop, swap_memory
+    return _fold(fn, elems, initializer, True, name or "foldr")
+
+
+def _start(rows: _Rows, initializer: Any, reverse: bool) -> tuple[Any, int]:
+    """What to begin with, and how many rows that used up."""
+    if initializer is None:
+        if rows.static == 0:
+            message = "a fold over no rows needs an initializer"
+            raise ValueError(message)
+        last = -1 if reverse else 0
+        used = [tensor[last] for tensor in rows.tensors]
+        return structure.pack_sequence_as(rows.form, used), 1
+    return structure.map_structure(looping.convert_leaf, initializer), 0
+
+
+def _fold(fn: Any, elems: Any, initializer: Any, reverse: bool, name: str) -> Any:
+    rows = _Rows(elems, name)
+    value, used = _start(rows, initializer, reverse)
+    count = rows.count()
+    if state.tracer is None:
+        for step in range(used, int(count)):
+            value = fn(value, rows.at(int(count) - 1 - step if reverse else step))
+        return value
+    rows.prepare()
+
+    def turn(step: Tensor, value: Any) -> Any:
+        index = arithmetic.subtract(arithmetic.subtract(count, 1), step) if reverse else step
+        return arithmetic.add(step, 1), fn(value, rows.at(index))
+
+    _, value = looping.while_loop(
+        lambda step, _: comparison.less(step, count),
+        turn,
+        (constants.constant(used), value),
+        name=name,
+    )
+    return value
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """What is accumulated after each row, stacked.
+
+    Args:
+        fn: takes what is accumulated and a row, gives what is accumulated then.
+        elems: [n, ...] tensors in any structure.
+        initializer: what to begin with; the first row if None, which is then the first result.
+        parallel_iterations: a hint.
+        back_prop: accepted for TensorFlow's sake.
+        swap_memory: accepted for TensorFlow's sake.
+        infer_shape: whether all results have one shape.
+        reverse: whether to go from the last row to the first; results stay beside their rows.
+        name: name of the node while tracing.
+
+    Returns:
+        [n, ...] tensors in the structure of what is accumulated.
+    """
+    del parallel_iterations, back_prop, swap_memory
+    rows = _Rows(elems, "scan")
+    value, used = _start(rows, initializer, reverse)
+    count = rows.count()
+    if state.tracer is None:
+        total = int(count)
+        found = [value] * used
+        for step in range(used, total):
+            value = fn(value, rows.at(total - 1 - step if reverse else step))
+            found.append(value)
+        if reverse:
+            found.reverse()
+        if not found:
+            return structure.map_structure(
+                lambda x: _nothing(TensorSpec.of(x.shape, x.dtype)), value
+            )
+        return _stacked(found, None)
+    rows.prepare()
+    arrays = structure.map_structure(
+        lambda x: TensorArray(x.dtype, count, element_shape=x.shape, infer_shape=infer_shape), value
+    )
+
+    def place(step: Any) -> Any:
+        return arithmetic.subtract(arithmetic.subtract(count, 1), step) if reverse else step
+
+    def write(arrays: Any, step: Any, value: Any) -> Any:
+        flat = zip(structure.flatten(arrays), structure.flatten(value), strict=True)
+        return structure.pack_sequence_as(arrays, [a.write(place(step), x) for a, x in flat])
+
+    if used:
+        arrays = write(arrays, 0, value)
+
+    def turn(step: Tensor, value: Any, arrays: Any) -> Any:
+        value = fn(value, rows.at(place(step)))
+        return arithmetic.add(step, 1), value, write(arrays, step, value)
+
+    _, _, arrays = looping.while_loop(
+        lambda step, *_: comparison.less(step, count),
+        turn,
+        (constants.constant(used), value, arrays),
+        name=name or "scan",
+    )
+    return structure.map_structure(lambda array: _counted(array.stack(), rows.static), arrays)

@@ -1,0 +1,19 @@
+"""What `keras.config` shows: defaults of dtypes, and the small number of losses."""
+
+from __future__ import annotations
+
+from pinnace.keras.dtype_policy import dtype_policy as dtype_policy
+from pinnace.keras.dtype_policy import epsilon as epsilon
+from pinnace.keras.dtype_policy import floatx as floatx
+from pinnace.keras.dtype_policy import set_dtype_policy as set_dtype_policy
+from pinnace.keras.dtype_policy import set_floatx as set_floatx
+
+
+def backend() -> str:
+    """`tensorflow`: programs that ask want its API."""
+    return "tensorflow"
+
+
+def image_data_format() -> str:
+    """`channels_last`."""
+    return "channels_last"

@@ -1,0 +1,116 @@
+"""Transposed convolutions: Conv1DTranspose, Conv2DTranspose, Conv3DTranspose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.keras.layers.conv import BaseConv
+from pinnace.keras.layers.windows import (
+    Sizes,
+    op_format,
+    per_axis,
+)
+from pinnace.ops.array import joining, shapes
+from pinnace.ops.nn import convolutions
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+class BaseConvTranspose(BaseConv):
+    """The transpose of a convolution: what its gradient does to a gradient.
+
+    Args:
+        filters: number of output channels.
+        kernel_size: size of the window.
+        strides: step of the window in the output.
+        padding: `valid` or `same`.
+        output_padding: what is added to the output's size; None lets strides decide.
+        data_format: `channels_last` or `channels_first`.
+        dilation_rate: distance between the elements of the window.
+        **options: see BaseConv.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
+        padding: str = "valid",
+        output_padding: Sizes | None = None,
+        data_format: str | None = None,
+        dilation_rate: Sizes = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, dilation_rate, **options
+        )
+        who = type(self).__name__
+        self.output_padding: tuple[int, ...] | None = None
+        if output_padding is not None:
+            self.output_padding = per_axis(who, "output_padding", output_padding, self._rank, 0)
+            if any(p >= s for p, s in zip(self.output_padding, self.strides, strict=True)):
+                raise ValueError(
+                    f"{who}: output_padding must be less than strides, "
+                    f"got {self.output_padding} and {self.strides}"
+                )
+
+    def _kernel_shape(self, channels: int) -> list[int]:
+        return [*self.kernel_size, self.filters, channels]
+
+    def _convolved(self, x: Tensor) -> Tensor:
+        return convolutions.conv_transpose(
+            x,
+            self.kernel,
+            self._output_shape(x),
+            strides=list(self.strides),
+            padding=self.padding.upper(),
+            data_format=op_format(self.data_format, self._rank),
+            dilations=list(self.dilation_rate),
+        )
+
+    def _output_shape(self, x: Tensor) -> Any:
+        """The shape to reach: a list, or a tensor where sizes are unknown."""
+        last = self.data_format == "channels_last"
+        spatial = range(1, self._rank + 1) if last else range(2, self._rank + 2)
+        known = x.shape.as_list()
+        dynamic = shapes.shape(x) if None in known else None
+
+        def size(axis: int) -> Any:
+            found = known[axis]
+            return dynamic[axis] if found is None and dynamic is not None else found
+
+        lengths = [self._length(i, size(axis)) for i, axis in enumerate(spatial)]
+        sizes = [size(0), *lengths, self.filters] if last else [size(0), self.filters, *lengths]
+        return sizes if dynamic is None else joining.stack(sizes)
+
+    def _length(self, index: int, size: Any) -> Any:
+        """Size of an output axis. Source: Keras `compute_conv_transpose_output_shape`."""
+        stride, dilation = self.strides[index], self.dilation_rate[index]
+        window = (self.kernel_size[index] - 1) * dilation + 1
+        if self.output_padding is None:
+            if self.padding == "same":
+                return size * stride
+            return size * stride + max(window - stride, 0)
+        extra = self.output_padding[index]
+        if self.padding == "same":
+            return (size - 1) * stride + window - 2 * (window // 2) + extra
+        return (size - 1) * stride + window + extra
+
+
+class Conv1DTranspose(BaseConvTranspose):
+    """The transpose of Conv1D; arguments: see BaseConvTranspose."""
+
+    _rank = 1
+
+
+class Conv2DTranspose(BaseConvTranspose):
+    """The transpose of Conv2D; arguments: see BaseConvTranspose."""
+
+    _rank = 2
+
+
+class Conv3DTranspose(BaseConvTranspose):
+    """The transpose of Conv3D; arguments: see BaseConvTranspose."""
+
+    _rank = 3

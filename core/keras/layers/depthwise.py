@@ -1,0 +1,214 @@
+"""Convolutions that keep channels apart: DepthwiseConv2D, SeparableConv2D."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras.layers.conv import BaseConv
+from pinnace.keras.layers.windows import (
+    Sizes,
+    on_all_axes,
+    op_format,
+)
+from pinnace.ops.nn import depthwise
+
+if TYPE_CHECKING:
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layer import LayerOptions
+
+
+class DepthwiseConv2D(BaseConv):
+    """Each channel convolved by itself, giving depth_multiplier channels.
+
+    Args:
+        kernel_size: size of the window.
+        strides: step of the window.
+        padding: `valid` or `same`.
+        depth_multiplier: output channels per input channel.
+        data_format: `channels_last` or `channels_first`.
+        dilation_rate: distance between the elements of the window.
+        activation: name or function.
+        use_bias: whether there is a bias.
+        depthwise_initializer: first value of the kernel.
+        bias_initializer: first value of the bias.
+        depthwise_regularizer: penalty of the kernel.
+        bias_regularizer: penalty of the bias.
+        depthwise_constraint: what the kernel is brought back to.
+        bias_constraint: what the bias is brought back to.
+        **options: see Layer.
+
+    Shapes:
+        x [b, rows, columns, in] → [b, rows', columns', in · m]; kernel [h, w, in, m].
+
+    Source:
+        Keras `DepthwiseConv2D`.
+    """
+
+    _rank = 2
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        strides: Sizes = (1, 1),
+        padding: str = "valid",
+        depth_multiplier: int = 1,
+        data_format: str | None = None,
+        dilation_rate: Sizes = (1, 1),
+        activation: activations.ActivationLike = None,
+        use_bias: bool = True,
+        depthwise_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        depthwise_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        depthwise_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            None,  # type: ignore[arg-type]  # the input's channels say how many there are
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=depthwise_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=depthwise_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=depthwise_constraint,
+            bias_constraint=bias_constraint,
+            **options,
+        )
+        self.depth_multiplier = depth_multiplier
+        self.depthwise_initializer = self.kernel_initializer
+        self.depthwise_regularizer = self.kernel_regularizer
+        self.depthwise_constraint = self.kernel_constraint
+
+    def build(self, x: TensorSpec) -> None:
+        """Make kernel and bias."""
+        channels = self._channels(x)
+        self._make_weights(
+            [*self.kernel_size, channels, self.depth_multiplier], channels * self.depth_multiplier
+        )
+
+    def _convolved(self, x: Tensor) -> Tensor:
+        return depthwise.depthwise_conv2d(
+            x,
+            self.kernel,
+            strides=on_all_axes(self.strides, self.data_format),
+            padding=self.padding.upper(),
+            data_format=op_format(self.data_format, 2),
+            dilations=list(self.dilation_rate),
+        )
+
+
+class SeparableConv2D(BaseConv):
+    """A depthwise convolution, then a pointwise one that mixes the channels.
+
+    Args:
+        filters: number of output channels.
+        kernel_size: size of the window.
+        strides: step of the window.
+        padding: `valid` or `same`.
+        data_format: `channels_last` or `channels_first`.
+        dilation_rate: distance between the elements of the window.
+        depth_multiplier: channels between the two, per input channel.
+        activation: name or function.
+        use_bias: whether there is a bias.
+        depthwise_initializer: first value of the depthwise kernel.
+        pointwise_initializer: first value of the pointwise kernel.
+        bias_initializer: first value of the bias.
+        depthwise_regularizer: penalty of the depthwise kernel.
+        pointwise_regularizer: penalty of the pointwise kernel.
+        bias_regularizer: penalty of the bias.
+        depthwise_constraint: what the depthwise kernel is brought back to.
+        pointwise_constraint: what the pointwise kernel is brought back to.
+        bias_constraint: what the bias is brought back to.
+        **options: see Layer.
+
+    Shapes:
+        x [b, rows, columns, in] → [b, rows', columns', filters].
+
+    Source:
+        Keras `SeparableConv2D`.
+    """
+
+    _rank = 2
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = (1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Sizes = (1, 1),
+        depth_multiplier: int = 1,
+        activation: activations.ActivationLike = None,
+        use_bias: bool = True,
+        depthwise_initializer: initializers.InitializerLike = "glorot_uniform",
+        pointwise_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        depthwise_regularizer: regularizers.RegularizerLike = None,
+        pointwise_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        depthwise_constraint: constraints.ConstraintLike = None,
+        pointwise_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            bias_initializer=bias_initializer,
+            bias_regularizer=bias_regularizer,
+            bias_constraint=bias_constraint,
+            **options,
+        )
+        self.depth_multiplier = depth_multiplier
+        self.depthwise_initializer = initializers.get(depthwise_initializer)
+        self.pointwise_initializer = initializers.get(pointwise_initializer)
+        self.depthwise_regularizer = regularizers.get(depthwise_regularizer)
+        self.pointwise_regularizer = regularizers.get(pointwise_regularizer)
+        self.depthwise_constraint = constraints.get(depthwise_constraint)
+        self.pointwise_constraint = constraints.get(pointwise_constraint)
+
+    def build(self, x: TensorSpec) -> None:
+        """Make both kernels and the bias."""
+        channels = self._channels(x)
+        self.depthwise_kernel = self.add_weight(
+            "depthwise_kernel",
+            [*self.kernel_size, channels, self.depth_multiplier],
+            self.depthwise_initializer,
+            regularizer=self.depthwise_regularizer,
+            constraint=self.depthwise_constraint,
+        )
+        self.pointwise_kernel = self.add_weight(
+            "pointwise_kernel",
+            [1, 1, channels * self.depth_multiplier, self.filters],
+            self.pointwise_initializer,
+            regularizer=self.pointwise_regularizer,
+            constraint=self.pointwise_constraint,
+        )
+        self._make_bias(self.filters)
+
+    def _convolved(self, x: Tensor) -> Tensor:
+        return depthwise.separable_conv2d(
+            x,
+            self.depthwise_kernel,
+            self.pointwise_kernel,
+            strides=on_all_axes(self.strides, self.data_format),
+            padding=self.padding.upper(),
+            data_format=op_format(self.data_format, 2),
+            dilations=list(self.dilation_rate),
+        )

@@ -1,0 +1,183 @@
+"""OptimizerState: what an optimizer keeps: steps so far, learning rate, variables per variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeAlias
+
+from pinnace.framework.context import init_scope, state
+from pinnace.framework.trackable import AutoTrackable
+from pinnace.framework.variable import Variable
+from pinnace.keras import initializers, registry
+from pinnace.keras.optimizers.schedules import LearningRateSchedule
+
+LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
+
+
+class OptimizerState(AutoTrackable):
+    """The half of `Optimizer` that makes, lists, reads and writes variables."""
+
+    _holds_weights = False
+    # Names of the constructor's arguments that a subclass adds, kept under the same names.
+    _settings: tuple[str, ...] = ()
+
+    name: str
+    built: bool
+    iterations: Variable
+    use_ema: bool
+    weight_decay: float | None
+    clipnorm: float | None
+    clipvalue: float | None
+    global_clipnorm: float | None
+    ema_momentum: float
+    ema_overwrite_frequency: int | None
+    loss_scale_factor: float | None
+    gradient_accumulation_steps: int | None
+    _variables: list[Variable]
+    _learning_rate: Any
+    _slots: dict[str, list[Variable]]
+    _index: dict[int, int]
+    _targets: list[Variable]
+
+    def _own_variable(self, value: Any, dtype: str, name: str) -> Variable:
+        with init_scope():
+            variable = Variable(value, dtype=dtype, trainable=False, name=f"{self.name}/{name}")
+        self._variables.append(variable)
+        return variable
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Steps so far, learning rate, then what it keeps per variable."""
+        return list(self._variables)
+
+    def build(self, var_list: Sequence[Variable]) -> None:
+        """Make what is kept per variable; a subclass calls this, then `_add_slots`."""
+        self.__dict__["_targets"] = list(var_list)
+        self.__dict__["_index"] = {id(variable): i for i, variable in enumerate(var_list)}
+        if self.use_ema:
+            averages = []
+            for variable in var_list:
+                average = self.add_variable_from_reference(variable, "average")
+                average.assign(variable.value())
+                averages.append(average)
+            self._slots["average"] = averages
+        self.built = True
+
+    def _add_slots(self, *names: str, initializer: Any = "zeros") -> None:
+        """Variables of these names for each variable that is optimised, one variable's together."""
+        for name in names:
+            self._slots[name] = []
+        for variable in self._targets:
+            for name in names:
+                self._slots[name].append(
+                    self.add_variable_from_reference(variable, name, initializer)
+                )
+
+    def slot(self, name: str, variable: Variable) -> Variable:
+        """What is kept under a name for a variable that is optimised."""
+        return self._slots[name][self._index[id(variable)]]
+
+    def add_variable_from_reference(
+        self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
+    ) -> Variable:
+        """A variable of this optimizer with the shape and dtype of another one.
+
+        Args:
+            reference_variable: the other one.
+            name: ends the new one's name, which begins with the other's.
+            initializer: of its value.
+        """
+        stem = reference_variable.name.split(":")[0].replace("/", "_")
+        make = initializers.get(initializer)
+        value = make(reference_variable.shape.as_list(), dtype=reference_variable.dtype)
+        return self._own_variable(value, reference_variable.dtype.name, f"{stem}_{name}")
+
+    def add_variable(
+        self,
+        shape: Any = (),
+        initializer: Any = "zeros",
+        dtype: Any = None,
+        name: str | None = None,
+    ) -> Variable:
+        """A variable of this optimizer."""
+        value = initializers.get(initializer)(list(shape), dtype=dtype)
+        return self._own_variable(value, value.dtype.name, name or "variable")
+
+    @property
+    def learning_rate(self) -> Any:
+        """The variable, or what a schedule says now."""
+        return self._current_learning_rate()
+
+    @learning_rate.setter
+    def learning_rate(self, value: LearningRate) -> None:
+        if isinstance(self._learning_rate, Variable):
+            if isinstance(value, LearningRateSchedule) or callable(value):
+                self._variables[:] = [v for v in self._variables if v is not self._learning_rate]
+                self._learning_rate = value
+            else:
+                self._learning_rate.assign(value)
+        elif isinstance(value, LearningRateSchedule) or callable(value):
+            self._learning_rate = value
+        else:
+            raise TypeError(
+                f"{type(self).__name__}.learning_rate: it follows a schedule and cannot be set to "
+                f"a number, got {value!r}"
+            )
+
+    def _current_learning_rate(self) -> Any:
+        if isinstance(self._learning_rate, Variable):
+            return self._learning_rate
+        if isinstance(self._learning_rate, LearningRateSchedule):
+            return self._learning_rate(self.iterations)
+        return self._learning_rate()
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        rate = self._learning_rate
+        if isinstance(rate, Variable):
+            rate = float(rate.numpy()) if state.tracer is None else None
+        elif isinstance(rate, LearningRateSchedule):
+            rate = registry.serialize_keras_object(rate)
+        config = {
+            "name": self.name,
+            "learning_rate": rate,
+            "weight_decay": self.weight_decay,
+            "clipnorm": self.clipnorm,
+            "global_clipnorm": self.global_clipnorm,
+            "clipvalue": self.clipvalue,
+            "use_ema": self.use_ema,
+            "ema_momentum": self.ema_momentum,
+            "ema_overwrite_frequency": self.ema_overwrite_frequency,
+            "loss_scale_factor": self.loss_scale_factor,
+            "gradient_accumulation_steps": self.gradient_accumulation_steps,
+        }
+        return {**config, **{name: getattr(self, name) for name in self._settings}}
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Self:
+        """The optimizer with that configuration."""
+        config = dict(config)
+        config["learning_rate"] = registry.deserialize_keras_object(
+            config.get("learning_rate"), custom_objects
+        )
+        return cls(**config)
+
+    def get_weights(self) -> list[Any]:
+        """The values of `variables`."""
+        return [variable.numpy() for variable in self._variables]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Give `variables` these values.
+
+        Raises:
+            ValueError: another number of values.
+        """
+        if len(weights) != len(self._variables):
+            raise ValueError(
+                f"{type(self).__name__}.set_weights: there are {len(self._variables)} variables, "
+                f"got {len(weights)} values\n  Try: build(variables) first"
+            )
+        for variable, value in zip(self._variables, weights, strict=True):
+            variable.assign(value)

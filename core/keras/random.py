@@ -1,0 +1,3 @@
+"""What `keras.random` shows."""
+
+from pinnace.keras.seeds import SeedGenerator as SeedGenerator

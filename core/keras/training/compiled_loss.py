@@ -1,0 +1,88 @@
+"""CompileLoss: the losses of all outputs as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.keras import losses as _losses
+from pinnace.keras.losses.loss import Loss, LossFunctionWrapper
+from pinnace.keras.metrics.means import Mean
+from pinnace.keras.training.outputs import aligned, outputs_by_name, spread
+from pinnace.ops.array import casting
+
+if TYPE_CHECKING:
+    from pinnace.keras.metrics.metric import Metric
+
+
+class CompileLoss:
+    """The losses of all outputs as one.
+
+    Args:
+        loss: a name, function or Loss; a list or dict of them.
+        loss_weights: a factor, or a list or dict of them.
+    """
+
+    def __init__(self, loss: Any, loss_weights: Any = None) -> None:
+        self._given = loss
+        self._weights = loss_weights
+        self._pairs: list[tuple[str, Loss | None, float | None]] | None = None
+        self.trackers: list[Metric] = []
+        self._single = not isinstance(loss, (list, tuple, dict))
+        if self._single:
+            loss_of(loss)  # an unknown name is told at once
+
+    def build(self, y: Any, y_pred: Any) -> None:
+        """Decide which loss each output has."""
+        del y
+        outputs = outputs_by_name(y_pred)
+        losses = spread("loss", self._given, outputs, same=self._single)
+        weights = spread("loss_weights", self._weights, outputs, same=len(outputs) == 1)
+        for weight in weights:
+            if weight is not None and not isinstance(weight, (int, float)):
+                raise ValueError(f"compile: loss_weights must be numbers, got {weight!r}")
+        self._pairs = [
+            (name, None if one is None else loss_of(one), weight)
+            for (name, _), one, weight in zip(outputs, losses, weights, strict=True)
+        ]
+        if len(outputs) > 1:
+            self.trackers = [
+                Mean(name=f"{name}_loss") for name, one, _ in self._pairs if one is not None
+            ]
+
+    def __call__(self, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """The weighted sum of the losses of a batch."""
+        if self._pairs is None:
+            self.build(y, y_pred)
+        assert self._pairs is not None  # noqa: S101 (build sets it)
+        predictions = [value for _, value in outputs_by_name(y_pred)]
+        names = [name for name, _, _ in self._pairs]
+        truths = aligned("y", y, names)
+        weights = aligned("sample_weight", sample_weight, names, same=True)
+        total = None
+        trackers = iter(self.trackers)
+        for (_, loss, factor), true, predicted, weight in zip(
+            self._pairs, truths, predictions, weights, strict=True
+        ):
+            if loss is None:
+                continue
+            value = casting.cast(loss(true, predicted, weight), "float32")
+            if self.trackers:
+                next(trackers).update_state(value)
+            if factor is not None:
+                value = value * factor
+            total = value if total is None else total + value
+        if total is None:
+            raise ValueError("compile: every loss is None")
+        return total
+
+
+def loss_of(identifier: Any) -> Loss:
+    """The Loss that a name, function or object stands for."""
+    found = _losses.get(identifier)
+    if isinstance(found, Loss):
+        return found
+    if found is _losses.sparse_categorical_crossentropy:
+        return _losses.SparseCategoricalCrossentropy()
+    if callable(found):
+        return LossFunctionWrapper(found)
+    raise ValueError(f"compile: loss must be a name, function or Loss, got {identifier!r}")

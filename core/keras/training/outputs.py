@@ -1,0 +1,92 @@
+"""Outputs: which truth, loss and metric goes with which of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def outputs_by_name(y_pred: Any) -> list[tuple[str, Any]]:
+    """The outputs of a model: a dict's by key, others as output_0, …."""
+    if isinstance(y_pred, dict):
+        return [(str(key), y_pred[key]) for key in sorted(y_pred)]
+    if isinstance(y_pred, (list, tuple)):
+        return [(f"output_{index}", value) for index, value in enumerate(y_pred)]
+    return [("output_0", y_pred)]
+
+
+def aligned(what: str, value: Any, names: Sequence[str], *, same: bool = False) -> list[Any]:
+    """One entry per output.
+
+    Raises:
+        ValueError: another number of them, or a missing name.
+    """
+    if value is None:
+        return [None] * len(names)
+    if isinstance(value, dict):
+        missing = [name for name in names if name not in value]
+        if missing and not same:
+            raise ValueError(
+                f"{what} must have an entry for {', '.join(missing)}, has {sorted(value)}"
+            )
+        return [value.get(name) for name in names]
+    if isinstance(value, (list, tuple)) and len(names) > 1:
+        if len(value) != len(names):
+            raise ValueError(
+                f"{what} must have {len(names)} entries, one per output, got {len(value)}"
+            )
+        return list(value)
+    if isinstance(value, (list, tuple)) and len(value) == 1:
+        return [value[0]]
+    if len(names) == 1 or same:
+        return [value] * len(names)
+    raise ValueError(f"{what} must have {len(names)} entries, one per output, got one")
+
+
+def spread(what: str, given: Any, outputs: Sequence[tuple[str, Any]], *, same: bool) -> list[Any]:
+    """One entry per output of what `compile` was given."""
+    names = [name for name, _ in outputs]
+    if given is None:
+        return [None] * len(names)
+    if isinstance(given, dict):
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise ValueError(
+                f"compile: {what} names {', '.join(unknown)}, the outputs are {', '.join(names)}"
+            )
+        return [given.get(name) for name in names]
+    if isinstance(given, (list, tuple)):
+        if len(given) != len(names):
+            raise ValueError(
+                f"compile: {what} must have {len(names)} entries, one per output, got {len(given)}"
+            )
+        return list(given)
+    if same:
+        return [given] * len(names)
+    raise ValueError(
+        f"compile: {what} must be a list or dict for {len(names)} outputs, got {given!r}"
+    )
+
+
+def spread_lists(what: str, given: Any, outputs: Sequence[tuple[str, Any]]) -> list[list[Any]]:
+    """A list of metrics per output."""
+    if given is None:
+        return [[] for _ in outputs]
+    if isinstance(given, dict):
+        return [_as_list(entry) for entry in spread(what, given, outputs, same=False)]
+    given = _as_list(given)
+    if len(outputs) == 1:
+        if len(given) == 1 and isinstance(given[0], (list, tuple)):
+            given = list(given[0])
+        return [given]
+    if any(isinstance(entry, (list, tuple)) for entry in given) or len(given) == len(outputs):
+        return [_as_list(entry) for entry in spread(what, given, outputs, same=False)]
+    return [list(given) for _ in outputs]
+
+
+def _as_list(entry: Any) -> list[Any]:
+    if entry is None:
+        return []
+    return list(entry) if isinstance(entry, (list, tuple)) else [entry]

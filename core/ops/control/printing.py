@@ -1,0 +1,269 @@
+"""Printing from programs and graphs: print, Print, StringFormat."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import structure
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import ANY_VALUE
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Tensor
+from pinnace.framework.variable import Variable
+from pinnace.ops import registry
+from pinnace.ops.array import constants
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.registry import register, same_as_input, scalar
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array
+
+__all__: list[str] = []
+
+_PLACEHOLDER = "{}"
+_STREAMS = {"stdout": "stdout", "stderr": "stderr"}
+
+
+def tf_print(
+    *inputs: Any,
+    output_stream: Any = sys.stderr,
+    summarize: int = 3,
+    sep: str = " ",
+    end: str = "\n",
+    name: str | None = None,
+) -> None:
+    """Prints values; inside `function` each time the graph runs, in program order.
+
+    Args:
+        *inputs: tensors, structures of tensors, and anything that has a `str`.
+        output_stream: sys.stdout, sys.stderr, or `file://` and a path.
+        summarize: how many elements from either end of each axis; all if -1.
+        sep: between values.
+        end: after the last.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow ops `StringFormat` (string_format_op.cc) and `PrintV2` (logging_ops.cc).
+    """
+    templates = []
+    tensors: list[Tensor] = []
+    for item in inputs:
+        template, found = _template(item)
+        templates.append(template)
+        tensors.extend(found)
+    text = sep.join(templates)
+    if len(inputs) == 1 and len(tensors) == 1 and text == _PLACEHOLDER and _is_text(tensors[0]):
+        line = tensors[0]
+    else:
+        line = string_format(text, tensors, _PLACEHOLDER, summarize)
+    execute(PRINT_V2, line, output_stream=_stream(output_stream), end=end, name=name)
+
+
+def _is_text(tensor: Tensor) -> bool:
+    return tensor.dtype.name == "string" and tensor.shape.rank == 0
+
+
+def _template(item: Any) -> tuple[str, list[Tensor]]:
+    """The text of one value, with a placeholder for each tensor in it."""
+    found: list[Tensor] = []
+
+    def leaf(x: Any) -> Any:
+        if isinstance(x, (Tensor, Variable)):
+            found.append(convert_to_tensor(x))
+            return _Mark()
+        if hasattr(x, "to_list"):  # ragged, shown by its rows
+            return x.to_list() if isinstance(getattr(x, "flat_values", None), Tensor) else x
+        return x
+
+    marked = structure.map_structure(leaf, item)
+    text = marked if isinstance(marked, str) else str(marked)
+    return text, found
+
+
+class _Mark:
+    """Stands for a tensor in the text of a structure."""
+
+    def __repr__(self) -> str:
+        return _PLACEHOLDER
+
+
+def _stream(stream: Any) -> str:
+    if stream is sys.stdout:
+        return "stdout"
+    if stream is sys.stderr:
+        return "stderr"
+    if isinstance(stream, str):
+        return stream
+    name = getattr(stream, "name", "")
+    if name in {"<stdout>", "<stderr>"}:
+        return str(name).strip("<>")
+    message = f"print: output_stream must be sys.stdout, sys.stderr or 'file://…', got {stream!r}"
+    raise ValueError(message)
+
+
+def string_format(
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+) -> Tensor:
+    """`template` with each placeholder replaced by the text of a tensor.
+
+    Args:
+        template: a text.
+        inputs: tensors, one per placeholder.
+        placeholder: what stands for a tensor.
+        summarize: how many elements from either end of each axis; all if -1.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `StringFormat` (string_format_op.cc).
+    """
+    tensors = [inputs] if isinstance(inputs, (Tensor, Variable)) else list(inputs)
+    if template.count(placeholder) != len(tensors):
+        # A brace of the user's own text: nothing is replaced but ours.
+        count = template.count(placeholder)
+        message = f"string format: {len(tensors)} tensors for {count} placeholders in {template!r}"
+        raise ValueError(message)
+    if not tensors:
+        return constants.constant(template)
+    return execute(  # type: ignore[no-any-return]
+        registry.lookup("StringFormat"),
+        tensors,
+        template=template,
+        placeholder=placeholder,
+        summarize=summarize,
+        name=name,
+    )
+
+
+def array_text(array: Array, summarize: int) -> str:
+    """An array as TensorFlow prints it: `[1 2 3 ... 8 9 10]`."""
+    if array.ndim == 0:
+        return _element(array[()], quoted=False)
+    return _nested(array, summarize, 0)
+
+
+def _element(value: Any, quoted: bool) -> str:
+    if isinstance(value, bytes):
+        text = value.decode("utf-8", "replace")
+        return f'"{text}"' if quoted else text
+    if isinstance(value, (bool, np.bool_)):
+        return "1" if value else "0"
+    if isinstance(value, (float, np.floating)):
+        if value == int(value) if np.isfinite(value) else False:
+            return f"{value:g}" if abs(value) < 1e16 else repr(float(value))  # noqa: PLR2004 (digits)
+        return str(value)
+    return str(value)
+
+
+def _nested(array: Array, summarize: int, depth: int) -> str:
+    if array.ndim == 0:
+        return _element(array[()], quoted=True)
+    count = len(array)
+    if 0 <= summarize and 2 * summarize < count:
+        first = [_nested(array[i, ...], summarize, depth + 1) for i in range(summarize)]
+        last = [_nested(array[i, ...], summarize, depth + 1) for i in range(count - summarize, count)]
+        parts = [*first, "...", *last]
+    else:
+        parts = [_nested(array[i, ...], summarize, depth + 1) for i in range(count)]
+    if array.ndim == 1:
+        return f"[{' '.join(parts)}]"
+    gap = "\n" * (array.ndim - 1) + " " * (depth + 1)
+    return f"[{gap.join(parts)}]"
+
+
+def _format_kernel(
+    inputs: tuple[Array, ...], *, template: str, placeholder: str, summarize: int
+) -> Array:
+    pieces = template.split(placeholder)
+    text = pieces[0]
+    for array, piece in zip(inputs, pieces[1:], strict=False):
+        text += array_text(np.asarray(array), summarize) + piece
+    out = np.empty((), object)
+    out[()] = text.encode()
+    return out
+
+
+def _write(text: str, output_stream: str) -> None:
+    if output_stream == "stdout":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    elif output_stream.startswith("file://"):
+        with Path(output_stream[7:]).open("a", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _print_kernel(input: Array, *, output_stream: str, end: str) -> None:
+    value = input[()] if isinstance(input, np.ndarray) else input
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    _write(f"{text}{end}", output_stream)
+
+
+def _old_print_kernel(
+    input: Array, data: tuple[Array, ...], *, message: str, first_n: int, summarize: int
+) -> Array:
+    del first_n
+    texts = "".join(f"[{array_text(np.asarray(one), summarize)}]" for one in data)
+    _write(f"{message}{texts}\n", "stderr")
+    return input
+
+
+def _infer_print(call: InferCall) -> tuple[Shape, ...]:
+    if call.spec(0).shape.rank not in {None, 0}:
+        call.fail("input must be a scalar")
+    return ()
+
+
+if registry.find("StringFormat") is None:
+    register(
+        OpDef(
+            name="StringFormat",
+            signature="inputs: (T) -> output: string",
+            attrs={
+                "T": attr("list(type)", default=()),
+                "template": attr("string", default="%s"),
+                "placeholder": attr("string", default="%s"),
+                "summarize": attr("int", default=3),
+            },
+            infer=scalar,
+            kernel=_format_kernel,
+            gradient=NOT_DIFFERENTIABLE,
+        )
+    )
+PRINT_V2 = register(
+    OpDef(
+        name="PrintV2",
+        signature="input: string ->",
+        attrs={
+            "output_stream": attr("string", default="stderr"),
+            "end": attr("string", default="\n"),
+        },
+        infer=_infer_print,
+        kernel=_print_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+    )
+)
+PRINT = register(
+    OpDef(
+        name="Print",
+        signature="input: T, data: (U) -> output: T",
+        types={"T": ANY_VALUE},
+        attrs={
+            "U": attr("list(type)", default=()),
+            "message": attr("string", default=""),
+            "first_n": attr("int", default=-1),
+            "summarize": attr("int", default=3),
+        },
+        infer=same_as_input,
+        kernel=_old_print_kernel,
+        gradient=lambda call, dy: (dy, tuple(None for _ in call.inputs[1])),
+        effect="io",
+    )
+)

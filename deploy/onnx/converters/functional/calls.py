@@ -1,0 +1,7 @@
+"""Calls."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.registry import refuses
+
+refuses("is inlined before operators are written", "PartitionedCall", "StatefulPartitionedCall")

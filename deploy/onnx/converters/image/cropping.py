@@ -1,0 +1,79 @@
+"""Parts of pictures."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.framework import dtypes
+
+
+class _Lines(NamedTuple):
+    """Where the lines of each part stand in the picture, along one axis; [boxes, count] each."""
+
+    inside: Value
+    low: Value
+    high: Value
+    share: Value
+    near: Value
+
+
+@converts("CropAndResize")
+def crop_and_resize(
+    g: GraphBuilder, call: NodeView, image: Value, boxes: Value, places: Value, size: Value
+) -> Value:
+    """The four neighbours of every point, gathered and mixed."""
+    del size
+    new = call.needed(3, "crop_size")
+    y = _lines(g, image, boxes, 0, int(new[0]))
+    x = _lines(g, image, boxes, 1, int(new[1]))
+    picture = g.cast(image, dtypes.float32)
+    owner = g.unsqueeze(g.as_int64(places), 1, 2, 3)
+    full = g.joined(g.size_of(boxes, 0), g.ints(int(new[0]), int(new[1]), 1))
+
+    def points(rows: Value, columns: Value) -> Value:
+        parts = (owner, g.unsqueeze(rows, 2, 3), g.unsqueeze(columns, 1, 3))
+        return g.op("GatherND", picture, g.concat([g.op("Expand", part, full) for part in parts], 3))
+
+    if call.attr("method") == "nearest":
+        found = points(y.near, x.near)
+    else:
+        across, down = g.unsqueeze(x.share, 1, 3), g.unsqueeze(y.share, 2, 3)
+        upper = _mixed(g, points(y.low, x.low), points(y.low, x.high), across)
+        lower = _mixed(g, points(y.high, x.low), points(y.high, x.high), across)
+        found = _mixed(g, upper, lower, down)
+    inside = g.op("And", g.unsqueeze(y.inside, 2, 3), g.unsqueeze(x.inside, 1, 3))
+    return g.where(inside, found, g.like(found, call.attr("extrapolation_value")))
+
+
+def _mixed(g: GraphBuilder, a: Value, b: Value, share: Value) -> Value:
+    return g.op("Add", a, g.op("Mul", g.op("Sub", b, a), share))
+
+
+def _lines(g: GraphBuilder, image: Value, boxes: Value, axis: int, count: int) -> _Lines:
+    size = g.cast(g.scalar(g.size_of(image, axis + 1)), dtypes.float32)
+    last = g.binary("Sub", size, 1)
+    start = g.op("Gather", boxes, g.ints(axis), axis=1)
+    end = g.op("Gather", boxes, g.ints(axis + 2), axis=1)
+    if count > 1:
+        step = g.binary("Div", g.op("Mul", g.op("Sub", end, start), last), count - 1)
+        numbers = g.constant(np.arange(count, dtype=np.float32))
+        where = g.op("Add", g.op("Mul", start, last), g.op("Mul", numbers, step))
+    else:
+        where = g.op("Mul", g.binary("Mul", g.op("Add", start, end), 0.5), last)
+    inside = g.op("And", g.binary("GreaterOrEqual", where, 0), g.op("LessOrEqual", where, last))
+    safe = g.where(inside, where, g.like(where, 0))
+    low = g.op("Floor", safe)
+    near = g.op("Floor", g.binary("Add", safe, 0.5))
+    return _Lines(
+        inside, g.as_int64(low), g.as_int64(g.op("Ceil", safe)), g.op("Sub", safe, low), g.as_int64(near)
+    )
+
+
+refuses(
+    "is a step of training: the gradient of a cropping", "CropAndResizeGradBoxes", "CropAndResizeGradImage"
+)

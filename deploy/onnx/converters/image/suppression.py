@@ -1,0 +1,80 @@
+"""Boxes that do not overlap."""
+
+from __future__ import annotations
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
+
+
+@converts("NonMaxSuppressionV2")
+def v2(g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value, overlap: Value) -> Value:
+    """NonMaxSuppression of one picture and one class."""
+    del call
+    return _selected(g, boxes, scores, most, overlap, None)
+
+
+@converts("NonMaxSuppressionV3")
+def v3(
+    g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value, overlap: Value, least: Value
+) -> Value:
+    """The same, of boxes with a score above a threshold."""
+    del call
+    return _selected(g, boxes, scores, most, overlap, least)
+
+
+@converts("NonMaxSuppressionV4")
+def v4(
+    g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value, overlap: Value, least: Value
+) -> tuple[Value, Value]:
+    """The same, filled up with 0, and how many there are."""
+    found = _selected(g, boxes, scores, most, overlap, least)
+    count = g.cast(g.scalar(g.size_of(found, 0)), dtypes.int32)
+    return _filled(g, call, found, most), count
+
+
+@converts("NonMaxSuppressionV5")
+def v5(
+    g: GraphBuilder,
+    call: NodeView,
+    boxes: Value,
+    scores: Value,
+    most: Value,
+    overlap: Value,
+    least: Value,
+    sigma: Value,
+) -> tuple[Value, Value, Value]:
+    """The same, and the scores; ONNX never lowers them."""
+    del sigma
+    softness = call.constant(5)
+    if softness is None or softness.any():
+        call.fail("soft_nms_sigma must be 0: ONNX drops boxes, it does not lower their scores")
+    found = _selected(g, boxes, scores, most, overlap, least)
+    values = g.op("Gather", scores, found, axis=0)
+    count = g.cast(g.scalar(g.size_of(found, 0)), dtypes.int32)
+    return _filled(g, call, found, most), _filled(g, call, values, most), count
+
+
+def _selected(
+    g: GraphBuilder, boxes: Value, scores: Value, most: Value, overlap: Value, least: Value | None
+) -> Value:
+    def wide(x: Value) -> Value:
+        return g.cast(x, dtypes.float32)
+
+    rows = g.op(
+        "NonMaxSuppression",
+        g.unsqueeze(wide(boxes), 0),
+        g.unsqueeze(wide(scores), 0, 1),
+        g.reshape(g.as_int64(most), [1]),
+        g.reshape(wide(overlap), [1]),
+        None if least is None else g.reshape(wide(least), [1]),
+    )
+    return g.cast(g.op("Gather", rows, g.int(2), axis=1), dtypes.int32)
+
+
+def _filled(g: GraphBuilder, call: NodeView, x: Value, most: Value) -> Value:
+    if not call.attr("pad_to_max_output_size"):
+        return x
+    room = g.op("Sub", g.reshape(g.as_int64(most), [1]), g.size_of(x, 0))
+    return g.op("Pad", x, g.joined(g.ints(0), room))

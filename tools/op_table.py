@@ -1,0 +1,116 @@
+"""The ops of pinnace, family by family: docs/ops.md, written from the registry.
+
+Without options the table is printed; `--check` exits with 1 and says what differs from the file;
+`--write` writes the file.
+"""
+
+import argparse
+import ast
+import difflib
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+
+FILE = Path(__file__).resolve().parent.parent / "docs" / "ops.md"
+HEAD = """# Ops
+
+Every op of pinnace, under its name in TensorFlow's GraphDefs. Written by `tools/op_table.py`:
+`python tools/op_table.py --write` after a change.
+
+- **signature**: `a: T` is a tensor of type attribute `T`, `N*T` a list of N of them, `(Tin)` a list
+  of any types.
+- **gradient**: whether a tape can go through it. (Calls of functions are differentiated where they
+  are recorded, not here.)
+- **effect**: what it does beside giving its outputs: `read` and `write` a resource, draw from a
+  `random` stream, `io`. Without one it is a function of its inputs.
+- **graph**: it has no kernel, and a meaning only inside a graph.
+"""
+
+
+def table() -> str:
+    """The whole document."""
+    files = _files()
+    registered, said = _names(files)
+    families: dict[str, list[str]] = {}
+    for name, op in importlib.import_module("pinnace.ops.registry").registered().items():
+        gradient = "yes" if op.differentiable else "no"
+        effect = op.effect or ("graph" if op.kernel is None else "")
+        row = f"| {name} | `{op.signature.strip()}` | {gradient} | {effect} |"
+        homes = registered.get(name) or said.get(name, set())
+        if len(homes) != 1:
+            sys.exit(f"op {name}: expected one file below ops/ that says its name, got {homes}")
+        families.setdefault(*homes, []).append(row)
+    parts = [HEAD, f"{sum(map(len, families.values()))} ops.\n"]
+    for family in sorted(families):
+        rows = "\n".join(families[family])
+        parts.append(
+            f"## {family}\n\n{_headline(files[family])}\n\n"
+            f"| op | signature | gradient | effect |\n|---|---|---|---|\n{rows}\n"
+        )
+    return "\n".join(parts)
+
+
+def _files() -> dict[str, ast.Module]:
+    """`math/arithmetic` and so on -> its syntax tree, of every file of `pinnace.ops`, imported."""
+    importlib.import_module("pinnace.functions.control")  # gives If and While their gradients
+    package = importlib.import_module("pinnace.ops")
+    found = {}
+    for info in pkgutil.walk_packages(package.__path__, "pinnace.ops."):
+        file = importlib.import_module(info.name).__file__
+        if file and not info.ispkg:
+            inside = info.name.removeprefix("pinnace.ops.").replace(".", "/")
+            found[inside] = ast.parse(Path(file).read_bytes())
+    return found
+
+
+def _names(files: dict[str, ast.Module]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """The files that register a name, and those that say it: a loop or a function registers too."""
+    registered: dict[str, set[str]] = {}
+    said: dict[str, set[str]] = {}
+    for family, tree in files.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said.setdefault(node.value, set()).add(family)
+            for name in _registered(node):
+                registered.setdefault(name, set()).add(family)
+    return registered, said
+
+
+def _registered(node: ast.AST) -> list[str]:
+    """The name in `register(OpDef(name="Neg", ...))` or `register(unary("Neg", ...))`."""
+    if not (isinstance(node, ast.Call) and getattr(node.func, "id", None) == "register"):
+        return []
+    made = node.args[0]
+    if not isinstance(made, ast.Call):
+        return []
+    named = [word.value for word in made.keywords if word.arg == "name"]
+    return [n.value for n in (*made.args[:1], *named) if isinstance(n, ast.Constant)]
+
+
+def _headline(tree: ast.Module) -> str:
+    return (ast.get_docstring(tree) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    text = table()
+    if options.write:
+        FILE.write_text(text)
+    if not options.check:
+        if not options.write:
+            print(text, end="")
+        return 0
+    listed = FILE.read_text() if FILE.exists() else ""
+    before, after = listed.splitlines(), text.splitlines()
+    for line in difflib.unified_diff(before, after, "docs/ops.md", "registry", lineterm="", n=0):
+        print(line)
+    return 0 if listed == text else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
