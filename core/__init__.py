@@ -197,12 +197,26 @@ bitwise = _bits
 nest = _structure
 newaxis = None
 
-_ON_FIRST_USE = frozenset({"deploy", "keras", "saved_model", "serving"})
+_ON_FIRST_USE = {
+    "data": "pinnace.data",
+    "deploy": "pinnace.deploy",
+    "initializers": "pinnace.keras.initializers",
+    "keras": "pinnace.keras",
+    "losses": "pinnace.keras.losses",
+    "metrics": "pinnace.keras.metrics",
+    "optimizers": "pinnace.keras.optimizers",
+    "saved_model": "pinnace.saved_model",
+    "serving": "pinnace.serving",
+    "summary": "pinnace.summary",
+    "train": "pinnace.train",
+}
 
 
 def __getattr__(name: str) -> object:
     if name in _ON_FIRST_USE:
-        return importlib.import_module(f"pinnace.{name}")
+        module = importlib.import_module(_ON_FIRST_USE[name])
+        globals()[name] = module
+        return module
     message = f"module 'pinnace' has no attribute {name!r}"
     raise AttributeError(message)
 

@@ -1,6 +1,7 @@
 """Input pipelines: TensorFlow's `tf.data`."""
 
 from pinnace.data import experimental as experimental
+from pinnace.data import loops as _loops
 from pinnace.data.dataset import Dataset as Dataset
 from pinnace.data.dataset import FixedLengthRecordDataset as FixedLengthRecordDataset
 from pinnace.data.dataset import Options as Options
@@ -12,6 +13,8 @@ from pinnace.data.elements import UNKNOWN as UNKNOWN_CARDINALITY
 from pinnace.data.elements import DatasetSpec as DatasetSpec
 from pinnace.data.iterator import DatasetIterator as Iterator
 from pinnace.data.iterator import Optional as Optional
+
+_loops.register()
 
 __all__ = [
     "AUTOTUNE",

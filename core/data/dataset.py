@@ -416,7 +416,7 @@ class Dataset:
             specs = wider
         leaves = structure.flatten(specs)
         results = iterators.reduce_dataset(
-            self._variant_tensor,
+            self.variant_tensor,
             structure.flatten(initial),
             list(concrete.captured),
             FunctionRef(concrete.graph.name, concrete.graph),
@@ -426,7 +426,7 @@ class Dataset:
         return structure.pack_sequence_as(initial, results)
 
     @property
-    def _variant_tensor(self) -> Tensor:
+    def variant_tensor(self) -> Tensor:
         """A handle of this dataset for ops."""
         if self._stage.symbols():
             raise UnimplementedError(

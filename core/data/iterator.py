@@ -178,14 +178,19 @@ class DatasetIterator(Trackable):
             return Optional(self._spec, element, True)
         return Optional(self._spec, None, False)
 
-    def _traced_next(self) -> Any:
+    @property
+    def handle(self) -> Tensor:
+        """The resource by which ops read this iterator."""
         if self._handle is None:
             self._handle = handle_of(self._pass)
+        return self._handle
+
+    def _traced_next(self) -> Any:
         for leaf in self._leaves:
             if not isinstance(leaf, TensorSpec):
                 raise TypeError(f"an iterator in a function must give tensors, gives {leaf}")
         tensors = iterators.iterator_get_next(
-            self._handle,
+            self.handle,
             [leaf.dtype for leaf in self._leaves],
             [leaf.shape for leaf in self._leaves],
         )

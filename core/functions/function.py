@@ -133,7 +133,8 @@ class Function(Trackable):
             not kwargs
             and self._spec.input_signature is None
             and len(tensors) == len(args) == len(structure.flatten((canonical, keywords)))
-            and all(type(x) is Tensor for x in args)
+            # An object array is a string, a handle or a list: its NumPy dtype does not tell which.
+            and all(type(x) is Tensor and x._array.dtype.kind != "O" for x in args)
             and len(self._by_shapes) < 1024
         ):
             self._by_shapes[tuple([(x._array.shape, x._array.dtype) for x in args])] = concrete

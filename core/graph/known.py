@@ -53,11 +53,7 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
         return known_value(node.inputs[0], depth - 1)
     if name == "Shape":
         shape = node.inputs[0].shape
-        return (
-            _sizes(shape.as_list(), node.attrs["out_type"])
-            if shape.is_fully_defined()
-            else None
-        )
+        return _sizes(shape.as_list(), node.attrs["out_type"]) if shape.is_fully_defined() else None
     if name == "Rank":
         rank = node.inputs[0].shape.rank
         return None if rank is None else np.array(rank, np.int32)

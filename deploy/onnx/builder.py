@@ -102,9 +102,24 @@ class Node:
         self.origin = ""
 
     @property
+    def bodies(self) -> list[GraphBuilder]:
+        """The graphs among its attributes."""
+        return [value for value in self.attrs.values() if isinstance(value, GraphBuilder)]
+
+    @property
+    def captured(self) -> list[Value]:
+        """What its bodies take from around them, by name."""
+        found: dict[Value, None] = {}
+        for body in self.bodies:
+            found.update(dict.fromkeys(body.captured()))
+        return list(found)
+
+    @property
     def taken(self) -> Iterator[Value]:
-        """The inputs that are there."""
-        return (value for value in self.inputs if value is not None)
+        """The inputs that are there, and what the bodies take."""
+        yield from (value for value in self.inputs if value is not None)
+        if self.bodies:
+            yield from self.captured
 
     def __repr__(self) -> str:
         given = ", ".join(value.name if value is not None else "" for value in self.inputs)
@@ -120,24 +135,27 @@ class GraphBuilder:
 
     Args:
         opset: version of the operators.
+        outer: the graph around this one, if it is the body of a node; names and constants are those of both.
 
     Attributes:
+        is_body: whether it is the body of a node.
         nodes: in an order in which they can run.
         inputs: of the graph.
         outputs: name in the file and value, in order.
         casts: `"Conv float64 -> float32"`: how often a type without kernel was computed in another.
     """
 
-    def __init__(self, opset: int) -> None:
+    def __init__(self, opset: int, outer: GraphBuilder | None = None) -> None:
         self.opset = opset
+        self.is_body = outer is not None
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
         self.outputs: list[tuple[str, Value]] = []
-        self.casts: dict[str, int] = {}
-        self._names: dict[str, int] = {}
-        self._constants: dict[object, Value] = {}
-        self._scope = ""
-        self._origin = ""
+        self.casts: dict[str, int] = {} if outer is None else outer.casts
+        self._names: dict[str, int] = {} if outer is None else outer._names
+        self._constants: dict[object, Value] = {} if outer is None else outer._constants
+        self._scope = "" if outer is None else outer._scope
+        self._origin = "" if outer is None else outer._origin
 
     # Names.
 
@@ -306,6 +324,43 @@ class GraphBuilder:
         dtype, shape = specs[0]
         return [(dtype, channels_last(shape)), *specs[1:]]
 
+    def body(self) -> GraphBuilder:
+        """An empty graph that sees the values of this one."""
+        return GraphBuilder(self.opset, self)
+
+    def with_bodies(
+        self, kind: str, specs: Sequence[TensorSpec], *inputs: Operand, **attrs: Any
+    ) -> tuple[Value, ...]:
+        """The outputs of a new node with graphs among its attributes; their specs are told."""
+        node = Node(kind, self.unique(f"{self._scope}{kind}"), list(inputs), attrs)
+        node.origin = self._origin
+        for index, spec in enumerate(specs):
+            name = f"{self._scope}{kind}_out" if index == 0 else f"{self._scope}{kind}_out{index}"
+            value = Value(self.unique(name), spec.dtype, spec.shape)
+            value.node = node
+            node.outputs.append(value)
+        self.nodes.append(node)
+        return tuple(node.outputs)
+
+    def result(self, value: Value) -> None:
+        """`value` is a result of this body, which must be made inside."""
+        if value.node is None or value.node not in self.nodes:
+            loose = Value(value.name, value.dtype, value.shape)
+            made = self.op("Identity", loose)
+            if made.node is not None:
+                made.node.inputs = [value]
+            value = made
+        self.output(value.name, value)
+
+    def captured(self) -> list[Value]:
+        """What is taken from around this body, constants included."""
+        inside = set(self.inputs) | {value for node in self.nodes for value in node.outputs}
+        used: dict[Value, None] = {}
+        for node in self.nodes:
+            used.update(dict.fromkeys(node.taken))
+        used.update(dict.fromkeys(value for _, value in self.outputs))
+        return [value for value in used if value not in inside]
+
     def _folded(
         self, kind: str, count: int, given: list[Operand], attrs: dict[str, Any]
     ) -> tuple[Value, ...] | None:
@@ -459,6 +514,8 @@ class GraphBuilder:
         kept: list[Node] = []
         for node in reversed(self.nodes):
             if any(value in live for value in node.outputs):
+                for body in node.bodies:
+                    body.prune()
                 live.update(node.taken)
                 kept.append(node)
         kept.reverse()
@@ -476,6 +533,8 @@ class GraphBuilder:
 
         for node in self.nodes:
             node.inputs = [None if value is None else found(value) for value in node.inputs]
+            for body in node.bodies:
+                body.replace(places)
         self.outputs = [(name, found(value)) for name, value in self.outputs]
 
 

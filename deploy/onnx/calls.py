@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.registry import Unconvertible
 from pinnace.framework.dtypes import DType
 from pinnace.framework.shapes import Shape
@@ -14,18 +16,20 @@ from pinnace.framework.tensor import Array
 from pinnace.graph import graph
 from pinnace.graph.known import known_shape, known_value
 
+Inline: TypeAlias = Callable[[GraphBuilder, graph.FunctionRef, Sequence[Value | None]], list[Value]]
+
 
 class NodeView:
     """One node of the program: attributes, specs, and the inputs that are known.
 
     Args:
         node: the node; calls inlined, constants folded.
-        opset: what is written.
+        inline: converts a function into a graph: `inline(g, function, arguments) -> results`.
     """
 
-    def __init__(self, node: graph.Node, opset: int) -> None:
+    def __init__(self, node: graph.Node, inline: Inline) -> None:
         self.node = node
-        self.opset = opset
+        self.inline = inline
         self._packed = node.op.pack_inputs(node.inputs, node.attrs)
 
     @property

@@ -24,6 +24,9 @@ _NEVER = 1e15
 
 def lay_out(g: GraphBuilder) -> None:
     """Choose the form of every value, and write the transpositions that are left."""
+    for node in g.nodes:
+        for body in node.bodies:
+            lay_out(body)
     if not any(node.moved for node in g.nodes):
         return
     g.prune()
@@ -41,12 +44,13 @@ def _coloured(g: GraphBuilder, roles: dict[Node, Roles], users: dict[Value, list
         if role.fixed == FIRST:
             network.edge(SOURCE, node, _NEVER)
     results = {value for _, value in g.outputs}
-    values = [*g.inputs, *(value for node in g.nodes for value in node.outputs)]
+    outside = [value for value in g.captured() if value.array is None] if g.is_body else []
+    values = [*g.inputs, *outside, *(value for node in g.nodes for value in node.outputs)]
     for value in values:
         if value.shape.rank is None or value.shape.rank < 3:  # noqa: PLR2004 (the least that has channels and places)
             continue
         giver: Hashable = SINK
-        if value.node is not None and value in roles[value.node].gives:
+        if value.node in roles and value in roles[value.node].gives:
             giver = value.node
         takers: list[Hashable] = [SINK] if value in results else []
         for user in dict.fromkeys(users.get(value, ())):
@@ -54,6 +58,8 @@ def _coloured(g: GraphBuilder, roles: dict[Node, Roles], users: dict[Value, list
             for index, taken in enumerate(user.inputs):
                 if taken is value and role.takes[index] != ANY:
                     takers.append(user if role.takes[index] == OWN else SINK)
+            if value in user.captured:
+                takers.append(SINK)
         _price(network, value, giver, takers)
     return {node for node in network.cut() if isinstance(node, Node)}
 
@@ -128,6 +134,9 @@ class _Rewriting:
                 wanted = take == OWN and is_first
                 node.inputs[index] = self.in_form(value, wanted)
                 forms.append(wanted)
+        turned = {value: self.in_form(value, False) for value in node.captured if value in self.given}
+        for body in node.bodies:
+            body.replace(turned)
         rewrite(self.g, node, role, is_first, forms, logical)
         self.g.nodes.append(node)
         if is_first:

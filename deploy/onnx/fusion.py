@@ -20,12 +20,18 @@ def fuse(g: GraphBuilder) -> None:
     uses = _uses(g)
     places: dict[Value, Value] = {}
     kept: list[Node] = []
+    own = set(g.nodes)
+    # What a body gives must be made in it, if only by an Identity.
+    results = {value for _, value in g.outputs} if g.is_body else set()
     for node in g.nodes:
+        for body in node.bodies:
+            body.replace(places)
+            fuse(body)
         node.inputs = [None if v is None else _resolved(v, places) for v in node.inputs]
-        if _drop_idle(node, places, g) or (node.kind in _AFFINE and _into_weights(g, node, uses, places)):
+        if _drop_idle(node, places, results) or (node.kind in _AFFINE and _into_weights(g, node, uses, places, own)):
             continue
         if node.kind == "Conv":
-            _take_padding(g, node, uses)
+            _take_padding(node, uses, own)
         kept.append(node)
     g.nodes = kept
     g.outputs = [(name, _resolved(value, places)) for name, value in g.outputs]
@@ -47,12 +53,12 @@ def _uses(g: GraphBuilder) -> Counter[Value]:
     return counts
 
 
-def _drop_idle(node: Node, places: dict[Value, Value], g: GraphBuilder) -> bool:
+def _drop_idle(node: Node, places: dict[Value, Value], results: set[Value]) -> bool:
     """Identities; a transposition or reshape of one of its kind takes the first one's input."""
     first = node.inputs[0] if node.inputs else None
     if first is None:
         return False
-    if node.kind == "Identity":
+    if node.kind == "Identity" and node.outputs[0] not in results:
         places[node.outputs[0]] = first
         return True
     before = first.node
@@ -73,7 +79,6 @@ def _drop_idle(node: Node, places: dict[Value, Value], g: GraphBuilder) -> bool:
             if known and source is not None:
                 places[target] = source
                 return True
-    del g
     return False
 
 
@@ -91,14 +96,16 @@ def _leads(*nodes: Node) -> bool:
 # Constants into weights.
 
 
-def _into_weights(g: GraphBuilder, node: Node, uses: Counter[Value], places: dict[Value, Value]) -> bool:
+def _into_weights(
+    g: GraphBuilder, node: Node, uses: Counter[Value], places: dict[Value, Value], own: set[Node]
+) -> bool:
     """y = (x * w + b) scaled and shifted by constants per channel is a convolution or product with other weights."""
     first, second = node.inputs[0], node.inputs[1]
     if first is None or second is None:
         return False
     data = first if first.node is not None else second
     weighted = data.node
-    if weighted is None or weighted.kind not in _WEIGHTED or uses[data] != 1:
+    if weighted is None or weighted not in own or weighted.kind not in _WEIGHTED or uses[data] != 1:
         return False
     pair = _scale_and_shift(node, data)
     if pair is None or not _constant_weights(weighted):
@@ -198,11 +205,11 @@ def _rewrite(g: GraphBuilder, node: Node, scale: Array, shift: Array) -> bool:
 # Paddings.
 
 
-def _take_padding(g: GraphBuilder, node: Node, uses: Counter[Value]) -> None:
+def _take_padding(node: Node, uses: Counter[Value], own: set[Node]) -> None:
     """A convolution of a tensor padded with zeros pads it itself."""
     data = node.inputs[0]
     pad = data.node if data is not None else None
-    if pad is None or data is None or pad.kind != "Pad" or uses[data] != 1 or not node.moved:
+    if pad is None or pad not in own or data is None or pad.kind != "Pad" or uses[data] != 1 or not node.moved:
         return
     amounts = pad.inputs[1]
     number = pad.inputs[2] if len(pad.inputs) > 2 else None  # noqa: PLR2004 (x, pads, value)
@@ -221,4 +228,3 @@ def _take_padding(g: GraphBuilder, node: Node, uses: Counter[Value]) -> None:
     node.attrs.pop("auto_pad", None)
     node.inputs[0] = source
     uses[source] += 1
-    del g

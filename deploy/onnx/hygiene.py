@@ -82,7 +82,7 @@ def _border(g: GraphBuilder) -> dict[str, str]:
             final = f"{clean}_out" if count == 1 else f"{clean}_out{count}"
         wanted.append(final)
         names[name] = final
-    inner = {value.name: value for node in g.nodes for value in node.outputs}
+    inner = {value.name: value for value in _made(g)}
     for name in wanted:
         clash = inner.get(name)
         if clash is not None:
@@ -100,9 +100,20 @@ def _border(g: GraphBuilder) -> dict[str, str]:
     return names
 
 
+def _made(g: GraphBuilder) -> list[Value]:
+    """Everything that nodes make, and bodies take, here and inside."""
+    found: list[Value] = []
+    for node in g.nodes:
+        found.extend(node.outputs)
+        for body in node.bodies:
+            found.extend(body.inputs)
+            found.extend(_made(body))
+    return found
+
+
 def _name_constants(g: GraphBuilder) -> None:
     """Constants that are left get names of their own."""
-    taken = {value.name for value in g.inputs} | {value.name for node in g.nodes for value in node.outputs}
+    taken = {value.name for value in g.inputs} | {value.name for value in _made(g)}
     for value in g.constants():
         base = value.name.replace(":", "_") or "constant"
         name, count = base, 0
@@ -158,7 +169,23 @@ def _node_message(
     message = onnx.NodeProto(op_type=kind, name=name)
     message.input.extend("" if value is None else value.name for value in inputs)
     message.output.extend(value.name for value in outputs)
-    message.attribute.extend(helper.make_attribute(key, attrs[key]) for key in sorted(attrs))
+    for key in sorted(attrs):
+        value = attrs[key]
+        if isinstance(value, GraphBuilder):
+            body = onnx.AttributeProto(name=key, type=onnx.AttributeProto.GRAPH, g=_body_message(value, f"{name}_{key}"))
+            message.attribute.append(body)
+        else:
+            message.attribute.append(helper.make_attribute(key, value))
+    return message
+
+
+def _body_message(body: GraphBuilder, name: str) -> onnx.GraphProto:
+    """A graph inside of a node; its constants stand in the graph around it."""
+    message = onnx.GraphProto(name=_AWKWARD.sub("_", name))
+    message.input.extend(_info(value.name, value, ()) for value in body.inputs)
+    for node in body.nodes:
+        message.node.append(_node_message(node.kind, node.name, node.inputs, node.outputs, node.attrs))
+    message.output.extend(_info(value.name, value, ()) for _, value in body.outputs)
     return message
 
 

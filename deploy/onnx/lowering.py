@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,10 +11,14 @@ import pinnace.deploy.onnx.converters  # noqa: F401 (registers them)
 from pinnace.deploy.onnx import registry
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.engine.passes.fold import fold
+from pinnace.engine.passes.inline import inline
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph import graph
 from pinnace.graph.walk import ordered
+
+_NOTHING = frozenset({"Assert", "PrintV2", "Print", "NoOp", "DisableCopyOnRead"})
 
 
 def lower(program: graph.Graph, inputs: Mapping[str, TensorSpec], opset: int) -> tuple[GraphBuilder, dict[str, int]]:
@@ -29,60 +33,94 @@ def lower(program: graph.Graph, inputs: Mapping[str, TensorSpec], opset: int) ->
         UnimplementedError: some nodes have no counterpart; the message names all of them.
     """
     g = GraphBuilder(opset)
-    values: dict[graph.Value, Value] = {}
-    for value, (name, spec) in zip(program.inputs, inputs.items(), strict=True):
-        values[value] = g.input(name, spec)
-    arguments = {value.node for value in program.inputs}
-    refused: dict[str, list[tuple[graph.Node, str]]] = {}
-    counts: Counter[str] = Counter()
-    for node in ordered(program):
-        if node in arguments:
-            continue
-        if node.op.name == "Const":
-            _constant(g, node, values)
-            continue
-        counts[node.op.name] += 1
-        reason = _convert(g, node, values)
-        if reason:
-            refused.setdefault(f"{node.op.name}\n{reason}", []).append((node, reason))
-            for output in node.outputs:  # to go on, and find the others
-                values[output] = g.input("refused", output.spec)
-    if refused:
-        raise UnimplementedError(_refusal(program.name, refused))
-    for name, value in zip(program.output_names, program.outputs, strict=True):
-        g.output(name, values[value])
-    return g, dict(sorted(counts.items()))
+    lowering = _Lowering()
+    arguments = [g.input(name, spec) for name, spec in inputs.items()]
+    results = lowering.nodes(g, program, arguments)
+    if lowering.refused:
+        raise UnimplementedError(_refusal(program.name, lowering.refused))
+    for name, value in zip(program.output_names, results, strict=True):
+        g.output(name, value)
+    return g, dict(sorted(lowering.counts.items()))
+
+
+class _Lowering:
+    """One conversion: what was converted, and what could not be.
+
+    Attributes:
+        refused: `"Op\\nreason"` -> the nodes.
+        counts: op -> how often.
+    """
+
+    def __init__(self) -> None:
+        self.refused: dict[str, list[graph.Node]] = {}
+        self.counts: Counter[str] = Counter()
+
+    def nodes(self, g: GraphBuilder, program: graph.Graph, arguments: Sequence[Value | None]) -> list[Value]:
+        """Convert every node that the graph's results need; the results.
+
+        Args:
+            g: where the operators go.
+            program: without calls.
+            arguments: one per input; None for one that ONNX has no type for.
+        """
+        values: dict[graph.Value, Value] = {}
+        for value, argument in zip(program.inputs, arguments, strict=True):
+            if argument is not None:
+                values[value] = argument
+        given = {value.node for value in program.inputs}
+        for node in ordered(program):
+            if node in given or node.op.name in _NOTHING:
+                continue
+            if node.op.name == "Const":
+                _constant(g, node, values)
+                continue
+            self.counts[node.op.name] += 1
+            reason = self._convert(g, node, values)
+            if reason:
+                self.refused.setdefault(f"{node.op.name}\n{reason}", []).append(node)
+                for output in node.outputs:  # to go on, and find the others
+                    values[output] = g.input("refused", output.spec)
+        return [values[value] for value in program.outputs]
+
+    def function(self, g: GraphBuilder, ref: graph.FunctionRef, arguments: Sequence[Value | None]) -> list[Value]:
+        """Convert what a function does with these arguments, in place."""
+        return self.nodes(g, fold(inline(ref.graph)), arguments)
+
+    def _convert(self, g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Value]) -> str:
+        """Convert one node; why not, if it cannot be."""
+        name = node.op.name
+        converter = registry.find(name)
+        if converter is None:
+            return registry.NO_ONNX.get(name, "there is no converter for it yet")
+        if converter.since > g.opset:
+            return f"needs opset {converter.since}, got {g.opset}"
+        missing = [value for value in node.inputs if value not in values]
+        if missing:
+            return f"takes a {missing[0].dtype.name}, which ONNX does not have"
+        if any(v.dtype.is_complex for v in (*node.inputs, *node.outputs)):
+            return "computes with complex numbers, which no ONNX runtime does"
+        packed = node.op.pack_inputs([values[value] for value in node.inputs], node.attrs)
+        try:
+            with g.scope(node.name):
+                result = converter.function(g, NodeView(node, self.function), *packed)
+        except UnimplementedError as error:
+            return error.message
+        results = result if isinstance(result, tuple) else (result,)
+        _keep(name, node, results, values)
+        return ""
 
 
 def _constant(g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Value]) -> None:
     output = node.outputs[0]
-    if output.dtype.onnx is None:
+    dtype = node.attrs["dtype"]
+    if dtype.onnx is None:
         return  # a handle: whoever takes it is refused
-    array = np.asarray(node.attrs["value"])
-    values[output] = g.constant(array, node.name, output.dtype)
+    values[output] = g.constant(np.asarray(node.attrs["value"]), node.name, dtype)
 
 
-def _convert(g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Value]) -> str:
-    """Convert one node; why not, if it cannot be."""
-    name = node.op.name
-    converter = registry.find(name)
-    if converter is None:
-        return registry.NO_ONNX.get(name, "there is no converter for it yet")
-    if converter.since > g.opset:
-        return f"needs opset {converter.since}, got {g.opset}"
-    missing = [value for value in node.inputs if value not in values]
-    if missing:
-        return f"takes a {missing[0].dtype.name}, which ONNX does not have"
-    complexes = [v for v in (*node.inputs, *node.outputs) if v.dtype.is_complex]
-    if complexes:
-        return "computes with complex numbers, which no ONNX runtime does"
-    packed = node.op.pack_inputs([values[value] for value in node.inputs], node.attrs)
-    try:
-        with g.scope(node.name):
-            result = converter.function(g, NodeView(node, g.opset), *packed)
-    except UnimplementedError as error:
-        return error.message
-    results = result if isinstance(result, tuple) else (result,)
+def _keep(
+    name: str, node: graph.Node, results: tuple[Value | None, ...], values: dict[graph.Value, Value]
+) -> None:
     if len(results) < len(node.outputs):
         message = f"the converter of {name} gives {len(results)} of {len(node.outputs)} outputs"
         raise InternalError(message)
@@ -94,19 +132,16 @@ def _convert(g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Value]
             raise InternalError(message)
         value.refine(output.shape)
         values[output] = value
-    return ""
 
 
-def _refusal(name: str, refused: dict[str, list[tuple[graph.Node, str]]]) -> str:
+def _refusal(name: str, refused: dict[str, list[graph.Node]]) -> str:
     count = len({key.partition("\n")[0] for key in refused})
     lines = [f"export: {count} op{'s' if count > 1 else ''} of {name!r} cannot be written in ONNX"]
     for key in sorted(refused):
-        op = key.partition("\n")[0]
+        op, _, reason = key.partition("\n")
         nodes = refused[key]
-        lines.append(f"  {op} ({len(nodes)} node{'s' if len(nodes) > 1 else ''}): {nodes[0][1]}")
-        for node, _ in nodes:
+        lines.append(f"  {op} ({len(nodes)} node{'s' if len(nodes) > 1 else ''}): {reason}")
+        for node in nodes:
             where = f", called at {node.source}" if node.source else ""
             lines.append(f"    node {node.name!r}{where}")
     return "\n".join(lines)
-
-

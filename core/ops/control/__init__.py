@@ -1,3 +1,5 @@
 """Ops that act on the program: grouping, printing, assertions."""
 
+from pinnace.ops.control import assertions as assertions
+from pinnace.ops.control import printing as printing
 from pinnace.ops.control.grouping import *

@@ -1,4 +1,4 @@
-"""Reading a dataset inside a function: IteratorGetNext, ReduceDataset.
+"""Reading a dataset inside a function: IteratorGetNext, ReduceDataset, optional elements.
 
 What is behind the handles is the business of `pinnace.data`: an iterator has `next_arrays()`, a
 dataset `element_arrays()`.
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import register, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -105,6 +106,132 @@ def reduce_dataset(
     return result
 
 
+def make_iterator(
+    dataset: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
+) -> Tensor:
+    """The handle of a new pass over a dataset, made anew each time the function runs.
+
+    Args:
+        dataset: variant, of a dataset.
+        output_types: dtypes of an element's leaves.
+        output_shapes: their shapes as far as they are known.
+
+    Source:
+        TensorFlow ops `AnonymousIteratorV3`, `MakeIterator` (dataset_ops.cc).
+    """
+    kinds, shapes = tuple(output_types), tuple(output_shapes)
+    handle: Tensor = execute(ANONYMOUS_ITERATOR, output_types=kinds, output_shapes=shapes)
+    execute(MAKE_ITERATOR, dataset, handle)
+    return handle
+
+
+def next_optional(
+    iterator: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
+) -> Tensor:
+    """The next element, or nothing, as one variant scalar.
+
+    Source:
+        TensorFlow op `IteratorGetNextAsOptional` (optional_ops.cc).
+    """
+    return execute(  # type: ignore[no-any-return]
+        ITERATOR_GET_NEXT_AS_OPTIONAL,
+        iterator,
+        output_types=tuple(output_types),
+        output_shapes=tuple(output_shapes),
+    )
+
+
+def optional_has_value(optional: Tensor) -> Tensor:
+    """Whether there is an element.
+
+    Source:
+        TensorFlow op `OptionalHasValue` (optional_ops.cc).
+    """
+    return execute(OPTIONAL_HAS_VALUE, optional)  # type: ignore[no-any-return]
+
+
+def optional_value(
+    optional: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
+) -> tuple[Tensor, ...]:
+    """The leaves of the element.
+
+    Raises:
+        InvalidArgumentError: there is none.
+
+    Source:
+        TensorFlow op `OptionalGetValue` (optional_ops.cc).
+    """
+    result: tuple[Tensor, ...] = execute(
+        OPTIONAL_GET_VALUE,
+        optional,
+        output_types=tuple(output_types),
+        output_shapes=tuple(output_shapes),
+    )
+    return result
+
+
+class AnonymousIterator:
+    """What stands behind the handle of an iterator that a function makes."""
+
+    def __init__(self) -> None:
+        self._elements: Iterator[tuple[Array, ...]] = iter(())
+
+    def begin(self, dataset: ReadableDataset) -> None:
+        """A new pass over `dataset`."""
+        self._elements = dataset.element_arrays()
+
+    def next_arrays(self) -> tuple[Array, ...]:
+        """The next element's leaves; OutOfRangeError after the last."""
+        for element in self._elements:
+            return element
+        raise OutOfRangeError("End of sequence")
+
+
+def _scalar_of(thing: object) -> Array:
+    out = np.empty((), object)
+    out[()] = thing
+    return out
+
+
+def _anonymous_kernel() -> Array:
+    return _scalar_of(AnonymousIterator())
+
+
+def _make_kernel(dataset: Array, iterator: Array) -> None:
+    made: Any = np.asarray(iterator)[()]
+    made.begin(np.asarray(dataset)[()])
+
+
+class _Element:
+    """An optional element; None: nothing."""
+
+    __slots__ = ("leaves",)
+
+    def __init__(self, leaves: tuple[Array, ...] | None) -> None:
+        self.leaves = leaves
+
+
+def _next_optional_kernel(iterator: Array) -> Array:
+    readable: Any = np.asarray(iterator)[()]
+    try:
+        return _scalar_of(_Element(readable.next_arrays()))
+    except OutOfRangeError:
+        return _scalar_of(_Element(None))
+
+
+def _has_value_kernel(optional: Array) -> Array:
+    held: Any = np.asarray(optional)[()]
+    return np.array(held.leaves is not None)
+
+
+def _get_value_kernel(optional: Array) -> tuple[Array, ...]:
+    held: Any = np.asarray(optional)[()]
+    if held.leaves is None:
+        raise InvalidArgumentError("OptionalGetValue: there is no value")
+    leaves: tuple[Array, ...] = held.leaves
+    return leaves
+
+
 def _get_next_kernel(iterator: Array) -> tuple[Array, ...]:
     readable: Any = np.asarray(iterator)[()]
     arrays: tuple[Array, ...] = readable.next_arrays()
@@ -165,5 +292,57 @@ REDUCE_DATASET = register(
         kernel=_reduce_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="write",
+    )
+)
+_ELEMENT = {"output_types": attr("list(type)"), "output_shapes": attr("list(shape)")}
+ANONYMOUS_ITERATOR = register(
+    OpDef(
+        name="AnonymousIteratorV3",
+        signature="-> handle: resource",
+        attrs=_ELEMENT,
+        infer=scalar,
+        kernel=_anonymous_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+    )
+)
+MAKE_ITERATOR = register(
+    OpDef(
+        name="MakeIterator",
+        signature="dataset: variant, iterator: resource ->",
+        infer=lambda call: (),  # noqa: ARG005 (no outputs)
+        kernel=_make_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+ITERATOR_GET_NEXT_AS_OPTIONAL = register(
+    OpDef(
+        name="IteratorGetNextAsOptional",
+        signature="iterator: resource -> optional: variant",
+        attrs=_ELEMENT,
+        infer=scalar,
+        kernel=_next_optional_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+OPTIONAL_HAS_VALUE = register(
+    OpDef(
+        name="OptionalHasValue",
+        signature="optional: variant -> has_value: bool",
+        infer=scalar,
+        kernel=_has_value_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+OPTIONAL_GET_VALUE = register(
+    OpDef(
+        name="OptionalGetValue",
+        signature="optional: variant -> components: (output_types)",
+        attrs=_ELEMENT,
+        infer=_infer_outputs,
+        kernel=_get_value_kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
 )

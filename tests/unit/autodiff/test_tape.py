@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import pinnace as tf
+from pinnace.ops.execute import execute
+from pinnace.ops.registry import lookup
 
 
 def test_a_watched_tensor_has_a_gradient() -> None:
@@ -178,6 +180,14 @@ def test_stop_gradient_stops() -> None:
         tape.watch(x)
         y = x * tf.stop_gradient(x)
     assert float(tape.gradient(y, x)) == 3.0
+
+
+def test_a_placeholder_with_default_hands_gradients_on() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = execute(lookup("PlaceholderWithDefault"), x, shape=[2]) * 3.0
+    np.testing.assert_array_equal(tape.gradient(y, x), [3.0, 3.0])
 
 
 def test_threads_have_tapes_of_their_own() -> None:

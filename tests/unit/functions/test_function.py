@@ -70,6 +70,13 @@ def test_keywords_defaults_and_positions_share_a_trace() -> None:
     assert f.experimental_get_tracing_count() == 1
 
 
+def test_strings_and_handles_do_not_share_a_trace() -> None:
+    f = tf.function(lambda x: tf.identity(x))
+    for _ in range(2):
+        assert f(tf.constant("a")).dtype is tf.string
+        assert f(tf.Variable(1.0).handle).dtype is tf.resource
+
+
 def test_structures_go_in_and_come_out() -> None:
     @tf.function
     def f(pair: tuple, more: dict) -> dict:

@@ -29,7 +29,7 @@ def _resized(g: GraphBuilder, call: NodeView, x: Value, size: Value, **attrs: An
     """Resize of height and width."""
     align, half = _centres(call)
     where = "align_corners" if align else "half_pixel" if half else "asymmetric"
-    new = g.as_int64(size)
+    new = g.reshape(g.as_int64(size), [2])
     channels = g.size_of(x, 3)
     sizes = g.joined(g.size_of(x, 0), channels, new)
     known = call.constant(1)

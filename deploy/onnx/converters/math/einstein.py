@@ -21,6 +21,8 @@ def einsum(g: GraphBuilder, call: NodeView, inputs: tuple[Value, ...]) -> Value:
     """One pair after the other, from the left."""
     left, arrow, right = call.attr("equation").replace(" ", "").partition("->")
     texts = left.split(",")
+    if len(set(right)) != len(right.replace("...", ".")):
+        call.fail("a letter stands twice in what the equation gives")
     terms = [_Term(x, _labels(text, x.rank)) for text, x in zip(texts, inputs, strict=True)]
     if any(len(set(term.labels)) != len(term.labels) for term in terms):
         return g.op("Einsum", *inputs, equation=_spelled(terms, right, arrow))

@@ -1,0 +1,130 @@
+"""Loops over datasets and iterators inside traced functions, as AutoGraph makes them of `for`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from pinnace.data.dataset import Dataset
+from pinnace.framework import structure
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.specs import TensorSpec
+from pinnace.functions.control import while_loop
+from pinnace.ops.dataset import iterators
+from pinnace.ops.math import logic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.data.iterator import DatasetIterator
+    from pinnace.framework.tensor import Tensor
+
+
+def for_dataset(
+    iterated: Dataset | DatasetIterator,
+    extra_test: Callable[[], Any] | None,
+    body: Callable[[Any], Any],
+    get_state: Callable[[], Any],
+    set_state: Callable[[Any], None],
+    symbol_names: Any = None,
+    opts: Any = None,
+) -> None:
+    """`for x in iterated: body(x)` as long as `extra_test` holds; arguments are AutoGraph's.
+
+    While a function is traced a whole dataset becomes one `ReduceDataset`, and a loop that may stop
+    early a `While` over an iterator that begins anew at each run. Otherwise it is a Python loop.
+
+    Args:
+        iterated: a dataset, or an iterator, which goes on where it is.
+        extra_test: whether to go on, asked before each element; None if nothing ends the loop early.
+        body: takes an element.
+        get_state: the loop's variables, a tuple.
+        set_state: takes the loop's variables.
+        symbol_names: accepted.
+        opts: accepted.
+    """
+    del symbol_names, opts
+    if state.tracer is None:
+        _in_python(iterated, extra_test, body)
+    elif extra_test is None and isinstance(iterated, Dataset):
+        _as_reduce(iterated, body, get_state, set_state)
+    else:
+        _as_while(iterated, extra_test, body, get_state, set_state)
+
+
+def register() -> None:
+    """Tell AutoGraph how to loop over datasets and iterators, if it is there."""
+    try:
+        operators: Any = importlib.import_module("pinnace.functions.autograph.operators")
+    except ImportError:
+        return
+    for kind in (Dataset, DatasetIterator):
+        operators.register_iteration(kind, for_dataset)
+
+
+def _in_python(
+    iterated: Any, extra_test: Callable[[], Any] | None, body: Callable[[Any], Any]
+) -> None:
+    if extra_test is not None and not bool(extra_test()):
+        return
+    for element in iterated:
+        body(element)
+        if extra_test is not None and not bool(extra_test()):
+            return
+
+
+def _as_reduce(
+    dataset: Dataset,
+    body: Callable[[Any], Any],
+    get_state: Callable[[], Any],
+    set_state: Callable[[Any], None],
+) -> None:
+    initial = tuple(get_state())
+
+    def step(current: Any, element: Any) -> Any:
+        set_state(current[1:])
+        body(element)
+        return (current[0], *get_state())
+
+    # A state must not be empty; what the body assigns to variables is not part of it.
+    final = dataset.reduce((convert_to_tensor(0), *initial), step)
+    set_state(tuple(final[1:]))
+
+
+def _as_while(
+    iterated: Dataset | DatasetIterator,
+    extra_test: Callable[[], Any] | None,
+    body: Callable[[Any], Any],
+    get_state: Callable[[], Any],
+    set_state: Callable[[Any], None],
+) -> None:
+    spec = iterated.element_spec
+    leaves = structure.flatten(spec)
+    for leaf in leaves:
+        if not isinstance(leaf, TensorSpec):
+            raise TypeError(f"a loop in a function must be over tensors, an element holds {leaf}")
+    kinds = [leaf.dtype for leaf in leaves]
+    shapes = [leaf.shape for leaf in leaves]
+    if isinstance(iterated, Dataset):
+        handle = iterators.make_iterator(iterated.variant_tensor, kinds, shapes)
+    else:
+        handle = iterated.handle
+    initial = tuple(get_state())
+
+    def goes_on(optional: Tensor, *current: Any) -> Any:
+        has_value = iterators.optional_has_value(optional)
+        if extra_test is None:
+            return has_value
+        set_state(current)
+        return logic.logical_and(has_value, extra_test())
+
+    def turn(optional: Tensor, *current: Any) -> Any:
+        set_state(current)
+        found = iterators.optional_value(optional, kinds, shapes)
+        body(structure.pack_sequence_as(spec, found))
+        return (iterators.next_optional(handle, kinds, shapes), *get_state())
+
+    first = iterators.next_optional(handle, kinds, shapes)
+    final = while_loop(goes_on, turn, (first, *initial))
+    set_state(tuple(final[1:]))

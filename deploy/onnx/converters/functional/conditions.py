@@ -1,0 +1,86 @@
+"""If and Case: one of several graphs runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
+from pinnace.graph.graph import FunctionRef
+
+
+@converts("If", "StatelessIf")
+def condition(g: GraphBuilder, call: NodeView, test: Value, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
+    """If; the branches take what is around them by name. One that is known runs in place."""
+    then, other = call.attr("then_branch"), call.attr("else_branch")
+    known = call.constant(0)
+    if known is not None and not known.ndim:
+        return tuple(call.inline(g, then if known[()] else other, inputs))
+    return _chosen(g, call, truth(g, call, test), then, other, inputs)
+
+
+def truth(g: GraphBuilder, call: NodeView, test: Value) -> Value:
+    """What decides, as a bool."""
+    if test.rank or test.dtype is dtypes.string:
+        call.fail("what decides must be one number or bool")
+    return g.cast(test, dtypes.bool)
+
+
+def _chosen(
+    g: GraphBuilder, call: NodeView, test: Value, then: FunctionRef, other: FunctionRef, inputs: Sequence[Value]
+) -> tuple[Value, ...]:
+    bodies = []
+    for ref in (then, other):
+        body = g.body()
+        for value in call.inline(body, ref, inputs):
+            body.result(value)
+        bodies.append(body)
+    return _node(g, call, test, bodies[0], bodies[1])
+
+
+def _node(g: GraphBuilder, call: NodeView, test: Value, then: GraphBuilder, other: GraphBuilder) -> tuple[Value, ...]:
+    specs = [output.spec for output in call.node.outputs]
+    if not specs:
+        return ()
+    return g.with_bodies("If", specs, test, then_branch=then, else_branch=other)
+
+
+@converts("Case", "StatelessCase")
+def case(g: GraphBuilder, call: NodeView, index: Value, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
+    """If in If; an index out of range takes the last."""
+    branches: tuple[FunctionRef, ...] = call.attr("branches")
+    known = call.constant(0)
+    if known is not None:
+        place = int(known)
+        return tuple(call.inline(g, branches[place if 0 <= place < len(branches) else -1], inputs))
+    return _case(g, call, index, branches, 0, inputs)
+
+
+def _case(
+    g: GraphBuilder,
+    call: NodeView,
+    index: Value,
+    branches: tuple[FunctionRef, ...],
+    place: int,
+    inputs: tuple[Value, ...],
+) -> tuple[Value, ...]:
+    if place == len(branches) - 1:
+        return tuple(call.inline(g, branches[place], inputs))
+    then, other = g.body(), g.body()
+    for value in call.inline(then, branches[place], inputs):
+        then.result(value)
+    for value in _case(other, call, index, branches, place + 1, inputs):
+        other.result(value)
+    return _node(g, call, g.binary("Equal", index, place), then, other)
+
+
+@converts("FakeParam")
+def fake_param(g: GraphBuilder, call: NodeView) -> Value:
+    """What nobody looks at: nothing, in the right type."""
+    dtype = call.dtype("dtype")
+    sizes = [0 if size is None else int(size) for size in call.attr("shape")]
+    return g.constant(np.zeros(sizes, dtype.numpy), dtype=dtype)

@@ -1,0 +1,59 @@
+"""Every op of the registry is TensorFlow's op of that name: arguments, types, attributes, defaults.
+
+Files are written from the registry's definitions, and read with its defaults for what they leave
+out; a difference here is a file that TensorFlow refuses or understands otherwise.
+"""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnace  # noqa: F401 (registers every op)
+from pinnace.graph.codec.opaque import opaque_op
+from pinnace.ops import registry
+from pinnace.ops.opdef import ArgDef, OpDef
+from pinnace.proto.op_def_pb2 import OpList
+
+FILE = Path(__file__).parents[2] / "golden" / "op_definitions" / "tensorflow.pb.gz"
+THEIRS = {op.name: op for op in OpList.FromString(gzip.decompress(FILE.read_bytes())).op}
+# Attributes of recent releases, which older ones refuse; they are not written.
+RECENT = {"debug_name", "grad_a", "grad_b", "grad_x", "grad_y"}
+
+
+def argument(arg: ArgDef) -> Any:
+    return arg.name, arg.dtype, arg.type_attr, arg.list_attr, arg.number_attr
+
+
+def defaults(op: OpDef) -> dict[str, tuple[str, Any]]:
+    """Attribute -> kind and default, None for none."""
+    found: dict[str, tuple[str, Any]] = {
+        name: ("type", allowed.default) for name, allowed in op.type_sets.items()
+    }
+    for name, attr in op.attrs.items():
+        default = None if attr.required else attr.default
+        if isinstance(default, float):
+            default = float(np.float32(default))
+        # Lists of types are told by the inputs, and always written.
+        found[name] = (attr.kind, None if name in op.list_types else default)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(registry.registered()))
+def test_an_op_is_tensorflows(name: str) -> None:
+    assert name in THEIRS, "TensorFlow has no such op: it must never reach a file"
+    ours, theirs = registry.lookup(name), opaque_op(THEIRS[name], name)
+    assert list(map(argument, ours.inputs)) == list(map(argument, theirs.inputs))
+    assert list(map(argument, ours.outputs)) == list(map(argument, theirs.outputs))
+    assert ours.stateful == THEIRS[name].is_stateful
+    mine, wanted = defaults(ours), defaults(theirs)
+    for attr in sorted(set(mine) | set(wanted)):
+        if attr not in mine and (attr in RECENT or attr in theirs.list_types):
+            continue
+        kind, default = mine.get(attr, ("missing", None))
+        # A type may have a default here and none there, since types are always written.
+        if kind == wanted.get(attr, ("", None))[0] == "type" and wanted[attr][1] is None:
+            continue
+        assert (kind, default) == wanted.get(attr), f"attribute {attr!r}"
