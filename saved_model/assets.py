@@ -8,46 +8,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from pinnace.framework.asset_path import Asset as Asset
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
-from pinnace.framework.tensor import Tensor, wrap
-from pinnace.framework.trackable import Trackable
 from pinnace.saved_model.layout import ASSETS_FOLDER, asset_path
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-
-class Asset(Trackable):
-    """A file that a model needs; its path is a tensor, so that functions can read it.
-
-    Args:
-        path: the file. After loading, the copy in the model's folder.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.fspath(path)
-        array = np.empty((), object)
-        array[()] = self._path.encode()
-        self._tensor = wrap(array)
-
-    @property
-    def asset_path(self) -> Tensor:
-        """The path, a string scalar."""
-        return self._tensor
-
-    @property
-    def path(self) -> str:
-        """The path."""
-        return self._path
-
-    def __fspath__(self) -> str:
-        return self._path
-
-    def __repr__(self) -> str:
-        return f"<Asset {self._path!r}>"
 
 
 def name_assets(assets: Iterable[Asset]) -> dict[int, str]:

@@ -54,6 +54,7 @@ class LoadOptions:
         experimental_skip_checkpoint: leave all variables without a value.
         experimental_variable_policy: accepted; there is one copy of each variable.
         experimental_load_function_aliases: give the loaded object `function_aliases`.
+        allow_io: let the model's ops read and write files and run Python; only for models you trust.
         verify: compare every variable with its checksum now, not when it is first read.
     """
 
@@ -62,4 +63,5 @@ class LoadOptions:
     experimental_skip_checkpoint: bool = False
     experimental_variable_policy: object = None
     experimental_load_function_aliases: bool = False
+    allow_io: bool = False
     verify: bool = False

@@ -2,70 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from pinnace.checkpoint.keys import VARIABLE_VALUE
-from pinnace.checkpoint.object_graph import ObjectGraph, matched
-from pinnace.checkpoint.restoring import stored_objects
-from pinnace.framework import structure
-from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import (
     DataLossError,
     InvalidArgumentError,
     NotFoundError,
+    OpError,
+    UnavailableError,
     UnimplementedError,
 )
-from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, Tensor, wrap
-from pinnace.framework.trackable import Trackable
-from pinnace.framework.variable import Variable, VariableAggregation, VariableSynchronization
-from pinnace.functions.concrete import ConcreteFunction
-from pinnace.graph.codec.dtypes import decode_dtype
-from pinnace.graph.codec.functions import FunctionLibrary
-from pinnace.graph.codec.tensors import decode_tensor
 from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
 from pinnace.saved_model import layout
-from pinnace.saved_model.assets import Asset, resolve_asset
-from pinnace.saved_model.codecs.objects import (
-    DICT,
-    LIST,
-    SIGNATURE_MAP,
-    TUPLE,
-    AssetObject,
-    CapturedObject,
-    ConcreteObject,
-    ConstantObject,
-    FunctionObject,
-    Objects,
-    ResourceObject,
-    SavedItem,
-    UserObject,
-    VariableObject,
-    decode_objects,
-)
-from pinnace.saved_model.codecs.structures import decode_structure
 from pinnace.saved_model.options import LoadOptions
-from pinnace.saved_model.restored import (
-    LazyConcrete,
-    RestoredCallable,
-    RestoredFunction,
-    RestoredObject,
-    RestoredResource,
-    SignatureMap,
-)
 from pinnace.saved_model.restoring import Loader
 from pinnace.saved_model.v1_graphs import load_main_graph
-from pinnace.storage.bundle import BundleReader, index_path
 from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
+
+
+# Each time the folder is exchanged while it is read, reading begins anew.
+_TRIES = 10
 
 
 def load(
@@ -96,12 +61,35 @@ def load(
     """
     chosen = options or LoadOptions()
     folder = Path(export_dir)
+    wanted = [tags] if isinstance(tags, str) else None if tags is None else list(tags)
     with init_scope():
-        message = read_messages(folder)
-        meta = choose_graph(message, tags, layout.model_path(folder))
-        if not meta.HasField("object_graph_def"):
-            return load_main_graph(folder, meta, chosen)
-        return Loader(folder, meta, chosen).load()
+        for _ in range(_TRIES):
+            before = _identity(folder)
+            try:
+                found = _load(folder, wanted, chosen)
+            except OpError:
+                if _identity(folder) == before:
+                    raise
+            else:
+                if _identity(folder) == before:
+                    return found
+    raise UnavailableError(f"{folder} was replaced again and again while it was being loaded")
+
+
+def _load(folder: Path, tags: list[str] | None, options: LoadOptions) -> Any:
+    meta = choose_graph(read_messages(folder), tags, layout.model_path(folder))
+    if not meta.HasField("object_graph_def"):
+        return load_main_graph(folder, meta, options)
+    return Loader(folder, meta, options).load()
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What changes when `save` exchanges the folder; messages and variables must be of one."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def read_messages(folder: Path) -> SavedModel:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework import structure
+from pinnace.framework import dtypes, structure
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.resources import TrackableResource
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.trackable import AutoTrackable, Trackable
 from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
+from pinnace.saved_model.layout import CREATE, INITIALIZE
 
 if TYPE_CHECKING:
     import inspect
@@ -260,21 +262,29 @@ class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
         return f"_SignatureMap({', '.join(map(repr, self._signatures))})"
 
 
-class RestoredResource(RestoredObject):
+class RestoredResource(RestoredObject, TrackableResource):
     """A table or the like: made and filled by functions of its own when it is first needed."""
 
     @property
     def resource_handle(self) -> Tensor:
-        """The handle that functions take."""
+        """The handle that functions take.
+
+        Raises:
+            FailedPreconditionError: the functions that make it are missing.
+        """
         found: Tensor | None = self.__dict__.get("_made_handle")
         if found is None:
-            children = self._trackable_children()
-            create = children.get("_create_resource")
-            if create is None:
-                raise FailedPreconditionError(f"{self!r} has no function that makes it")
-            found = create()  # type: ignore[operator]  # it is a function
+            found = self._run(CREATE)
+            if not isinstance(found, Tensor) or found.dtype is not dtypes.resource:
+                raise FailedPreconditionError(f"{self!r}: {CREATE!r} must give a handle")
+            # Known before it is filled: the function that fills it takes it.
             object.__setattr__(self, "_made_handle", found)
-            initialise = children.get("_initialize")
-            if initialise is not None:
-                initialise()  # type: ignore[operator]  # it is a function
+            if INITIALIZE in self._trackable_children():
+                self._run(INITIALIZE)
         return found
+
+    def _run(self, name: str) -> Any:
+        function = self._trackable_children().get(name)
+        if not isinstance(function, (RestoredFunction, ConcreteFunction)):
+            raise FailedPreconditionError(f"{self!r} has no function {name!r}")
+        return function()

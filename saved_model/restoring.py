@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.message import DecodeError
-
-from pinnace.checkpoint.keys import VARIABLE_VALUE
-from pinnace.checkpoint.object_graph import ObjectGraph, matched
 from pinnace.checkpoint.restoring import stored_objects
 from pinnace.framework import structure
 from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import (
-    DataLossError,
     InvalidArgumentError,
     NotFoundError,
     UnimplementedError,
 )
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, Tensor, wrap
+from pinnace.framework.tensor import Tensor, wrap
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable, VariableAggregation, VariableSynchronization
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.codec.tensors import decode_tensor
-from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import Asset, resolve_asset
 from pinnace.saved_model.codecs.objects import (
@@ -49,7 +42,6 @@ from pinnace.saved_model.codecs.objects import (
     decode_objects,
 )
 from pinnace.saved_model.codecs.structures import decode_structure
-from pinnace.saved_model.options import LoadOptions
 from pinnace.saved_model.restored import (
     LazyConcrete,
     RestoredCallable,
@@ -58,13 +50,14 @@ from pinnace.saved_model.restored import (
     RestoredResource,
     SignatureMap,
 )
-from pinnace.saved_model.v1_graphs import load_main_graph
+from pinnace.saved_model.stored_variables import restore_variables
 from pinnace.storage.bundle import BundleReader, index_path
-from pinnace.storage.regular_files import open_regular
-from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
-    import os
+    from pathlib import Path
+
+    from pinnace.proto.saved_model_pb2 import MetaGraphDef
+    from pinnace.saved_model.options import LoadOptions
 
 
 class Loader:
@@ -86,6 +79,7 @@ class Loader:
             meta.graph_def.library.function,
             self._where,
             meta.meta_info_def.stripped_op_list.op,
+            allow_io=options.allow_io,
         )
         # The names of the traces of functions; what is no trace is called by name.
         self._traced = {
@@ -364,60 +358,6 @@ class Loader:
             if name in self._saved.functions:
                 found.setdefault(alias, []).append(self._lazy(name, by_name=False).get())
         return {alias: one[0] if len(one) == 1 else one for alias, one in found.items()}
-
-
-def restore_variables(
-    reader: BundleReader,
-    stored: ObjectGraph,
-    root: Any,
-    saved: Objects,
-    objects: Mapping[int, Any],
-) -> None:
-    """Let every variable read its value from the bundle when it is first asked for it.
-
-    Both object graphs are walked from the root along the names of children, so that a path leads
-    to the same variable in both.
-    """
-    numbers = {id(one): number for number, one in objects.items()}
-
-    def children_of(target: Trackable) -> dict[str, Any]:
-        number = numbers.get(id(target))
-        if number is None:
-            return {}
-        return {name: objects[child] for name, child in saved.items[number].children}
-
-    for number, target in matched(stored, root, children_of):
-        if not isinstance(target, Variable) or target.is_initialized():
-            continue
-        for tensor in stored[number].tensors:
-            if tensor.name == VARIABLE_VALUE:
-                attach_value(reader, tensor.key, target)
-
-
-def attach_value(reader: BundleReader, key: str, variable: Variable) -> None:
-    """Let a variable read its value from a bundle when it is first asked for it.
-
-    Raises:
-        NotFoundError: the bundle has no such value, or the file with it is missing.
-        DataLossError: the value does not fit the variable, or is cut off.
-    """
-    where = index_path(reader.prefix)
-    if key not in reader:
-        raise NotFoundError(f"{where} has no value {key!r} for variable {variable.name!r}")
-    entry = reader.entry(key)
-    if entry.dtype is not variable.dtype or not variable.shape.is_compatible_with(entry.shape):
-        raise DataLossError(
-            f"{where}: variable {variable.name!r} is {variable.dtype.name}{variable.shape.text}, "
-            f"its value {key!r} is {entry.dtype.name}{list(entry.shape)}"
-        )
-    reader.check_present(key)
-
-    def read() -> Array:
-        value = reader.read(key).view()
-        value.flags.writeable = False
-        return value
-
-    variable.resource.source = read
 
 
 def _in_order(item: SavedItem, where: str) -> list[int]:

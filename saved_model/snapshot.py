@@ -13,6 +13,7 @@ from pinnace.checkpoint.object_graph import Tree, tree_of
 from pinnace.framework import dtypes, structure
 from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
 from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.resources import TrackableResource
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.framework.trackable import Trackable, is_variable
@@ -38,7 +39,7 @@ from pinnace.saved_model.codecs.objects import (
 )
 from pinnace.saved_model.codecs.structures import encodable
 from pinnace.saved_model.layout import SIGNATURES
-from pinnace.saved_model.restored import RestoredFunction, RestoredResource, SignatureMap
+from pinnace.saved_model.restored import RestoredFunction, SignatureMap
 from pinnace.saved_model.signatures import signatures_of
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Snapshot:
     constants: dict[int, Tensor]
     variables: dict[int, Any]
     assets: dict[int, Asset]
-    resources: dict[int, RestoredResource]
+    resources: dict[int, TrackableResource]
 
     def number_of(self, function: ConcreteFunction) -> int:
         """The number of a concrete function."""
@@ -146,7 +147,7 @@ def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
         constants,
         {n: one for n, one in enumerate(tree.objects) if is_variable(one)},
         {n: one for n, one in enumerate(tree.objects) if isinstance(one, Asset)},
-        {n: one for n, one in enumerate(tree.objects) if isinstance(one, RestoredResource)},
+        {n: one for n, one in enumerate(tree.objects) if isinstance(one, TrackableResource)},
     )
 
 
@@ -284,7 +285,7 @@ def _owners(tree: Tree) -> dict[int, int]:
     for number, one in enumerate(tree.objects):
         if is_variable(one):
             owners[id(one.resource)] = number  # type: ignore[attr-defined]  # a variable has one
-        elif isinstance(one, RestoredResource):
+        elif isinstance(one, TrackableResource):
             owners[id(_resource(one.resource_handle))] = number
         elif isinstance(one, Asset):
             owners[id(one.asset_path)] = number
@@ -329,7 +330,7 @@ def _kind(snapshot: Snapshot, number: int, one: object, names: Mapping[int, str]
         return ConstantObject(names[number])
     if isinstance(one, Asset):
         return AssetObject(list(snapshot.assets).index(number))
-    if isinstance(one, RestoredResource):
+    if isinstance(one, TrackableResource):
         return ResourceObject()
     for identifier, kind in _CONTAINERS:
         if isinstance(one, kind):

@@ -84,7 +84,10 @@ class _MainGraph:
         self._where = str(layout.model_path(folder))
         self._nodes: dict[str, NodeDef] = {node.name: node for node in meta.graph_def.node}
         self._library = FunctionLibrary(
-            meta.graph_def.library.function, self._where, meta.meta_info_def.stripped_op_list.op
+            meta.graph_def.library.function,
+            self._where,
+            meta.meta_info_def.stripped_op_list.op,
+            allow_io=options.allow_io,
         )
         self._variables: dict[str, Variable] = {}
         self._tables: dict[str, Tensor] = {}

@@ -152,10 +152,18 @@ def rows_of(columns: Columns) -> Iterable[Element]:
 def tensors_of(column: Array, dtype: DType) -> list[Tensor]:
     """The rows of a column, each a tensor."""
     needed = dtype if dtype in {dtypes.resource, dtypes.variant} or dtype.is_quantized else None
-    if column.ndim == 1 and column.dtype == object:
-        # Views of rank 0: making an array for each string takes twice as long.
-        return [wrap(column[i, ...], needed) for i in range(len(column))]
-    return [wrap(row, needed) for row in column]
+    if needed is not None:
+        return [wrap(row, needed) for row in column]
+    # Strings as views of rank 0: making an array for each takes twice as long.
+    texts = column.ndim == 1 and column.dtype == object
+    rows = [column[i, ...] for i in range(len(column))] if texts else column
+    tensors = [_new(Tensor) for _ in range(len(column))]
+    for tensor, row in zip(tensors, rows, strict=True):
+        tensor._array = row
+    return tensors
+
+
+_new = Tensor.__new__
 
 
 class DatasetSpec(TypeSpec):

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pinnace.data.dataset import Dataset
+from pinnace.data.iterator import DatasetIterator
 from pinnace.framework import structure
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
@@ -17,7 +18,6 @@ from pinnace.ops.math import logic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pinnace.data.iterator import DatasetIterator
     from pinnace.framework.tensor import Tensor
 
 
@@ -37,7 +37,7 @@ def for_dataset(
 
     Args:
         iterated: a dataset, or an iterator, which goes on where it is.
-        extra_test: whether to go on, asked before each element; None if nothing ends the loop early.
+        extra_test: whether to go on, asked before each element; None if nothing ends it early.
         body: takes an element.
         get_state: the loop's variables, a tuple.
         set_state: takes the loop's variables.

@@ -17,6 +17,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
+from pinnace.functions.autograph.conversion import converted
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.signature import FunctionSpec, call_key, to_tensors
 from pinnace.functions.tracer import FunctionTracer
@@ -210,8 +211,9 @@ class Function(Trackable):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], may_create: bool
     ) -> tuple[ConcreteFunction, list[Variable]]:
         self._traces += 1
+        python_function = self._python_function
         return trace(
-            self._python_function,
+            converted(python_function) if self._autograph else python_function,
             args,
             kwargs,
             f"{self._name}_{next(_numbers)}",

@@ -6,7 +6,10 @@ from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops import array as array
 from pinnace.ops import control as control
 from pinnace.ops import functional as functional
+from pinnace.ops import dataset as dataset
 from pinnace.ops import image as image
+from pinnace.ops import io as io
+from pinnace.ops import summary as summary
 from pinnace.ops import linalg as linalg
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn

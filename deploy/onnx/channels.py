@@ -127,6 +127,9 @@ class _Rewriting:
         for index, value in enumerate(node.inputs):
             take = role.takes[index]
             if value is None or value.array is not None:
+                if value is not None and value.array is not None and take == OWN and is_first:
+                    turned = value.array.transpose(first_axes(value.rank))
+                    node.inputs[index] = self.g.constant(turned, value.name, value.dtype)
                 forms.append(False)
             elif take == ANY:
                 forms.append(value in self.given)
@@ -134,9 +137,9 @@ class _Rewriting:
                 wanted = take == OWN and is_first
                 node.inputs[index] = self.in_form(value, wanted)
                 forms.append(wanted)
-        turned = {value: self.in_form(value, False) for value in node.captured if value in self.given}
+        places = {value: self.in_form(value, False) for value in node.captured if value in self.given}
         for body in node.bodies:
-            body.replace(turned)
+            body.replace(places)
         rewrite(self.g, node, role, is_first, forms, logical)
         self.g.nodes.append(node)
         if is_first:

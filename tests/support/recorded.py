@@ -30,7 +30,7 @@ def recorded_calls(path: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]
             elif value.dtype.kind == "S":
                 value = value.astype(object)
             call = calls.setdefault(int(number), (signature, {}, {}))
-            call[1 if side == "in" else 2][name] = value
+            (call[1] if side == "in" else call[2])[name] = value
     return [calls[number] for number in sorted(calls)]
 
 

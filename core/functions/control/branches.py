@@ -24,6 +24,19 @@ if TYPE_CHECKING:
     from pinnace.ops.opdef import OpDef
 
 _numbers = itertools.count()
+# Makes a user's function one that AutoGraph converts, if the code around it is; `autograph` fills it.
+_convert: Callable[[Any], Any] | None = None
+
+
+def install_conversion(convert: Callable[[Any], Any]) -> None:
+    """Fill the slot behind `user_function`; done once, by `autograph`."""
+    global _convert
+    _convert = convert
+
+
+def user_function(function: Any) -> Any:
+    """A function that a user handed over, as it is to be called."""
+    return function if _convert is None else _convert(function)
 
 
 class Branch:

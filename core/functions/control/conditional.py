@@ -46,6 +46,7 @@ def cond(
     if not callable(true_fn) or not callable(false_fn):
         message = "cond: true_fn and false_fn must be functions without arguments"
         raise TypeError(message)
+    true_fn, false_fn = branches.user_function(true_fn), branches.user_function(false_fn)
     if not is_symbolic(pred):
         return true_fn() if _truth(pred) else false_fn()
     pred = convert_to_tensor(pred)
@@ -154,6 +155,8 @@ def switch_case(
         TensorFlow op `Case` (functional_ops.cc).
     """
     functions, numbers = _numbered(branch_fns)
+    functions = [branches.user_function(function) for function in functions]
+    default = branches.user_function(default)
     last = default if default is not None else functions[-1]
     if not is_symbolic(branch_index):
         chosen = int(branch_index)

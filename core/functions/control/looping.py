@@ -69,6 +69,7 @@ def while_loop(
     if parallel_iterations < 1:
         message = f"while_loop: parallel_iterations must be at least 1, got {parallel_iterations}"
         raise ValueError(message)
+    cond, body = branches.user_function(cond), branches.user_function(body)
     if state.tracer is None:
         return _run(cond, body, loop_vars, maximum_iterations)
     invariants = None

@@ -101,6 +101,7 @@ def map_fn(
         [n, ...] tensors in the structure that `fn` gives.
     """
     del back_prop, swap_memory
+    fn = branches.user_function(fn)
     rows = _Rows(elems, "map_fn")
     signature = fn_output_signature if fn_output_signature is not None else dtype
     if state.tracer is None:
@@ -261,6 +262,7 @@ def _start(rows: _Rows, initializer: Any, reverse: bool) -> tuple[Any, int]:
 
 
 def _fold(fn: Any, elems: Any, initializer: Any, reverse: bool, name: str) -> Any:
+    fn = branches.user_function(fn)
     rows = _Rows(elems, name)
     value, used = _start(rows, initializer, reverse)
     count = rows.count()
@@ -311,6 +313,7 @@ def scan(
         [n, ...] tensors in the structure of what is accumulated.
     """
     del parallel_iterations, back_prop, swap_memory
+    fn = branches.user_function(fn)
     rows = _Rows(elems, "scan")
     value, used = _start(rows, initializer, reverse)
     count = rows.count()

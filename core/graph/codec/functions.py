@@ -11,14 +11,9 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import SCALAR, UNKNOWN
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.attrs import NameOf, encode_attr
+from pinnace.graph.codec.body import Body, stateful_before
 from pinnace.graph.codec.dtypes import decode_dtype
-from pinnace.graph.codec.nodes import (
-    OUTPUT_SHAPES,
-    Body,
-    encode_node,
-    output_reference,
-    stateful_before,
-)
+from pinnace.graph.codec.nodes import OUTPUT_SHAPES, encode_node, output_reference
 from pinnace.graph.codec.opaque import opaque_op
 from pinnace.graph.codec.shapes import decode_shape, encode_shape
 from pinnace.graph.graph import FunctionRef, Graph, Node
@@ -176,9 +171,16 @@ class FunctionLibrary:
     """
 
     def __init__(
-        self, functions: Iterable[FunctionDef], where: str, ops: Iterable[OpDefMessage] = ()
+        self,
+        functions: Iterable[FunctionDef],
+        where: str,
+        ops: Iterable[OpDefMessage] = (),
+        *,
+        allow_io: bool = False,
     ) -> None:
         self.where = where
+        # Whether a model's ops may read and write files, or run Python.
+        self.allow_io = allow_io
         self._messages: dict[str, FunctionDef] = {}
         for message in functions:
             name = message.signature.name

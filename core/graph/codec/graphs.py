@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
+from pinnace.graph.codec.body import Body
 from pinnace.graph.codec.functions import FunctionLibrary, FunctionNames, encode_library
-from pinnace.graph.codec.nodes import Body, encode_node
+from pinnace.graph.codec.nodes import encode_node
 from pinnace.graph.graph import Graph
 from pinnace.graph.walk import needed, ordered
 from pinnace.ops.array.constants import PLACEHOLDER

@@ -1,41 +1,31 @@
-"""Nodes ↔ NodeDef, and the bodies of graphs and functions, whose nodes refer to one another."""
+"""Nodes ↔ NodeDef; what a node takes is a reference, which `body.py` reads."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.errors import InvalidArgumentError, OpError, UnimplementedError
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.codec.attrs import NameOf, decode_attr, encode_attr
+from pinnace.graph.codec.attrs import NameOf, encode_attr
 from pinnace.graph.codec.opaque import (
-    INPUTS,
     adopt_dtype,
     is_own,
-    op_from_uses,
-    output_types_attr,
 )
 from pinnace.graph.codec.shapes import decode_shape
-from pinnace.ops import registry
-from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 from pinnace.proto.node_def_pb2 import NodeDef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.framework.dtypes import DType
-    from pinnace.graph.codec.functions import FunctionLibrary
-    from pinnace.graph.graph import Graph, Node, Value
+    from pinnace.graph.graph import Node, Value
     from pinnace.ops.opdef import ArgDef, OpDef
     from pinnace.proto.attr_value_pb2 import AttrValue
 
 OUTPUT_SHAPES = "_output_shapes"
-# A list argument with a count of its own stands for at most this many tensors.
-_MOST_TENSORS = 1 << 16
-# What loops of TensorFlow 1 are made of.
-_V1_LOOPS = frozenset({"Enter", "Merge", "Switch", "LoopCond", "NextIteration", "Exit"})
 # Ops whose output k is their input k, variable handles included.
 _PASS_HANDLE = frozenset({"Identity", "IdentityN", "StopGradient", "Snapshot"})
 
@@ -109,327 +99,7 @@ def output_reference(value: Value) -> str:
     raise InvalidArgumentError(f"{node.op.name}: node {node.name!r} has no output {value.index}")
 
 
-class Reference(NamedTuple):
-    """What an input of a node says: a control edge (output None), or one tensor of `output`."""
-
-    node: str
-    output: str | None
-    position: int
-
-
-class Body:
-    """Decodes the nodes of one function or main graph, in an order in which they can be built.
-
-    Args:
-        graph: where the nodes go.
-        messages: name -> node.
-        library: the functions that nodes may call.
-        where: the function, for errors.
-        arguments: the values of a function's arguments; None for a main graph, in which references
-            are `node:k`.
-        given: what stands for an output of a node instead of what the node computes: from the
-            node's name and the output's index to a value or None.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        messages: Mapping[str, NodeDef],
-        library: FunctionLibrary,
-        where: str,
-        arguments: Mapping[str, Value] | None = None,
-        given: Callable[[str, int], Value | None] | None = None,
-    ) -> None:
-        self._graph = graph
-        self._given = given or _nothing_given
-        self._messages = messages
-        self._library = library
-        self._where = where
-        self._arguments = arguments
-        self._nodes: dict[str, Node] = {}
-        # Names of the output arguments of a node, where its op does not tell them.
-        self._outputs: dict[str, tuple[tuple[str, int], ...]] = {}
-        self._uses: dict[str, dict[str, int]] | None = None
-
-    def decode(self, names: Iterable[str]) -> None:
-        """Build these nodes and what they need.
-
-        Raises:
-            InvalidArgumentError: a node is not one that its op could have.
-        """
-        waiting = [(name, False) for name in reversed(list(names))]
-        entered: set[str] = set()
-        while waiting:
-            name, ready = waiting.pop()
-            if name in self._nodes:
-                continue
-            if ready:
-                self._nodes[name] = self._build(self._messages[name])
-                continue
-            if name in entered:  # and not built: something it needs needs it
-                raise self._circle(name)
-            entered.add(name)
-            message = self._messages.get(name)
-            if message is None:
-                raise InvalidArgumentError(f"{self._where}: there is no node {name!r}")
-            waiting.append((name, True))
-            for text in message.input:
-                before, _, position = self._parse(text, name)
-                if self._given(before, position) is not None:
-                    continue
-                if before not in self._nodes and not self._is_argument(before):
-                    if before not in self._messages:
-                        raise InvalidArgumentError(
-                            f"{self._where}: input {text!r} of node {name!r} does not exist"
-                        )
-                    waiting.append((before, False))
-
-    def _circle(self, name: str) -> OpError:
-        message = f"{self._where}: the graph has a circle through node {name!r}"
-        if self._messages[name].op in _V1_LOOPS:
-            return UnimplementedError(f"{message}: a loop of TensorFlow 1, which is not run")
-        return InvalidArgumentError(message)
-
-    def node(self, name: str) -> Node:
-        """A node that was decoded."""
-        return self._nodes[name]
-
-    def value(self, text: str, user: str) -> Value:
-        """The value that a reference means.
-
-        Args:
-            text: the reference; its node must have been decoded.
-            user: what has the reference, for errors.
-        """
-        found = self._parse(text, user)
-        if self._arguments is not None and found.node in self._arguments:
-            if found.output not in ("", None) or found.position:
-                raise InvalidArgumentError(
-                    f"{self._where}: {user} takes {text!r}, but an argument is one tensor"
-                )
-            return self._arguments[found.node]
-        given = self._given(found.node, found.position)
-        if given is not None:
-            return given
-        node = self._nodes.get(found.node)
-        if node is None:
-            raise InvalidArgumentError(
-                f"{self._where}: {user} takes {text!r}, which does not exist"
-            )
-        position = self._position(node, found)
-        if position is None or not 0 <= position < len(node.outputs):
-            raise InvalidArgumentError(
-                f"{self._where}: {user} takes {text!r}, but {node.op.name} node {node.name!r} has "
-                f"the outputs {', '.join(self._output_names(node)) or 'none'}"
-            )
-        return node.outputs[position]
-
-    # References.
-
-    def _is_argument(self, name: str) -> bool:
-        return self._arguments is not None and name in self._arguments
-
-    def _parse(self, text: str, user: str) -> Reference:
-        if text[:1] == "^":
-            return Reference(text[1:], None, 0)
-        parts = text.split(":")
-        try:
-            if len(parts) == 1:
-                if self._arguments is None or parts[0] in self._arguments:
-                    return Reference(parts[0], "", 0)
-            elif len(parts) == 2 and (self._arguments is None or parts[0] in self._arguments):
-                return Reference(parts[0], "", int(parts[1]))
-            elif len(parts) == 2:
-                # TensorFlow: the index may be left out.
-                return Reference(parts[0], _no_number(parts[1]), 0)
-            elif len(parts) == 3 and self._arguments is not None:
-                return Reference(parts[0], parts[1], int(parts[2]))
-        except ValueError:
-            pass
-        form = "node:index" if self._arguments is None else "argument or node:output:index"
-        raise InvalidArgumentError(
-            f"{self._where}: {user} takes {text[:200]!r}, which is not of the form {form}"
-        )
-
-    def _position(self, node: Node, reference: Reference) -> int | None:
-        """The flat index of an output."""
-        if self._arguments is None:
-            return reference.position
-        start = 0
-        for name, count in self._output_ranges(node):
-            if name == reference.output:
-                return start + reference.position if 0 <= reference.position < count else None
-            start += count
-        return None
-
-    def _output_ranges(self, node: Node) -> tuple[tuple[str, int], ...]:
-        found = self._outputs.get(node.name)
-        if found is None:
-            found = tuple(
-                (arg.name, node.op.input_count(arg, node.attrs)) for arg in node.op.outputs
-            )
-        return found
-
-    def _output_names(self, node: Node) -> list[str]:
-        return [f"{name}:{i}" for name, count in self._output_ranges(node) for i in range(count)]
-
-    # Building.
-
-    def _build(self, message: NodeDef) -> Node:
-        where = f"{self._where}, node {message.name!r}"
-        inputs: list[Value] = []
-        controls: list[Node] = []
-        for text in message.input:
-            if text[:1] == "^":
-                if not self._is_argument(text[1:]) and self._given(text[1:], 0) is None:
-                    controls.append(self._nodes[text[1:]])
-            else:
-                inputs.append(self.value(text, f"node {message.name!r}"))
-        op, attrs, ranges = self._op(message, inputs, where)
-        _check_inputs(op, attrs, inputs, where)
-        if op is PARTITIONED_CALL or op is STATEFUL_PARTITIONED_CALL:
-            self._check_call(attrs, where)
-        specs = _declared_specs(op, attrs, message.attr, where)
-        try:
-            if specs is None:
-                node = self._graph.add(op, inputs, attrs, message.name, controls)
-            else:
-                node = self._graph.add_raw(op, inputs, attrs, message.name, specs, controls)
-        except OpError as error:
-            raise type(error)(f"{where}: {error.message}") from error
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"{where} ({op.name}): {error}") from error
-        _note_handles(node)
-        if ranges is not None:
-            self._outputs[node.name] = ranges
-        return node
-
-    def _op(
-        self, message: NodeDef, inputs: Sequence[Value], where: str
-    ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...] | None]:
-        """The op, its attributes, and the names of its outputs if the op does not have them."""
-        op = registry.find(message.op) or self._library.opaque_op(message.op)
-        if op is not None:
-            return op, self._attrs(op, message, where), None
-        if message.op in self._library:
-            return self._call(message, inputs, where)
-        return self._unknown(message, inputs, where)
-
-    def _attrs(self, op: OpDef, message: NodeDef, where: str) -> dict[str, Any]:
-        attrs: dict[str, Any] = {}
-        for name, value in message.attr.items():
-            kind = attr_kind(op, name)
-            if kind:
-                place = f"{where}, attribute {name!r}"
-                attrs[name] = decode_attr(value, kind, place, self._library.ref)
-        try:
-            full = op.full_attrs(attrs)
-        except OpError as error:
-            raise type(error)(f"{where}: {error.message}") from None
-        for name in (*op.type_sets, *op.number_attrs, *op.list_types):
-            if name not in full:
-                raise InvalidArgumentError(f"{where}: {op.name} needs attribute {name!r}")
-        for name in op.number_attrs:
-            if not 0 <= full[name] <= _MOST_TENSORS:
-                raise InvalidArgumentError(
-                    f"{where}, attribute {name!r}: must be from 0 to {_MOST_TENSORS}, "
-                    f"got {full[name]}"
-                )
-        return full
-
-    def _call(
-        self, message: NodeDef, inputs: Sequence[Value], where: str
-    ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...]]:
-        """A node whose op is a function of the library: a call of it."""
-        signature = self._library.signature(message.op)
-        results = tuple(self._library.result_types(message.op))
-        op = STATEFUL_PARTITIONED_CALL if signature.is_stateful else PARTITIONED_CALL
-        attrs = op.full_attrs(
-            {
-                "f": self._library.ref(message.op, where),
-                "Tin": tuple(value.dtype for value in inputs),
-                "Tout": results,
-            }
-        )
-        return op, attrs, tuple((arg.name, 1) for arg in signature.output_arg)
-
-    def _check_call(self, attrs: Mapping[str, Any], where: str) -> None:
-        """Hold that a function is called with what it takes, and for what it gives."""
-        name = attrs["f"].name
-        for what, wanted, given in (
-            ("takes", self._library.argument_types(name), attrs["Tin"]),
-            ("gives", self._library.result_types(name), attrs["Tout"]),
-        ):
-            if tuple(wanted) != tuple(given):
-                raise InvalidArgumentError(
-                    f"{where}: function {name!r} {what} {[kind.name for kind in wanted]}, the call "
-                    f"has {[kind.name for kind in given]}"
-                )
-
-    def _unknown(
-        self, message: NodeDef, inputs: Sequence[Value], where: str
-    ) -> tuple[OpDef, dict[str, Any], None]:
-        """An op of which nothing is known: as it is used."""
-        attrs = {
-            name: decode_attr(value, "", f"{where}, attribute {name!r}", self._library.ref)
-            for name, value in message.attr.items()
-            if not name.startswith("_") and value.WhichOneof("value") is not None
-        }
-        uses = self._uses_of(message.name)
-        op = op_from_uses(message.op, uses, "output")
-        kind = _likely_dtype(attrs)
-        attrs[INPUTS] = tuple(value.dtype for value in inputs)
-        for arg in op.outputs:
-            attrs[output_types_attr(arg.name)] = (kind,) * uses.get(arg.name, 1)
-        return op, attrs, None
-
-    def _uses_of(self, name: str) -> dict[str, int]:
-        """The outputs of a node that other nodes take: argument -> how many."""
-        if self._uses is None:
-            self._uses = {}
-            for message in self._messages.values():
-                for text in message.input:
-                    if text[:1] == "^" or self._is_argument(text.split(":", 1)[0]):
-                        continue
-                    found = self._parse(text, f"node {message.name!r}")
-                    outputs = self._uses.setdefault(found.node, {})
-                    output = found.output or "output"
-                    count = min(max(found.position, 0), _MOST_TENSORS - 1) + 1
-                    outputs[output] = max(count, outputs.get(output, 0))
-        return self._uses.get(name, {})
-
-
-def stateful_before(nodes: Iterable[Node]) -> list[Node]:
-    """The stateful ones of these nodes and, where one only waits, of those it waits for."""
-    found: dict[Node, None] = {}
-    waiting = list(nodes)
-    waiting.reverse()
-    seen: set[Node] = set()
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.op.stateful:
-            found[node] = None
-        else:
-            waiting.extend(node.controls)
-            waiting.extend(value.node for value in node.inputs)
-    return list(found)
-
-
-def _nothing_given(name: str, position: int) -> Value | None:
-    del name, position
-    return None
-
-
-def _no_number(text: str) -> str:
-    if text.isdigit():
-        raise ValueError(text)
-    return text
-
-
-def _check_inputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Value], where: str) -> None:
+def check_inputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Value], where: str) -> None:
     """Hold that a node takes as many tensors as its op does, of the right dtypes."""
     wanted: list[tuple[ArgDef, DType]] = []
     for arg in op.inputs:
@@ -452,7 +122,7 @@ def _check_inputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Value], 
             )
 
 
-def _declared_specs(
+def declared_specs(
     op: OpDef, attrs: Mapping[str, Any], messages: Mapping[str, AttrValue], where: str
 ) -> list[TensorSpec] | None:
     """The specs of the outputs, if the node says their shapes."""
@@ -468,7 +138,7 @@ def _declared_specs(
     ]
 
 
-def _note_handles(node: Node) -> None:
+def note_handles(node: Node) -> None:
     """What is known of the variables behind the resources that a node gives."""
     if node.op.name in _PASS_HANDLE:
         for output, value in zip(node.outputs, node.inputs, strict=False):
@@ -477,7 +147,7 @@ def _note_handles(node: Node) -> None:
         node.outputs[0].handle = TensorSpec.of(node.attrs["shape"], node.attrs["dtype"])
 
 
-def _likely_dtype(attrs: Mapping[str, Any]) -> DType:
+def likely_dtype(attrs: Mapping[str, Any]) -> DType:
     """The dtype that the outputs of an unknown op probably have."""
     for name in ("T", "dtype", "out_type", "Tout"):
         value = attrs.get(name)

@@ -6,10 +6,11 @@ An op made here has no kernel: running a graph that needs it fails, with its nam
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.dtypes import ANY
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, PermissionDeniedError
 from pinnace.framework.shapes import UNKNOWN
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.attrs import decode_attr
@@ -30,6 +31,32 @@ INPUTS = "_pinnace_inputs"
 _PREFIX = "_pinnace_"
 _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _KINDS = frozenset({"int", "float", "bool", "string", "type", "shape", "tensor", "func"})
+
+
+# Ops that reach out of a model: files of its choice, Python code, libraries.
+REACHES_OUT = frozenset(
+    {
+        "EagerPyFunc",
+        "MatchingFiles",
+        "PyFunc",
+        "PyFuncStateless",
+        "ReadFile",
+        "SaveV2",
+        "WriteFile",
+    }
+)
+
+
+def refused_op(op: OpDef) -> OpDef:
+    """`op` as a loaded model may have it unless it is trusted: there, but refusing to run."""
+
+    def refuse(*arrays: Any) -> None:
+        raise PermissionDeniedError(
+            f"{op.name}: a loaded model may not reach files or run Python\n"
+            "  Try: load(path, options=LoadOptions(allow_io=True)), if you trust it"
+        )
+
+    return replace(op, kernel=refuse)
 
 
 def is_own(name: str) -> bool:

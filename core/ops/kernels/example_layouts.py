@@ -177,8 +177,11 @@ class Group:
 def groups_of(records: Sequence[bytes]) -> tuple[list[Group], list[int]]:
     """Records by layout, and the numbers of those that have none in common."""
     by_length: dict[int, list[int]] = {}
-    for number, record in enumerate(records):
-        by_length.setdefault(len(record), []).append(number)
+    if len(set(map(len, records))) == 1:
+        by_length[0] = list(range(len(records)))
+    else:
+        for number, record in enumerate(records):
+            by_length.setdefault(len(record), []).append(number)
     groups: list[Group] = []
     rest: list[int] = []
     for numbers in by_length.values():

@@ -226,8 +226,7 @@ def argmax(
     Source:
         TensorFlow op `ArgMax` (math_ops.cc).
     """
-    kind = dtypes.as_dtype(output_type)
-    return execute(ARG_MAX, input, 0 if axis is None else axis, output_type=kind, name=name)  # type: ignore[no-any-return]
+    return _placed(ARG_MAX, input, axis, output_type, name)
 
 
 def argmin(
@@ -241,8 +240,13 @@ def argmin(
     Source:
         TensorFlow op `ArgMin` (math_ops.cc).
     """
-    kind = dtypes.as_dtype(output_type)
-    return execute(ARG_MIN, input, 0 if axis is None else axis, output_type=kind, name=name)  # type: ignore[no-any-return]
+    return _placed(ARG_MIN, input, axis, output_type, name)
+
+
+def _placed(op: OpDef, x: TensorLike, axis: Any, output_type: Any, name: str | None) -> Tensor:
+    tensor = convert_to_tensor(x)
+    at = _axes(tensor, 0 if axis is None else axis)
+    return execute(op, tensor, at, output_type=dtypes.as_dtype(output_type), name=name)  # type: ignore[no-any-return]
 
 
 def count_nonzero(
@@ -296,10 +300,17 @@ def sum_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return execute(SUM, x, _eager_axes(axes), keep_dims=False)  # type: ignore[no-any-return]
 
 
+@functools.lru_cache(maxsize=256)
+def _eager_axis(axis: int) -> Tensor:
+    return wrap(np.array(axis, np.int32))
+
+
 def _axes(x: Tensor, axis: Any) -> Any:
     """`axis` as an op takes it: all of them for None, a number or a vector as they are."""
     if isinstance(axis, Operands):
         return axis
+    if type(axis) is int and state.tracer is None:
+        return _eager_axis(axis)
     if axis is None and type(x) is Tensor and state.tracer is None:
         return _eager_axes(tuple(range(x._array.ndim)))
     if axis is None:
@@ -475,7 +486,9 @@ def _kept(call: OpCall, value: Tensor) -> Tensor:
 def _is_reduced(call: OpCall) -> Tensor:
     """[rank], bool: which axes of the input are reduced, where only the run can tell."""
     rank = shapes.rank(call.inputs[0])
-    axes = arithmetic.floormod(casting.cast(reshaping.reshape(call.inputs[1], [-1]), int32), rank)
+    axes = casting.cast(reshaping.reshape(call.inputs[1], [-1]), int32)
+    # A scalar has no axes to count, but nothing may be divided by 0.
+    axes = arithmetic.floormod(axes, arithmetic.maximum(rank, 1))
     every = reshaping.expand_dims(ranges.range(0, rank, 1), 1)
     return reduce_any(comparison.equal(every, axes), 1)
 

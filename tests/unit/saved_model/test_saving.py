@@ -24,6 +24,7 @@ from pinnace.functions.function import function
 from pinnace.ops.array import constants
 from pinnace.ops.math import exponents, reduction, trigonometry
 from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
+from pinnace.saved_model import reading
 from pinnace.storage.bundle import BundleReader
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -309,6 +310,26 @@ def test_the_folder_is_exchanged_as_a_whole(tmp_path: Path) -> None:
     assert loaded.factor.numpy().tolist() == [9.0, 9.0, 9.0]
     # What was loaded before keeps the files it was loaded from.
     assert old.factor.numpy().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_folder_exchanged_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = Module(), Module()
+    old.v, new.w = Variable([1.0, 2.0]), Variable(3.0)  # type: ignore[attr-defined]
+    saved_model.save(old, tmp_path / "model")
+    read, calls = reading.read_messages, []
+
+    def read_and_exchange(folder: Path) -> SavedModel:
+        message = read(folder)
+        if not calls:
+            saved_model.save(new, tmp_path / "model")
+        calls.append(folder)
+        return message
+
+    monkeypatch.setattr(reading, "read_messages", read_and_exchange)
+    assert float(saved_model.load(tmp_path / "model").w) == 3.0
+    assert len(calls) == 2
 
 
 def test_a_failed_save_leaves_the_old_model(tmp_path: Path) -> None:

@@ -18,7 +18,11 @@ def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -
         if x.shape.rank is not None:
             found = sorted({axis % x.rank for axis in found}) if x.rank else []
         if not found:
-            return g.op("Identity", x)
+            return g.op("Abs" if kind == "ReduceL2" else "Identity", x)
+        if kind == "ReduceMean" and any(x.size(axis) == 0 for axis in found) and x.dtype.is_floating:
+            # The mean of nothing is NaN; ONNX Runtime gives 0.
+            nothing = g.op("ReduceSum", x, g.ints(*found), keepdims=keep)
+            return g.binary("Div", nothing, 0)
         return g.op(kind, x, g.ints(*found), keepdims=keep)
     listed = g.as_int64(axes)
     if listed.shape.rank == 0:

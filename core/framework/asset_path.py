@@ -1,0 +1,51 @@
+"""Paths that the program vouches for: files that ops with a path as input may read."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from pinnace.framework.tensor import Tensor, wrap
+from pinnace.framework.trackable import Trackable
+
+
+class AssetPath(bytes):
+    """A path that came from the program, or from a model's folder of assets.
+
+    Ops that read files by themselves take no other: a constant in a SavedModel is plain bytes, so
+    that a model cannot name a file that is none of its own. What is computed from one is plain
+    bytes again.
+    """
+
+    __slots__ = ()
+
+
+class Asset(Trackable):
+    """A file that a model needs; its path is a tensor, so that functions can read it.
+
+    Args:
+        path: the file. After loading, the copy in the model's folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(path)
+        array = np.empty((), object)
+        array[()] = AssetPath(os.fsencode(self._path))
+        self._tensor = wrap(array)
+
+    @property
+    def asset_path(self) -> Tensor:
+        """The path, a string scalar."""
+        return self._tensor
+
+    @property
+    def path(self) -> str:
+        """The path."""
+        return self._path
+
+    def __fspath__(self) -> str:
+        return self._path
+
+    def __repr__(self) -> str:
+        return f"<Asset {self._path!r}>"

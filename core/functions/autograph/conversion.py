@@ -1,0 +1,360 @@
+"""Which functions are converted, and calls between converted functions. malt is imported at the first conversion."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import sys
+import threading
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.tensor import Operands, Tensor
+from pinnace.framework.variable import Variable
+from pinnace.functions.autograph import operators
+from pinnace.functions.autograph.options import log, verbosity
+from pinnace.functions.control import branches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["callback", "converted", "do_not_convert", "to_code", "to_graph"]
+
+
+class _Context(threading.local):
+    """Whether what is traced in this thread is being converted."""
+
+    enabled = False
+
+
+context = _Context()
+
+# Whole libraries that are called as they are.
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "pinnace", "numpy", "malt", "optree", "ml_dtypes", "absl"})
+# What a converted function is, by the function it was made of; None: it is run as it is.
+_converted: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_needs: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+_warned: set[object] = set()
+_lock = threading.RLock()
+# Set on functions that are converted already, or must not be.
+_MARK = "_autograph_artifact"
+
+
+def autograph_artifact(entity: Any, extras: Any = None) -> Any:
+    """Mark a function that is part of converted code."""
+    del extras
+    target = entity.__func__ if inspect.ismethod(entity) else entity
+    setattr(target, _MARK, True)
+    return entity
+
+
+def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
+    """A function that AutoGraph leaves as it is, with all that it calls.
+
+    Args:
+        func: the function; None for a decorator.
+    """
+    if func is None:
+        return do_not_convert
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        saved, context.enabled = context.enabled, False
+        try:
+            return func(*args, **kwargs)
+        finally:
+            context.enabled = saved
+
+    return autograph_artifact(wrapper)
+
+
+def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function for a tracer to call: Python control flow on tensors in it becomes ops.
+
+    The function itself is converted if it has control flow, or calls functions that may have; else it
+    is called as it is, and malt is not even imported.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        saved, context.enabled = context.enabled, True
+        try:
+            return converted_call(function, args, kwargs, requested=True)
+        finally:
+            context.enabled = saved
+
+    return run
+
+
+def callback(function: Any) -> Any:
+    """A user's function that library code is about to call: converted if the caller was."""
+    if not context.enabled or function is None or getattr(function, _MARK, False):
+        return function
+    if not callable(function) or _is_library(function):
+        return function
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return converted_call(function, args, kwargs)
+
+    return run
+
+
+def converted_call(
+    f: Any, args: tuple[Any, ...], kwargs: Any, scope: Any = None, requested: bool = False
+) -> Any:
+    """f(*args, **kwargs), converted if it is a user's function."""
+    kwargs = kwargs or {}
+    if not context.enabled or getattr(f, _MARK, False):
+        return f(*args, **kwargs)
+    overload = _overload(f)
+    if overload is not None:
+        return overload(*args, **kwargs)
+    if isinstance(f, functools.partial):
+        return converted_call(f.func, (*f.args, *args), {**f.keywords, **kwargs}, scope, requested)
+    if f in _FRAMES and scope is not None:
+        return _in_frame(f, args, kwargs, scope)
+    if not requested and _is_library(f):
+        return f(*args, **kwargs)
+    target, first = _function_of(f)
+    if target is None:
+        return f(*args, **kwargs)
+    made = _conversion_of(target)
+    if made is None:
+        return f(*args, **kwargs)
+    return made(*first, *args, **kwargs)
+
+
+branches.install_conversion(callback)
+_FRAMES = (super, eval, globals, locals)
+
+
+def _overload(f: Any) -> Any:
+    try:
+        return operators.OVERLOADS.get(f)
+    except TypeError:  # something that cannot be hashed
+        return None
+
+
+def _in_frame(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: Any) -> Any:
+    """Built-ins that look at the function they are called from."""
+    from pinnace.functions.autograph import transformer
+
+    return transformer.call_in_frame(f, args, kwargs, scope)
+
+
+def _is_library(f: Any) -> bool:
+    """Whether it is called as it is: built-ins, classes, libraries, functions of the graph."""
+    if inspect.isbuiltin(f) or isinstance(f, (type, types.MethodWrapperType)):
+        return True
+    name = getattr(f, "__module__", None)
+    if isinstance(f, types.MethodType):
+        name = getattr(f.__func__, "__module__", None)
+    elif not isinstance(f, types.FunctionType):
+        # An object that can be called: its class's __call__ tells.
+        call = getattr(type(f), "__call__", None)
+        name = getattr(call, "__module__", None)
+    return name is None or name.split(".", 1)[0] in _LIBRARIES
+
+
+def _function_of(f: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The plain function behind something that can be called, and what goes before its arguments."""
+    if isinstance(f, types.MethodType):
+        inner = f.__func__
+        return (inner, (f.__self__,)) if isinstance(inner, types.FunctionType) else (None, ())
+    if isinstance(f, types.FunctionType):
+        return f, ()
+    call = getattr(type(f), "__call__", None)
+    if isinstance(call, types.FunctionType):
+        return call, (f,)
+    return None, ()
+
+
+def _conversion_of(function: types.FunctionType) -> Any:
+    """The function converted; None if it is run as it is."""
+    if getattr(function, _MARK, False):
+        return None
+    wrapped = function.__dict__.get("__wrapped__")
+    if wrapped is not None and function.__module__ is None:
+        return None
+    with _lock:
+        if function in _converted:
+            return _converted[function]
+        made = None
+        if needs_conversion(function):
+            made = _convert(function)
+        _converted[function] = made
+        return made
+
+
+def _convert(function: types.FunctionType) -> Any:
+    from pinnace.functions.autograph import transformer
+
+    try:
+        made = transformer.convert(function)
+    except Exception as error:  # noqa: BLE001 (whatever malt cannot do, the function itself still runs)
+        key = function.__code__
+        if key not in _warned:
+            _warned.add(key)
+            log.warning(
+                "AutoGraph could not convert %s and runs it as it is: %s: %s\n"
+                "  Python control flow in it works on Python values only.\n"
+                "  To silence this: autograph.experimental.do_not_convert",
+                _described(function),
+                type(error).__name__,
+                error,
+            )
+        return None
+    if verbosity() > 0:
+        log.debug("AutoGraph converted %s", _described(function))
+    return made
+
+
+def _described(function: Any) -> str:
+    code = function.__code__
+    return f"{function.__qualname__} ({code.co_filename}:{code.co_firstlineno})"
+
+
+# Is there anything to convert?
+
+
+def needs_conversion(function: types.FunctionType) -> bool:
+    """Whether a function has control flow, or may call a user's function that has."""
+    known = _needs.get(function)
+    if known is None:
+        known = _needs[function] = _looks_convertible(function)
+    return known
+
+
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_TENSOR_NAMES = frozenset({*dir(Tensor), *dir(Variable), *dir(Operands)})
+
+
+def _looks_convertible(function: types.FunctionType) -> bool:
+    code = function.__code__
+    if code.co_flags & _GENERATORS:
+        return False
+    instructions = list(dis.get_instructions(code))
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    for index, one in enumerate(instructions):
+        name = one.opname
+        if "JUMP" in name and "NO_INTERRUPT" not in name:
+            return True
+        if name in {"FOR_ITER", "UNARY_NOT", "LOAD_ASSERTION_ERROR", "MAKE_FUNCTION", "IMPORT_NAME"}:
+            return True
+        if name in {"LOAD_GLOBAL", "LOAD_NAME"}:
+            if not _is_harmless(_global(function, one.argval)):
+                return True
+        elif name in {"LOAD_DEREF", "LOAD_CLASSDEREF"}:
+            if one.argval not in cells or not _is_harmless(_content(cells[one.argval])):
+                return True
+        elif name.startswith("LOAD_FAST"):
+            around = instructions[max(index - 1, 0) : index + 2]
+            if any(other.opname == "PUSH_NULL" for other in around):
+                return True  # a call of an argument
+        elif name in {"LOAD_METHOD", "LOAD_ATTR"}:
+            before = instructions[index - 1].opname if index else ""
+            if before.startswith(("LOAD_FAST", "LOAD_DEREF")) and one.argval not in _TENSOR_NAMES:
+                return True  # perhaps a method of the user's
+    return False
+
+
+def _global(function: types.FunctionType, name: str) -> Any:
+    if name in function.__globals__:
+        return function.__globals__[name]
+    builtins = function.__globals__.get("__builtins__", {})
+    table = builtins if isinstance(builtins, dict) else vars(builtins)
+    return table.get(name, _UNKNOWN)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _UNKNOWN
+
+
+_UNKNOWN = object()
+
+
+def _is_harmless(value: Any) -> bool:
+    """Whether nothing that it is used for can need conversion."""
+    if value is _UNKNOWN:
+        return False
+    if isinstance(value, (Tensor, Variable, bool, int, float, complex, str, bytes, type(None))):
+        return True
+    if isinstance(value, types.ModuleType):
+        return value.__name__.split(".", 1)[0] in _LIBRARIES
+    if not callable(value):
+        return not hasattr(value, "__dict__") and not isinstance(value, (list, dict, tuple))
+    return _overload(value) is None and value not in _FRAMES and _is_library(value)
+
+
+# What people call.
+
+
+def to_graph(
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: Any = None
+) -> Callable[..., Any]:
+    """A function converted: to be called while a function is traced, or eagerly.
+
+    Args:
+        entity: a function or method.
+        recursive: accepted for TensorFlow's sake: called functions are always converted.
+        experimental_optional_features: accepted for TensorFlow's sake.
+
+    Raises:
+        ValueError: it has no source, or is no function.
+    """
+    del recursive, experimental_optional_features
+    from pinnace.functions.autograph import transformer
+
+    entity = getattr(entity, "python_function", entity)
+    target, first = _function_of(entity)
+    if target is None:
+        message = f"autograph.to_graph: expected a function, got {entity!r}"
+        raise ValueError(message)
+    try:
+        made = transformer.convert(target)
+    except Exception as error:
+        message = f"autograph.to_graph: {_described(target)} cannot be converted: {error}"
+        raise ValueError(message) from error
+
+    @functools.wraps(target)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        saved, context.enabled = context.enabled, True
+        try:
+            return made(*first, *args, **kwargs)
+        finally:
+            context.enabled = saved
+
+    return autograph_artifact(run)  # type: ignore[no-any-return]
+
+
+def to_code(
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: Any = None
+) -> str:
+    """The source of a function after its conversion.
+
+    Args:
+        entity: a function or method.
+        recursive: accepted for TensorFlow's sake.
+        experimental_optional_features: accepted for TensorFlow's sake.
+
+    Raises:
+        ValueError: it has no source, or is no function.
+    """
+    del recursive, experimental_optional_features
+    from pinnace.functions.autograph import transformer
+
+    entity = getattr(entity, "python_function", entity)
+    target, _ = _function_of(entity)
+    if target is None:
+        message = f"autograph.to_code: expected a function, got {entity!r}"
+        raise ValueError(message)
+    try:
+        return transformer.code_of(target)
+    except Exception as error:
+        message = f"autograph.to_code: {_described(target)} cannot be converted: {error}"
+        raise ValueError(message) from error

@@ -1,0 +1,79 @@
+"""Options of AutoGraph, and the directive that loops take."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import os
+from typing import Any
+
+log = logging.getLogger("pinnace.autograph")
+
+
+class Feature(enum.Enum):
+    """Parts of the conversion; accepted for TensorFlow's sake: all that are safe are on."""
+
+    ALL = "ALL"
+    ASSERT_STATEMENTS = "ASSERT_STATEMENTS"
+    AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
+    BUILTIN_FUNCTIONS = "BUILTIN_FUNCTIONS"
+    EQUALITY_OPERATORS = "EQUALITY_OPERATORS"
+    LISTS = "LISTS"
+    NAME_SCOPES = "NAME_SCOPES"
+
+    @classmethod
+    def all(cls) -> tuple[Feature, ...]:
+        """Every feature."""
+        return tuple(cls)
+
+    @classmethod
+    def all_but(cls, exclude: Any) -> tuple[Feature, ...]:
+        """Every feature but these."""
+        left_out = set(exclude) if isinstance(exclude, (list, tuple, set)) else {exclude}
+        return tuple(one for one in cls if one not in left_out and one is not cls.ALL)
+
+
+_verbosity = int(os.environ.get("AUTOGRAPH_VERBOSITY", "0") or 0)
+
+
+def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
+    """How much AutoGraph tells of what it does: 0 warnings, 1 and more what it converts.
+
+    Args:
+        level: 0 to 10.
+        alsologtostdout: whether it is printed as well.
+    """
+    global _verbosity
+    _verbosity = level
+    log.setLevel(logging.DEBUG if level else logging.NOTSET)
+    if alsologtostdout and not log.handlers:
+        import sys
+
+        log.addHandler(logging.StreamHandler(sys.stdout))
+
+
+def verbosity() -> int:
+    """The level last set."""
+    return _verbosity
+
+
+def trace(*args: Any) -> None:
+    """Prints while a function is traced, not when it runs: for debugging."""
+    print(*args)  # noqa: T201 (printing is what it is for)
+
+
+def set_loop_options(
+    parallel_iterations: Any = None,
+    swap_memory: Any = None,
+    maximum_iterations: Any = None,
+    shape_invariants: Any = None,
+) -> None:
+    """Options of the loop around it, as the first statement of its body; does nothing outside AutoGraph.
+
+    Args:
+        parallel_iterations: a hint.
+        swap_memory: accepted for TensorFlow's sake.
+        maximum_iterations: how many turns at most.
+        shape_invariants: (variable, shape) pairs: shapes that hold before and after every turn.
+    """
+    del parallel_iterations, swap_memory, maximum_iterations, shape_invariants

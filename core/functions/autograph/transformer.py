@@ -1,0 +1,286 @@
+"""Source to source: malt's converters, with this project's operators behind the code they write.
+
+The converted tree is compiled under the name and the lines of the user's file: tracebacks, the nodes of
+the graph and debuggers point at what the user wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+import threading
+import types
+from typing import TYPE_CHECKING, Any
+
+from malt.converters import (
+    asserts,
+    break_statements,
+    call_trees,
+    conditional_expressions,
+    continue_statements,
+    control_flow,
+    directives,
+    functions,
+    logical_expressions,
+    return_statements,
+    variables,
+)
+from malt.core import converter, unsupported_features_checker
+from malt.lang import directives as malt_directives
+from malt.operators import py_builtins
+from malt.pyct import anno, cfg, parser, qual_names, transpiler
+from malt.pyct.static_analysis import activity, reaching_definitions
+
+from pinnace.functions.autograph import conversion, operators, options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_OPTIONS = converter.ConversionOptions(
+    recursive=True,
+    user_requested=True,
+    internal_convert_user_code=True,
+    optional_features=(
+        converter.Feature.ASSERT_STATEMENTS,
+        converter.Feature.BUILTIN_FUNCTIONS,
+        converter.Feature.EQUALITY_OPERATORS,
+    ),
+)
+
+
+class FunctionScope:
+    """Around the body of every converted function."""
+
+    def __init__(self, function_name: str, scope_name: str, options: Any) -> None:
+        self.function_name = function_name
+        self.name = scope_name
+        self.options = options
+        self.callopts = options
+
+    def __enter__(self) -> FunctionScope:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return
+
+    def ret(self, value: Any, did_return: Any) -> Any:
+        """What the function returns."""
+        del did_return
+        return None if isinstance(value, operators.UndefinedReturnValue) else value
+
+
+def with_function_scope(thunk: Callable[[FunctionScope], Any], scope_name: str, options: Any) -> Any:
+    """A FunctionScope in the form of an expression, for lambdas."""
+    with FunctionScope("lambda_", scope_name, options) as scope:
+        return thunk(scope)
+
+
+class _Directives(directives.DirectivesTransformer):  # type: ignore[misc]
+    """Also knows this library's `set_loop_options`."""
+
+    def visit_Expr(self, node: ast.Expr) -> Any:  # noqa: N802 (the name ast calls)
+        if isinstance(node.value, ast.Call):
+            found = self.visit(node.value.func)
+            node.value.func = found
+            static = anno.getanno(found, directives.STATIC_VALUE, default=None)
+            if static is options.set_loop_options:
+                self.state[directives._LoopScope].statements_visited += 1  # noqa: SLF001 (malt has no other way)
+                self._process_statement_directive(node.value, malt_directives.set_loop_options)
+                return None
+        return super().visit_Expr(node)
+
+
+class _Namer:
+    """malt's names, but `<function>_scope` for the scope of a function, as TensorFlow has it."""
+
+    def __init__(self, namer: Any, name: str) -> None:
+        self._namer = namer
+        self._name = name
+
+    def new_symbol(self, base: str, reserved: Any) -> str:
+        """A name that is not taken."""
+        wanted = f"{self._name}_scope" if base == "fscope" else base
+        return self._namer.new_symbol(wanted, reserved)  # type: ignore[no-any-return]
+
+
+class _Transpiler(transpiler.GenericTranspiler):  # type: ignore[misc]
+    """The order of malt's converters."""
+
+    def get_transformed_name(self, node: Any) -> str:
+        """`tf__` and the name."""
+        return f"tf__{super().get_transformed_name(node)}"
+
+    def transform_ast(self, node: Any, ctx: Any) -> Any:
+        """The tree converted."""
+        unsupported_features_checker.verify(node)
+        name = getattr(node, "name", "lambda")
+        ctx.namer = _Namer(ctx.namer, name)
+        graphs = cfg.build(node)
+        node = qual_names.resolve(node)
+        node = activity.resolve(node, ctx, None)
+        node = reaching_definitions.resolve(node, ctx, graphs)
+        anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
+        node = functions.transform(node, ctx)
+        node = _Directives(ctx).visit(node)
+        node = break_statements.transform(node, ctx)
+        node = asserts.transform(node, ctx)
+        node = continue_statements.transform(node, ctx)
+        node = return_statements.transform(node, ctx)
+        node = call_trees.transform(node, ctx)
+        node = control_flow.transform(node, ctx)
+        node = conditional_expressions.transform(node, ctx)
+        node = logical_expressions.transform(node, ctx)
+        return variables.transform(node, ctx)
+
+
+_transpiler = _Transpiler()
+_lock = threading.RLock()
+_factories: dict[types.CodeType, _Factory] = {}
+
+
+def _tree_of(function: types.FunctionType) -> tuple[Any, str]:
+    """The converted tree of a function, and its name."""
+    context = converter.ProgramContext(options=_OPTIONS)
+    node, ctx = _transpiler.transform_function(function, context)
+    name = ctx.info.name
+    if isinstance(node, (list, tuple)):
+        (node,) = node
+    if isinstance(node, ast.Lambda):
+        node = ast.Assign(targets=[ast.Name(name, ctx=ast.Store())], value=node)
+    else:
+        node.name = name
+    return node, name
+
+
+class _Factory:
+    """Makes converted functions of one piece of code, for any closure."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        node, self.name = _tree_of(function)
+        self.freevars = function.__code__.co_freevars
+        inner = ast.FunctionDef(
+            name="inner_factory",
+            args=_arguments(["ag__"]),
+            body=[node, ast.Return(ast.Name(self.name, ctx=ast.Load()))],
+            decorator_list=[],
+            returns=None,
+            type_params=[],
+        )
+        cells: list[Any] = [
+            ast.Assign(targets=[ast.Name(free, ctx=ast.Store())], value=ast.Constant(None))
+            for free in self.freevars
+        ]
+        outer = ast.FunctionDef(
+            name="outer_factory",
+            args=_arguments([]),
+            body=[*cells, inner, ast.Return(ast.Name("inner_factory", ctx=ast.Load()))],
+            decorator_list=[],
+            returns=None,
+            type_params=[],
+        )
+        module = ast.Module(body=[outer], type_ignores=[])
+        _place(module, function.__code__.co_firstlineno)
+        flags = function.__code__.co_flags & _future_flags()
+        code = compile(module, function.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
+        namespace: dict[str, Any] = {}
+        exec(code, namespace)
+        self.code: types.CodeType = namespace["outer_factory"]().__code__
+
+    def make(self, function: types.FunctionType) -> Any:
+        """The converted function, with the closure and defaults of the original."""
+        cells = dict(zip(self.freevars, function.__closure__ or (), strict=True))
+        closure = tuple(cells[name] for name in self.code.co_freevars)
+        factory = types.FunctionType(self.code, function.__globals__, self.name, (), closure)
+        made = factory(AG)
+        made.__defaults__ = function.__defaults__
+        made.__kwdefaults__ = function.__kwdefaults__
+        made.__module__ = function.__module__
+        return conversion.autograph_artifact(made)
+
+
+def _arguments(names: list[str]) -> ast.arguments:
+    return ast.arguments(
+        posonlyargs=[],
+        args=[ast.arg(name) for name in names],
+        vararg=None,
+        kwonlyargs=[],
+        kw_defaults=[],
+        kwarg=None,
+        defaults=[],
+    )
+
+
+def _future_flags() -> int:
+    import __future__
+
+    flags = 0
+    for name in __future__.all_feature_names:
+        flags |= getattr(__future__, name).compiler_flag
+    return flags
+
+
+def _place(node: ast.AST, line: int) -> None:
+    """Give every node the line of the user's code that it came from; new ones that of the code around them."""
+    origin = anno.getanno(node, anno.Basic.ORIGIN, default=None) if hasattr(node, "_fields") else None
+    if origin is not None:
+        line = origin.loc.lineno
+    if "lineno" in node._attributes:
+        node.lineno = line  # type: ignore[attr-defined]
+        node.end_lineno = line  # type: ignore[attr-defined]
+        node.col_offset = 0  # type: ignore[attr-defined]
+        node.end_col_offset = 0  # type: ignore[attr-defined]
+    for child in ast.iter_child_nodes(node):
+        _place(child, line)
+
+
+def convert(function: types.FunctionType) -> Any:
+    """The converted function."""
+    code = function.__code__
+    with _lock:
+        factory = _factories.get(code)
+        if factory is None:
+            factory = _factories[code] = _Factory(function)
+    return factory.make(function)
+
+
+def code_of(function: types.FunctionType) -> str:
+    """The source of the converted function."""
+    node, _ = _tree_of(function)
+    return parser.unparse(node, include_encoding_marker=False)  # type: ignore[no-any-return]
+
+
+def call_in_frame(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: Any) -> Any:
+    """super(), eval, globals() and locals() as the function they were written in would see them."""
+    if kwargs:
+        return f(*args, **kwargs)
+    if f is super:
+        return py_builtins.super_in_original_context(f, args, scope)
+    if f is eval:
+        return py_builtins.eval_in_original_context(f, args, scope)
+    if f is globals:
+        return py_builtins.globals_in_original_context(scope)
+    return py_builtins.locals_in_original_context(scope)
+
+
+AG = types.SimpleNamespace(
+    ConversionOptions=converter.ConversionOptions,
+    Feature=converter.Feature,
+    FunctionScope=FunctionScope,
+    STD=converter.STANDARD_OPTIONS,
+    Undefined=operators.Undefined,
+    UndefinedReturnValue=operators.UndefinedReturnValue,
+    and_=operators.and_,
+    assert_stmt=operators.assert_stmt,
+    autograph_artifact=conversion.autograph_artifact,
+    converted_call=conversion.converted_call,
+    eq=operators.eq,
+    for_stmt=operators.for_stmt,
+    if_exp=operators.if_exp,
+    if_stmt=operators.if_stmt,
+    ld=operators.ld,
+    ldu=operators.ldu,
+    not_=operators.not_,
+    not_eq=operators.not_eq,
+    or_=operators.or_,
+    while_stmt=operators.while_stmt,
+    with_function_scope=with_function_scope,
+)
