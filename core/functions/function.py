@@ -17,7 +17,11 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
-from pinnace.functions.autograph.conversion import converted
+from pinnace.functions.autograph.conversion import (
+    autograph_artifact,
+    converted,
+    converted_call,
+)
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.signature import FunctionSpec, call_key, to_tensors
 from pinnace.functions.tracer import FunctionTracer
@@ -399,10 +403,10 @@ def _weakly_bound(function: Callable[..., Any], instance: object) -> Callable[..
         if target is None:
             message = f"the object that {function.__name__!r} was bound to is gone"
             raise ReferenceError(message)
-        return function(target, *args, **kwargs)
+        return converted_call(function, (target, *args), kwargs, requested=True)
 
     method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    return method
+    return autograph_artifact(method)  # type: ignore[no-any-return]
 
 
 def function(

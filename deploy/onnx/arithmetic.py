@@ -1,7 +1,5 @@
 """Operators on constants, computed while exporting: sizes, paddings, weights in another order."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -47,13 +45,19 @@ def _squeeze(attrs: dict[str, Any], x: Array, axes: Array | None = None) -> Arra
 
 def _reshape(attrs: dict[str, Any], x: Array, sizes: Array) -> Array:
     kept = [
-        x.shape[axis] if size == 0 and not attrs.get("allowzero") else int(size) for axis, size in enumerate(sizes)
+        x.shape[axis] if size == 0 and not attrs.get("allowzero") else int(size)
+        for axis, size in enumerate(sizes)
     ]
     return x.reshape(kept)
 
 
 def _slice(
-    attrs: dict[str, Any], x: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
+    attrs: dict[str, Any],
+    x: Array,
+    starts: Array,
+    ends: Array,
+    axes: Array | None = None,
+    steps: Array | None = None,
 ) -> Array:
     del attrs
     axes = np.arange(len(starts)) if axes is None else axes

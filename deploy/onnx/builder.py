@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -18,8 +17,12 @@ from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType, as_dtype, from_numpy
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.framework.tensor import Array
 
 # Constants up to this size are looked at by shape inference and shared when equal (bytes).
 SMALL = 1024
@@ -92,7 +95,9 @@ class Node:
 
     __slots__ = ("attrs", "inputs", "kind", "moved", "name", "origin", "outputs")
 
-    def __init__(self, kind: str, name: str, inputs: list[Value | None], attrs: dict[str, Any]) -> None:
+    def __init__(
+        self, kind: str, name: str, inputs: list[Value | None], attrs: dict[str, Any]
+    ) -> None:
         self.kind = kind
         self.name = name
         self.inputs = inputs
@@ -215,7 +220,7 @@ class GraphBuilder:
         """A vector of int64."""
         return self.constant(np.array(values, np.int64))
 
-    def int(self, value: int) -> Value:
+    def index(self, value: int) -> Value:
         """A scalar int64."""
         return self.constant(np.array(value, np.int64))
 
@@ -237,7 +242,9 @@ class GraphBuilder:
         """The outputs of an operator that wants channels first: the first one has them last, as the first input."""
         return self.ops(kind, count, *inputs, _moved=True, **attrs)
 
-    def ops(self, kind: str, count: int, *inputs: Operand, _moved: bool = False, **attrs: Any) -> tuple[Value, ...]:
+    def ops(
+        self, kind: str, count: int, *inputs: Operand, _moved: bool = False, **attrs: Any
+    ) -> tuple[Value, ...]:
         """The outputs of a new node.
 
         Args:
@@ -269,7 +276,9 @@ class GraphBuilder:
         self.casts[note] = self.casts.get(note, 0) + 1
         letters = _letters(schema, len(given))
         wide = [
-            self.cast(value, other) if value is not None and mine == letter and value.dtype is dtype else value
+            self.cast(value, other)
+            if value is not None and mine == letter and value.dtype is dtype
+            else value
             for value, mine in zip(given, letters, strict=True)
         ]
         results = self._add(kind, count, wide, attrs, _moved, schema)
@@ -291,12 +300,22 @@ class GraphBuilder:
         return _letters(schema, len(given))[index], value.dtype
 
     def _add(
-        self, kind: str, count: int, given: list[Operand], attrs: dict[str, Any], moved: bool, schema: Any
+        self,
+        kind: str,
+        count: int,
+        given: list[Operand],
+        attrs: dict[str, Any],
+        moved: bool,
+        schema: Any,
     ) -> tuple[Value, ...]:
         node = Node(kind, self.unique(f"{self._scope}{kind}"), given, attrs)
         node.moved = moved
         node.origin = self._origin
-        specs = self._moved_specs(node, count, schema) if moved else infer(node, count, schema, self.opset)
+        specs = (
+            self._moved_specs(node, count, schema)
+            if moved
+            else infer(node, count, schema, self.opset)
+        )
         for index, (dtype, shape) in enumerate(specs):
             name = f"{self._scope}{kind}_out" if index == 0 else f"{self._scope}{kind}_out{index}"
             value = Value(self.unique(name), dtype, shape)
@@ -304,7 +323,9 @@ class GraphBuilder:
             node.outputs.append(value)
         if kind in _OF_SIZES:
             first = node.inputs[0]
-            sized = kind in {"Shape", "Size"} or all(v.is_size or v.array is not None for v in node.taken)
+            sized = kind in {"Shape", "Size"} or all(
+                v.is_size or v.array is not None for v in node.taken
+            )
             node.outputs[0].is_size = sized and (kind in {"Shape", "Size"} or first is not None)
         self.nodes.append(node)
         return tuple(node.outputs)
@@ -442,7 +463,11 @@ class GraphBuilder:
 
     def expand(self, x: Value, sizes: Value) -> Value:
         """`x` broadcast to these sizes."""
-        if sizes.array is not None and x.shape.is_fully_defined() and sizes.array.tolist() == x.shape.as_list():
+        if (
+            sizes.array is not None
+            and x.shape.is_fully_defined()
+            and sizes.array.tolist() == x.shape.as_list()
+        ):
             return x
         if sizes.array is not None and 0 in sizes.array and x.rank <= sizes.array.size:
             # ONNX Runtime 1.31 drops an Expand to nothing.
@@ -456,7 +481,9 @@ class GraphBuilder:
         """x[..., start:end:step, ...] at one axis."""
         first = start if isinstance(start, Value) else self.ints(start)
         last = end if isinstance(end, Value) else self.ints(end)
-        return self.op("Slice", x, first, last, self.ints(axis), self.ints(step) if step != 1 else None)
+        return self.op(
+            "Slice", x, first, last, self.ints(axis), self.ints(step) if step != 1 else None
+        )
 
     def fill(self, sizes: Value, number: Value) -> Value:
         """A tensor full of a scalar."""
@@ -470,7 +497,7 @@ class GraphBuilder:
         """0, 1, ... as int64, as many as the scalar says."""
         if count.array is not None:
             return self.constant(np.arange(int(count.array), dtype=np.int64))
-        return self.op("Range", self.int(0), count, self.int(1))
+        return self.op("Range", self.index(0), count, self.index(1))
 
     def scalar(self, x: Value) -> Value:
         """A vector of one element as a scalar."""
@@ -542,7 +569,19 @@ class GraphBuilder:
 _MOVES = frozenset({"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Cast"})
 # Operators that give sizes when they are given sizes.
 _OF_SIZES = frozenset(
-    {"Shape", "Size", "Slice", "Gather", "Concat", "Squeeze", "Unsqueeze", "Reshape", "Cast", "ReduceProd", "Mul"}
+    {
+        "Shape",
+        "Size",
+        "Slice",
+        "Gather",
+        "Concat",
+        "Squeeze",
+        "Unsqueeze",
+        "Reshape",
+        "Cast",
+        "ReduceProd",
+        "Mul",
+    }
 )
 
 
@@ -598,10 +637,17 @@ def infer(node: Node, count: int, schema: Any, opset: int) -> list[tuple[DType, 
     message = helper.make_node(node.kind, names, outputs, **node.attrs)
     try:
         found = shape_inference.infer_node_outputs(
-            schema, message, types, data, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+            schema,
+            message,
+            types,
+            data,
+            opset_imports=[helper.make_opsetid("", opset)],
+            ir_version=8,
         )
     except Exception as error:
-        given = ", ".join("-" if v is None else f"{v.dtype.name}{v.shape.text}" for v in node.inputs)
+        given = ", ".join(
+            "-" if v is None else f"{v.dtype.name}{v.shape.text}" for v in node.inputs
+        )
         explained = f"{node.kind}({given}) {node.attrs} made for node {node.origin!r} is not valid ONNX: {error}"
         raise InternalError(explained) from error
     specs = []
@@ -621,7 +667,9 @@ def _dtype_of(number: int) -> DType:
 def _shape_of(message: Any) -> Shape:
     if not message.HasField("shape"):
         return Shape(None)
-    return Shape([dim.dim_value if dim.HasField("dim_value") else None for dim in message.shape.dim])
+    return Shape(
+        [dim.dim_value if dim.HasField("dim_value") else None for dim in message.shape.dim]
+    )
 
 
 def sizes_of(shape: Iterable[int | None]) -> list[int]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.registry import Unconvertible
-from pinnace.framework.dtypes import DType
-from pinnace.framework.shapes import Shape
-from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array
 from pinnace.graph import graph
 from pinnace.graph.known import known_shape, known_value
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.framework.tensor import Array
 
 Inline: TypeAlias = Callable[[GraphBuilder, graph.FunctionRef, Sequence[Value | None]], list[Value]]
 

@@ -5,13 +5,21 @@ no transposition. Here every value gets a form: nodes that can work in both (`fo
 whose edges cost the size of the value that would have to be transposed; transpositions stand on the cut alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Node, Value, channels_first, sizes_of
 from pinnace.deploy.onnx.cuts import SINK, SOURCE, Network
-from pinnace.deploy.onnx.forms import ANY, FIRST, OWN, Roles, first_axes, is_free, last_axes, rewrite, roles_of
+from pinnace.deploy.onnx.forms import (
+    ANY,
+    FIRST,
+    OWN,
+    Roles,
+    first_axes,
+    is_free,
+    last_axes,
+    rewrite,
+    roles_of,
+)
 
 # Sizes to reckon with where the program tells none.
 _BATCH = 1
@@ -37,7 +45,9 @@ def lay_out(g: GraphBuilder) -> None:
     _apply(g, roles, first)
 
 
-def _coloured(g: GraphBuilder, roles: dict[Node, Roles], users: dict[Value, list[Node]]) -> set[Node]:
+def _coloured(
+    g: GraphBuilder, roles: dict[Node, Roles], users: dict[Value, list[Node]]
+) -> set[Node]:
     """The nodes that work with channels first."""
     network = Network()
     for node, role in roles.items():
@@ -47,7 +57,7 @@ def _coloured(g: GraphBuilder, roles: dict[Node, Roles], users: dict[Value, list
     outside = [value for value in g.captured() if value.array is None] if g.is_body else []
     values = [*g.inputs, *outside, *(value for node in g.nodes for value in node.outputs)]
     for value in values:
-        if value.shape.rank is None or value.shape.rank < 3:  # noqa: PLR2004 (the least that has channels and places)
+        if value.shape.rank is None or value.shape.rank < 3:
             continue
         giver: Hashable = SINK
         if value.node in roles and value in roles[value.node].gives:
@@ -137,7 +147,9 @@ class _Rewriting:
                 wanted = take == OWN and is_first
                 node.inputs[index] = self.in_form(value, wanted)
                 forms.append(wanted)
-        places = {value: self.in_form(value, False) for value in node.captured if value in self.given}
+        places = {
+            value: self.in_form(value, False) for value in node.captured if value in self.given
+        }
         for body in node.bodies:
             body.replace(places)
         rewrite(self.g, node, role, is_first, forms, logical)

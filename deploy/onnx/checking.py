@@ -1,7 +1,5 @@
 """The file as others see it: onnx.checker, a session of ONNX Runtime, and the same numbers as pinnace's."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import math
@@ -71,7 +69,7 @@ def open_session(serialised: bytes, threads: int = 1) -> Any:
         InternalError: it does not take the model.
     """
     try:
-        import onnxruntime  # noqa: PLC0415 (slow to load)
+        import onnxruntime
     except ImportError as error:
         message = "export: the check needs onnxruntime\n  Try: pip install 'pinnace[onnx]', or export(..., verify=False)"
         raise FailedPreconditionError(message) from error
@@ -111,7 +109,9 @@ def compare(
         try:
             results = run_session(session, given)
         except Exception as error:
-            shapes = ", ".join(f"{name} {array.dtype}{list(array.shape)}" for name, array in given.items())
+            shapes = ", ".join(
+                f"{name} {array.dtype}{list(array.shape)}" for name, array in given.items()
+            )
             message = f"export: ONNX Runtime fails where pinnace does not ({shapes}): {error}"
             raise InternalError(message) from error
         for index, (name, spec) in enumerate(program.outputs.items()):
@@ -139,7 +139,7 @@ def run_session(session: Any, feeds: Mapping[str, Array]) -> list[Array]:
     given = {name: _for_runtime(array) for name, array in feeds.items()}
     if all(entry.type != narrow for entry in entries):
         return [np.asarray(array) for array in session.run(None, given)]
-    from onnxruntime import OrtValue  # noqa: PLC0415 (slow to load)
+    from onnxruntime import OrtValue
 
     binding = session.io_binding()
     for entry in session.get_inputs():
@@ -154,7 +154,9 @@ def run_session(session: Any, feeds: Mapping[str, Array]) -> list[Array]:
         binding.bind_output(entry.name)
     session.run_with_iobinding(binding)
     return [
-        _bfloat16_of(value) if value.element_type() == dtypes.bfloat16.onnx else np.asarray(value.numpy())
+        _bfloat16_of(value)
+        if value.element_type() == dtypes.bfloat16.onnx
+        else np.asarray(value.numpy())
         for value in binding.get_outputs()
     ]
 
@@ -175,9 +177,13 @@ def _for_runtime(array: Array) -> Array:
 
 def _sample(program: Program, sample: Mapping[str, Any]) -> Run:
     if set(sample) != set(program.inputs):
-        message = f"export: sample must have the inputs {sorted(program.inputs)}, got {sorted(sample)}"
+        message = (
+            f"export: sample must have the inputs {sorted(program.inputs)}, got {sorted(sample)}"
+        )
         raise FailedPreconditionError(message)
-    arrays = [np.asarray(sample[name]).astype(spec.dtype.numpy) for name, spec in program.inputs.items()]
+    arrays = [
+        np.asarray(sample[name]).astype(spec.dtype.numpy) for name, spec in program.inputs.items()
+    ]
     return arrays, program.run(arrays)
 
 
@@ -204,7 +210,9 @@ def _drawn(program: Program) -> Iterator[Run]:
 
 
 def _draw(rng: np.random.Generator, spec: TensorSpec, batch: int, inner: int, high: int) -> Array:
-    shape = [(batch if axis == 0 else inner) if n is None else n for axis, n in enumerate(spec.shape)]
+    shape = [
+        (batch if axis == 0 else inner) if n is None else n for axis, n in enumerate(spec.shape)
+    ]
     dtype = spec.dtype
     if dtype.is_floating:
         return rng.standard_normal(shape).astype(dtype.numpy)
@@ -223,10 +231,15 @@ def _difference(name: str, spec: TensorSpec, expected: Array, got: Array) -> tup
         message = f"export: output {name!r} has shape {list(got.shape)} in ONNX Runtime, {list(expected.shape)} in pinnace"
         raise InternalError(message)
     if spec.dtype is dtypes.string:
-        same = [str_of(a) == str_of(b) for a, b in zip(expected.reshape(-1), got.reshape(-1), strict=True)]
+        same = [
+            str_of(a) == str_of(b)
+            for a, b in zip(expected.reshape(-1), got.reshape(-1), strict=True)
+        ]
         return (0.0 if all(same) else np.inf), 0.0
     if expected.dtype != got.dtype:
-        message = f"export: output {name!r} is {got.dtype} in ONNX Runtime, {expected.dtype} in pinnace"
+        message = (
+            f"export: output {name!r} is {got.dtype} in ONNX Runtime, {expected.dtype} in pinnace"
+        )
         raise InternalError(message)
     if not expected.size:
         return 0.0, 0.0
@@ -255,7 +268,12 @@ def str_of(text: object) -> str:
 
 
 def _allowed(
-    program: Program, arrays: Sequence[Array], expected: Sequence[Array], index: int, dtype: DType, size: float
+    program: Program,
+    arrays: Sequence[Array],
+    expected: Sequence[Array],
+    index: int,
+    dtype: DType,
+    size: float,
 ) -> float:
     """The tolerance, wider where the model itself magnifies the rounding of its inputs."""
     tolerance = TOLERANCES.get(dtype, 0.0) * size

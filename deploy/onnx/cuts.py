@@ -1,7 +1,5 @@
 """Minimum cuts: which nodes stand on which side when values that cross cost something."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Hashable
 

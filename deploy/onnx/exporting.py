@@ -1,7 +1,5 @@
 """export: freeze, fold, lower, fuse, lay out, write, check, compare; one function per step."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -20,7 +18,9 @@ from pinnace.engine.passes.fold import fold
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.storage.atomic import write_file
 
-OPSETS = range(18, 27)  # ONNX Runtime 1.31 refuses 27; below 18 reductions take their axes otherwise
+OPSETS = range(
+    18, 27
+)  # ONNX Runtime 1.31 refuses 27; below 18 reductions take their axes otherwise
 IR_VERSIONS = range(8, 14)
 _LIMIT = (1 << 31) - 1  # bytes of one protobuf message
 
@@ -97,7 +97,9 @@ def export(
 def _check_options(opset: int, ir_version: int) -> None:
     for name, value, allowed in (("opset", opset, OPSETS), ("ir_version", ir_version, IR_VERSIONS)):
         if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
-            message = f"export: {name} must be from {allowed.start} to {allowed.stop - 1}, got {value!r}"
+            message = (
+                f"export: {name} must be from {allowed.start} to {allowed.stop - 1}, got {value!r}"
+            )
             raise InvalidArgumentError(message)
 
 

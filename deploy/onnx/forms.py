@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Node, Value
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array
 
 # How an input is taken: in the node's own form, with channels last, or as it comes.
 OWN, LAST, ANY = "own", "last", "any"
 FIRST = "first"
 
-Rewrite: TypeAlias = Callable[[GraphBuilder, Node, "Roles", bool, Sequence[bool], Sequence[Shape | None]], None]
+Rewrite: TypeAlias = Callable[
+    [GraphBuilder, Node, "Roles", bool, Sequence[bool], Sequence[Shape | None]], None
+]
 
 
 @dataclass(slots=True)
@@ -107,7 +111,7 @@ def _rank(value: Value | None) -> int:
 def _elementwise(node: Node, users: object, results: object) -> Roles | None:
     del users, results
     rank = _rank(node.outputs[0])
-    if rank < 3:  # noqa: PLR2004
+    if rank < 3:
         return None
     takes = []
     for value in node.inputs:
@@ -123,7 +127,12 @@ def _elementwise(node: Node, users: object, results: object) -> Roles | None:
 
 
 def _rewrite_operands(
-    g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+    g: GraphBuilder,
+    node: Node,
+    roles: Roles,
+    is_first: bool,
+    forms: Sequence[bool],
+    shapes: Sequence[Shape | None],
 ) -> None:
     del roles, forms, shapes
     if not is_first:
@@ -131,20 +140,20 @@ def _rewrite_operands(
     rank = _rank(node.outputs[0])
     for index, value in enumerate(node.inputs):
         if value is not None and value.array is not None:
-            node.inputs[index] = g.constant(constant_first(value.array, rank), value.name, value.dtype)
+            node.inputs[index] = g.constant(
+                constant_first(value.array, rank), value.name, value.dtype
+            )
 
 
 def _axis_attribute(node: Node, users: object, results: object) -> Roles | None:
     """Concat, Split, Softmax: one axis, as an attribute; every tensor of one rank."""
     del users, results
     rank = _rank(node.outputs[0])
-    if rank < 3:  # noqa: PLR2004
+    if rank < 3:
         return None
     takes = []
     for index, value in enumerate(node.inputs):
-        if value is None or (node.kind == "Split" and index == 1):
-            takes.append(ANY)
-        elif value.array is not None:
+        if value is None or (node.kind == "Split" and index == 1) or value.array is not None:
             takes.append(ANY)
         else:
             takes.append(OWN)
@@ -152,7 +161,12 @@ def _axis_attribute(node: Node, users: object, results: object) -> Roles | None:
 
 
 def _rewrite_axis(
-    g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+    g: GraphBuilder,
+    node: Node,
+    roles: Roles,
+    is_first: bool,
+    forms: Sequence[bool],
+    shapes: Sequence[Shape | None],
 ) -> None:
     del roles, forms, shapes
     if not is_first:
@@ -177,7 +191,7 @@ def _reduction(node: Node, users: object, results: object) -> Roles | None:
     del users, results
     rank = _rank(node.inputs[0])
     axes = _reduced_axes(node, rank)
-    if rank < 3 or axes is None:  # noqa: PLR2004
+    if rank < 3 or axes is None:
         return None
     takes = [OWN, *[ANY] * (len(node.inputs) - 1)]
     if node.attrs.get("keepdims", 1):
@@ -197,7 +211,12 @@ def _reduced_axes(node: Node, rank: int) -> list[int] | None:
 
 
 def _rewrite_reduction(
-    g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+    g: GraphBuilder,
+    node: Node,
+    roles: Roles,
+    is_first: bool,
+    forms: Sequence[bool],
+    shapes: Sequence[Shape | None],
 ) -> None:
     del roles, forms
     shape = shapes[0]
@@ -217,12 +236,17 @@ def _axes_input(index: int) -> Callable[[Node, object, object], Roles | None]:
     def rule(node: Node, users: object, results: object) -> Roles | None:
         del users, results
         rank = _rank(node.outputs[0])
-        if rank < 3 or _constant_input(node, index) is None:  # noqa: PLR2004
+        if rank < 3 or _constant_input(node, index) is None:
             return None
         return Roles([OWN, *[ANY] * (len(node.inputs) - 1)], set(node.outputs), rewrite=turned)
 
     def turned(
-        g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+        g: GraphBuilder,
+        node: Node,
+        roles: Roles,
+        is_first: bool,
+        forms: Sequence[bool],
+        shapes: Sequence[Shape | None],
     ) -> None:
         del roles, forms, shapes
         array = _constant_input(node, index)
@@ -241,20 +265,27 @@ def _per_axis(index: int) -> Callable[[Node, object, object], Roles | None]:
         del users, results
         rank = _rank(node.outputs[0])
         array = _constant_input(node, index)
-        if rank < 3 or array is None or array.size % rank or _rank(node.inputs[0]) != rank:  # noqa: PLR2004
+        if rank < 3 or array is None or array.size % rank or _rank(node.inputs[0]) != rank:
             return None
-        if node.kind == "Pad" and len(node.inputs) > 3 and node.inputs[3] is not None:  # noqa: PLR2004
+        if node.kind == "Pad" and len(node.inputs) > 3 and node.inputs[3] is not None:
             return None
         return Roles([OWN, *[ANY] * (len(node.inputs) - 1)], set(node.outputs), rewrite=turned)
 
     def turned(
-        g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+        g: GraphBuilder,
+        node: Node,
+        roles: Roles,
+        is_first: bool,
+        forms: Sequence[bool],
+        shapes: Sequence[Shape | None],
     ) -> None:
         del roles, forms, shapes
         array = _constant_input(node, index)
         if is_first and array is not None:
             rank = _rank(node.outputs[0])
-            node.inputs[index] = g.constant(array.reshape(-1, rank)[:, first_axes(rank)].reshape(-1))
+            node.inputs[index] = g.constant(
+                array.reshape(-1, rank)[:, first_axes(rank)].reshape(-1)
+            )
 
     return rule
 
@@ -264,7 +295,7 @@ def _squeeze(node: Node, users: object, results: object) -> Roles | None:
     del users, results
     rank = _rank(node.inputs[0])
     array = _constant_input(node, 1)
-    if rank < 3 or array is None:  # noqa: PLR2004
+    if rank < 3 or array is None:
         return None
     axes = {int(axis) % rank for axis in array}
     kept = [axis for axis in range(rank) if axis not in axes]
@@ -277,7 +308,12 @@ def _squeeze(node: Node, users: object, results: object) -> Roles | None:
 
 
 def _rewrite_squeeze(
-    g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+    g: GraphBuilder,
+    node: Node,
+    roles: Roles,
+    is_first: bool,
+    forms: Sequence[bool],
+    shapes: Sequence[Shape | None],
 ) -> None:
     del roles, forms
     array, shape = _constant_input(node, 1), shapes[0]
@@ -291,17 +327,22 @@ def _unsqueeze(node: Node, users: object, results: object) -> Roles | None:
     del users, results
     rank, before = _rank(node.outputs[0]), _rank(node.inputs[0])
     array = _constant_input(node, 1)
-    if rank < 3 or before < 2 or array is None:  # noqa: PLR2004
+    if rank < 3 or before < 2 or array is None:
         return None
     axes = {int(axis) % rank for axis in array}
     if 0 in axes or rank - 1 in axes:
         return None
-    take = OWN if before > 2 else ANY  # noqa: PLR2004
+    take = OWN if before > 2 else ANY
     return Roles([take, ANY], set(node.outputs), rewrite=_rewrite_unsqueeze)
 
 
 def _rewrite_unsqueeze(
-    g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+    g: GraphBuilder,
+    node: Node,
+    roles: Roles,
+    is_first: bool,
+    forms: Sequence[bool],
+    shapes: Sequence[Shape | None],
 ) -> None:
     del roles, forms, shapes
     array = _constant_input(node, 1)
@@ -313,13 +354,19 @@ def _rewrite_unsqueeze(
 def _reshape(node: Node, users: dict[Value, list[Node]], results: set[Value]) -> Roles | None:
     source, target = node.inputs[0], node.outputs[0]
     sizes = _constant_input(node, 1)
-    if source is None or sizes is None or source.shape.rank is None or 0 in sizes[1:] or "allowzero" in node.attrs:
+    if (
+        source is None
+        or sizes is None
+        or source.shape.rank is None
+        or 0 in sizes[1:]
+        or "allowzero" in node.attrs
+    ):
         return None
     take = LAST
-    if source.shape.rank < 3 or is_free(source.shape):  # noqa: PLR2004
+    if source.shape.rank < 3 or is_free(source.shape):
         take = ANY
     gives: set[Value] = set()
-    if _rank(target) >= 3 and take == ANY and all(size == 1 for size in list(target.shape)[1:-1]):  # noqa: PLR2004
+    if _rank(target) >= 3 and take == ANY and all(size == 1 for size in list(target.shape)[1:-1]):
         gives = set(node.outputs)
     roles = Roles([take, ANY], gives, rewrite=_rewrite_reshape)
     if take == LAST and not gives:
@@ -335,7 +382,7 @@ def _flattened_products(
 ) -> list[Node]:
     """The products that a flattening [n, ..., c] -> [n, all] feeds, if it feeds nothing else."""
     sizes = list(source.shape)
-    if target in results or _rank(target) != 2 or None in sizes[1:] or target.size(1) is None:  # noqa: PLR2004
+    if target in results or _rank(target) != 2 or None in sizes[1:] or target.size(1) is None:
         return []
     if target.size(1) != int(np.prod([size for size in sizes[1:] if size is not None])):
         return []
@@ -343,13 +390,24 @@ def _flattened_products(
     for user in fed:
         plain = user.kind == "MatMul" or (user.kind == "Gemm" and not user.attrs.get("transA", 0))
         weights = user.inputs[1] if len(user.inputs) > 1 else None
-        if not plain or user.inputs[0] is not target or weights is None or weights.array is None or weights.rank != 2:  # noqa: PLR2004
+        if (
+            not plain
+            or user.inputs[0] is not target
+            or weights is None
+            or weights.array is None
+            or weights.rank != 2
+        ):
             return []
     return list(dict.fromkeys(fed))
 
 
 def _rewrite_reshape(
-    g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+    g: GraphBuilder,
+    node: Node,
+    roles: Roles,
+    is_first: bool,
+    forms: Sequence[bool],
+    shapes: Sequence[Shape | None],
 ) -> None:
     shape, sizes = shapes[0], _constant_input(node, 1)
     if is_first and node.outputs[0] in roles.gives and sizes is not None:
@@ -364,20 +422,29 @@ def _rewrite_reshape(
         array = weights.array.T if product.attrs.get("transB", 0) else weights.array
         columns = array.shape[1]
         rank = len(inner)
-        moved = array.reshape(*inner, columns).transpose(rank - 1, *range(rank - 1), rank).reshape(-1, columns)
+        moved = (
+            array.reshape(*inner, columns)
+            .transpose(rank - 1, *range(rank - 1), rank)
+            .reshape(-1, columns)
+        )
         turned = moved.T if product.attrs.get("transB", 0) else moved
         product.inputs[1] = g.constant(np.ascontiguousarray(turned), weights.name, weights.dtype)
 
 
 def _transpose(node: Node, users: object, results: object) -> Roles | None:
     del users, results
-    if _rank(node.inputs[0]) < 3:  # noqa: PLR2004
+    if _rank(node.inputs[0]) < 3:
         return None
     return Roles([ANY], rewrite=_rewrite_transpose)
 
 
 def _rewrite_transpose(
-    g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+    g: GraphBuilder,
+    node: Node,
+    roles: Roles,
+    is_first: bool,
+    forms: Sequence[bool],
+    shapes: Sequence[Shape | None],
 ) -> None:
     del g, roles, is_first
     shape = shapes[0]
@@ -387,22 +454,33 @@ def _rewrite_transpose(
 
 
 def _product(node: Node, users: object, results: object) -> Roles | None:
-    """x @ w along the channels is a convolution with a window of one place."""
+    """X @ w along the channels is a convolution with a window of one place."""
     del users, results
     value, weights = node.inputs[0], node.inputs[1]
-    if _rank(value) < 3 or value is None or weights is None:  # noqa: PLR2004
+    if _rank(value) < 3 or value is None or weights is None:
         return None
-    if weights.array is None or weights.rank != 2 or value.dtype is not dtypes.float32:  # noqa: PLR2004
+    if weights.array is None or weights.rank != 2 or value.dtype is not dtypes.float32:
         return None
     return Roles([OWN, ANY], set(node.outputs), rewrite=_rewrite_product)
 
 
 def _rewrite_product(
-    g: GraphBuilder, node: Node, roles: Roles, is_first: bool, forms: Sequence[bool], shapes: Sequence[Shape | None]
+    g: GraphBuilder,
+    node: Node,
+    roles: Roles,
+    is_first: bool,
+    forms: Sequence[bool],
+    shapes: Sequence[Shape | None],
 ) -> None:
     del roles, forms
     weights, shape = node.inputs[1], shapes[0]
-    if not is_first or weights is None or weights.array is None or shape is None or shape.rank is None:
+    if (
+        not is_first
+        or weights is None
+        or weights.array is None
+        or shape is None
+        or shape.rank is None
+    ):
         return
     spatial = shape.rank - 2
     kernel = np.ascontiguousarray(weights.array.T).reshape(*weights.array.T.shape, *[1] * spatial)

@@ -1,7 +1,5 @@
 """A program without state: calls inlined, variables replaced by their values."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 
@@ -21,7 +19,9 @@ from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import CONST
 
 # Effects that have no counterpart and that leave the outputs as they are.
-_DROPPED = frozenset({"Assert", "PrintV2", "Print", "NoOp", "DisableCopyOnRead", "DestroyResourceOp"})
+_DROPPED = frozenset(
+    {"Assert", "PrintV2", "Print", "NoOp", "DisableCopyOnRead", "DestroyResourceOp"}
+)
 _HANDLES = frozenset({"Identity", "IdentityN", "StopGradient", "Snapshot"})
 
 
@@ -72,7 +72,7 @@ def freeze(program: Program) -> Frozen:
 
 def _constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
     """A capture as a constant: a tensor, or the value of the variable behind a handle."""
-    array = np.asarray(tensor._array)  # noqa: SLF001 (framework code)
+    array = np.asarray(tensor._array)
     name = value.node.name
     dtype = tensor.dtype
     if dtype is dtypes.resource:
@@ -138,8 +138,14 @@ def _refuse_writes(graph: Graph, behind: dict[Value, Tensor]) -> None:
     lines = []
     for node, value in writes:
         tensor = behind.get(value)
-        name = value.node.name if tensor is None else getattr(np.asarray(tensor._array)[()], "name", "?")  # noqa: SLF001
+        name = (
+            value.node.name
+            if tensor is None
+            else getattr(np.asarray(tensor._array)[()], "name", "?")
+        )
         where = f", called at {node.source}" if node.source else ""
         lines.append(f"  {node.op.name} assigns variable {name!r}: node {node.name!r}{where}")
-    message = f"export: {graph.name!r} assigns variables; an ONNX model has no state\n" + "\n".join(dict.fromkeys(lines))
+    message = f"export: {graph.name!r} assigns variables; an ONNX model has no state\n" + "\n".join(
+        dict.fromkeys(lines)
+    )
     raise UnimplementedError(message)

@@ -1,7 +1,5 @@
 """Neighbours that are one operator in ONNX: constants go into weights, zero paddings into convolutions."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -28,7 +26,9 @@ def fuse(g: GraphBuilder) -> None:
             body.replace(places)
             fuse(body)
         node.inputs = [None if v is None else _resolved(v, places) for v in node.inputs]
-        if _drop_idle(node, places, results) or (node.kind in _AFFINE and _into_weights(g, node, uses, places, own)):
+        if _drop_idle(node, places, results) or (
+            node.kind in _AFFINE and _into_weights(g, node, uses, places, own)
+        ):
             continue
         if node.kind == "Conv":
             _take_padding(node, uses, own)
@@ -72,10 +72,16 @@ def _drop_idle(node: Node, places: dict[Value, Value], results: set[Value]) -> b
             places[node.outputs[0]] = node.inputs[0]
             return True
     elif node.kind == "Reshape":
-        if _copies_no_size(node) or (_copies_no_size(node, 1) and _copies_no_size(before, 1) and _leads(node, before)):
+        if _copies_no_size(node) or (
+            _copies_no_size(node, 1) and _copies_no_size(before, 1) and _leads(node, before)
+        ):
             node.inputs[0] = before.inputs[0]
             source, target = node.inputs[0], node.outputs[0]
-            known = source is not None and source.shape.is_fully_defined() and source.shape == target.shape
+            known = (
+                source is not None
+                and source.shape.is_fully_defined()
+                and source.shape == target.shape
+            )
             if known and source is not None:
                 places[target] = source
                 return True
@@ -99,7 +105,7 @@ def _leads(*nodes: Node) -> bool:
 def _into_weights(
     g: GraphBuilder, node: Node, uses: Counter[Value], places: dict[Value, Value], own: set[Node]
 ) -> bool:
-    """y = (x * w + b) scaled and shifted by constants per channel is a convolution or product with other weights."""
+    """Y = (x * w + b) scaled and shifted by constants per channel is a convolution or product with other weights."""
     first, second = node.inputs[0], node.inputs[1]
     if first is None or second is None:
         return False
@@ -164,14 +170,14 @@ def _fits(pair: tuple[Array, Array], channels: int, data: Value) -> bool:
 
 def _constant_weights(node: Node) -> bool:
     weights = node.inputs[1]
-    bias = node.inputs[2] if len(node.inputs) > 2 else None  # noqa: PLR2004 (x, weights, bias)
+    bias = node.inputs[2] if len(node.inputs) > 2 else None
     if weights is None or weights.array is None or (bias is not None and bias.array is None):
         return False
     if node.kind in {"Conv", "ConvTranspose"}:
         return node.moved and (node.kind == "Conv" or node.attrs.get("group", 1) == 1)
     if node.kind == "Gemm":
         return bool(node.attrs.get("alpha", 1.0) == 1.0 and node.attrs.get("beta", 1.0) == 1.0)
-    return weights.rank == 2  # noqa: PLR2004
+    return weights.rank == 2
 
 
 def _rewrite(g: GraphBuilder, node: Node, scale: Array, shift: Array) -> bool:
@@ -180,12 +186,12 @@ def _rewrite(g: GraphBuilder, node: Node, scale: Array, shift: Array) -> bool:
     if weights is None or weights.array is None or data is None:
         return False
     moves = bool(np.any(shift))
-    if node.kind == "MatMul" and moves and data.rank != 2:  # noqa: PLR2004
+    if node.kind == "MatMul" and moves and data.rank != 2:
         return False  # Gemm takes matrices only
     axis = _WEIGHTED[node.kind]
     if node.kind == "Gemm" and node.attrs.get("transB", 0):
         axis = 0
-    bias = node.inputs[2] if len(node.inputs) > 2 else None  # noqa: PLR2004
+    bias = node.inputs[2] if len(node.inputs) > 2 else None
     kind = weights.array.dtype
     if np.any(scale != 1.0):
         shape = [1] * weights.rank
@@ -209,16 +215,28 @@ def _take_padding(node: Node, uses: Counter[Value], own: set[Node]) -> None:
     """A convolution of a tensor padded with zeros pads it itself."""
     data = node.inputs[0]
     pad = data.node if data is not None else None
-    if pad is None or pad not in own or data is None or pad.kind != "Pad" or uses[data] != 1 or not node.moved:
+    if (
+        pad is None
+        or pad not in own
+        or data is None
+        or pad.kind != "Pad"
+        or uses[data] != 1
+        or not node.moved
+    ):
         return
     amounts = pad.inputs[1]
-    number = pad.inputs[2] if len(pad.inputs) > 2 else None  # noqa: PLR2004 (x, pads, value)
+    number = pad.inputs[2] if len(pad.inputs) > 2 else None
     source = pad.inputs[0]
-    if source is None or amounts is None or amounts.array is None or pad.attrs.get("mode", "constant") != "constant":
+    if (
+        source is None
+        or amounts is None
+        or amounts.array is None
+        or pad.attrs.get("mode", "constant") != "constant"
+    ):
         return
     if number is not None and (number.array is None or np.any(number.array)):
         return
-    if len(pad.inputs) > 3 or node.attrs.get("auto_pad", "NOTSET") not in {"NOTSET", "VALID"}:  # noqa: PLR2004
+    if len(pad.inputs) > 3 or node.attrs.get("auto_pad", "NOTSET") not in {"NOTSET", "VALID"}:
         return
     pairs = amounts.array.reshape(2, -1)
     if np.any(pairs < 0) or np.any(pairs[:, [0, -1]]):

@@ -1,7 +1,5 @@
 """The ModelProto: names, declared types, symbolic sizes, metadata; the same bytes every time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +41,9 @@ def write_model(g: GraphBuilder, program: Program, ir_version: int, version: str
         version: of pinnace, for the metadata.
     """
     names = _border(g)
-    model = onnx.ModelProto(ir_version=ir_version, producer_name="pinnace", producer_version=version, model_version=1)
+    model = onnx.ModelProto(
+        ir_version=ir_version, producer_name="pinnace", producer_version=version, model_version=1
+    )
     model.opset_import.append(helper.make_opsetid("", g.opset))
     graph = model.graph
     graph.name = _AWKWARD.sub("_", program.signature)
@@ -51,7 +51,9 @@ def write_model(g: GraphBuilder, program: Program, ir_version: int, version: str
     for value in g.inputs:
         graph.input.append(_info(value.name, value, axes.get(value, ())))
     for node in g.nodes:
-        graph.node.append(_node_message(node.kind, node.name, node.inputs, node.outputs, node.attrs))
+        graph.node.append(
+            _node_message(node.kind, node.name, node.inputs, node.outputs, node.attrs)
+        )
     shells = []
     for value in g.constants():
         if value.array is not None:
@@ -144,7 +146,9 @@ def _axis_names(g: GraphBuilder) -> dict[Value, tuple[str | None, ...]]:
             if size is not None:
                 names.append(None)
             elif axis == 0:
-                names.append("batch" if len(leading) == 1 else f"{_AWKWARD.sub('_', value.name)}_batch")
+                names.append(
+                    "batch" if len(leading) == 1 else f"{_AWKWARD.sub('_', value.name)}_batch"
+                )
             else:
                 names.append(_axis_name(value, axis, len(sizes)))
         found[value] = tuple(names)
@@ -164,7 +168,11 @@ def _info(name: str, value: Value, names: tuple[str | None, ...]) -> onnx.ValueI
 
 
 def _node_message(
-    kind: str, name: str, inputs: list[Value | None], outputs: list[Value], attrs: Mapping[str, object]
+    kind: str,
+    name: str,
+    inputs: list[Value | None],
+    outputs: list[Value],
+    attrs: Mapping[str, object],
 ) -> onnx.NodeProto:
     message = onnx.NodeProto(op_type=kind, name=name)
     message.input.extend("" if value is None else value.name for value in inputs)
@@ -172,7 +180,9 @@ def _node_message(
     for key in sorted(attrs):
         value = attrs[key]
         if isinstance(value, GraphBuilder):
-            body = onnx.AttributeProto(name=key, type=onnx.AttributeProto.GRAPH, g=_body_message(value, f"{name}_{key}"))
+            body = onnx.AttributeProto(
+                name=key, type=onnx.AttributeProto.GRAPH, g=_body_message(value, f"{name}_{key}")
+            )
             message.attribute.append(body)
         else:
             message.attribute.append(helper.make_attribute(key, value))
@@ -184,7 +194,9 @@ def _body_message(body: GraphBuilder, name: str) -> onnx.GraphProto:
     message = onnx.GraphProto(name=_AWKWARD.sub("_", name))
     message.input.extend(_info(value.name, value, ()) for value in body.inputs)
     for node in body.nodes:
-        message.node.append(_node_message(node.kind, node.name, node.inputs, node.outputs, node.attrs))
+        message.node.append(
+            _node_message(node.kind, node.name, node.inputs, node.outputs, node.attrs)
+        )
     message.output.extend(_info(value.name, value, ()) for _, value in body.outputs)
     return message
 
@@ -211,7 +223,10 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, skeleton: onnx.ModelProto)
         if dim.HasField("dim_param")
     }
     inferred = shape_inference.infer_shapes(skeleton, data_prop=True)
-    found = {info.name: info.type.tensor_type for info in (*inferred.graph.value_info, *inferred.graph.output)}
+    found = {
+        info.name: info.type.tensor_type
+        for info in (*inferred.graph.value_info, *inferred.graph.output)
+    }
     results = {value for _, value in g.outputs}
     for node in g.nodes:
         for value in node.outputs:
@@ -221,16 +236,16 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, skeleton: onnx.ModelProto)
     for _, value in g.outputs:
         model.graph.output.append(_merged(value, found.get(value.name), symbols))
         if value.shape.rank is None:
-            message = (
-                f"export: the rank of output {value.name!r} is unknown; ONNX wants to know how many axes an output has"
-            )
+            message = f"export: the rank of output {value.name!r} is unknown; ONNX wants to know how many axes an output has"
             raise UnimplementedError(message)
     del skeleton.graph.output[:]
     skeleton.graph.output.extend(model.graph.output)
     skeleton.graph.value_info.extend(model.graph.value_info)
 
 
-def _merged(value: Value, found: onnx.TypeProto.Tensor | None, symbols: set[str]) -> onnx.ValueInfoProto:
+def _merged(
+    value: Value, found: onnx.TypeProto.Tensor | None, symbols: set[str]
+) -> onnx.ValueInfoProto:
     if found is None or not found.HasField("shape"):
         return _info(value.name, value, ())
     dims = found.shape.dim
@@ -251,5 +266,7 @@ def _metadata(program: Program, names: Mapping[str, str], version: str) -> dict[
         "outputs": "; ".join(f"{names[name]}: {spec}" for name, spec in program.outputs.items()),
     }
     if renamed:
-        facts["renamed_outputs"] = "; ".join(f"{name} -> {final}" for name, final in renamed.items())
+        facts["renamed_outputs"] = "; ".join(
+            f"{name} -> {final}" for name, final in renamed.items()
+        )
     return {key: facts[key] for key in sorted(facts)}

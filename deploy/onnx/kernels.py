@@ -5,8 +5,6 @@ Source:
     the installed ONNX Runtime again.
 """
 
-from __future__ import annotations
-
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 
@@ -43,17 +41,26 @@ _INTEGERS = "i1 i2 i4 i8 u1 u2 u4 u8"
 _PICTURES = "f2 f4 i1 i4 u1"
 
 _TABLE: tuple[tuple[str, str], ...] = (
-    (_FLOATS, """Ceil Cos Elu Exp Floor Log Reciprocal Selu Sigmoid Sin Softplus Softsign Sqrt Tanh Round IsNaN
-        HardSigmoid HardSwish LeakyRelu Softmax LogSoftmax ThresholdedRelu Mish Gemm BatchNormalization Sum"""),
-    (_NARROW, """Acos Acosh Asin Asinh Atan Atanh Cosh Erf Sinh Tan Mean Conv ConvTranspose AveragePool
-        GlobalAveragePool GlobalMaxPool LRN Det InstanceNormalization GridSample Gelu"""),
+    (
+        _FLOATS,
+        """Ceil Cos Elu Exp Floor Log Reciprocal Selu Sigmoid Sin Softplus Softsign Sqrt Tanh Round IsNaN
+        HardSigmoid HardSwish LeakyRelu Softmax LogSoftmax ThresholdedRelu Mish Gemm BatchNormalization Sum""",
+    ),
+    (
+        _NARROW,
+        """Acos Acosh Asin Asinh Atan Atanh Cosh Erf Sinh Tan Mean Conv ConvTranspose AveragePool
+        GlobalAveragePool GlobalMaxPool LRN Det InstanceNormalization GridSample Gelu""",
+    ),
     (_REDUCED, "ReduceSum ReduceMean ReduceProd ReduceL1 ReduceL2 ReduceSumSquare CumSum Einsum"),
     (_EXTREME, "ReduceMax ReduceMin ArgMax ArgMin"),
     (_ORDERED, "Max Min Clip"),
     (_NUMBERS, "Abs Add Sub Mul Div Less LessOrEqual Greater GreaterOrEqual Mod"),
     (_INTEGERS, "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot"),
-    (_MOVED, """Identity Shape Transpose Reshape Squeeze Unsqueeze Slice Concat Split Gather GatherElements GatherND
-        ScatterND ScatterElements"""),
+    (
+        _MOVED,
+        """Identity Shape Transpose Reshape Squeeze Unsqueeze Slice Concat Split Gather GatherElements GatherND
+        ScatterND ScatterElements""",
+    ),
     (_PICTURES, "Resize"),
     (f"{_NUMBERS} b s", "Expand Tile Compress ReverseSequence Size"),
     (f"{_NUMBERS} b", "Equal"),

@@ -1,7 +1,5 @@
 """A frozen graph to ONNX operators, op by op; what has no counterpart is refused, all of it at once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +19,9 @@ from pinnace.graph.walk import ordered
 _NOTHING = frozenset({"Assert", "PrintV2", "Print", "NoOp", "DisableCopyOnRead"})
 
 
-def lower(program: graph.Graph, inputs: Mapping[str, TensorSpec], opset: int) -> tuple[GraphBuilder, dict[str, int]]:
+def lower(
+    program: graph.Graph, inputs: Mapping[str, TensorSpec], opset: int
+) -> tuple[GraphBuilder, dict[str, int]]:
     """The graph in ONNX operators, and how often each op of the program was converted.
 
     Args:
@@ -55,7 +55,9 @@ class _Lowering:
         self.refused: dict[str, list[graph.Node]] = {}
         self.counts: Counter[str] = Counter()
 
-    def nodes(self, g: GraphBuilder, program: graph.Graph, arguments: Sequence[Value | None]) -> list[Value]:
+    def nodes(
+        self, g: GraphBuilder, program: graph.Graph, arguments: Sequence[Value | None]
+    ) -> list[Value]:
         """Convert every node that the graph's results need; the results.
 
         Args:
@@ -82,7 +84,9 @@ class _Lowering:
                     values[output] = g.input("refused", output.spec)
         return [values[value] for value in program.outputs]
 
-    def function(self, g: GraphBuilder, ref: graph.FunctionRef, arguments: Sequence[Value | None]) -> list[Value]:
+    def function(
+        self, g: GraphBuilder, ref: graph.FunctionRef, arguments: Sequence[Value | None]
+    ) -> list[Value]:
         """Convert what a function does with these arguments, in place."""
         return self.nodes(g, fold(inline(ref.graph)), arguments)
 

@@ -1,7 +1,5 @@
 """Arrays and specs as ONNX messages."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 

@@ -1,7 +1,5 @@
 """Op -> converter, and the ops that have none with the reason why."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 

@@ -1,7 +1,5 @@
 """ExportReport: what was written, and what was measured on it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

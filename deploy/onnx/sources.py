@@ -1,7 +1,5 @@
 """What is to be exported: a folder, a loaded object, a model or a concrete function, as one Program."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pinnace import saved_model
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace import saved_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Program:
 
     def run(self, feeds: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs for these inputs, as pinnace computes them."""
-        captured = [np.asarray(tensor._array) for tensor in self.concrete.captured]  # noqa: SLF001 (framework code)
+        captured = [np.asarray(tensor._array) for tensor in self.concrete.captured]
         return self.concrete.run([*feeds, *captured])
 
 
@@ -57,7 +55,9 @@ def find_program(model: object, signature: str) -> Program:
         loaded = saved_model.load(folder)
         return _named(loaded.signatures, signature, Path(folder).name, f"SavedModel {folder!r}")
     if isinstance(model, ConcreteFunction):
-        return _program(model, model.name if signature == "serving_default" else signature, "function")
+        return _program(
+            model, model.name if signature == "serving_default" else signature, "function"
+        )
     signatures = getattr(model, "signatures", None)
     if isinstance(signatures, Mapping) and signatures:
         return _named(signatures, signature, type(model).__name__, "the object")
@@ -96,7 +96,10 @@ def _program(concrete: ConcreteFunction, signature: str, source: str) -> Program
             f"but names for {len(names)} and {len(results)}"
         )
         raise InvalidArgumentError(message)
-    inputs = {name: _input_spec(name, value.spec) for name, value in zip(names, graph.inputs, strict=False)}
+    inputs = {
+        name: _input_spec(name, value.spec)
+        for name, value in zip(names, graph.inputs, strict=False)
+    }
     outputs = {name: value.spec for name, value in zip(results, graph.outputs, strict=True)}
     if not outputs:
         message = f"export: {concrete.name!r} has no outputs"

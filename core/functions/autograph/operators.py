@@ -6,6 +6,7 @@ Nothing here needs malt: the functions have the signatures that its converters w
 from __future__ import annotations
 
 import builtins
+import threading
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes, structure
@@ -117,6 +118,8 @@ def if_stmt(
         message = f"if: a condition must be a scalar, got shape {cond.shape.text}"
         raise InvalidArgumentError(message)
     split: list[_Split] = []
+    if _probing.active:
+        start = _filled_sides(start, (body, orelse), get_state, set_state, nouts)
 
     def run(branch: Callable[[], None]) -> Callable[[], Any]:
         def traced() -> Any:
@@ -134,6 +137,62 @@ def if_stmt(
         set_state(start)
         raise
     set_state((*split[0].joined(results), *start[nouts:]))
+
+
+class _Probing(threading.local):
+    """Whether a body is traced to see what it makes of variables that have no value before it."""
+
+    active = False
+
+
+_probing = _Probing()
+
+
+def _filled_sides(
+    start: tuple[Any, ...],
+    sides: Sequence[Callable[[], None]],
+    get_state: Callable[[], tuple[Any, ...]],
+    set_state: Callable[[tuple[Any, ...]], None],
+    count: int,
+) -> tuple[Any, ...]:
+    """The values before an if; a variable that only one side gives a value begins as zeros."""
+    if not any(_is_nothing(value) for value in start[:count]):
+        return start
+    after: list[list[Any]] = []
+    for side in sides:
+        after.append(_probed(side, start, get_state, set_state))
+    filled = list(start)
+    for index, value in enumerate(start[:count]):
+        if not _is_nothing(value):
+            continue
+        found = [_as_tensors(one[index]) for one in after]
+        made = next((one for one in found if one is not None), None)
+        if made is not None and None in found:
+            filled[index] = structure.map_structure(_zeros, made[0])
+    return tuple(filled)
+
+
+def _probed(
+    body: Callable[[], None],
+    start: Sequence[Any],
+    get_state: Callable[[], tuple[Any, ...]],
+    set_state: Callable[[tuple[Any, ...]], None],
+) -> list[Any]:
+    """The values after a body ran, traced for that alone."""
+    found: list[Any] = []
+
+    def probe() -> None:
+        set_state(tuple(start))
+        body()
+        found.extend(get_state())
+
+    saved, _probing.active = _probing.active, True
+    try:
+        branches.trace_branch(probe, "probe")
+    finally:
+        _probing.active = saved
+        set_state(tuple(start))
+    return found
 
 
 def _build_if(
@@ -695,17 +754,7 @@ def _filled(
     """The values before the loop; a variable that only the loop gives a value begins as zeros."""
     if not any(_is_nothing(value) for value in start):
         return start, {}
-    found: list[Any] = []
-
-    def probe() -> None:
-        set_state(tuple(start))
-        body()
-        found.extend(get_state())
-
-    try:
-        branches.trace_branch(probe, "probe")
-    finally:
-        set_state(tuple(start))
+    found = _probed(body, start, get_state, set_state)
     held: dict[int, Shape] = {}
     filled = []
     for before, after in zip(start, found, strict=True):
@@ -757,18 +806,6 @@ def _range(*args: Any) -> Any:
             step = args[2]
         return Steps(start, stop, step)
     return range(*args)
-
-
-def _int(x: Any = 0, *base: Any) -> Any:
-    return casting.cast(x, dtypes.int32) if is_symbolic(x) else int(x, *base)
-
-
-def _float(x: Any = 0) -> Any:
-    return casting.cast(x, dtypes.float32) if is_symbolic(x) else float(x)
-
-
-def _bool(x: Any = False) -> Any:
-    return casting.cast(x, dtypes.bool) if is_symbolic(x) else bool(x)
 
 
 def _max(*args: Any, **kwargs: Any) -> Any:
@@ -836,10 +873,7 @@ def _sorted(x: Any, **kwargs: Any) -> Any:
 OVERLOADS: dict[Any, Callable[..., Any]] = {
     all: _all,
     any: _any,
-    bool: _bool,
     enumerate: _enumerate,
-    float: _float,
-    int: _int,
     len: _len,
     max: _max,
     min: _min,

@@ -1,12 +1,10 @@
 """Element types."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.registry import converts
-from pinnace.deploy.onnx.registry import refuses
+from pinnace.deploy.onnx.registry import converts, refuses
 from pinnace.framework import dtypes
+
 
 @converts("Cast")
 def cast(g: GraphBuilder, call: NodeView, x: Value) -> Value:

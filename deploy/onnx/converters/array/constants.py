@@ -1,14 +1,12 @@
 """Constants, and tensors full of one number."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.registry import converts
-from pinnace.deploy.onnx.registry import refuses
+from pinnace.deploy.onnx.registry import converts, refuses
 from pinnace.framework import dtypes
+
 
 @converts("Fill")
 def fill(g: GraphBuilder, call: NodeView, sizes: Value, number: Value) -> Value:

@@ -1,7 +1,5 @@
 """Distinct values."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -31,7 +29,7 @@ def _distinct(g: GraphBuilder, call: NodeView, x: Value, axis: int | None) -> tu
 @converts("ListDiff")
 def list_diff(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> tuple[Value, Value]:
     """Compress by "equal to none": every pair is compared."""
-    if x.dtype.name == "string" and g.opset < 19:  # noqa: PLR2004 (the opset of Equal on strings)
+    if x.dtype.name == "string" and g.opset < 19:
         call.fail("comparing strings needs opset 19")
     same = g.op("Equal", g.unsqueeze(x, 1), g.unsqueeze(y, 0))
     matches = g.op("ReduceSum", g.as_int64(same), g.ints(1), keepdims=0)

@@ -1,7 +1,5 @@
 """Elements by their places."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -21,7 +19,9 @@ def as_index(g: GraphBuilder, indices: Value) -> Value:
 
 
 @converts("GatherV2", "ResourceGather")
-def gather_v2(g: GraphBuilder, call: NodeView, x: Value, indices: Value, axis: Value | None = None) -> Value:
+def gather_v2(
+    g: GraphBuilder, call: NodeView, x: Value, indices: Value, axis: Value | None = None
+) -> Value:
     """Gather; with batch axes GatherND."""
     where = 0 if axis is None else call.needed_int(2, "axis") % x.rank
     batch = int(call.attr("batch_dims"))
@@ -32,7 +32,12 @@ def gather_v2(g: GraphBuilder, call: NodeView, x: Value, indices: Value, axis: V
     # The gathered axis goes behind the batch axes, and its indices into the place where it was.
     between = list(range(batch, where))
     order = [*range(batch), where, *between, *range(where + 1, x.rank)]
-    rows = g.op("GatherND", g.transpose(x, order), g.unsqueeze(g.as_int64(indices), indices.rank), batch_dims=batch)
+    rows = g.op(
+        "GatherND",
+        g.transpose(x, order),
+        g.unsqueeze(g.as_int64(indices), indices.rank),
+        batch_dims=batch,
+    )
     count = indices.rank - batch
     first = batch + count
     middle = list(range(first, first + len(between)))
@@ -53,7 +58,9 @@ def gather_nd(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Valu
 
 
 @converts("OneHot")
-def one_hot(g: GraphBuilder, call: NodeView, indices: Value, depth: Value, on: Value, off: Value) -> Value:
+def one_hot(
+    g: GraphBuilder, call: NodeView, indices: Value, depth: Value, on: Value, off: Value
+) -> Value:
     """Where(indices == 0, 1, ... depth - 1): ONNX's OneHot counts negative indices from the end."""
     axis = int(call.attr("axis"))
     place = indices.rank if axis == -1 else axis
@@ -72,7 +79,7 @@ def unravel_index(g: GraphBuilder, call: NodeView, indices: Value, dims: Value) 
         call.fail("how many axes there are must be known")
     rest, found = indices, []
     for axis in reversed(range(count)):
-        size = g.op("Gather", dims, g.int(axis), axis=0)
+        size = g.op("Gather", dims, g.index(axis), axis=0)
         found.append(g.op("Mod", rest, size))
         rest = g.op("Div", rest, size)
     found.reverse()

@@ -1,7 +1,5 @@
 """Tensors joined, and taken apart."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -49,11 +47,17 @@ def split(g: GraphBuilder, call: NodeView, axis: Value, x: Value) -> tuple[Value
     whole = x.size(where)
     if whole is not None:
         return _split(g, x, where, [whole // count] * count)
-    return g.ops("Split", count, x, axis=where, num_outputs=count) if count > 1 else (g.op("Identity", x),)
+    return (
+        g.ops("Split", count, x, axis=where, num_outputs=count)
+        if count > 1
+        else (g.op("Identity", x),)
+    )
 
 
 @converts("SplitV")
-def split_v(g: GraphBuilder, call: NodeView, x: Value, sizes: Value, axis: Value) -> tuple[Value, ...]:
+def split_v(
+    g: GraphBuilder, call: NodeView, x: Value, sizes: Value, axis: Value
+) -> tuple[Value, ...]:
     """Split; the size -1, what is left, is worked out here."""
     del axis
     where = call.needed_int(2, "split_dim") % x.rank

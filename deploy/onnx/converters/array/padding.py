@@ -1,11 +1,10 @@
 """Tensors with something around them."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.array.slicing import FIRST
 from pinnace.deploy.onnx.registry import converts, refuses
+
 
 @converts("Pad")
 def pad(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Value:
@@ -19,7 +18,9 @@ def pad_v2(g: GraphBuilder, call: NodeView, x: Value, paddings: Value, number: V
     return padded(g, call, x, paddings, number)
 
 
-def padded(g: GraphBuilder, call: NodeView, x: Value, paddings: Value, number: Value | None) -> Value:
+def padded(
+    g: GraphBuilder, call: NodeView, x: Value, paddings: Value, number: Value | None
+) -> Value:
     """Pad: ONNX wants all amounts before, then all amounts after."""
     if x.rank == 0:
         return g.op("Identity", x)
@@ -56,4 +57,6 @@ def mirror_pad(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Va
     return g.op("Identity", x) if result is x else result
 
 
-refuses("is a gradient that adds up mirrored places; there is no converter for it yet", "MirrorPadGrad")
+refuses(
+    "is a gradient that adds up mirrored places; there is no converter for it yet", "MirrorPadGrad"
+)

@@ -1,7 +1,5 @@
 """Rows dealt out, and put together again."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -11,7 +9,9 @@ from pinnace.framework import dtypes
 
 
 @converts("DynamicPartition")
-def dynamic_partition(g: GraphBuilder, call: NodeView, data: Value, partitions: Value) -> tuple[Value, ...]:
+def dynamic_partition(
+    g: GraphBuilder, call: NodeView, data: Value, partitions: Value
+) -> tuple[Value, ...]:
     """Compress, once per part."""
     rows, owners = data, partitions
     if partitions.rank != 1:
@@ -19,7 +19,8 @@ def dynamic_partition(g: GraphBuilder, call: NodeView, data: Value, partitions: 
         rows = g.reshape(data, g.joined(g.ints(-1), rest))
         owners = g.reshape(partitions, [-1])
     return tuple(
-        g.op("Compress", rows, g.binary("Equal", owners, part), axis=0) for part in range(call.output_count)
+        g.op("Compress", rows, g.binary("Equal", owners, part), axis=0)
+        for part in range(call.output_count)
     )
 
 
@@ -31,17 +32,24 @@ def dynamic_stitch(
     rest = g.shape_of(data[0], indices[0].rank, data[0].rank)
     places = g.concat([g.reshape(g.as_int64(i), [-1]) for i in indices], 0)
     rows = g.concat(
-        [g.reshape(x, g.joined(g.reshape(g.op("Size", i), [1]), rest)) for i, x in zip(indices, data, strict=True)],
+        [
+            g.reshape(x, g.joined(g.reshape(g.op("Size", i), [1]), rest))
+            for i, x in zip(indices, data, strict=True)
+        ],
         0,
     )
     known = call.output_spec().shape
     highest = g.op("ReduceMax", g.joined(places, g.ints(-1)), keepdims=1)
     count = g.op("Add", highest, g.ints(1))
     numbers = g.iota(g.scalar(g.shape_of(places)))
-    nobody = g.fill(count, g.int(-1))
+    nobody = g.fill(count, g.index(-1))
     owner = g.op("ScatterElements", nobody, places, numbers, axis=0, reduction="max")
     found = g.op("Gather", rows, g.op("Max", owner, g.ints(0)), axis=0)
     found.refine(known)
     empty = g.binary("Less", owner, 0)
-    blank = g.constant(np.array(b"", object), dtype=dtypes.string) if found.dtype is dtypes.string else g.like(found, 0)
+    blank = (
+        g.constant(np.array(b"", object), dtype=dtypes.string)
+        if found.dtype is dtypes.string
+        else g.like(found, 0)
+    )
     return g.where(g.unsqueeze(empty, *range(1, found.rank)), blank, found)

@@ -1,7 +1,5 @@
 """Elements in another order."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.array.slicing import FIRST, LAST
@@ -16,7 +14,14 @@ def reverse(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     if not axes:
         return g.op("Identity", x)
     count = len(axes)
-    return g.op("Slice", x, g.ints(*[LAST] * count), g.ints(*[FIRST] * count), g.ints(*axes), g.ints(*[-1] * count))
+    return g.op(
+        "Slice",
+        x,
+        g.ints(*[LAST] * count),
+        g.ints(*[FIRST] * count),
+        g.ints(*axes),
+        g.ints(*[-1] * count),
+    )
 
 
 @converts("ReverseSequence")
@@ -42,7 +47,9 @@ def roll(g: GraphBuilder, call: NodeView, x: Value, shift: Value, axis: Value) -
         at = where % x.rank
         step = g.op("Slice", steps, g.ints(number), g.ints(number + 1))
         size = g.size_of(x, at)
-        places = g.op("Mod", g.op("Sub", g.iota(g.scalar(size)), step), g.op("Max", size, g.ints(1)))
+        places = g.op(
+            "Mod", g.op("Sub", g.iota(g.scalar(size)), step), g.op("Max", size, g.ints(1))
+        )
         result = g.op("Gather", result, places, axis=at)
     return result if result is not x else g.op("Identity", x)
 

@@ -1,11 +1,9 @@
 """The same elements in another shape or order."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value, sizes_of
 from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.registry import converts
-from pinnace.deploy.onnx.registry import refuses
+from pinnace.deploy.onnx.registry import converts, refuses
+
 
 @converts("Reshape")
 def reshape(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Value:
@@ -35,7 +33,9 @@ def squeeze(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     axes = sorted({int(axis) % x.rank for axis in call.attr("squeeze_dims")}) if x.rank else []
     if not axes and x.rank:
         if None in list(x.shape):
-            call.fail("which axes have size 1 must be known; the op names none and the shape is not known")
+            call.fail(
+                "which axes have size 1 must be known; the op names none and the shape is not known"
+            )
         axes = [axis for axis, size in enumerate(x.shape) if size == 1]
     return g.squeeze(x, *axes) if axes else g.op("Identity", x)
 

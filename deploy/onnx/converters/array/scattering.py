@@ -1,7 +1,5 @@
 """Elements put into their places."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -20,7 +18,9 @@ _REDUCTIONS = {
 
 
 @converts("ScatterNd")
-def scatter_nd(g: GraphBuilder, call: NodeView, indices: Value, updates: Value, sizes: Value) -> Value:
+def scatter_nd(
+    g: GraphBuilder, call: NodeView, indices: Value, updates: Value, sizes: Value
+) -> Value:
     """ScatterND into zeros; what comes twice adds up."""
     _refuse_policy(call)
     if updates.dtype is dtypes.string:
@@ -34,7 +34,9 @@ def scatter_nd(g: GraphBuilder, call: NodeView, indices: Value, updates: Value, 
 
 
 @converts(*_REDUCTIONS)
-def tensor_scatter(g: GraphBuilder, call: NodeView, x: Value, indices: Value, updates: Value) -> Value:
+def tensor_scatter(
+    g: GraphBuilder, call: NodeView, x: Value, indices: Value, updates: Value
+) -> Value:
     """ScatterND with a reduction."""
     _refuse_policy(call)
     name = call.node.op.name
@@ -48,19 +50,27 @@ def _refuse_policy(call: NodeView) -> None:
         call.fail("indices that are out of range are ignored; ONNX refuses them")
 
 
-def scattered(g: GraphBuilder, x: Value, indices: Value, updates: Value, reduction: str | None) -> Value:
+def scattered(
+    g: GraphBuilder, x: Value, indices: Value, updates: Value, reduction: str | None
+) -> Value:
     """ScatterND; sums in 16-bit floats are added up in float32, as the kernel does."""
     depth = indices.size(indices.rank - 1)
     if depth == 0:
         # Every row of indices is the whole tensor.
         rows = g.reshape(updates, g.joined(g.ints(-1), g.shape_of(x)))
         if reduction is None:
-            return g.op("Gather", rows, g.int(-1), axis=0)
+            return g.op("Gather", rows, g.index(-1), axis=0)
         kind = {"add": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin"}[reduction]
         pair = {"add": "Add", "max": "Max", "min": "Min"}[reduction]
         return g.op(pair, x, g.op(kind, rows, g.ints(0), keepdims=0))
     wide = _SUMMED.get(x.dtype, x.dtype) if reduction is not None else x.dtype
-    result = g.op("ScatterND", g.cast(x, wide), g.as_int64(indices), g.cast(updates, wide), reduction=reduction)
+    result = g.op(
+        "ScatterND",
+        g.cast(x, wide),
+        g.as_int64(indices),
+        g.cast(updates, wide),
+        reduction=reduction,
+    )
     return g.cast(result, x.dtype)
 
 

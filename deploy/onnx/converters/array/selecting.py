@@ -1,7 +1,5 @@
 """Choice by a condition."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value

@@ -1,7 +1,5 @@
 """Shapes as tensors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value

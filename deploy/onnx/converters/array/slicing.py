@@ -1,7 +1,5 @@
 """Parts of tensors, one box at a time."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -25,12 +23,17 @@ class _Axis(NamedTuple):
 
 
 @converts("StridedSlice")
-def strided_slice(g: GraphBuilder, call: NodeView, x: Value, begin: Value, end: Value, strides: Value) -> Value:
+def strided_slice(
+    g: GraphBuilder, call: NodeView, x: Value, begin: Value, end: Value, strides: Value
+) -> Value:
     """One Slice, then one Squeeze, then one Unsqueeze."""
     del strides
     steps = call.needed(3, "strides")
     rank, count = x.rank, len(steps)
-    masks = {name: int(call.attr(f"{name}_mask")) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    masks = {
+        name: int(call.attr(f"{name}_mask"))
+        for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+    }
     first = _entries(g, call.constant(1), begin, count)
     last = _entries(g, call.constant(2), end, count)
     given = sum(1 for i in range(count) if not (masks["ellipsis"] | masks["new_axis"]) >> i & 1)
@@ -75,12 +78,14 @@ def _one(g: GraphBuilder, axis: int, start: int | Value) -> _Axis:
     return _Axis(axis, start, g.where(g.op("Equal", start, g.ints(-1)), g.ints(LAST), behind), 1)
 
 
-def _cut(g: GraphBuilder, x: Value, parts: list[_Axis], dropped: list[int], added: list[int]) -> Value:
+def _cut(
+    g: GraphBuilder, x: Value, parts: list[_Axis], dropped: list[int], added: list[int]
+) -> Value:
     parts = [p for p in parts if not (p.step == 1 and _is_all(x, p))]
     result = x
     if len(parts) == len(dropped) == 1 and isinstance(parts[0].start, int):
         # One place of one axis is a Gather with a scalar.
-        result = g.op("Gather", x, g.int(parts[0].start), axis=parts[0].axis)
+        result = g.op("Gather", x, g.index(parts[0].start), axis=parts[0].axis)
         dropped = []
     elif parts:
         result = g.op(
@@ -132,7 +137,13 @@ def box(g: GraphBuilder, call: NodeView, x: Value, begin: Value, size: Value) ->
 
 @converts("StridedSliceGrad")
 def strided_slice_grad(
-    g: GraphBuilder, call: NodeView, sizes: Value, begin: Value, end: Value, strides: Value, dy: Value
+    g: GraphBuilder,
+    call: NodeView,
+    sizes: Value,
+    begin: Value,
+    end: Value,
+    strides: Value,
+    dy: Value,
 ) -> Value:
     """Zeros with dy in the places of the slice: the places are a slice of their numbers."""
     wide = g.as_int64(sizes)

@@ -1,7 +1,5 @@
 """Places to channels or batch, and back."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -61,7 +59,9 @@ def _as_format(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 
 @converts("SpaceToBatchND")
-def space_to_batch_nd(g: GraphBuilder, call: NodeView, x: Value, block: Value, paddings: Value) -> Value:
+def space_to_batch_nd(
+    g: GraphBuilder, call: NodeView, x: Value, block: Value, paddings: Value
+) -> Value:
     """Pad, then places within a block become part of the batch."""
     del block
     return _to_batch(g, x, _blocks(call), paddings)
@@ -74,7 +74,9 @@ def space_to_batch(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -
 
 
 @converts("BatchToSpaceND")
-def batch_to_space_nd(g: GraphBuilder, call: NodeView, x: Value, block: Value, crops: Value) -> Value:
+def batch_to_space_nd(
+    g: GraphBuilder, call: NodeView, x: Value, block: Value, crops: Value
+) -> Value:
     """The other way, then Slice."""
     del block
     return _to_space(g, x, _blocks(call), crops)
@@ -96,7 +98,9 @@ def _to_batch(g: GraphBuilder, x: Value, blocks: list[int], paddings: Value) -> 
     ahead, behind = g.slice(rows, 0, 0, 1), g.slice(rows, 0, 1, 2)
     none = g.ints(0)
     rest = [none] * (x.rank - count - 1)
-    amounts = g.joined(none, g.reshape(ahead, [count]), *rest, none, g.reshape(behind, [count]), *rest)
+    amounts = g.joined(
+        none, g.reshape(ahead, [count]), *rest, none, g.reshape(behind, [count]), *rest
+    )
     whole = x if amounts.array is not None and not amounts.array.any() else g.op("Pad", x, amounts)
     sizes = [g.size_of(whole, axis) for axis in range(x.rank)]
     split = [sizes[0]]
@@ -107,7 +111,10 @@ def _to_batch(g: GraphBuilder, x: Value, blocks: list[int], paddings: Value) -> 
     split += sizes[count + 1 :]
     inside = [2 * axis for axis in range(1, count + 1)]
     outside = [2 * axis - 1 for axis in range(1, count + 1)]
-    moved = g.transpose(g.reshape(whole, g.joined(*split)), [*inside, 0, *outside, *range(2 * count + 1, x.rank + count)])
+    moved = g.transpose(
+        g.reshape(whole, g.joined(*split)),
+        [*inside, 0, *outside, *range(2 * count + 1, x.rank + count)],
+    )
     batch = g.op("Mul", sizes[0], g.ints(math.prod(blocks)))
     return g.reshape(moved, g.joined(batch, *outer, *sizes[count + 1 :]))
 
@@ -126,6 +133,13 @@ def _to_space(g: GraphBuilder, x: Value, blocks: list[int], crops: Value) -> Val
     rows = g.transpose(g.as_int64(crops), [1, 0])
     start = g.reshape(g.slice(rows, 0, 0, 1), [count])
     cut = g.reshape(g.slice(rows, 0, 1, 2), [count])
-    if cut.array is not None and start.array is not None and not cut.array.any() and not start.array.any():
+    if (
+        cut.array is not None
+        and start.array is not None
+        and not cut.array.any()
+        and not start.array.any()
+    ):
         return whole
-    return g.op("Slice", whole, start, g.op("Sub", g.joined(*space), cut), g.ints(*range(1, count + 1)))
+    return g.op(
+        "Slice", whole, start, g.op("Sub", g.joined(*space), cut), g.ints(*range(1, count + 1))
+    )

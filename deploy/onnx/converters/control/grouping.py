@@ -1,7 +1,5 @@
 """Effects: gone before operators are written."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.registry import refuses
 
 refuses("only orders other nodes", "NoOp")

@@ -1,7 +1,5 @@
 """If and Case: one of several graphs runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +12,9 @@ from pinnace.graph.graph import FunctionRef
 
 
 @converts("If", "StatelessIf")
-def condition(g: GraphBuilder, call: NodeView, test: Value, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
+def condition(
+    g: GraphBuilder, call: NodeView, test: Value, inputs: tuple[Value, ...]
+) -> tuple[Value, ...]:
     """If; the branches take what is around them by name. One that is known runs in place."""
     then, other = call.attr("then_branch"), call.attr("else_branch")
     known = call.constant(0)
@@ -31,7 +31,12 @@ def truth(g: GraphBuilder, call: NodeView, test: Value) -> Value:
 
 
 def _chosen(
-    g: GraphBuilder, call: NodeView, test: Value, then: FunctionRef, other: FunctionRef, inputs: Sequence[Value]
+    g: GraphBuilder,
+    call: NodeView,
+    test: Value,
+    then: FunctionRef,
+    other: FunctionRef,
+    inputs: Sequence[Value],
 ) -> tuple[Value, ...]:
     bodies = []
     for ref in (then, other):
@@ -42,7 +47,9 @@ def _chosen(
     return _node(g, call, test, bodies[0], bodies[1])
 
 
-def _node(g: GraphBuilder, call: NodeView, test: Value, then: GraphBuilder, other: GraphBuilder) -> tuple[Value, ...]:
+def _node(
+    g: GraphBuilder, call: NodeView, test: Value, then: GraphBuilder, other: GraphBuilder
+) -> tuple[Value, ...]:
     specs = [output.spec for output in call.node.outputs]
     if not specs:
         return ()
@@ -50,7 +57,9 @@ def _node(g: GraphBuilder, call: NodeView, test: Value, then: GraphBuilder, othe
 
 
 @converts("Case", "StatelessCase")
-def case(g: GraphBuilder, call: NodeView, index: Value, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
+def case(
+    g: GraphBuilder, call: NodeView, index: Value, inputs: tuple[Value, ...]
+) -> tuple[Value, ...]:
     """If in If; an index out of range takes the last."""
     branches: tuple[FunctionRef, ...] = call.attr("branches")
     known = call.constant(0)

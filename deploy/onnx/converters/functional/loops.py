@@ -1,7 +1,5 @@
 """While as Loop."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -18,7 +16,9 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
     """Loop: the test runs once before, and at the end of every turn; what never changes is taken by name."""
     cond, body = call.attr("cond"), call.attr("body")
     graph = body.graph
-    fixed = [result is argument for result, argument in zip(graph.outputs, graph.inputs, strict=True)]
+    fixed = [
+        result is argument for result, argument in zip(graph.outputs, graph.inputs, strict=True)
+    ]
     first = truth(g, call, call.inline(g, cond, state)[0])
     inner = g.body()
     inner.input("turn", TensorSpec.of(SCALAR, dtypes.int64))
@@ -34,5 +34,11 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
             inner.result(value)
     moving = [value for value, stays in zip(state, fixed, strict=True) if not stays]
     wanted = [spec for spec, stays in zip(specs, fixed, strict=True) if not stays]
-    results = iter(g.with_bodies("Loop", wanted, g.constant(np.array(np.iinfo(np.int64).max)), first, *moving, body=inner))
-    return tuple(value if stays else next(results) for value, stays in zip(state, fixed, strict=True))
+    results = iter(
+        g.with_bodies(
+            "Loop", wanted, g.constant(np.array(np.iinfo(np.int64).max)), first, *moving, body=inner
+        )
+    )
+    return tuple(
+        value if stays else next(results) for value, stays in zip(state, fixed, strict=True)
+    )

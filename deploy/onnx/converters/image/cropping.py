@@ -1,7 +1,5 @@
 """Parts of pictures."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +35,9 @@ def crop_and_resize(
 
     def points(rows: Value, columns: Value) -> Value:
         parts = (owner, g.unsqueeze(rows, 2, 3), g.unsqueeze(columns, 1, 3))
-        return g.op("GatherND", picture, g.concat([g.op("Expand", part, full) for part in parts], 3))
+        return g.op(
+            "GatherND", picture, g.concat([g.op("Expand", part, full) for part in parts], 3)
+        )
 
     if call.attr("method") == "nearest":
         found = points(y.near, x.near)
@@ -70,10 +70,16 @@ def _lines(g: GraphBuilder, image: Value, boxes: Value, axis: int, count: int) -
     low = g.op("Floor", safe)
     near = g.op("Floor", g.binary("Add", safe, 0.5))
     return _Lines(
-        inside, g.as_int64(low), g.as_int64(g.op("Ceil", safe)), g.op("Sub", safe, low), g.as_int64(near)
+        inside,
+        g.as_int64(low),
+        g.as_int64(g.op("Ceil", safe)),
+        g.op("Sub", safe, low),
+        g.as_int64(near),
     )
 
 
 refuses(
-    "is a step of training: the gradient of a cropping", "CropAndResizeGradBoxes", "CropAndResizeGradImage"
+    "is a step of training: the gradient of a cropping",
+    "CropAndResizeGradBoxes",
+    "CropAndResizeGradImage",
 )

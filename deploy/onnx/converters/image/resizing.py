@@ -1,7 +1,5 @@
 """Pictures of other sizes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -35,7 +33,9 @@ def _resized(g: GraphBuilder, call: NodeView, x: Value, size: Value, **attrs: An
     known = call.constant(1)
     if known is not None and channels.array is not None and x.size(0) is None:
         # Only height and width, so that the batch needs not be asked for.
-        return g.moved("Resize", x, None, None, new, axes=[2, 3], coordinate_transformation_mode=where, **attrs)
+        return g.moved(
+            "Resize", x, None, None, new, axes=[2, 3], coordinate_transformation_mode=where, **attrs
+        )
     return g.moved("Resize", x, None, None, sizes, coordinate_transformation_mode=where, **attrs)
 
 
@@ -50,7 +50,9 @@ def nearest(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
     """Resize in the mode `nearest` where it multiplies; else Gather: which point is nearest hangs on rounding."""
     align, half = _centres(call)
     sizes = _known_sizes(call, x)
-    if sizes is not None and (align or sizes[2] % sizes[0] or sizes[3] % sizes[1] or not x.dtype.is_floating):
+    if sizes is not None and (
+        align or sizes[2] % sizes[0] or sizes[3] % sizes[1] or not x.dtype.is_floating
+    ):
         rows = interpolation.nearest_places(sizes[0], sizes[2], align, half)
         columns = interpolation.nearest_places(sizes[1], sizes[3], align, half)
         tall = g.op("Gather", x, g.ints(*[int(n) for n in rows]), axis=1)
@@ -100,7 +102,9 @@ def scale_and_translate(
 def _needed_sizes(call: NodeView, x: Value) -> tuple[int, int, int, int]:
     found = _known_sizes(call, x)
     if found is None:
-        call.fail("the old and new height and width must be known: the weights are written into the file")
+        call.fail(
+            "the old and new height and width must be known: the weights are written into the file"
+        )
     return found
 
 

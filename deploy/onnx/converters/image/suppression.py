@@ -1,7 +1,5 @@
 """Boxes that do not overlap."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -9,7 +7,9 @@ from pinnace.framework import dtypes
 
 
 @converts("NonMaxSuppressionV2")
-def v2(g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value, overlap: Value) -> Value:
+def v2(
+    g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value, overlap: Value
+) -> Value:
     """NonMaxSuppression of one picture and one class."""
     del call
     return _selected(g, boxes, scores, most, overlap, None)
@@ -17,7 +17,13 @@ def v2(g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value
 
 @converts("NonMaxSuppressionV3")
 def v3(
-    g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value, overlap: Value, least: Value
+    g: GraphBuilder,
+    call: NodeView,
+    boxes: Value,
+    scores: Value,
+    most: Value,
+    overlap: Value,
+    least: Value,
 ) -> Value:
     """The same, of boxes with a score above a threshold."""
     del call
@@ -26,7 +32,13 @@ def v3(
 
 @converts("NonMaxSuppressionV4")
 def v4(
-    g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value, overlap: Value, least: Value
+    g: GraphBuilder,
+    call: NodeView,
+    boxes: Value,
+    scores: Value,
+    most: Value,
+    overlap: Value,
+    least: Value,
 ) -> tuple[Value, Value]:
     """The same, filled up with 0, and how many there are."""
     found = _selected(g, boxes, scores, most, overlap, least)
@@ -70,7 +82,7 @@ def _selected(
         g.reshape(wide(overlap), [1]),
         None if least is None else g.reshape(wide(least), [1]),
     )
-    return g.cast(g.op("Gather", rows, g.int(2), axis=1), dtypes.int32)
+    return g.cast(g.op("Gather", rows, g.index(2), axis=1), dtypes.int32)
 
 
 def _filled(g: GraphBuilder, call: NodeView, x: Value, most: Value) -> Value:

@@ -1,14 +1,14 @@
 """Diagonals and bands of matrices."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
 
 
 @converts("MatrixBandPart")
-def matrix_band_part(g: GraphBuilder, call: NodeView, x: Value, lower: Value, upper: Value) -> Value:
+def matrix_band_part(
+    g: GraphBuilder, call: NodeView, x: Value, lower: Value, upper: Value
+) -> Value:
     """Where(the column less the row lies between the bounds); a negative bound is none."""
     del call
     away = _away(g, x)
@@ -38,7 +38,13 @@ def _offset(call: NodeView, index: int) -> int:
 
 @converts("MatrixDiagV3")
 def matrix_diag(
-    g: GraphBuilder, call: NodeView, diagonal: Value, k: Value, rows: Value, columns: Value, padding: Value
+    g: GraphBuilder,
+    call: NodeView,
+    diagonal: Value,
+    k: Value,
+    rows: Value,
+    columns: Value,
+    padding: Value,
 ) -> Value:
     """The diagonal spread over rows, chosen where the column less the row is k."""
     del k, rows, columns
@@ -55,7 +61,9 @@ def matrix_diag(
     return _spread(g, diagonal, offset, high, wide, padding)
 
 
-def _spread(g: GraphBuilder, diagonal: Value, offset: int, high: Value, wide: Value, other: Value) -> Value:
+def _spread(
+    g: GraphBuilder, diagonal: Value, offset: int, high: Value, wide: Value, other: Value
+) -> Value:
     """`other` with the diagonal in its place."""
     rows, columns = g.iota(g.scalar(high)), g.iota(g.scalar(wide))
     away = g.op("Sub", g.unsqueeze(columns, 0), g.unsqueeze(rows, 1))
@@ -112,5 +120,5 @@ def diag_part(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     half = x.rank // 2
     sizes = g.shape_of(x, 0, half)
     count = g.op("ReduceProd", sizes, keepdims=0)
-    places = g.op("Mul", g.iota(count), g.op("Add", count, g.int(1)))
+    places = g.op("Mul", g.iota(count), g.op("Add", count, g.index(1)))
     return g.reshape(g.op("Gather", g.reshape(x, [-1]), places, axis=0), sizes)

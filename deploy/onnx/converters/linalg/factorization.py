@@ -1,7 +1,14 @@
 """Factors of matrices."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.registry import refuses
 
-refuses("ONNX has no factorization of matrices", "Cholesky", "CholeskyGrad", "Eig", "Lu", "Qr", "SelfAdjointEigV2", "Svd")
+refuses(
+    "ONNX has no factorization of matrices",
+    "Cholesky",
+    "CholeskyGrad",
+    "Eig",
+    "Lu",
+    "Qr",
+    "SelfAdjointEigV2",
+    "Svd",
+)

@@ -1,7 +1,5 @@
 """Systems of equations."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.registry import refuses
 
 refuses(

@@ -1,7 +1,5 @@
 """Sums, products, quotients, and what is left of them."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -11,7 +9,7 @@ from pinnace.deploy.onnx.registry import converts
 def add(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
     """Add; of strings there is none."""
     if x.dtype.name == "string":
-        if g.opset < 20:  # noqa: PLR2004 (the opset of StringConcat)
+        if g.opset < 20:
             call.fail("joining strings needs opset 20")
         return g.op("StringConcat", x, y)
     return g.op("Add", x, y)
@@ -48,13 +46,13 @@ def truncate_div(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 
 def truncated(g: GraphBuilder, x: Value) -> Value:
-    """x without its fraction."""
+    """X without its fraction."""
     return g.where(g.binary("Less", x, 0), g.op("Ceil", x), g.op("Floor", x))
 
 
 @converts("DivNoNan")
 def div_no_nan(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """x / y, 0 where y is 0."""
+    """X / y, 0 where y is 0."""
     del call
     empty = g.binary("Equal", y, 0)
     quotient = g.op("Div", x, g.where(empty, g.like(y, 1), y))
@@ -63,7 +61,7 @@ def div_no_nan(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("MulNoNan")
 def mul_no_nan(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """x * y, 0 where y is 0 whatever x is."""
+    """X * y, 0 where y is 0 whatever x is."""
     del call
     return g.where(g.binary("Equal", y, 0), g.like(x, 0), g.op("Mul", x, y))
 
@@ -133,7 +131,7 @@ def neg(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("Square")
 def square(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """x * x."""
+    """X * x."""
     del call
     return g.op("Mul", x, x)
 

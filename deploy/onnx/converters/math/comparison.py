@@ -1,7 +1,5 @@
 """Questions with yes or no."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -35,13 +33,17 @@ def not_equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 def _equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
     if x.dtype is dtypes.string:
-        if g.opset < 19:  # noqa: PLR2004 (the opset of Equal on strings)
+        if g.opset < 19:
             call.fail("comparing strings needs opset 19")
         return g.op("Equal", x, y)
-    if not call.attr("incompatible_shape_error") and x.shape.is_fully_defined() and y.shape.is_fully_defined():
+    if (
+        not call.attr("incompatible_shape_error")
+        and x.shape.is_fully_defined()
+        and y.shape.is_fully_defined()
+    ):
         pairs = zip(reversed(list(x.shape)), reversed(list(y.shape)), strict=False)
         if any(a != b and 1 not in (a, b) for a, b in pairs):
-            return g.constant(False)  # noqa: FBT003
+            return g.constant(False)
     return g.op("Equal", x, y)
 
 

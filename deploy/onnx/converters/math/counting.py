@@ -1,7 +1,5 @@
 """How often, and into which bucket."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -22,7 +20,7 @@ def dense_bincount(g: GraphBuilder, call: NodeView, x: Value, size: Value, weigh
     binary = bool(call.attr("binary_output"))
     if x.rank <= 1:
         return _counted(g, call, g.reshape(x, [-1]), size, weights, binary=binary)
-    room = g.op("Add", g.as_int64(size), g.int(1))
+    room = g.op("Add", g.as_int64(size), g.index(1))
     rows = g.size_of(x, 0)
     starts = g.unsqueeze(g.op("Mul", g.iota(g.scalar(rows)), room), 1)
     places = g.op("Add", g.op("Min", g.as_int64(x), g.as_int64(size)), starts)
@@ -32,16 +30,20 @@ def dense_bincount(g: GraphBuilder, call: NodeView, x: Value, size: Value, weigh
     return g.slice(table, 1, 0, g.reshape(g.as_int64(size), [1]))
 
 
-def _counted(g: GraphBuilder, call: NodeView, x: Value, size: Value, weights: Value, *, binary: bool) -> Value:
+def _counted(
+    g: GraphBuilder, call: NodeView, x: Value, size: Value, weights: Value, *, binary: bool
+) -> Value:
     """What does not fit goes into one place behind the end, which is cut off."""
     count = g.as_int64(size)
     places = g.op("Min", g.as_int64(x), count)
-    room = g.reshape(g.op("Add", count, g.int(1)), [1])
+    room = g.reshape(g.op("Add", count, g.index(1)), [1])
     whole = _added(g, call, places, room, weights, binary=binary)
     return g.slice(whole, 0, 0, g.reshape(count, [1]))
 
 
-def _added(g: GraphBuilder, call: NodeView, places: Value, room: Value, weights: Value, *, binary: bool) -> Value:
+def _added(
+    g: GraphBuilder, call: NodeView, places: Value, room: Value, weights: Value, *, binary: bool
+) -> Value:
     amount = call.input_spec(2).shape.num_elements()
     if amount is None and not binary:
         call.fail("whether there are weights must be known")
@@ -65,13 +67,17 @@ def bucketize(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 
 @converts("InTopKV2")
-def in_top_k(g: GraphBuilder, call: NodeView, predictions: Value, targets: Value, k: Value) -> Value:
+def in_top_k(
+    g: GraphBuilder, call: NodeView, predictions: Value, targets: Value, k: Value
+) -> Value:
     """Whether fewer than k of a row are greater than the target's; rows that are not finite have no answer."""
     del call
     wanted = g.as_int64(targets)
     classes = g.scalar(g.size_of(predictions, 1))
     chosen = g.op("Equal", g.unsqueeze(wanted, 1), g.iota(classes))
-    own = g.op("ReduceSum", g.where(chosen, predictions, g.like(predictions, 0)), g.ints(1), keepdims=1)
+    own = g.op(
+        "ReduceSum", g.where(chosen, predictions, g.like(predictions, 0)), g.ints(1), keepdims=1
+    )
     better = g.op("ReduceSum", g.as_int64(g.op("Greater", predictions, own)), g.ints(1), keepdims=0)
     odd = g.op("Not", g.binary("Equal", g.op("Sub", predictions, predictions), 0))
     clean = g.binary("Equal", g.op("ReduceSum", g.as_int64(odd), g.ints(1), keepdims=0), 0)

@@ -1,7 +1,5 @@
 """Running sums and products."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -45,12 +43,20 @@ def cumulative_logsumexp(g: GraphBuilder, call: NodeView, x: Value, axis: Value)
         return g.op("Add", g.op("Log", total), safe)
 
     # TensorFlow: nothing at all is the lowest number, not -inf.
-    lowest = np.finfo(np.float32 if x.dtype.size < 4 else x.dtype.numpy).min if x.dtype.name != "float16" else -65504.0  # noqa: PLR2004
+    lowest = (
+        np.finfo(np.float32 if x.dtype.size < 4 else x.dtype.numpy).min
+        if x.dtype.name != "float16"
+        else -65504.0
+    )
     return _running(g, call, x, g.like(x, float(lowest)), joined)
 
 
 def _running(
-    g: GraphBuilder, call: NodeView, x: Value, neutral: Value, joined: Callable[[Value, Value], Value]
+    g: GraphBuilder,
+    call: NodeView,
+    x: Value,
+    neutral: Value,
+    joined: Callable[[Value, Value], Value],
 ) -> Value:
     axis = call.needed_int(1, "axis") % x.rank
     size = x.size(axis)
@@ -65,8 +71,10 @@ def _running(
     return g.op("Identity", result) if result is x else result
 
 
-def _shifted(g: GraphBuilder, x: Value, axis: int, step: int, neutral: Value, reverse: bool) -> Value:
-    """x moved along the axis; `neutral` comes in at the end it leaves."""
+def _shifted(
+    g: GraphBuilder, x: Value, axis: int, step: int, neutral: Value, reverse: bool
+) -> Value:
+    """X moved along the axis; `neutral` comes in at the end it leaves."""
     amounts = [0] * (2 * x.rank)
     amounts[axis + (x.rank if reverse else 0)] = step
     amounts[axis + (0 if reverse else x.rank)] = -step

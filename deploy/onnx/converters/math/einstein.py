@@ -1,7 +1,5 @@
 """Einsum as transpositions and products: few runtimes have the operator, and some crash on tensors without elements."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -49,13 +47,26 @@ def _result(terms: list[_Term], right: str, arrow: str) -> tuple[str, ...]:
     if arrow:
         before, found, after = right.partition("...")
         return (*before, *(dots if found else ()), *after)
-    return (*dots, *sorted(label for label in set(everything) if not label.isdigit() and everything.count(label) == 1))
+    return (
+        *dots,
+        *sorted(
+            label
+            for label in set(everything)
+            if not label.isdigit() and everything.count(label) == 1
+        ),
+    )
 
 
 def _spelled(terms: list[_Term], right: str, arrow: str) -> str:
     """The equation with a letter for each axis of an ellipsis: not all runtimes know the dots."""
     used = {label for term in terms for label in term.labels} | set(right)
-    letters = iter([letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if letter not in used])
+    letters = iter(
+        [
+            letter
+            for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+            if letter not in used
+        ]
+    )
     names = {label: next(letters) for label in sorted(label for label in used if label.isdigit())}
 
     def text(labels: tuple[str, ...]) -> str:
@@ -91,10 +102,14 @@ def _product(g: GraphBuilder, a: _Term, b: _Term, needed: set[str]) -> _Term:
     if len(rows) == len(columns) == 1:
         return _Term(product, labels)
     sizes = [_size(g, (a, b), label) for label in labels]
-    return _Term(g.reshape(product, g.joined(*sizes)) if sizes else g.squeeze(product, 0, 1), labels)
+    return _Term(
+        g.reshape(product, g.joined(*sizes)) if sizes else g.squeeze(product, 0, 1), labels
+    )
 
 
-def _outer(g: GraphBuilder, a: _Term, b: _Term, batch: list[str], rows: list[str], columns: list[str]) -> _Term:
+def _outer(
+    g: GraphBuilder, a: _Term, b: _Term, batch: list[str], rows: list[str], columns: list[str]
+) -> _Term:
     left = g.transpose(a.value, [a.labels.index(label) for label in (*batch, *rows)])
     right = g.transpose(b.value, [b.labels.index(label) for label in (*batch, *columns)])
     start, middle = len(batch), len(batch) + len(rows)
@@ -103,9 +118,13 @@ def _outer(g: GraphBuilder, a: _Term, b: _Term, batch: list[str], rows: list[str
     return _Term(g.op("Mul", left, right), (*batch, *rows, *columns))
 
 
-def _matrix(g: GraphBuilder, term: _Term, batch: list[str], first: list[str], second: list[str]) -> Value:
+def _matrix(
+    g: GraphBuilder, term: _Term, batch: list[str], first: list[str], second: list[str]
+) -> Value:
     """[batch..., all of first, all of second]."""
-    value = g.transpose(term.value, [term.labels.index(label) for label in (*batch, *first, *second)])
+    value = g.transpose(
+        term.value, [term.labels.index(label) for label in (*batch, *first, *second)]
+    )
     if len(first) == len(second) == 1:
         return value
     sizes = [_size(g, (term,), label) for label in batch]
@@ -113,12 +132,18 @@ def _matrix(g: GraphBuilder, term: _Term, batch: list[str], first: list[str], se
         total = g.ints(1)
         for label in group:
             size = _size(g, (term,), label)
-            total = size if total.array is not None and total.array.tolist() == [1] else g.op("Mul", total, size)
+            total = (
+                size
+                if total.array is not None and total.array.tolist() == [1]
+                else g.op("Mul", total, size)
+            )
         sizes.append(total)
     return g.reshape(value, g.joined(*sizes))
 
 
 def _size(g: GraphBuilder, terms: tuple[_Term, ...], label: str) -> Value:
     """The size of an axis; of an ellipsis the larger, since 1 broadcasts."""
-    found = [g.size_of(term.value, term.labels.index(label)) for term in terms if label in term.labels]
+    found = [
+        g.size_of(term.value, term.labels.index(label)) for term in terms if label in term.labels
+    ]
     return g.op("Max", *found) if label.isdigit() and len(found) > 1 else found[0]

@@ -1,7 +1,5 @@
 """Powers, roots, exponentials, logarithms, the sigmoid."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.kernels import computed_in
@@ -23,7 +21,7 @@ def rsqrt(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("Log1p")
 def log1p(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """x * log(u) / (u - 1) with u = 1 + x, which is exact near 0 where log(1 + x) is not.
+    """X * log(u) / (u - 1) with u = 1 + x, which is exact near 0 where log(1 + x) is not.
 
     Source:
         Kahan, in Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section 1.14.1.
@@ -63,7 +61,7 @@ def power(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
         number = float(exponent.reshape(-1)[0])
         if number == 1.0 and not exponent.ndim:
             return x
-        if number == 2.0 and not exponent.ndim:  # noqa: PLR2004
+        if number == 2.0 and not exponent.ndim:
             return g.op("Mul", x, x)
     # The exponent may have another type in ONNX, so that only one of both would be widened.
     wide = computed_in("Pow", x.dtype) or x.dtype
@@ -72,21 +70,21 @@ def power(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("Xlogy")
 def xlogy(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """x * log(y), 0 where x is 0."""
+    """X * log(y), 0 where x is 0."""
     del call
     return _unless_zero(g, x, g.op("Log", _guarded(g, x, y)))
 
 
 @converts("Xlog1py")
 def xlog1py(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """x * log(1 + y), 0 where x is 0."""
+    """X * log(1 + y), 0 where x is 0."""
     del call
     return _unless_zero(g, x, log_of_sum(g, _guarded(g, x, y)))
 
 
 @converts("Xdivy")
 def xdivy(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """x / y, 0 where x is 0."""
+    """X / y, 0 where x is 0."""
     del call
     empty = g.binary("Equal", x, 0)
     return g.where(empty, g.like(x, 0), g.op("Div", x, _guarded(g, x, y)))
@@ -102,7 +100,7 @@ def _unless_zero(g: GraphBuilder, x: Value, y: Value) -> Value:
 
 @converts("SqrtGrad")
 def sqrt_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
-    """dy / (2 y)."""
+    """Dy / (2 y)."""
     del call
     return g.op("Div", g.binary("Mul", dy, 0.5), y)
 
@@ -116,6 +114,6 @@ def rsqrt_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
 
 @converts("SigmoidGrad")
 def sigmoid_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
-    """dy y (1 - y)."""
+    """Dy y (1 - y)."""
     del call
     return g.op("Mul", dy, g.op("Mul", y, g.op("Sub", g.like(y, 1), y)))

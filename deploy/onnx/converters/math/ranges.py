@@ -1,7 +1,5 @@
 """Arithmetic sequences."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -16,11 +14,11 @@ def sequence(g: GraphBuilder, call: NodeView, start: Value, limit: Value, delta:
 
 @converts("LinSpace")
 def lin_space(g: GraphBuilder, call: NodeView, start: Value, stop: Value, num: Value) -> Value:
-    """start + i * step; the last is stop itself, whatever the rounding."""
+    """Start + i * step; the last is stop itself, whatever the rounding."""
     del call
     count = g.as_int64(num)
     places = g.iota(count)
-    steps = g.op("Max", g.op("Sub", count, g.int(1)), g.int(1))
+    steps = g.op("Max", g.op("Sub", count, g.index(1)), g.index(1))
     step = g.op("Div", g.op("Sub", stop, start), g.cast(steps, start.dtype))
     line = g.op("Add", start, g.op("Mul", g.cast(places, start.dtype), step))
     last = g.op("Equal", places, steps)

@@ -1,7 +1,5 @@
 """Reductions over axes, and where the largest is."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -19,7 +17,11 @@ def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -
             found = sorted({axis % x.rank for axis in found}) if x.rank else []
         if not found:
             return g.op("Abs" if kind == "ReduceL2" else "Identity", x)
-        if kind == "ReduceMean" and any(x.size(axis) == 0 for axis in found) and x.dtype.is_floating:
+        if (
+            kind == "ReduceMean"
+            and any(x.size(axis) == 0 for axis in found)
+            and x.dtype.is_floating
+        ):
             # The mean of nothing is NaN; ONNX Runtime gives 0.
             nothing = g.op("ReduceSum", x, g.ints(*found), keepdims=keep)
             return g.binary("Div", nothing, 0)

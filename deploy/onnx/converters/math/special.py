@@ -1,7 +1,5 @@
 """Special functions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,7 +9,6 @@ from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.math.exponents import log_of_sum
 from pinnace.deploy.onnx.registry import converts, refuses
 from pinnace.framework import dtypes
-
 
 # erfc(z) = t exp(-z² + P(t)), t = 2 / (2 + z), z >= 0; relative error below 1.2e-7.
 _ERFC = (
@@ -123,7 +120,9 @@ def lgamma(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     z = g.binary("Sub", g.where(low, g.op("Sub", g.like(wide, 1), wide), wide), 1)
     places = g.constant(np.arange(1, len(_LANCZOS) + 1, dtype=np.float64))
     terms = g.op("Div", g.constant(np.array(_LANCZOS)), g.op("Add", g.unsqueeze(z, x.rank), places))
-    series = g.binary("Add", g.op("ReduceSum", terms, g.ints(x.rank), keepdims=0), 0.99999999999980993)
+    series = g.binary(
+        "Add", g.op("ReduceSum", terms, g.ints(x.rank), keepdims=0), 0.99999999999980993
+    )
     t = g.binary("Add", z, 7.5)
     power = g.op("Sub", g.op("Mul", g.binary("Add", z, 0.5), g.op("Log", t)), t)
     above = g.binary("Add", g.op("Add", power, g.op("Log", series)), 0.5 * math.log(2 * math.pi))

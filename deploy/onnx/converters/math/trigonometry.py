@@ -1,7 +1,5 @@
 """Circular and hyperbolic functions."""
 
-from __future__ import annotations
-
 import math
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -34,6 +32,6 @@ def atan2(g: GraphBuilder, call: NodeView, y: Value, x: Value) -> Value:
 
 @converts("TanhGrad")
 def tanh_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
-    """dy (1 - y²)."""
+    """Dy (1 - y²)."""
     del call
     return g.op("Mul", dy, g.op("Sub", g.like(y, 1), g.op("Mul", y, y)))

@@ -1,7 +1,5 @@
 """One number per channel."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -16,7 +14,7 @@ def bias_add(g: GraphBuilder, call: NodeView, x: Value, bias: Value) -> Value:
 def per_channel(g: GraphBuilder, call: NodeView, x: Value, bias: Value) -> Value:
     """A vector that broadcasts along the channels of `x`."""
     first = "data_format" in call.node.op.attrs and call.attr("data_format").startswith("NC")
-    if not first or x.rank <= 2:  # noqa: PLR2004 ([n, c] in both formats)
+    if not first or x.rank <= 2:
         return bias
     return g.unsqueeze(bias, *range(1, x.rank - 1))
 
@@ -24,6 +22,6 @@ def per_channel(g: GraphBuilder, call: NodeView, x: Value, bias: Value) -> Value
 @converts("BiasAddGrad")
 def bias_add_grad(g: GraphBuilder, call: NodeView, dy: Value) -> Value:
     """The sum over all axes but the channels."""
-    first = call.attr("data_format") == "NCHW" and dy.rank > 2  # noqa: PLR2004
+    first = call.attr("data_format") == "NCHW" and dy.rank > 2
     channels = 1 if first else dy.rank - 1
     return g.op("ReduceSum", dy, g.ints(*[a for a in range(dy.rank) if a != channels]), keepdims=0)

@@ -1,7 +1,5 @@
 """Convolutions, and their transposes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +22,12 @@ def convolution(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Va
 
 
 def convolved(
-    g: GraphBuilder, window: layouts.Window, x: Value, weights: Value, taps: Sequence[int], group: int
+    g: GraphBuilder,
+    window: layouts.Window,
+    x: Value,
+    weights: Value,
+    taps: Sequence[int],
+    group: int,
 ) -> Value:
     """Conv, padding by hand where ONNX Runtime does not."""
     if window.pads is None and any(rate != 1 for rate in window.dilations):
@@ -51,7 +54,9 @@ def outputs_first(g: GraphBuilder, weights: Value) -> Value:
 
 
 @converts("Conv2DBackpropInput", "Conv3DBackpropInputV2")
-def transposed_convolution(g: GraphBuilder, call: NodeView, sizes: Value, weights: Value, dy: Value) -> Value:
+def transposed_convolution(
+    g: GraphBuilder, call: NodeView, sizes: Value, weights: Value, dy: Value
+) -> Value:
     """ConvTranspose; [places..., out, in] becomes [in, out, places...]."""
     shape = list(weights.shape)
     taps = known(call, shape[:-2])
@@ -63,7 +68,13 @@ def transposed_convolution(g: GraphBuilder, call: NodeView, sizes: Value, weight
 
 
 def spread(
-    g: GraphBuilder, call: NodeView, sizes: Value, weights: Value, dy: Value, taps: list[int], group: int
+    g: GraphBuilder,
+    call: NodeView,
+    sizes: Value,
+    weights: Value,
+    dy: Value,
+    taps: list[int],
+    group: int,
 ) -> Value:
     """ConvTranspose of a size that is given.
 
@@ -90,7 +101,9 @@ def spread(
         attrs["pads"] = [before for before, _ in window.pads] + [after for _, after in window.pads]
         attrs["output_padding"] = [
             want - ((have - 1) * step + far - sum(pair))
-            for want, have, step, far, pair in zip(wanted, given, window.strides, reach, window.pads, strict=True)
+            for want, have, step, far, pair in zip(
+                wanted, given, window.strides, reach, window.pads, strict=True
+            )
         ]
         extra = attrs["output_padding"]
         if all(0 <= n < step for n, step in zip(extra, window.strides, strict=True)):

@@ -1,7 +1,5 @@
 """Convolutions of each channel on its own."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.nn import convolutions, layouts
@@ -27,12 +25,15 @@ def depthwise(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Valu
 
 
 @converts("DepthwiseConv2dNativeBackpropInput")
-def depthwise_input_gradient(g: GraphBuilder, call: NodeView, sizes: Value, weights: Value, dy: Value) -> Value:
+def depthwise_input_gradient(
+    g: GraphBuilder, call: NodeView, sizes: Value, weights: Value, dy: Value
+) -> Value:
     """ConvTranspose with a group per channel."""
     kernel, taps, channels = _weights(g, call, weights)
     return convolutions.spread(g, call, sizes, kernel, dy, taps, channels)
 
 
 refuses(
-    "is a step of training: the gradient of a convolution for its weights", "DepthwiseConv2dNativeBackpropFilter"
+    "is a step of training: the gradient of a convolution for its weights",
+    "DepthwiseConv2dNativeBackpropFilter",
 )

@@ -1,7 +1,5 @@
 """Windows: where they lie, and which operator form they need."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -47,7 +45,9 @@ def inner(values: Sequence[Any], last: bool) -> tuple[Any, ...]:
     return tuple(values[1:-1]) if last else tuple(values[2:])
 
 
-def window_of(call: NodeView, sizes: Sequence[int | None], taps: Sequence[int], strides: Sequence[int]) -> Window:
+def window_of(
+    call: NodeView, sizes: Sequence[int | None], taps: Sequence[int], strides: Sequence[int]
+) -> Window:
     """Where the windows lie.
 
     Args:
@@ -82,7 +82,9 @@ def padded_for_same(g: GraphBuilder, x: Value, window: Window, taps: Sequence[in
     sizes = spatial_sizes(g, x, window.last)
     one = g.ints(1)
     steps = g.ints(*window.strides)
-    reach = g.ints(*[(tap - 1) * rate + 1 for tap, rate in zip(taps, window.dilations, strict=True)])
+    reach = g.ints(
+        *[(tap - 1) * rate + 1 for tap, rate in zip(taps, window.dilations, strict=True)]
+    )
     count = g.op("Div", g.op("Sub", g.op("Add", sizes, steps), one), steps)
     covered = g.op("Add", g.op("Mul", g.op("Sub", count, one), steps), reach)
     total = g.op("Max", g.op("Sub", covered, sizes), g.ints(0))
@@ -91,7 +93,9 @@ def padded_for_same(g: GraphBuilder, x: Value, window: Window, taps: Sequence[in
     none = g.ints(0)
     ends = (none, none)
     parts = (before, after)
-    rows = [g.joined(ends[0], part, ends[1]) if window.last else g.joined(*ends, part) for part in parts]
+    rows = [
+        g.joined(ends[0], part, ends[1]) if window.last else g.joined(*ends, part) for part in parts
+    ]
     return g.op("Pad", x, g.joined(*rows))
 
 
@@ -99,4 +103,8 @@ def emit(
     g: GraphBuilder, window: Window, kind: str, count: int, *inputs: Value | None, **attrs: Any
 ) -> tuple[Value, ...]:
     """The operator in the form that the data has: ONNX has only the one with channels first."""
-    return g.moved_ops(kind, count, *inputs, **attrs) if window.last else g.ops(kind, count, *inputs, **attrs)
+    return (
+        g.moved_ops(kind, count, *inputs, **attrs)
+        if window.last
+        else g.ops(kind, count, *inputs, **attrs)
+    )

@@ -1,7 +1,5 @@
 """Losses."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -15,7 +13,9 @@ def l2_loss(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 
 @converts("SoftmaxCrossEntropyWithLogits")
-def softmax_cross_entropy(g: GraphBuilder, call: NodeView, logits: Value, labels: Value) -> tuple[Value, Value]:
+def softmax_cross_entropy(
+    g: GraphBuilder, call: NodeView, logits: Value, labels: Value
+) -> tuple[Value, Value]:
     """-sum(labels log softmax(logits)) and its gradient."""
     del call
     both = g.op("Max", g.shape_of(logits), g.shape_of(labels))

@@ -1,7 +1,5 @@
 """Normalisations."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -11,7 +9,13 @@ from pinnace.deploy.onnx.registry import converts, refuses
 
 @converts("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def fused_batch_norm(
-    g: GraphBuilder, call: NodeView, x: Value, scale: Value, offset: Value, mean: Value, variance: Value
+    g: GraphBuilder,
+    call: NodeView,
+    x: Value,
+    scale: Value,
+    offset: Value,
+    mean: Value,
+    variance: Value,
 ) -> tuple[Value, ...]:
     """BatchNormalization; while training the moments of the batch are computed."""
     if call.attr("is_training"):
@@ -28,7 +32,13 @@ def fused_batch_norm(
 
 
 def _results(
-    g: GraphBuilder, call: NodeView, y: Value, mean: Value, variance: Value, first: Value, second: Value
+    g: GraphBuilder,
+    call: NodeView,
+    y: Value,
+    mean: Value,
+    variance: Value,
+    first: Value,
+    second: Value,
 ) -> tuple[Value, ...]:
     found = (y, mean, variance, first, second)
     if call.output_count > len(found):
@@ -37,7 +47,13 @@ def _results(
 
 
 def _training(
-    g: GraphBuilder, call: NodeView, x: Value, scale: Value, offset: Value, mean: Value, variance: Value
+    g: GraphBuilder,
+    call: NodeView,
+    x: Value,
+    scale: Value,
+    offset: Value,
+    mean: Value,
+    variance: Value,
 ) -> tuple[Value, ...]:
     last = call.attr("data_format").endswith("C")
     rank = x.rank

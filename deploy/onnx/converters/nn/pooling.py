@@ -1,7 +1,5 @@
 """The largest or the mean of each window."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -11,9 +9,17 @@ from pinnace.deploy.onnx.registry import converts, refuses
 
 
 def _pooled(
-    g: GraphBuilder, call: NodeView, kind: str, count: int, x: Value, ksize: Sequence[int], strides: Sequence[int]
+    g: GraphBuilder,
+    call: NodeView,
+    kind: str,
+    count: int,
+    x: Value,
+    ksize: Sequence[int],
+    strides: Sequence[int],
 ) -> tuple[Value, ...]:
-    last = str(call.attr("data_format")).endswith("C") if "data_format" in call.node.op.attrs else True
+    last = (
+        str(call.attr("data_format")).endswith("C") if "data_format" in call.node.op.attrs else True
+    )
     taps = layouts.inner(ksize, last)
     if {ksize[0], ksize[-1 if last else 1]} != {1}:
         call.fail(f"windows over batch or channels: {list(ksize)}")

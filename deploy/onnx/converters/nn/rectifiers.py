@@ -1,7 +1,5 @@
 """Relu and its kin."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -29,14 +27,14 @@ def leaky_relu(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("ReluGrad")
 def relu_grad(g: GraphBuilder, call: NodeView, dy: Value, x: Value) -> Value:
-    """dy where x is positive."""
+    """Dy where x is positive."""
     del call
     return g.where(g.binary("Greater", x, 0), dy, g.like(dy, 0))
 
 
 @converts("Relu6Grad")
 def relu6_grad(g: GraphBuilder, call: NodeView, dy: Value, x: Value) -> Value:
-    """dy where x is between 0 and 6."""
+    """Dy where x is between 0 and 6."""
     del call
     inside = g.op("And", g.binary("Greater", x, 0), g.binary("Less", x, 6))
     return g.where(inside, dy, g.like(dy, 0))

@@ -1,7 +1,5 @@
 """Smooth activations."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts
@@ -33,14 +31,14 @@ def selu_grad(g: GraphBuilder, call: NodeView, dy: Value, y: Value) -> Value:
 
 @converts("SoftplusGrad")
 def softplus_grad(g: GraphBuilder, call: NodeView, dy: Value, x: Value) -> Value:
-    """dy sigmoid(x)."""
+    """Dy sigmoid(x)."""
     del call
     return g.op("Mul", dy, g.op("Sigmoid", x))
 
 
 @converts("SoftsignGrad")
 def softsign_grad(g: GraphBuilder, call: NodeView, dy: Value, x: Value) -> Value:
-    """dy / (1 + |x|)²."""
+    """Dy / (1 + |x|)²."""
     del call
     base = g.binary("Add", g.op("Abs", x), 1)
     return g.op("Div", dy, g.op("Mul", base, base))

@@ -1,7 +1,5 @@
 """Random numbers that a seed tells."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.registry import refuses
 
 refuses(

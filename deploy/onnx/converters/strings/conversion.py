@@ -1,7 +1,5 @@
 """Strings and numbers."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts, refuses
@@ -19,8 +17,17 @@ def as_string(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     """Cast, of integers without options: how floats are written differs."""
     plain = call.attr("width") == -1 and call.attr("precision") == -1 and not call.attr("fill")
     if not x.dtype.is_integer or not plain:
-        call.fail("ONNX writes numbers in its own way; only integers without width and fill are the same")
+        call.fail(
+            "ONNX writes numbers in its own way; only integers without width and fill are the same"
+        )
     return g.op("Cast", x, to=dtypes.string.onnx)
 
 
-refuses("ONNX has no operator that looks into strings", "StringLength", "StringLower", "StringStrip", "StringUpper", "Substr")
+refuses(
+    "ONNX has no operator that looks into strings",
+    "StringLength",
+    "StringLower",
+    "StringStrip",
+    "StringUpper",
+    "Substr",
+)

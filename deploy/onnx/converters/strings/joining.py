@@ -1,7 +1,5 @@
 """Strings joined."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
@@ -14,7 +12,9 @@ from pinnace.framework import dtypes
 def string_join(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> Value:
     """A chain of StringConcat."""
     separator = str(call.attr("separator"))
-    between = g.constant(np.array(separator.encode(), object), dtype=dtypes.string) if separator else None
+    between = (
+        g.constant(np.array(separator.encode(), object), dtype=dtypes.string) if separator else None
+    )
     total = xs[0]
     for x in xs[1:]:
         if between is not None:

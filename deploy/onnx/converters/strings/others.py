@@ -1,11 +1,17 @@
 """What ONNX does with no string."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.registry import refuses
 
-refuses("ONNX has no bytes of strings", "DecodeBase64", "DecodePaddedRaw", "DecodeRaw", "EncodeBase64")
-refuses("ONNX has no hash of strings", "StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong", "Fingerprint")
+refuses(
+    "ONNX has no bytes of strings", "DecodeBase64", "DecodePaddedRaw", "DecodeRaw", "EncodeBase64"
+)
+refuses(
+    "ONNX has no hash of strings",
+    "StringToHashBucket",
+    "StringToHashBucketFast",
+    "StringToHashBucketStrong",
+    "Fingerprint",
+)
 refuses(
     "gives pieces of different count per string, where ONNX fills up to the longest",
     "StringNGrams",

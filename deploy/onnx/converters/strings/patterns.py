@@ -1,7 +1,5 @@
 """Regular expressions: RE2 on both sides."""
 
-from __future__ import annotations
-
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts, refuses
@@ -18,7 +16,9 @@ def regex_full_match(g: GraphBuilder, call: NodeView, x: Value, pattern: Value) 
     """RegexFullMatch, whose pattern is an attribute."""
     del pattern
     text = call.needed(1, "pattern")[()]
-    return g.op("RegexFullMatch", x, pattern=text.decode() if isinstance(text, bytes) else str(text))
+    return g.op(
+        "RegexFullMatch", x, pattern=text.decode() if isinstance(text, bytes) else str(text)
+    )
 
 
 refuses("ONNX matches strings, it does not rewrite them", "RegexReplace", "StaticRegexReplace")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 import pinnace.ops  # noqa: F401 (registers the ops)
@@ -21,7 +20,12 @@ Array = npt.NDArray[Any]
 
 
 def function_of(
-    op: str, xs: tuple[Any, ...], attrs: Mapping[str, Any], *, sizes_known: bool, constants: set[int]
+    op: str,
+    xs: tuple[Any, ...],
+    attrs: Mapping[str, Any],
+    *,
+    sizes_known: bool,
+    constants: set[int],
 ) -> ConcreteFunction:
     """The op applied to arguments; those in `constants` are written into the function instead."""
     flat: list[Array] = []

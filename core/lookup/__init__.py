@@ -1,0 +1,8 @@
+"""Tables from keys to values: `tf.lookup`."""
+
+from pinnace.lookup import experimental as experimental
+from pinnace.lookup.initializers import KeyValueTensorInitializer as KeyValueTensorInitializer
+from pinnace.lookup.initializers import TextFileIndex as TextFileIndex
+from pinnace.lookup.initializers import TextFileInitializer as TextFileInitializer
+from pinnace.lookup.static import StaticHashTable as StaticHashTable
+from pinnace.lookup.static import StaticVocabularyTable as StaticVocabularyTable

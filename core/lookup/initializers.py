@@ -1,0 +1,206 @@
+"""What fills a static table: tensors, or the lines of a file."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.asset_path import Asset
+from pinnace.framework.context import init_scope
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.tensor import SymbolicTensor, Tensor
+from pinnace.framework.trackable import AutoTrackable
+from pinnace.ops.execute import execute
+from pinnace.ops.state import tables
+from pinnace.ops.state.text_lines import LINE_NUMBER, WHOLE_LINE
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import TensorLike
+    from pinnace.lookup.table import LookupTable
+
+
+class TableInitializer(AutoTrackable):
+    """What fills a table.
+
+    Args:
+        key_dtype: of the keys.
+        value_dtype: of the values.
+    """
+
+    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+
+    @property
+    def key_dtype(self) -> DType:
+        """Of the keys."""
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> DType:
+        """Of the values."""
+        return self._value_dtype
+
+    def initialize(self, table: LookupTable) -> None:
+        """Fill a table."""
+        raise NotImplementedError
+
+    def _check(self, table: LookupTable) -> None:
+        for what in ("key_dtype", "value_dtype"):
+            mine, wanted = getattr(self, what), getattr(table, what)
+            if mine is not wanted:
+                message = (
+                    f"{type(self).__name__}: {what} must be that of the table, {wanted.name}, got "
+                    f"{mine.name}"
+                )
+                raise TypeError(message)
+
+
+class KeyValueTensorInitializer(TableInitializer):
+    """Entries from two tensors.
+
+    Args:
+        keys: [n].
+        values: [n].
+        key_dtype: of the keys if they are Python values.
+        value_dtype: of the values if they are Python values.
+        name: not used.
+
+    Source:
+        TensorFlow `tf.lookup.KeyValueTensorInitializer`.
+    """
+
+    def __init__(
+        self,
+        keys: TensorLike,
+        values: TensorLike,
+        key_dtype: Any = None,
+        value_dtype: Any = None,
+        name: str | None = None,
+    ) -> None:
+        del name
+        with init_scope():
+            self._keys = _entries("keys", keys, key_dtype)
+            self._values = _entries("values", values, value_dtype)
+        super().__init__(self._keys.dtype, self._values.dtype)
+
+    def initialize(self, table: LookupTable) -> None:
+        """Fill a table."""
+        self._check(table)
+        execute(tables.LOOKUP_TABLE_IMPORT, table.resource_handle, self._keys, self._values)
+
+
+def _entries(what: str, value: Any, dtype: Any) -> Tensor:
+    if dtype is None and isinstance(value, (list, tuple)) and value and type(value[0]) is int:
+        # TensorFlow: Python integers are int32 here as everywhere.
+        dtype = dtypes.int32
+    tensor = convert_to_tensor(value, None if dtype is None else dtypes.as_dtype(dtype))
+    if isinstance(tensor, SymbolicTensor):
+        message = (
+            f"KeyValueTensorInitializer: {what} must be known when the table is made, got {tensor!r}"
+        )
+        raise ValueError(message)
+    return tensor
+
+
+class TextFileIndex:
+    """What of a line is a key or a value, beside the number of a column."""
+
+    WHOLE_LINE = WHOLE_LINE
+    LINE_NUMBER = LINE_NUMBER
+
+
+class TextFileInitializer(TableInitializer):
+    """Entries from the lines of a file, which is copied into SavedModels.
+
+    Args:
+        filename: the file.
+        key_dtype: of the keys.
+        key_index: the column with the keys, or a `TextFileIndex`.
+        value_dtype: of the values.
+        value_index: the column with the values, or a `TextFileIndex`.
+        vocab_size: how many lines to read, all if None.
+        delimiter: between columns.
+        name: not used.
+        value_index_offset: added to numbers of lines.
+
+    Raises:
+        ValueError: no file name; an index that does not go with its dtype.
+
+    Source:
+        TensorFlow `tf.lookup.TextFileInitializer`.
+    """
+
+    def __init__(
+        self,
+        filename: Any,
+        key_dtype: Any,
+        key_index: int,
+        value_dtype: Any,
+        value_index: int,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str | None = None,
+        value_index_offset: int = 0,
+    ) -> None:
+        del name
+        super().__init__(key_dtype, value_dtype)
+        _check_index("key", key_index, self.key_dtype)
+        _check_index("value", value_index, self.value_dtype)
+        if vocab_size is not None and vocab_size <= 0:
+            message = f"TextFileInitializer: vocab_size must be greater than 0, got {vocab_size}"
+            raise ValueError(message)
+        self._filename = _asset(filename)
+        self._key_index = int(key_index)
+        self._value_index = int(value_index)
+        self._vocab_size = -1 if vocab_size is None else int(vocab_size)
+        self._delimiter = delimiter
+        self._offset = int(value_index_offset)
+
+    def initialize(self, table: LookupTable) -> None:
+        """Fill a table."""
+        self._check(table)
+        execute(
+            tables.INITIALIZE_TABLE_FROM_TEXT_FILE,
+            table.resource_handle,
+            self._filename.asset_path,
+            key_index=self._key_index,
+            value_index=self._value_index,
+            vocab_size=self._vocab_size,
+            delimiter=self._delimiter,
+            offset=self._offset,
+        )
+
+
+def _asset(filename: Any) -> Asset:
+    if isinstance(filename, Asset):
+        return filename
+    if isinstance(filename, Tensor) and not isinstance(filename, SymbolicTensor):
+        filename = np.asarray(filename._array)[()]
+    if isinstance(filename, (str, bytes, os.PathLike)):
+        path = os.fsdecode(filename)
+        if path:
+            return Asset(path)
+    message = f"TextFileInitializer: filename must be the name of a file, got {filename!r}"
+    raise ValueError(message)
+
+
+def _check_index(what: str, index: int, dtype: DType) -> None:
+    if index < WHOLE_LINE:
+        message = f"TextFileInitializer: {what}_index must be at least -2, got {index}"
+        raise ValueError(message)
+    if index == LINE_NUMBER and dtype is not dtypes.int64:
+        message = f"TextFileInitializer: {what}s that are line numbers are int64, got {dtype.name}"
+        raise ValueError(message)
+    if index == WHOLE_LINE:
+        allowed = dtype is dtypes.string or (what == "key" and dtype.is_integer)
+        if not allowed:
+            kinds = "strings or integers" if what == "key" else "strings"
+            message = (
+                f"TextFileInitializer: {what}s that are whole lines are {kinds}, got {dtype.name}"
+            )
+            raise ValueError(message)

@@ -1,0 +1,160 @@
+"""What all tables have in common: a handle, lookups, and the functions they are saved with."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import init_scope
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.resources import TrackableResource
+from pinnace.framework.tensor import Operands, Tensor
+from pinnace.framework.variable import handle_of
+from pinnace.functions.function import Function
+from pinnace.ops.array import constants
+from pinnace.ops.execute import execute
+from pinnace.ops.state import tables
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import TensorLike
+
+_numbers = itertools.count()
+
+
+class LookupTable(TrackableResource):
+    """A table behind a handle.
+
+    Args:
+        key_dtype: of the keys.
+        value_dtype: of the values.
+        default_value: for keys that are not there.
+        name: what it is called in errors.
+        table: the entries.
+    """
+
+    def __init__(
+        self,
+        key_dtype: DType,
+        value_dtype: DType,
+        default_value: TensorLike,
+        name: str,
+        table: tables.Table,
+    ) -> None:
+        self._key_dtype = key_dtype
+        self._value_dtype = value_dtype
+        with init_scope():
+            self._default_value = convert_to_tensor(default_value, value_dtype)
+        self._name = name
+        # By which sessions of TensorFlow know it; another model may be in the same session.
+        self._shared_name = f"{name}_{uuid.uuid4()}"
+        table.name = name
+        self._handle = handle_of(table)
+        self._saving: dict[str, Function] | None = None
+
+    @property
+    def key_dtype(self) -> DType:
+        """Of the keys."""
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> DType:
+        """Of the values."""
+        return self._value_dtype
+
+    @property
+    def default_value(self) -> Tensor:
+        """What is found for keys that are not there."""
+        return self._default_value
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._name
+
+    @property
+    def resource_handle(self) -> Tensor:
+        """The handle that ops take."""
+        return self._handle
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of entries, int64."""
+        return execute(tables.LOOKUP_TABLE_SIZE, self._handle, name=name)  # type: ignore[no-any-return]
+
+    def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
+        """The values of keys.
+
+        Args:
+            keys: [...], the table's key dtype.
+            name: name of the node while tracing.
+
+        Returns:
+            [..., *value]; the default value for keys that are not there.
+
+        Raises:
+            TypeError: keys of another dtype.
+
+        Source:
+            TensorFlow op `LookupTableFindV2`.
+        """
+        return self._find(self._keys_of(keys), self._default_value, name)
+
+    def __getitem__(self, keys: TensorLike) -> Tensor:
+        return self.lookup(keys)
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """All keys, [n], and their values."""
+        return execute(  # type: ignore[no-any-return]
+            tables.LOOKUP_TABLE_EXPORT,
+            self._handle,
+            Tkeys=self._key_dtype,
+            Tvalues=self._value_dtype,
+            name=name,
+        )
+
+    def _find(self, keys: Tensor, default: Tensor, name: str | None) -> Tensor:
+        return execute(tables.LOOKUP_TABLE_FIND, self._handle, keys, default, name=name)  # type: ignore[no-any-return]
+
+    def _keys_of(self, keys: Any) -> Tensor:
+        return self._typed("keys", keys, self._key_dtype)
+
+    def _typed(self, what: str, value: Any, dtype: DType) -> Tensor:
+        tensor = convert_to_tensor(value, None if isinstance(value, Operands) else dtype)
+        if tensor.dtype is not dtype:
+            message = f"table {self._name!r}: {what} must be {dtype.name}, got {tensor.dtype.name}"
+            raise TypeError(message)
+        return tensor
+
+    # Saving.
+
+    def _create_resource(self) -> Tensor:
+        """The op that makes such a table."""
+        raise NotImplementedError
+
+    def _initialize(self) -> None:
+        """Fill the table, if it is one that is filled when it is made."""
+
+    def _functions_for_saving(self) -> dict[str, Any]:
+        if self._saving is None:
+
+            def initialise() -> Tensor:
+                self._initialize()
+                return constants.constant(1, dtypes.int32)
+
+            found = {
+                "_create_resource": Function(self._create_resource, (), name="creator"),
+                "_initialize": Function(initialise, (), name="initializer"),
+                "_destroy_resource": Function(
+                    lambda: constants.constant(1, dtypes.int32), (), name="destroyer"
+                ),
+            }
+            object.__setattr__(self, "_saving", found)
+        return dict(self._saving or {})
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self._name!r} {self._key_dtype.name} -> "
+            f"{self._value_dtype.name}>"
+        )
