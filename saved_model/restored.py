@@ -265,6 +265,10 @@ class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
 class RestoredResource(RestoredObject, TrackableResource):
     """A table or the like: made and filled by functions of its own when it is first needed."""
 
+    def restore_when_made(self, read: Callable[[], dict[str, Any]]) -> None:
+        """Let it take the values that `read` gives, after it was made."""
+        object.__setattr__(self, "_stored_values", read)
+
     @property
     def resource_handle(self) -> Tensor:
         """The handle that functions take.
@@ -281,6 +285,9 @@ class RestoredResource(RestoredObject, TrackableResource):
             object.__setattr__(self, "_made_handle", found)
             if INITIALIZE in self._trackable_children():
                 self._run(INITIALIZE)
+            read = self.__dict__.get("_stored_values")
+            if read is not None:
+                self._restore_from_tensors(read())
         return found
 
     def _run(self, name: str) -> Any:

@@ -321,7 +321,10 @@ class Loader:
 
     def _restore_variables(self, root: Any) -> None:
         variables = [one for one in self._objects.values() if isinstance(one, Variable)]
-        if self._options.experimental_skip_checkpoint or not variables:
+        stateful = variables or any(
+            isinstance(one, RestoredResource) for one in self._objects.values()
+        )
+        if self._options.experimental_skip_checkpoint or not stateful:
             return
         prefix = layout.variables_prefix(self._folder)
         reader = BundleReader(prefix)

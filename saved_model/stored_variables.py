@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from pinnace.checkpoint.keys import VARIABLE_VALUE
 from pinnace.checkpoint.object_graph import ObjectGraph, matched
+from pinnace.checkpoint.restoring import stored_under
 from pinnace.framework.errors import DataLossError, NotFoundError
 from pinnace.framework.variable import Variable
+from pinnace.saved_model.restored import RestoredResource
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
@@ -39,6 +42,10 @@ def restore_variables(
         return {name: objects[child] for name, child in saved.items[number].children}
 
     for number, target in matched(stored, root, children_of):
+        if isinstance(target, RestoredResource):
+            for tensor in stored[number].tensors:
+                if tensor.name == target._legacy_saveable_name:
+                    target.restore_when_made(functools.partial(stored_under, reader, tensor.key))
         if not isinstance(target, Variable) or target.is_initialized():
             continue
         for tensor in stored[number].tensors:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 # The ops that hold the value of a variable: by a handle, or by reference.
 _HANDLES = frozenset({"VarHandleOp"})
 _REFERENCES = frozenset({"VariableV2", "Variable"})
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 # The ops that make a table; each is made once.
 _TABLES = frozenset(
     {
@@ -90,7 +91,7 @@ class _MainGraph:
             allow_io=options.allow_io,
         )
         self._variables: dict[str, Variable] = {}
-        self._tables: dict[str, Tensor] = {}
+        self._tables: dict[tuple[object, ...], Tensor] = {}
         self._assets = {
             asset.tensor_info.name.partition(":")[0]: asset.filename for asset in _assets(meta)
         }
@@ -182,7 +183,7 @@ class _MainGraph:
                 # A reference is as good as its value: nothing here assigns to it.
                 read = graph.add(READ_VARIABLE, [value], {"dtype": variable.dtype}, node.name)
                 return read.outputs[0]
-            if node.op in _TABLES:
+            if node.op in _TABLES or _makes_table(node):
                 return capture(graph, node.name, self._table(node), None)
             if node.name in self._assets:
                 return capture(graph, node.name, self._asset(node.name), None)
@@ -231,15 +232,18 @@ class _MainGraph:
         return None
 
     def _table(self, node: NodeDef) -> Tensor:
+        """The one table of this model that a node stands for: nodes may share one by its name."""
         if self._refused is not None:
             raise self._refused
-        found = self._tables.get(node.name)
+        shared = node.attr["shared_name"].s if "shared_name" in node.attr else b""
+        key = (node.attr["container"].s, shared) if shared else (node.name,)
+        found = self._tables.get(key)
         if found is None:
             graph = decode_graph(
                 self._meta.graph_def, self._where, [node.name], library=self._library
             )
             found = wrap(plan_of(graph)([])[0], dtypes.resource)
-            self._tables[node.name] = found
+            self._tables[key] = found
         return found
 
     def _asset(self, node: str) -> Tensor:
@@ -315,6 +319,15 @@ class _MainGraph:
                         if key and key in reader:
                             found.setdefault(name, Source(key))
         return found
+
+
+def _makes_table(node: NodeDef) -> bool:
+    """Whether it calls a function that makes a table, as TensorFlow 2 writes it."""
+    return (
+        node.op in _CALLS
+        and not any(not one.startswith("^") for one in node.input)
+        and list(node.attr["Tout"].list.type) == [dtypes.resource.enum]
+    )
 
 
 def _box(text: str, shape: tuple[int, ...], where: str) -> tuple[slice, ...]:

@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 _FLOATING = frozenset(dtype.numpy for dtype in FLOATS | COMPLEX)
 
 
+# How jacobians are computed: for a target, and for one with a batch axis; `functions` fills it.
+_jacobians: list[Callable[..., Any]] = []
+
+
+def install_jacobians(jacobian: Callable[..., Any], batch_jacobian: Callable[..., Any]) -> None:
+    """Fill the slot behind `GradientTape.jacobian` and `batch_jacobian`."""
+    _jacobians[:] = [jacobian, batch_jacobian]
+
+
 class UnconnectedGradients:
     """What `gradient` answers for a source that the target does not depend on."""
 
@@ -242,6 +251,79 @@ class GradientTape:
             self._entries = []
             self._watched = {}
         return structure.pack_sequence_as(sources, results)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """d target / d sources, element by element of the target.
+
+        Args:
+            target: a tensor.
+            sources: a tensor or variable that was watched, or a structure of them.
+            unconnected_gradients: what to answer where the target does not depend on the source:
+                "none" or "zero".
+            parallel_iterations: accepted for TensorFlow's sake.
+            experimental_use_pfor: accepted for TensorFlow's sake.
+
+        Returns:
+            [*target, *source] for each source, in their structure.
+        """
+        del parallel_iterations, experimental_use_pfor
+        return self._jacobian(0, target, sources, unconnected_gradients)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """d target[i] / d source[i], for every row i.
+
+        Args:
+            target: [batch, ...].
+            source: [batch, ...], a tensor or variable that was watched.
+            unconnected_gradients: what to answer where the target does not depend on the source:
+                "none" or "zero".
+            parallel_iterations: accepted for TensorFlow's sake.
+            experimental_use_pfor: accepted for TensorFlow's sake.
+
+        Returns:
+            [batch, *target, *source], without the batch axes of both.
+        """
+        del parallel_iterations, experimental_use_pfor
+        return self._jacobian(1, target, source, unconnected_gradients)
+
+    def _jacobian(self, which: int, target: Any, sources: Any, unconnected: str) -> Any:
+        if self._used and not self._persistent:
+            message = (
+                "GradientTape.jacobian: a tape gives its gradients once.\n"
+                "  Try: GradientTape(persistent=True)"
+            )
+            raise RuntimeError(message)
+        self._used = True
+        if self._recording and not self._persistent:
+            self._recording = False
+            pop_tape(self)
+        if not _jacobians:
+            message = "jacobians are not installed: import pinnace, not pinnace.autodiff alone"
+            raise RuntimeError(message)
+        saved = state.tapes
+        state.tapes = tuple(tape for tape in saved if tape is not self)
+        try:
+            found = _jacobians[which](self, target, sources, unconnected)
+        finally:
+            state.tapes = saved
+        if not self._persistent:
+            self._entries = []
+            self._watched = {}
+        return found
 
     def _differentiate(
         self, targets: Sequence[Tensor], sources: Sequence[Tensor], seeds: Sequence[Any]

@@ -203,7 +203,15 @@ def describe(tree: Tree) -> tuple[ObjectGraph, dict[str, Callable[[], Array]]]:
     values: dict[str, Callable[[], Array]] = {}
     for target, path, children in zip(tree.objects, tree.paths, tree.children, strict=True):
         tensors = []
-        for name, read in values_of(target).items():
+        own = values_of(target)
+        legacy = getattr(target, "_legacy_saveable_name", "")
+        if legacy and own:
+            # TensorFlow names such an object's values by one prefix of their keys.
+            key = checkpoint_key(path, legacy)
+            tensors.append(StoredTensor(legacy, key))
+            values.update((f"{key}{suffix}", read) for suffix, read in own.items())
+            own = {}
+        for name, read in own.items():
             key = checkpoint_key(path, name)
             values[key] = read
             tensors.append(StoredTensor(name, key, _full_name(target)))

@@ -90,7 +90,11 @@ class Restoration:
                 write_variable(target, self._read(one), f"{self._where}: {one.key!r}")
             return
         restore = getattr(target, "_restore_from_tensors", None)
-        if restore is not None:
+        legacy = stored.get(getattr(target, "_legacy_saveable_name", ""))
+        if restore is not None and legacy is not None:
+            self._used.add(legacy.key)
+            restore(stored_under(self._reader, legacy.key))
+        elif restore is not None:
             # TensorFlow's hook for tables and the like.
             restore({name: self._read(one) for name, one in stored.items()})
 
@@ -161,6 +165,12 @@ class Restoration:
 
     def run_restore_ops(self, session: object = None) -> None:
         """Accepted for TensorFlow's sake: values are in place already."""
+
+
+def stored_under(reader: BundleReader, prefix: str) -> dict[str, Any]:
+    """The values whose keys begin with `prefix`, by what comes after it."""
+    keys = [key for key in reader.keys() if key.startswith(f"{prefix}-")]  # noqa: SIM118 (no dict)
+    return {key.removeprefix(prefix): np.array(reader.read(key)) for key in keys}
 
 
 class NamedRestoration(Restoration):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from pinnace.framework.trackable import AutoTrackable
 
@@ -15,6 +17,23 @@ class TrackableResource(AutoTrackable):
 
     It is saved with three functions: `_create_resource`, `_initialize` and `_destroy_resource`.
     """
+
+    # What checkpoints call its values: TensorFlow's name, which comes before each suffix.
+    _legacy_saveable_name: ClassVar[str] = "table"
+
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        """Its values by the suffixes of their keys, if it has any that change."""
+        stored = getattr(self._resource(), "stored_values", None)
+        return {} if stored is None else dict(stored())
+
+    def _restore_from_tensors(self, values: dict[str, Any]) -> None:
+        """Take values as `_serialize_to_tensors` gave them."""
+        restore = getattr(self._resource(), "restore_values", None)
+        if restore is not None:
+            restore(values)
+
+    def _resource(self) -> object:
+        return np.asarray(self.resource_handle._array)[()]
 
     @property
     def resource_handle(self) -> Tensor:

@@ -339,6 +339,175 @@ class Variable(Operands, Trackable):
         operators.assign_sub(self, delta, name)
         return self if read_value else None
 
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The rows that `indices` names."""
+        return operators.sparse_read(self, indices, name)  # type: ignore[no-any-return]
+
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The parts at the places that the rows of `indices` name."""
+        return operators.gather_nd_of(self, indices, name)  # type: ignore[no-any-return]
+
+    def scatter_add(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Add the slices to the rows that they name; gives the variable back.
+
+        Args:
+            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
+            use_locking: not used.
+            name: name of the node while tracing.
+
+        Raises:
+            TypeError: `sparse_delta` is something else.
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+        del use_locking
+        return self._scatter("add", sparse_delta, name)
+
+    def scatter_sub(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Subtract the slices from the rows that they name; gives the variable back.
+
+        Args:
+            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
+            use_locking: not used.
+            name: name of the node while tracing.
+
+        Raises:
+            TypeError: `sparse_delta` is something else.
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+        del use_locking
+        return self._scatter("sub", sparse_delta, name)
+
+    def scatter_max(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Rows become the larger of themselves and of their slices; gives the variable back.
+
+        Args:
+            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
+            use_locking: not used.
+            name: name of the node while tracing.
+
+        Raises:
+            TypeError: `sparse_delta` is something else.
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+        del use_locking
+        return self._scatter("max", sparse_delta, name)
+
+    def scatter_min(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Rows become the smaller of themselves and of their slices; gives the variable back.
+
+        Args:
+            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
+            use_locking: not used.
+            name: name of the node while tracing.
+
+        Raises:
+            TypeError: `sparse_delta` is something else.
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+        del use_locking
+        return self._scatter("min", sparse_delta, name)
+
+    def scatter_mul(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Multiply rows by their slices; gives the variable back.
+
+        Args:
+            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
+            use_locking: not used.
+            name: name of the node while tracing.
+
+        Raises:
+            TypeError: `sparse_delta` is something else.
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+        del use_locking
+        return self._scatter("mul", sparse_delta, name)
+
+    def scatter_div(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Divide rows by their slices; gives the variable back.
+
+        Args:
+            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
+            use_locking: not used.
+            name: name of the node while tracing.
+
+        Raises:
+            TypeError: `sparse_delta` is something else.
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+        del use_locking
+        return self._scatter("div", sparse_delta, name)
+
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Put slices in the place of the rows that they name; gives the variable back.
+
+        Args:
+            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
+            use_locking: not used.
+            name: name of the node while tracing.
+
+        Raises:
+            TypeError: `sparse_delta` is something else.
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+        del use_locking
+        return self._scatter("update", sparse_delta, name)
+
+    def scatter_nd_add(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Any:
+        """Add `updates` at the places that the rows of `indices` name."""
+        operators.scatter_nd("add", self, indices, updates, name)
+        return self
+
+    def scatter_nd_sub(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Any:
+        """Subtract `updates` at the places that the rows of `indices` name."""
+        operators.scatter_nd("sub", self, indices, updates, name)
+        return self
+
+    def scatter_nd_update(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Any:
+        """Put `updates` at the places that the rows of `indices` name."""
+        operators.scatter_nd("update", self, indices, updates, name)
+        return self
+
+    def scatter_nd_max(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Any:
+        """The larger of value and `updates` at the places that the rows of `indices` name."""
+        operators.scatter_nd("max", self, indices, updates, name)
+        return self
+
+    def scatter_nd_min(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Any:
+        """The smaller of value and `updates` at the places that the rows of `indices` name."""
+        operators.scatter_nd("min", self, indices, updates, name)
+        return self
+
+    def _scatter(self, how: str, slices: Any, name: str | None) -> Variable:
+        if not (hasattr(slices, "indices") and hasattr(slices, "values")):
+            message = f"scatter_{how}: sparse_delta must be IndexedSlices, got {slices!r}"
+            raise TypeError(message)
+        operators.scatter(how, self, slices.indices, slices.values, name)
+        return self
+
     def is_initialized(self) -> bool:
         """Whether there is a value."""
         return self._resource.is_initialized

@@ -95,14 +95,9 @@ class KeyValueTensorInitializer(TableInitializer):
 
 
 def _entries(what: str, value: Any, dtype: Any) -> Tensor:
-    if dtype is None and isinstance(value, (list, tuple)) and value and type(value[0]) is int:
-        # TensorFlow: Python integers are int32 here as everywhere.
-        dtype = dtypes.int32
     tensor = convert_to_tensor(value, None if dtype is None else dtypes.as_dtype(dtype))
     if isinstance(tensor, SymbolicTensor):
-        message = (
-            f"KeyValueTensorInitializer: {what} must be known when the table is made, got {tensor!r}"
-        )
+        message = f"KeyValueTensorInitializer: {what} must be known when the table is made, got {tensor!r}"
         raise ValueError(message)
     return tensor
 

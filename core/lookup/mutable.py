@@ -40,7 +40,7 @@ class _Mutable(LookupTable):
         table: tables.Table,
     ) -> None:
         super().__init__(key_dtype, value_dtype, default_value, name, table)
-        self._checkpoint = checkpoint
+        table.stored = checkpoint
 
     def lookup(
         self,

@@ -185,8 +185,6 @@ def _lookup_dtype(initializer: TableInitializer, wanted: Any) -> DType:
         )
         raise TypeError(message)
     if initializer.value_dtype is not dtypes.int64:
-        message = (
-            f"StaticVocabularyTable: ids must be int64, got {initializer.value_dtype.name}"
-        )
+        message = f"StaticVocabularyTable: ids must be int64, got {initializer.value_dtype.name}"
         raise TypeError(message)
     return asked

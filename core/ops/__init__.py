@@ -5,20 +5,20 @@ from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops import array as array
 from pinnace.ops import control as control
-from pinnace.ops import functional as functional
 from pinnace.ops import dataset as dataset
+from pinnace.ops import functional as functional
 from pinnace.ops import image as image
 from pinnace.ops import io as io
-from pinnace.ops import summary as summary
 from pinnace.ops import linalg as linalg
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn
 from pinnace.ops import random as random
 from pinnace.ops import state as state
 from pinnace.ops import strings as strings
+from pinnace.ops import summary as summary
 from pinnace.ops.array import constants, joining, shapes, slicing
 from pinnace.ops.math import arithmetic, bits, comparison, exponents, logic, products
-from pinnace.ops.state import variables
+from pinnace.ops.state import scatters, variables
 
 
 def _and(x: TensorLike, y: TensorLike) -> Tensor:
@@ -58,6 +58,7 @@ dispatch.install(
     constant=constants.constant,
     equal=comparison.equal,
     floordiv=arithmetic.floordiv,
+    gather_nd_of=scatters.gather_nd,
     getitem=slicing.getitem,
     greater=comparison.greater,
     greater_equal=comparison.greater_equal,
@@ -71,7 +72,10 @@ dispatch.install(
     pack=joining.stack,
     power=exponents.pow,
     read_variable=variables.read_variable,
+    scatter=scatters.scatter,
+    scatter_nd=scatters.scatter_nd,
     shape=shapes.shape,
+    sparse_read=scatters.sparse_read,
     subtract=arithmetic.subtract,
     truediv=arithmetic.truediv,
     unstack=joining.unstack,

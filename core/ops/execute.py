@@ -27,6 +27,8 @@ _EAGER_CONTEXT = RunContext()
 # How many input specs an op remembers as checked before it starts over.
 _CHECKED_LIMIT = 4096
 _NDARRAY = np.ndarray
+# Quantised tensors carry these too, and NumPy's dtype does not tell them apart.
+_AMBIGUOUS = frozenset(map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16)))
 
 
 def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -79,7 +81,7 @@ class Repeat(NamedTuple):
 
 
 def _remember(op: OpDef, key: tuple[Any, ...], attrs: dict[str, Any]) -> None:
-    if any(dtype.kind == "O" for _, dtype in key[: len(op.inputs)]):
+    if any(dtype.kind == "O" or dtype in _AMBIGUOUS for _, dtype in key[: len(op.inputs)]):
         return  # an object array is a string, a handle or a list: NumPy's dtype does not tell which
     if len(op.repeats) >= _CHECKED_LIMIT:
         op.repeats.clear()
@@ -94,10 +96,9 @@ def _run_again(op: OpDef, repeat: Repeat, arguments: tuple[Any, ...]) -> Tensor:
         array = x._array
         arrays.append(array if type(array) is _NDARRAY else np.asarray(array))
     try:
-        result = op.kernel(*arrays, **repeat.options)  # type: ignore[misc]
-    except Exception:
-        return run_eagerly(op, arguments, repeat.attrs)[0]
-    output = wrap(result)
+        output = wrap(op.kernel(*arrays, **repeat.options))  # type: ignore[misc]
+    except Exception:  # a warning that is an error here, or values that need an explanation
+        output = run_eagerly(op, arguments, repeat.attrs)[0]
     for tape in state.tapes:
         tape.record(op, arguments, repeat.attrs, (output,))
     return output

@@ -1,4 +1,4 @@
-"""GraphBuilder: an ONNX graph while it is made. Values know their dtype and shape, constants are shared."""
+"""GraphBuilder: an ONNX graph in the making, whose values know their dtypes and shapes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # Constants up to this size are looked at by shape inference and shared when equal (bytes).
 SMALL = 1024
-# A constant that several constants make is computed here up to this size (bytes); moving bytes has no limit.
+# A constant that several constants make is computed here up to this size (bytes); moving bytes
+# has no limit.
 _LARGEST = 1 << 20
 _BAD = re.compile(r"[^A-Za-z0-9_./-]")
 # The input whose type decides, where it is not the first.
@@ -69,7 +70,7 @@ class Value:
 
     def size(self, axis: int) -> int | None:
         """The size of an axis, None if it is unknown."""
-        return self.shape[axis]  # type: ignore[return-value]
+        return self.shape[axis]
 
     def refine(self, shape: Shape) -> None:
         """Know more about the shape."""
@@ -89,7 +90,8 @@ class Node:
         inputs: the values it takes, None where an optional one is left out.
         outputs: the values it gives.
         attrs: Python values, by name.
-        moved: whether its first input and first output are channels-last here and channels-first in the file.
+        moved: whether its first input and first output are channels-last here and channels-first in
+            the file.
         origin: name of the node it was made for.
     """
 
@@ -140,7 +142,8 @@ class GraphBuilder:
 
     Args:
         opset: version of the operators.
-        outer: the graph around this one, if it is the body of a node; names and constants are those of both.
+        outer: the graph around this one, if it is the body of a node; names and constants are those
+            of both.
 
     Attributes:
         is_body: whether it is the body of a node.
@@ -159,8 +162,8 @@ class GraphBuilder:
         self.casts: dict[str, int] = {} if outer is None else outer.casts
         self._names: dict[str, int] = {} if outer is None else outer._names
         self._constants: dict[object, Value] = {} if outer is None else outer._constants
-        self._scope = "" if outer is None else outer._scope
-        self._origin = "" if outer is None else outer._origin
+        self._scope: str = "" if outer is None else outer._scope
+        self._origin: str = "" if outer is None else outer._origin
 
     # Names.
 
@@ -235,11 +238,11 @@ class GraphBuilder:
         return self.ops(kind, 1, *inputs, **attrs)[0]
 
     def moved(self, kind: str, *inputs: Operand, **attrs: Any) -> Value:
-        """The output of an operator that wants channels first, where input and output have them last."""
+        """The output of an operator that wants channels first; here it has them last."""
         return self.moved_ops(kind, 1, *inputs, **attrs)[0]
 
     def moved_ops(self, kind: str, count: int, *inputs: Operand, **attrs: Any) -> tuple[Value, ...]:
-        """The outputs of an operator that wants channels first: the first one has them last, as the first input."""
+        """Outputs of an operator that wants channels first; input 0 and output 0 have them last."""
         return self.ops(kind, count, *inputs, _moved=True, **attrs)
 
     def ops(
@@ -565,7 +568,8 @@ class GraphBuilder:
         self.outputs = [(name, found(value)) for name, value in self.outputs]
 
 
-# Operators that move the elements of their first input: what they make of a constant keeps its name.
+# Operators that move the elements of their first input: what they make of a constant keeps its
+# name.
 _MOVES = frozenset({"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Cast"})
 # Operators that give sizes when they are given sizes.
 _OF_SIZES = frozenset(
@@ -648,7 +652,10 @@ def infer(node: Node, count: int, schema: Any, opset: int) -> list[tuple[DType, 
         given = ", ".join(
             "-" if v is None else f"{v.dtype.name}{v.shape.text}" for v in node.inputs
         )
-        explained = f"{node.kind}({given}) {node.attrs} made for node {node.origin!r} is not valid ONNX: {error}"
+        explained = (
+            f"{node.kind}({given}) {node.attrs} made for node {node.origin!r} is not valid "
+            f"ONNX: {error}"
+        )
         raise InternalError(explained) from error
     specs = []
     for name in outputs:

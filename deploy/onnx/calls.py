@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
-from pinnace.deploy.onnx.registry import Unconvertible
+from pinnace.deploy.onnx.registry import UnconvertibleError
 from pinnace.graph import graph
 from pinnace.graph.known import known_shape, known_value
 
@@ -86,10 +86,10 @@ class NodeView:
         return known_shape(self._packed[index])
 
     def axes(self, index: int, rank: int) -> list[int] | None:
-        """An argument that holds axes, from 0 to rank - 1, sorted; None if the graph does not tell."""
+        """An argument that holds axes, sorted, none negative; None if the graph does not tell."""
         found = self.constant(index)
         return None if found is None else sorted({int(axis) % rank for axis in found.reshape(-1)})
 
     def fail(self, reason: str) -> NoReturn:
         """This use has no counterpart."""
-        raise Unconvertible(reason)
+        raise UnconvertibleError(reason)

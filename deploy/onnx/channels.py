@@ -1,8 +1,11 @@
 """Channels last or channels first, value by value: as few and as small transpositions as possible.
 
-Programs keep channels last; ONNX's convolutions want them first. Converters mark such nodes (`Node.moved`) and write
-no transposition. Here every value gets a form: nodes that can work in both (`forms.py`) are coloured by a minimum cut
-whose edges cost the size of the value that would have to be transposed; transpositions stand on the cut alone.
+Programs keep channels last; ONNX's convolutions want them first. Converters mark such nodes
+(`Node.moved`) and write
+no transposition. Here every value gets a form: nodes that can work in both (`forms.py`) are
+coloured by a minimum cut
+whose edges cost the size of the value that would have to be transposed; transpositions stand on the
+cut alone.
 """
 
 from collections.abc import Hashable
@@ -98,7 +101,8 @@ def _elements(value: Value) -> float:
 class _Rewriting:
     """The graph while its nodes get the forms that were chosen.
 
-    Until the end every value keeps the shape it has with channels last; what is made here has the shape it has.
+    Until the end every value keeps the shape it has with channels last; what is made here has the
+    shape it has.
     """
 
     def __init__(self, g: GraphBuilder) -> None:

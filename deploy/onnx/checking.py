@@ -1,4 +1,4 @@
-"""The file as others see it: onnx.checker, a session of ONNX Runtime, and the same numbers as pinnace's."""
+"""The file as others see it: onnx.checker, ONNX Runtime, and the numbers that come out."""
 
 import ctypes
 import itertools
@@ -17,15 +17,18 @@ from pinnace.framework.errors import FailedPreconditionError, InternalError, OpE
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 
-# Relative to the largest absolute value of an output. Both sides add up products in float32, each in an order of
-# its own: sums of a thousand terms differ by some 1e-6 of their size, and a network chains a few dozen of them.
+# Relative to the largest absolute value of an output. Both sides add up products in float32, each
+# in an order of
+# its own: sums of a thousand terms differ by some 1e-6 of their size, and a network chains a few
+# dozen of them.
 TOLERANCES: dict[DType, float] = {
     dtypes.float64: 1e-5,  # operators that lack a float64 kernel compute in float32
     dtypes.float32: 1e-5,
     dtypes.float16: 2e-3,  # two units in the last place of 11 bits
     dtypes.bfloat16: 2e-2,  # two units in the last place of 8 bits
 }
-# How much an output may move when the inputs move by one unit in the last place, times this, is allowed as well.
+# How much an output may move when the inputs move by one unit in the last place, times this, is
+# allowed as well.
 _CONDITION = 8.0
 # Sizes to try for unknown axes.
 _SIZES = (2, 3, 1, 8, 16, 32, 5, 64, 224)
@@ -71,7 +74,10 @@ def open_session(serialised: bytes, threads: int = 1) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        message = "export: the check needs onnxruntime\n  Try: pip install 'pinnace[onnx]', or export(..., verify=False)"
+        message = (
+            "export: the check needs onnxruntime\n  Try: pip install 'pinnace[onnx]', or "
+            "export(..., verify=False)"
+        )
         raise FailedPreconditionError(message) from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -99,7 +105,8 @@ def compare(
     if not feeds:
         wanted = ", ".join(f"{name}: {spec}" for name, spec in program.inputs.items())
         message = (
-            "export: no inputs were found that the model itself can be run on, so nothing could be compared\n"
+            "export: no inputs were found that the model itself can be run on, so "
+            "nothing could be compared\n"
             f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}})"
         )
         raise FailedPreconditionError(message)
@@ -120,7 +127,8 @@ def compare(
                 allowed = _allowed(program, arrays, expected, index, spec.dtype, size)
                 if difference > allowed:
                     message = (
-                        f"export: output {name!r} differs by {difference:.3g}, allowed is {allowed:.3g} "
+                        f"export: output {name!r} differs by {difference:.3g}, allowed is "
+                        f"{allowed:.3g} "
                         f"(its largest value is {size:.3g})"
                     )
                     raise InternalError(message)
@@ -133,7 +141,7 @@ Run = tuple[list[Array], tuple[Array, ...]]
 
 
 def run_session(session: Any, feeds: Mapping[str, Array]) -> list[Array]:
-    """The outputs, in order. bfloat16, which NumPy does not know, goes in and comes out as its bits."""
+    """The outputs, in order; bfloat16, which NumPy does not know, passes as its bits."""
     narrow = "tensor(bfloat16)"
     entries = [*session.get_inputs(), *session.get_outputs()]
     given = {name: _for_runtime(array) for name, array in feeds.items()}
@@ -188,7 +196,7 @@ def _sample(program: Program, sample: Mapping[str, Any]) -> Run:
 
 
 def _drawn(program: Program) -> Iterator[Run]:
-    """Random inputs that the program takes: at least two sizes of every unknown axis if it takes them."""
+    """Random inputs that the program takes: of every unknown axis two sizes if it can be."""
     rng = np.random.default_rng(_SEED)
     unknown = any(None in list(spec.shape) for spec in program.inputs.values())
     wanted = 3 if unknown else 2
@@ -228,7 +236,10 @@ def _difference(name: str, spec: TensorSpec, expected: Array, got: Array) -> tup
     """The largest difference of an output, and its largest value."""
     expected, got = np.asarray(expected), np.asarray(got)
     if expected.shape != got.shape:
-        message = f"export: output {name!r} has shape {list(got.shape)} in ONNX Runtime, {list(expected.shape)} in pinnace"
+        message = (
+            f"export: output {name!r} has shape {list(got.shape)} in ONNX Runtime, "
+            f"{list(expected.shape)} in pinnace"
+        )
         raise InternalError(message)
     if spec.dtype is dtypes.string:
         same = [
@@ -248,7 +259,10 @@ def _difference(name: str, spec: TensorSpec, expected: Array, got: Array) -> tup
     a, b = expected.astype(np.float64), got.astype(np.float64)
     same_kind = (np.isnan(a) == np.isnan(b)) & ((np.isinf(a) | np.isinf(b)) <= (a == b))
     if not same_kind.all():
-        message = f"export: output {name!r} is NaN or infinite in other places in ONNX Runtime than in pinnace"
+        message = (
+            f"export: output {name!r} is NaN or infinite in other places in ONNX Runtime "
+            f"than in pinnace"
+        )
         raise InternalError(message)
     finite = np.isfinite(a)
     if not finite.any():

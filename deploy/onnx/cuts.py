@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Hashable
 
-SOURCE = "source"
-SINK = "sink"
+SOURCE: Hashable = "source"
+SINK: Hashable = "sink"
 
 
 class Network:
@@ -25,8 +25,8 @@ class Network:
         """The nodes on the side of the source: as many as the lowest cost allows."""
         while self._augment():
             pass
-        behind = {SINK}
-        queue = deque([SINK])
+        behind: set[Hashable] = {SINK}
+        queue: deque[Hashable] = deque([SINK])
         while queue:
             end = queue.popleft()
             for start in self._edges[end]:
@@ -38,7 +38,7 @@ class Network:
     def _augment(self) -> bool:
         """Push what one shortest path can take; False if there is none."""
         came: dict[Hashable, Hashable] = {SOURCE: SOURCE}
-        queue = deque([SOURCE])
+        queue: deque[Hashable] = deque([SOURCE])
         while queue and SINK not in came:
             here = queue.popleft()
             for there, room in self._edges[here].items():

@@ -35,10 +35,11 @@ def export(
     *,
     sample: Mapping[str, Any] | None = None,
 ) -> ExportReport:
-    """Write a model as ONNX, checked by onnx.checker, by ONNX Runtime, and against pinnace's own outputs.
+    """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
 
     Args:
-        model: the folder of a SavedModel, what `saved_model.load` gave, a Keras model, or a ConcreteFunction.
+        model: the folder of a SavedModel, what `saved_model.load` gave, a Keras model, or a
+            ConcreteFunction.
         path: of the file; None writes none, the message is in the report.
         signature: which one.
         opset: version of the operators, 18 to 26; 18 runs everywhere.
@@ -50,7 +51,8 @@ def export(
         What was written and how well it agrees.
 
     Raises:
-        UnimplementedError: the model has ops that cannot be written in ONNX; the message names all of them with
+        UnimplementedError: the model has ops that cannot be written in ONNX; the message names all
+            of them with
             their nodes and the lines that called them.
         NotFoundError: there is no such model or signature, or the folder of `path` does not exist.
         InvalidArgumentError: a wrong option, an input of unknown rank, or a weight that is NaN.
@@ -106,7 +108,10 @@ def _check_options(opset: int, ir_version: int) -> None:
 def _serialise(written: Written) -> bytes:
     size = written.model.ByteSize()
     if size > _LIMIT:
-        message = f"export: the model has {size / 1e9:.1f} GB; a file without external data holds at most 2 GiB"
+        message = (
+            f"export: the model has {size / 1e9:.1f} GB; a file without external data holds "
+            f"at most 2 GiB"
+        )
         raise UnimplementedError(message)
     return written.model.SerializeToString(deterministic=True)
 

@@ -1,4 +1,4 @@
-"""What each operator does with the form of a value, and how it is rewritten to work with channels first."""
+"""What each operator does with the form of a value, and how it is rewritten for channels first."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ class Roles:
         takes: how it takes each input.
         gives: the outputs that come in the node's own form; the others have channels last.
         fixed: FIRST if its own form is channels first whatever it costs.
-        rewrite: makes the node work in the forms chosen: `rewrite(g, node, roles, is_first, forms, shapes)`, where
-            `forms` tells which inputs come with channels first and `shapes` are the inputs' with channels last.
+        rewrite: makes the node work in the forms chosen: `rewrite(g, node, roles, is_first, forms,
+            shapes)`, where
+            `forms` tells which inputs come with channels first and `shapes` are the inputs' with
+            channels last.
         feeds: for a flattening: the matrix products it feeds.
     """
 
@@ -259,7 +261,7 @@ def _axes_input(index: int) -> Callable[[Node, object, object], Roles | None]:
 
 
 def _per_axis(index: int) -> Callable[[Node, object, object], Roles | None]:
-    """Pad, Expand, Tile: a constant with one entry per axis, or with all begins and then all ends."""
+    """Pad, Expand, Tile: a constant with an entry per axis, or all begins, then all ends."""
 
     def rule(node: Node, users: object, results: object) -> Roles | None:
         del users, results
@@ -489,11 +491,15 @@ def _rewrite_product(
     node.attrs = {"kernel_shape": [1] * spatial}
 
 
-_ELEMENTWISE = """Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast
-    Ceil Celu Clip Cos Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf
-    IsNaN LeakyRelu Less LessOrEqual Log Max Min Mish Mod Mul Neg Not Or Pow PRelu Reciprocal Relu Round Selu Sigmoid
+_ELEMENTWISE = """Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot
+BitwiseOr BitwiseXor Cast
+    Ceil Celu Clip Cos Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid
+    HardSwish Identity IsInf
+    IsNaN LeakyRelu Less LessOrEqual Log Max Min Mish Mod Mul Neg Not Or Pow PRelu Reciprocal Relu
+    Round Selu Sigmoid
     Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor"""
-_REDUCTIONS = """ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
+_REDUCTIONS = """ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
+ReduceMin ReduceProd
     ReduceSum ReduceSumSquare"""
 _RULES: dict[str, Callable[[Node, dict[Value, list[Node]], set[Value]], Roles | None]] = {
     **dict.fromkeys(_ELEMENTWISE.split(), _elementwise),

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pinnace.deploy.onnx.sources import Program
 from pinnace.engine.passes.inline import inline
 from pinnace.framework import dtypes
-from pinnace.framework.dtypes import DType
+from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -74,14 +75,14 @@ def _constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
     """A capture as a constant: a tensor, or the value of the variable behind a handle."""
     array = np.asarray(tensor._array)
     name = value.node.name
-    dtype = tensor.dtype
+    dtype: DType = tensor.dtype
     if dtype is dtypes.resource:
-        resource = array[()]
+        resource: Any = array[()]
         if not hasattr(resource, "read"):
             return _const(graph, array, dtype, name)
         array = np.asarray(resource.read())
-        dtype = resource.dtype
-        name = resource.name or name
+        dtype = as_dtype(resource.dtype)
+        name = str(resource.name or name)
         _refuse_nan(array, dtype, name)
     return _const(graph, array, dtype, name)
 
@@ -97,7 +98,8 @@ def _refuse_nan(array: Array, dtype: DType, name: str) -> None:
     bad = int(np.count_nonzero(np.isnan(array)))
     if bad:
         message = (
-            f"export: variable {name!r} holds {bad} NaN among its {array.size} numbers: the model's outputs would be NaN\n"
+            f"export: variable {name!r} holds {bad} NaN among its {array.size} numbers: "
+            f"the model's outputs would be NaN\n"
             "  Try: train again from the last checkpoint without NaN"
         )
         raise InvalidArgumentError(message)

@@ -1,4 +1,4 @@
-"""Neighbours that are one operator in ONNX: constants go into weights, zero paddings into convolutions."""
+"""Neighbours that are one operator: constants into weights, paddings into convolutions."""
 
 from collections import Counter
 
@@ -71,32 +71,27 @@ def _drop_idle(node: Node, places: dict[Value, Value], results: set[Value]) -> b
         if perm == sorted(perm) and node.inputs[0] is not None:
             places[node.outputs[0]] = node.inputs[0]
             return True
-    elif node.kind == "Reshape":
-        if _copies_no_size(node) or (
-            _copies_no_size(node, 1) and _copies_no_size(before, 1) and _leads(node, before)
-        ):
-            node.inputs[0] = before.inputs[0]
-            source, target = node.inputs[0], node.outputs[0]
-            known = (
-                source is not None
-                and source.shape.is_fully_defined()
-                and source.shape == target.shape
-            )
-            if known and source is not None:
-                places[target] = source
-                return True
+    elif node.kind == "Reshape" and _is_all(node, before):
+        node.inputs[0] = source = before.inputs[0]
+        target = node.outputs[0]
+        if source is not None and source.shape.is_fully_defined() and source.shape == target.shape:
+            places[target] = source
+            return True
     return False
 
 
-def _copies_no_size(node: Node, start: int = 0) -> bool:
-    sizes = node.inputs[1]
-    return sizes is not None and sizes.array is not None and 0 not in sizes.array[start:]
-
-
-def _leads(*nodes: Node) -> bool:
-    """Whether every one copies the first size."""
-    arrays = [None if node.inputs[1] is None else node.inputs[1].array for node in nodes]
-    return all(array is not None and array.size and array[0] == 0 for array in arrays)
+def _is_all(node: Node, before: Node) -> bool:
+    """Whether the second of two reshapes tells everything: a size that is copied is a first one."""
+    arrays = [None if one.inputs[1] is None else one.inputs[1].array for one in (node, before)]
+    sizes = arrays[0]
+    if sizes is None or 0 in sizes[1:] or "allowzero" in node.attrs:
+        return False
+    if not sizes.size or sizes[0] != 0:
+        return True
+    first = arrays[1]
+    return (
+        first is not None and first.size > 0 and first[0] == 0 and "allowzero" not in before.attrs
+    )
 
 
 # Constants into weights.
@@ -105,7 +100,7 @@ def _leads(*nodes: Node) -> bool:
 def _into_weights(
     g: GraphBuilder, node: Node, uses: Counter[Value], places: dict[Value, Value], own: set[Node]
 ) -> bool:
-    """Y = (x * w + b) scaled and shifted by constants per channel is a convolution or product with other weights."""
+    """Constants that scale and shift the channels of a product go into its weights."""
     first, second = node.inputs[0], node.inputs[1]
     if first is None or second is None:
         return False
@@ -157,7 +152,7 @@ def _normalisation(node: Node) -> tuple[Array, Array] | None:
 
 
 def _fits(pair: tuple[Array, Array], channels: int, data: Value) -> bool:
-    """Whether each constant is one number, or one per channel along the last axis, and does not widen the result."""
+    """Whether each constant is one number or one per channel, and does not widen the result."""
     for part in pair:
         if part.size not in {1, channels} or part.ndim > data.rank:
             return False

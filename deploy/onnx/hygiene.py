@@ -71,7 +71,7 @@ def write_model(g: GraphBuilder, program: Program, ir_version: int, version: str
 
 
 def _border(g: GraphBuilder) -> dict[str, str]:
-    """Give results the signature's names, each made by a node of its own; a name that an input has gets a suffix."""
+    """Give results the signature's names, each made by a node; an input's name gets a suffix."""
     taken = {value.name for value in g.inputs}
     names: dict[str, str] = {}
     wanted: list[str] = []
@@ -136,7 +136,7 @@ def _identity(g: GraphBuilder, constant: Value) -> Value:
 
 
 def _axis_names(g: GraphBuilder) -> dict[Value, tuple[str | None, ...]]:
-    """Names of the unknown sizes of the inputs. Equal names promise equal sizes: every axis has a name of its own."""
+    """Names of the inputs' unknown sizes: equal names promise equal sizes, so each has its own."""
     found: dict[Value, tuple[str | None, ...]] = {}
     leading = [value for value in g.inputs if value.shape.rank and value.shape[0] is None]
     for value in g.inputs:
@@ -215,7 +215,7 @@ def _without_weights(model: onnx.ModelProto, shells: list[Value]) -> onnx.ModelP
 
 
 def _declare(g: GraphBuilder, model: onnx.ModelProto, skeleton: onnx.ModelProto) -> None:
-    """Write what is known of every value: what the program knows, and the symbolic sizes ONNX finds."""
+    """Write what is known of every value: by the program, and symbolic sizes by ONNX."""
     symbols = {
         dim.dim_param
         for info in model.graph.input
@@ -236,7 +236,10 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, skeleton: onnx.ModelProto)
     for _, value in g.outputs:
         model.graph.output.append(_merged(value, found.get(value.name), symbols))
         if value.shape.rank is None:
-            message = f"export: the rank of output {value.name!r} is unknown; ONNX wants to know how many axes an output has"
+            message = (
+                f"export: the rank of output {value.name!r} is unknown; ONNX wants to know "
+                f"how many axes an output has"
+            )
             raise UnimplementedError(message)
     del skeleton.graph.output[:]
     skeleton.graph.output.extend(model.graph.output)

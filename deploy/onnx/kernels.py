@@ -1,7 +1,8 @@
-"""Which element types each operator computes: what ONNX allows and ONNX Runtime's CPU provider has a kernel for.
+"""Which element types each operator computes: those ONNX Runtime's CPU provider has kernels for.
 
 Source:
-    One-node models, every type each, loaded by ONNX Runtime 1.31 with optimisations off; the test of this file asks
+    One-node models, every type each, loaded by ONNX Runtime 1.31 with optimisations off; the test
+    of this file asks
     the installed ONNX Runtime again.
 """
 
@@ -43,8 +44,9 @@ _PICTURES = "f2 f4 i1 i4 u1"
 _TABLE: tuple[tuple[str, str], ...] = (
     (
         _FLOATS,
-        """Ceil Cos Elu Exp Floor Log Reciprocal Selu Sigmoid Sin Softplus Softsign Sqrt Tanh Round IsNaN
-        HardSigmoid HardSwish LeakyRelu Softmax LogSoftmax ThresholdedRelu Mish Gemm BatchNormalization Sum""",
+        """Ceil Cos Elu Exp Floor Log Reciprocal Selu Sigmoid Sin Softplus Softsign Sqrt Tanh Round
+        IsNaN HardSigmoid HardSwish LeakyRelu Softmax LogSoftmax ThresholdedRelu Mish Gemm
+        BatchNormalization Sum""",
     ),
     (
         _NARROW,
@@ -58,8 +60,8 @@ _TABLE: tuple[tuple[str, str], ...] = (
     (_INTEGERS, "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot"),
     (
         _MOVED,
-        """Identity Shape Transpose Reshape Squeeze Unsqueeze Slice Concat Split Gather GatherElements GatherND
-        ScatterND ScatterElements""",
+        """Identity Shape Transpose Reshape Squeeze Unsqueeze Slice Concat Split Gather
+        GatherElements GatherND ScatterND ScatterElements""",
     ),
     (_PICTURES, "Resize"),
     (f"{_NUMBERS} b s", "Expand Tile Compress ReverseSequence Size"),
@@ -107,7 +109,7 @@ _INSTEAD: dict[DType, tuple[DType, ...]] = {
 
 
 def computed_in(kind: str, dtype: DType) -> DType | None:
-    """The type in which operator `kind` is computed for operands of `dtype`; None if there is none."""
+    """The type in which `kind` is computed for operands of `dtype`; None if there is none."""
     known = KERNELS.get(kind)
     if known is None or dtype in known:
         return dtype

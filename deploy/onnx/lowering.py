@@ -1,4 +1,4 @@
-"""A frozen graph to ONNX operators, op by op; what has no counterpart is refused, all of it at once."""
+"""A frozen graph to ONNX operators, op by op; what has no counterpart is refused at once."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -47,12 +47,12 @@ class _Lowering:
     """One conversion: what was converted, and what could not be.
 
     Attributes:
-        refused: `"Op\\nreason"` -> the nodes.
+        refused: (op, reason) -> the nodes.
         counts: op -> how often.
     """
 
     def __init__(self) -> None:
-        self.refused: dict[str, list[graph.Node]] = {}
+        self.refused: dict[tuple[str, str], list[graph.Node]] = {}
         self.counts: Counter[str] = Counter()
 
     def nodes(
@@ -65,10 +65,8 @@ class _Lowering:
             program: without calls.
             arguments: one per input; None for one that ONNX has no type for.
         """
-        values: dict[graph.Value, Value] = {}
-        for value, argument in zip(program.inputs, arguments, strict=True):
-            if argument is not None:
-                values[value] = argument
+        pairs = zip(program.inputs, arguments, strict=True)
+        values = {value: argument for value, argument in pairs if argument is not None}
         given = {value.node for value in program.inputs}
         for node in ordered(program):
             if node in given or node.op.name in _NOTHING:
@@ -79,7 +77,7 @@ class _Lowering:
             self.counts[node.op.name] += 1
             reason = self._convert(g, node, values)
             if reason:
-                self.refused.setdefault(f"{node.op.name}\n{reason}", []).append(node)
+                self.refused.setdefault((node.op.name, reason), []).append(node)
                 for output in node.outputs:  # to go on, and find the others
                     values[output] = g.input("refused", output.spec)
         return [values[value] for value in program.outputs]
@@ -132,19 +130,20 @@ def _keep(
         if value is None:
             continue
         if value.dtype is not output.dtype:
-            message = f"the converter of {name} gives {value.dtype.name}, the op {output.dtype.name} (node {node.name!r})"
+            message = (
+                f"the converter of {name} gives {value.dtype.name}, the op "
+                f"{output.dtype.name} (node {node.name!r})"
+            )
             raise InternalError(message)
         value.refine(output.shape)
         values[output] = value
 
 
-def _refusal(name: str, refused: dict[str, list[graph.Node]]) -> str:
-    count = len({key.partition("\n")[0] for key in refused})
-    lines = [f"export: {count} op{'s' if count > 1 else ''} of {name!r} cannot be written in ONNX"]
-    for key in sorted(refused):
-        op, _, reason = key.partition("\n")
-        nodes = refused[key]
-        lines.append(f"  {op} ({len(nodes)} node{'s' if len(nodes) > 1 else ''}): {reason}")
+def _refusal(name: str, refused: dict[tuple[str, str], list[graph.Node]]) -> str:
+    count = len({op for op, _ in refused})
+    lines = [f"export: {count} op{'s' * (count > 1)} of {name!r} cannot be written in ONNX"]
+    for (op, reason), nodes in sorted(refused.items()):
+        lines.append(f"  {op} ({len(nodes)} node{'s' * (len(nodes) > 1)}): {reason}")
         for node in nodes:
             where = f", called at {node.source}" if node.source else ""
             lines.append(f"    node {node.name!r}{where}")

@@ -13,7 +13,8 @@ class Converter(NamedTuple):
     """How an op is written in ONNX.
 
     Attributes:
-        function: `function(g, call, *values)`: a value per argument of the op's signature, a tuple for a list.
+        function: `function(g, call, *values)`: a value per argument of the op's signature, a tuple
+            for a list.
         since: the opset that has all the operators it needs.
     """
 
@@ -21,7 +22,7 @@ class Converter(NamedTuple):
     since: int
 
 
-class Unconvertible(UnimplementedError):
+class UnconvertibleError(UnimplementedError):
     """This use of an op has no counterpart; the message says why."""
 
 

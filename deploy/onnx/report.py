@@ -25,7 +25,8 @@ class ExportReport:
         transposes: how many Transpose nodes are left.
         casts: `"Conv float64 -> float32"` -> how often a type had to be computed in another.
         dropped: effects that ONNX has no counterpart of, and that were left out: op -> how often.
-        largest_difference: the largest |ONNX Runtime - pinnace|, over all outputs; None if nothing was compared.
+        largest_difference: the largest |ONNX Runtime - pinnace|, over all outputs; None if nothing
+            was compared.
         largest_relative: the same, each output divided by its largest absolute value.
         batches: how many sets of inputs were compared.
         unconvertible: always empty: what cannot be converted is an error.

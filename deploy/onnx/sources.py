@@ -1,4 +1,4 @@
-"""What is to be exported: a folder, a loaded object, a model or a concrete function, as one Program."""
+"""What is to be exported, be it a folder, a loaded object, a model or a function: a Program."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnace import saved_model
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 from pinnace.functions.concrete import ConcreteFunction
+from pinnace.saved_model import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ def find_program(model: object, signature: str) -> Program:
     """The program to export.
 
     Args:
-        model: the folder of a SavedModel, what `saved_model.load` gave, a Keras model, or a ConcreteFunction.
+        model: the folder of a SavedModel, what `saved_model.load` gave, a Keras model, or a
+            ConcreteFunction.
         signature: which one, where there are several.
 
     Raises:
@@ -52,7 +53,7 @@ def find_program(model: object, signature: str) -> Program:
     """
     if isinstance(model, (str, os.PathLike)):
         folder = os.fspath(model)
-        loaded = saved_model.load(folder)
+        loaded = load(folder)
         return _named(loaded.signatures, signature, Path(folder).name, f"SavedModel {folder!r}")
     if isinstance(model, ConcreteFunction):
         return _program(
@@ -65,7 +66,8 @@ def find_program(model: object, signature: str) -> Program:
     if callable(defaults):
         return _named(defaults(), signature, type(model).__name__, f"{type(model).__name__}")
     message = (
-        f"export: model must be a SavedModel's folder, a loaded SavedModel, a Keras model or a ConcreteFunction, "
+        f"export: model must be a SavedModel's folder, a loaded SavedModel, a Keras model "
+        f"or a ConcreteFunction, "
         f"got {type(model).__name__}"
     )
     if callable(getattr(model, "get_concrete_function", None)):
@@ -110,8 +112,10 @@ def _program(concrete: ConcreteFunction, signature: str, source: str) -> Program
 def _input_spec(name: str, spec: TensorSpec) -> TensorSpec:
     if spec.shape.rank is None:
         message = (
-            f"export: the rank of input {name!r} is unknown ({spec}); ONNX operators need to know how many axes there are\n"
-            "  Try: give the signature a TensorSpec with a rank, None for each unknown size: TensorSpec([None, None], ...)"
+            f"export: the rank of input {name!r} is unknown ({spec}); ONNX operators need "
+            f"to know how many axes there are\n"
+            "  Try: give the signature a TensorSpec with a rank, None for each unknown "
+            "size: TensorSpec([None, None], ...)"
         )
         raise InvalidArgumentError(message)
     return spec

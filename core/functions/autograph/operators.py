@@ -542,6 +542,8 @@ def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
     """How to get at item number i, and how many there are."""
     if isinstance(iterated, TensorArray):
         return iterated.read, iterated.size()
+    if isinstance(iterated, _Together):
+        return _items_together(iterated)
     if isinstance(iterated, Steps):
         iterated = iterated.tensor()
     tensor = convert_to_tensor(iterated)
@@ -583,15 +585,7 @@ class _Together:
         self.first = first
 
 
-def _for_together(
-    iterated: _Together,
-    extra_test: Callable[[], Any] | None,
-    body: Callable[[Any], None],
-    get_state: Any,
-    set_state: Any,
-    symbol_names: tuple[str, ...],
-    opts: dict[str, Any],
-) -> None:
+def _items_together(iterated: _Together) -> tuple[Callable[[Any], Any], Any]:
     found = [_items(part) for part in iterated.parts]
     count = found[0][1]
     for _, other in found[1:]:
@@ -603,6 +597,19 @@ def _for_together(
             return values
         return (arithmetic.add(index, iterated.first), *values)
 
+    return item, count
+
+
+def _for_together(
+    iterated: _Together,
+    extra_test: Callable[[], Any] | None,
+    body: Callable[[Any], None],
+    get_state: Any,
+    set_state: Any,
+    symbol_names: tuple[str, ...],
+    opts: dict[str, Any],
+) -> None:
+    item, count = _items(iterated)
     _counted_loop(item, count, extra_test, body, get_state, set_state, symbol_names, opts)
 
 
@@ -848,7 +855,7 @@ def _all(x: Any) -> Any:
 
 
 def _enumerate(x: Any, start: Any = 0) -> Any:
-    if is_symbolic(x) or isinstance(x, Steps):
+    if is_symbolic(x) or isinstance(x, (Steps, _Together)):
         return _Together([x], start)
     if hasattr(x, "enumerate") and _special_iteration(x) is not None:
         return x.enumerate(start)
@@ -856,7 +863,9 @@ def _enumerate(x: Any, start: Any = 0) -> Any:
 
 
 def _zip(*parts: Any, **kwargs: Any) -> Any:
-    if parts and all(is_symbolic(part) or isinstance(part, Steps) for part in parts):
+    if parts and all(
+        is_symbolic(part) or isinstance(part, (Steps, _Together)) for part in parts
+    ):
         return _Together(parts)
     return zip(*parts, **kwargs)
 

@@ -35,16 +35,26 @@ from pinnace.functions.autograph import conversion, operators, options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_OPTIONS = converter.ConversionOptions(
-    recursive=True,
-    user_requested=True,
-    internal_convert_user_code=True,
-    optional_features=(
-        converter.Feature.ASSERT_STATEMENTS,
-        converter.Feature.BUILTIN_FUNCTIONS,
-        converter.Feature.EQUALITY_OPERATORS,
-    ),
-)
+
+class _Options(converter.ConversionOptions):  # type: ignore[misc]
+    """Print and assert are converted always, and count as no optional features."""
+
+    def uses(self, feature: Any) -> bool:
+        """Whether a converter does its part."""
+        return feature in _ALWAYS or bool(super().uses(feature))
+
+    def call_options(self) -> _Options:
+        """The options of functions inside the function."""
+        return _Options(
+            recursive=self.recursive,
+            user_requested=False,
+            internal_convert_user_code=self.recursive,
+            optional_features=self.optional_features,
+        )
+
+
+_ALWAYS = frozenset({converter.Feature.ASSERT_STATEMENTS, converter.Feature.BUILTIN_FUNCTIONS})
+_OPTIONS = _Options(recursive=True, user_requested=True, optional_features=())
 
 
 class FunctionScope:

@@ -158,7 +158,9 @@ def _infer_gather(call: InferCall) -> Shape:
             "batch_dims must be less than the rank of the variable and at most that of indices, "
             f"got {batch}"
         )
-    return Shape([*list(spec.shape)[:batch], *list(indices)[batch:], *list(spec.shape)[batch + 1 :]])
+    return Shape(
+        [*list(spec.shape)[:batch], *list(indices)[batch:], *list(spec.shape)[batch + 1 :]]
+    )
 
 
 def _infer_gather_nd(call: InferCall) -> Shape:

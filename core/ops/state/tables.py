@@ -1,5 +1,6 @@
 """Tables from keys to values: HashTableV2, its mutable kin, and the LookupTable ops."""
 
+# ruff: noqa: N803 (kernels take attributes by TensorFlow's names)
 from __future__ import annotations
 
 import threading
@@ -20,7 +21,7 @@ from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.ops.execute import eager_context
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
-from pinnace.ops.state.text_lines import WHOLE_LINE, LINE_NUMBER, read_columns
+from pinnace.ops.state.text_lines import LINE_NUMBER, WHOLE_LINE, read_columns
 from pinnace.ops.state.variables import resource_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from pinnace.ops.running import RunContext
 
 __all__: list[str] = []
+
+# The suffixes of the keys under which checkpoints keep a table, as TensorFlow has them.
+KEYS = "-keys"
+VALUES = "-values"
 
 
 class Table:
@@ -62,6 +67,8 @@ class Table:
         self.name = name
         self._reserved = reserved or {}
         self._entries: dict[Any, Any] = {}
+        # Whether checkpoints keep the entries.
+        self.stored = True
         self._filled = mutable
         self._lock = threading.Lock()
 
@@ -179,6 +186,26 @@ class Table:
             for key in wanted:
                 self._entries.pop(key, None)
 
+    def stored_values(self) -> dict[str, Array]:
+        """What a checkpoint keeps of it, by suffixes; nothing of a table that is filled once."""
+        if not self.mutable or not self.stored:
+            return {}
+        keys, values = self.export("save")
+        return {KEYS: keys, VALUES: values}
+
+    def restore_values(self, values: dict[str, Array]) -> None:
+        """Take what `stored_values` gave.
+
+        Raises:
+            InvalidArgumentError: it is that of another kind of table.
+        """
+        if self.mutable and KEYS in values and VALUES in values:
+            keys = np.asarray(values[KEYS])
+            for array, dtype in ((keys, self.key_dtype), (values[VALUES], self.value_dtype)):
+                if array.dtype != dtype.numpy:
+                    self._fail("restore", f"stored entries are {array.dtype}, not {dtype.name}")
+            self.replace("restore", keys, np.asarray(values[VALUES]))
+
     def _pairs(
         self, op: str, keys: Array, values: Array, *, reserved: bool = False
     ) -> list[tuple[Any, Any]]:
@@ -232,7 +259,7 @@ _MISSING = object()
 
 
 def _array(items: list[Any], dtype: DType) -> Array:
-    if dtype.numpy != object:
+    if not dtype.numpy.hasobject:
         return np.array(items, dtype.numpy)
     out = np.empty(len(items), object)
     out[:] = items
@@ -256,9 +283,7 @@ def _handle(table: Table) -> Array:
     return array
 
 
-def _kept(
-    op: str, made: Table, ctx: RunContext, container: str, shared_name: str | bytes
-) -> Array:
+def _kept(op: str, made: Table, ctx: RunContext, container: str, shared_name: str | bytes) -> Array:
     """The handle of a table; one with a shared name is the same in all of a run.
 
     What is made eagerly is kept by whoever holds its handle, and by nobody else.
@@ -465,8 +490,10 @@ def _check_column(table: Table, what: str, index: int, dtype: DType) -> None:
         table._fail(_FROM_FILE, f"{what}_index must be at least -2, got {index}")
     if index == LINE_NUMBER and dtype is not dtypes.int64:
         table._fail(_FROM_FILE, f"{what}s that are line numbers must be int64")
-    if index == WHOLE_LINE and dtype is not dtypes.string and (
-        what == "value" or not dtype.is_integer
+    if (
+        index == WHOLE_LINE
+        and dtype is not dtypes.string
+        and (what == "value" or not dtype.is_integer)
     ):
         more = " or integers" if what == "key" else ""
         table._fail(_FROM_FILE, f"{what}s that are whole lines must be strings{more}")

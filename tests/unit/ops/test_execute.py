@@ -308,6 +308,16 @@ def test_overflow_is_a_value_and_no_warning() -> None:
         assert np.isnan((tf.constant(0.0) / tf.constant(0.0)).numpy())
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_remembered_call_that_overflows_is_seen_by_the_tape() -> None:
+    x = tf.constant([1000.0])
+    for _ in range(2):
+        with tf.GradientTape() as tape, np.errstate(over="raise"):
+            tape.watch(x)
+            y = execute(OPS["Exp"], x)
+        assert np.isinf(tape.gradient(y, x).numpy())
+
+
 def test_an_op_without_a_kernel_does_not_run_eagerly() -> None:
     op = new_op("Dream", None)
     with pytest.raises(tf.errors.UnimplementedError, match="Dream cannot run eagerly"):

@@ -22,7 +22,9 @@ def test_a_loaded_model_reads_no_file_unless_it_may(tmp_path: Path) -> None:
     assert reader.read(str(secret)).numpy() == b"hidden"
     tf.saved_model.save(reader, tmp_path / "model", signatures=reader.read)
     loaded = tf.saved_model.load(tmp_path / "model")
-    with pytest.raises(tf.errors.PermissionDeniedError, match=r"(?s)ReadFile: a loaded model.*allow_io"):
+    with pytest.raises(
+        tf.errors.PermissionDeniedError, match=r"(?s)ReadFile: a loaded model.*allow_io"
+    ):
         loaded.signatures["serving_default"](name=tf.constant(str(secret)))
     trusted = tf.saved_model.load(tmp_path / "model", options=LoadOptions(allow_io=True))
     (found,) = trusted.signatures["serving_default"](name=tf.constant(str(secret))).values()

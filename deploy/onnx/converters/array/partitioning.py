@@ -28,7 +28,7 @@ def dynamic_partition(
 def dynamic_stitch(
     g: GraphBuilder, call: NodeView, indices: tuple[Value, ...], data: tuple[Value, ...]
 ) -> Value:
-    """The rows of data; of several for one place the last, which a maximum over their numbers finds."""
+    """The rows of data; of several for one place the last: that with the highest number."""
     rest = g.shape_of(data[0], indices[0].rank, data[0].rank)
     places = g.concat([g.reshape(g.as_int64(i), [-1]) for i in indices], 0)
     rows = g.concat(

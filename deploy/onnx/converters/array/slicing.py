@@ -14,7 +14,7 @@ FIRST = int(np.iinfo(np.int64).min)
 
 
 class _Axis(NamedTuple):
-    """What is taken of one axis: numbers, or vectors of one element where the graph does not tell."""
+    """What is taken of one axis: numbers, or vectors of one element if the graph is silent."""
 
     axis: int
     start: int | Value

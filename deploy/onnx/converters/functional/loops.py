@@ -13,7 +13,7 @@ from pinnace.framework.specs import TensorSpec
 
 @converts("While", "StatelessWhile")
 def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Loop: the test runs once before, and at the end of every turn; what never changes is taken by name."""
+    """Loop: the test runs before, and ends every turn; what never changes is taken by name."""
     cond, body = call.attr("cond"), call.attr("body")
     graph = body.graph
     fixed = [

@@ -47,7 +47,7 @@ def bilinear(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
 
 @converts("ResizeNearestNeighbor")
 def nearest(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
-    """Resize in the mode `nearest` where it multiplies; else Gather: which point is nearest hangs on rounding."""
+    """Resize where it multiplies; else Gather, since rounding decides which point is nearest."""
     align, half = _centres(call)
     sizes = _known_sizes(call, x)
     if sizes is not None and (
@@ -65,7 +65,7 @@ def nearest(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
 
 @converts("ResizeBicubic")
 def bicubic(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
-    """A product with a matrix per axis: TensorFlow reads the cubic from a table, Resize computes it."""
+    """A matrix per axis: TensorFlow reads the cubic from a table, Resize computes it."""
     del size
     align, half = _centres(call)
     height, width, new_height, new_width = _needed_sizes(call, x)

@@ -68,7 +68,7 @@ def mul_no_nan(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("FloorDiv")
 def floor_div(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """Floor of the quotient; ONNX divides integers towards zero, so one is taken off where signs differ."""
+    """Floor of the quotient; ONNX cuts integers, so one is taken off where signs differ."""
     del call
     quotient = g.op("Div", x, y)
     if x.dtype.is_floating:
@@ -83,7 +83,7 @@ def floor_div(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("FloorMod")
 def floor_mod(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """The remainder with the sign of y: Mod for integers; for floats ONNX has only the one with the sign of x."""
+    """The remainder with the sign of y; of floats ONNX has only that with the sign of x."""
     del call
     if not x.dtype.is_floating:
         return g.op("Mod", x, y)

@@ -44,7 +44,7 @@ def left_shift(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("RightShift")
 def right_shift(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """BitShift; of a negative number the complement of the shifted complement, so that the sign stays."""
+    """BitShift; of a negative number the complement is shifted, so that the sign stays."""
     del call
     kind = _UNSIGNED.get(x.dtype, x.dtype)
     shift = g.cast(_bounded(g, x, y), kind)

@@ -70,7 +70,7 @@ def bucketize(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 def in_top_k(
     g: GraphBuilder, call: NodeView, predictions: Value, targets: Value, k: Value
 ) -> Value:
-    """Whether fewer than k of a row are greater than the target's; rows that are not finite have no answer."""
+    """Whether fewer than k of a row beat the target's; rows that are not finite say no."""
     del call
     wanted = g.as_int64(targets)
     classes = g.scalar(g.size_of(predictions, 1))

@@ -1,4 +1,4 @@
-"""Einsum as transpositions and products: few runtimes have the operator, and some crash on tensors without elements."""
+"""Einsum as products: few runtimes have it, and ONNX Runtime's crashes on empty tensors."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from pinnace.deploy.onnx.registry import converts
 
 
 class _Term(NamedTuple):
-    """A tensor and a label per axis; axes of an ellipsis are labelled "0", "1", ... from the last."""
+    """A tensor and a label per axis; axes of an ellipsis are "0", "1", ... from the last."""
 
     value: Value
     labels: tuple[str, ...]

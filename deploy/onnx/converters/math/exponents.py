@@ -24,7 +24,8 @@ def log1p(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     """X * log(u) / (u - 1) with u = 1 + x, which is exact near 0 where log(1 + x) is not.
 
     Source:
-        Kahan, in Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section 1.14.1.
+        Kahan, in Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section
+        1.14.1.
     """
     del call
     return log_of_sum(g, x)

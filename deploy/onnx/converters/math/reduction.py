@@ -8,7 +8,7 @@ from pinnace.framework.dtypes import DType
 
 
 def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -> Value:
-    """An operator that reduces the axes in its second input; no axes mean that nothing is reduced."""
+    """An operator that reduces the axes in its second input; no axes, and nothing is reduced."""
     known = call.constant(1)
     keep = int(call.attr("keep_dims"))
     if known is not None:

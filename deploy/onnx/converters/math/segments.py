@@ -11,7 +11,7 @@ _KINDS = {"Sum": "add", "Prod": "mul", "Max": "max", "Min": "min"}
 
 @converts("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
 def unsorted(g: GraphBuilder, call: NodeView, data: Value, ids: Value, count: Value) -> Value:
-    """ScatterND into neutral numbers; rows with negative ids go behind the end, which is cut off."""
+    """ScatterND into neutral numbers; rows of negative ids go behind the end, and are cut."""
     kind = call.node.op.name.removeprefix("UnsortedSegment")
     total = g.reshape(g.as_int64(count), [1])
     owners = g.as_int64(ids)
@@ -46,7 +46,7 @@ _SUMMED: dict[DType, DType] = {
 
 @converts("SegmentSum", "SegmentProd", "SegmentMean", "SegmentMax", "SegmentMin")
 def in_order(g: GraphBuilder, call: NodeView, data: Value, ids: Value) -> Value:
-    """The same, as many segments as the last id tells; where there are none it is 0, or 1 for a product."""
+    """The same, as many as the last id tells; an empty segment is 0, or 1 for a product."""
     kind = call.node.op.name.removeprefix("Segment")
     owners = g.as_int64(ids)
     total = g.op("Add", g.op("ReduceMax", g.joined(owners, g.ints(-1)), keepdims=1), g.ints(1))

@@ -121,7 +121,7 @@ def _cut_to_size(
     reach: list[int],
     attrs: dict[str, Any],
 ) -> Value:
-    """Everything the windows touch, from which the result is cut: the size is known when it runs."""
+    """Everything the windows touch, from which the result is cut when its size is known."""
     rank = dy.rank
     axes = list(range(1, rank - 1)) if window.last else list(range(2, rank))
     wanted = g.op("Slice", g.as_int64(sizes), g.ints(axes[0]), g.ints(axes[-1] + 1))

@@ -51,7 +51,8 @@ def window_of(
     """Where the windows lie.
 
     Args:
-        call: with the attributes `padding`, `data_format` and perhaps `explicit_paddings` and `dilations`.
+        call: with the attributes `padding`, `data_format` and perhaps `explicit_paddings` and
+            `dilations`.
         sizes: of the input's axes.
         taps: size of the window per spatial axis.
         strides: one entry per axis.
@@ -78,7 +79,7 @@ def spatial_sizes(g: GraphBuilder, x: Value, last: bool) -> Value:
 
 
 def padded_for_same(g: GraphBuilder, x: Value, window: Window, taps: Sequence[int]) -> Value:
-    """SAME worked out by the model itself: ONNX Runtime refuses SAME_UPPER together with dilations."""
+    """SAME worked out by the model: ONNX Runtime refuses SAME_UPPER with dilations."""
     sizes = spatial_sizes(g, x, window.last)
     one = g.ints(1)
     steps = g.ints(*window.strides)

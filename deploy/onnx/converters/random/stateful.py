@@ -3,7 +3,8 @@
 from pinnace.deploy.onnx.registry import refuses
 
 refuses(
-    "draws other numbers in every run from the operating system or a state; an ONNX model has neither",
+    "draws other numbers in every run from the operating system or a state; an ONNX "
+    "model has neither",
     "Multinomial",
     "NonDeterministicInts",
     "ParameterizedTruncatedNormal",

@@ -96,7 +96,9 @@ CLASSES = {
 }
 
 
-@pytest.mark.parametrize(("name", "bounds", "reference"), REFERENCES, ids=lambda v: str(v)[:30])
+@pytest.mark.parametrize(
+    ("name", "bounds", "reference"), REFERENCES, ids=[row[0] for row in REFERENCES]
+)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_loss_is_its_formula(
     name: str, bounds: tuple[float, float], reference: Callable[[F, F], F], seed: int
