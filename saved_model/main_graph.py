@@ -15,6 +15,7 @@ from pinnace.framework.shapes import SCALAR, UNKNOWN, Shape
 from pinnace.graph.codec.attrs import encode_attr
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES
 from pinnace.graph.graph import FunctionRef, Graph
+from pinnace.ops.state.tables import KEYS, VALUES
 from pinnace.proto.node_def_pb2 import NodeDef
 from pinnace.proto.saved_model_pb2 import SaverDef
 from pinnace.saved_model.codecs.signatures import GraphSignature, GraphTensor
@@ -137,13 +138,18 @@ def add_signature(
 
 
 def add_saver(
-    main: MainGraph, variables: Sequence[tuple[str, str, DType]], objects: bytes, objects_key: str
+    main: MainGraph,
+    variables: Sequence[tuple[str, str, DType]],
+    tables: Sequence[tuple[str, str, DType, DType]],
+    objects: bytes,
+    objects_key: str,
 ) -> SaverDef:
-    """The nodes that write the variables to a checkpoint and read them back.
+    """The nodes that write variables and tables to a checkpoint and read them back.
 
     Args:
         main: where they go.
         variables: (key in the checkpoint, handle, dtype) of each.
+        tables: (key in the checkpoint, handle, dtypes of keys and values) of each mutable one.
         objects: the object graph of the checkpoint.
         objects_key: its key.
     """
@@ -154,6 +160,13 @@ def add_saver(
         main.add("ReadVariableOp", f"save/{handle}", [handle], dtype=dtype)
         for _, handle, dtype in variables
     ]
+    for key, handle, *types in tables:
+        keys.extend(f"{key}{suffix}".encode() for suffix in (KEYS, VALUES))
+        kinds = (*kinds, *types)
+        held = main.add(
+            "LookupTableExportV2", f"save/{handle}", [handle], Tkeys=types[0], Tvalues=types[1]
+        )
+        values += [held, f"{held}:1"]
     array = np.empty((), object)
     array[()] = objects
     values.append(main.constant(array, dtypes.string, "save/objects"))
@@ -178,6 +191,18 @@ def add_saver(
             value = read if index == 0 else f"{read}:{index}"
             done.append(
                 main.add("AssignVariableOp", f"restore/{handle}", [handle, value], dtype=dtype)
+            )
+        for index, (_, handle, *types) in enumerate(tables):
+            first = len(variables) + 2 * index
+            parts = [f"{read}:{first}" if first else read, f"{read}:{first + 1}"]
+            done.append(
+                main.add(
+                    "LookupTableImportV2",
+                    f"restore/{handle}",
+                    [handle, *parts],
+                    Tin=types[0],
+                    Tout=types[1],
+                )
             )
     restored = main.no_op("restore_all", done)
     return SaverDef(

@@ -40,6 +40,7 @@ from pinnace.saved_model.codecs.objects import (
 from pinnace.saved_model.codecs.structures import encodable
 from pinnace.saved_model.layout import SIGNATURES
 from pinnace.saved_model.restored import RestoredFunction, SignatureMap
+from pinnace.saved_model.saveables import saveable_functions
 from pinnace.saved_model.signatures import signatures_of
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Snapshot:
         variables: by number.
         assets: by number.
         resources: tables and the like, by number.
+        saveables: the functions that give and take what such a one holds, by its number.
     """
 
     tree: Tree
@@ -79,6 +81,7 @@ class Snapshot:
     variables: dict[int, Any]
     assets: dict[int, Asset]
     resources: dict[int, TrackableResource]
+    saveables: dict[int, tuple[int, int]]
 
     def number_of(self, function: ConcreteFunction) -> int:
         """The number of a concrete function."""
@@ -136,6 +139,7 @@ def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
     for name, function in chosen.items():
         number = found.children[map_number][name] = found.add(function)
         concrete[number] = function
+    saveables = _add_saveables(found, concrete, tree)
     captures, constants = _captured(found, concrete, tree)
     return Snapshot(
         tree,
@@ -148,7 +152,22 @@ def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
         {n: one for n, one in enumerate(tree.objects) if is_variable(one)},
         {n: one for n, one in enumerate(tree.objects) if isinstance(one, Asset)},
         {n: one for n, one in enumerate(tree.objects) if isinstance(one, TrackableResource)},
+        saveables,
     )
+
+
+def _add_saveables(
+    found: _Collection, concrete: dict[int, ConcreteFunction], tree: Tree
+) -> dict[int, tuple[int, int]]:
+    """Give numbers to the functions that give and take what tables hold."""
+    added: dict[int, tuple[int, int]] = {}
+    for number, one in enumerate(tree.objects):
+        functions = saveable_functions(one) if isinstance(one, TrackableResource) else None
+        if functions is not None:
+            saves, restores = (found.add(function) for function in functions)
+            concrete[saves], concrete[restores] = functions
+            added[number] = saves, restores
+    return added
 
 
 class View:
@@ -315,7 +334,10 @@ def describe_item(snapshot: Snapshot, number: int, names: Mapping[int, str]) -> 
     one = snapshot.objects[number]
     children = tuple(snapshot.children[number].items())
     needed = children if isinstance(one, _FUNCTIONS) else ()
-    return SavedItem(_kind(snapshot, number, one, names), children, needed)
+    saveables = ()
+    if isinstance(one, TrackableResource) and number in snapshot.saveables:
+        saveables = ((one._legacy_saveable_name, *snapshot.saveables[number]),)
+    return SavedItem(_kind(snapshot, number, one, names), children, needed, saveables=saveables)
 
 
 def _kind(snapshot: Snapshot, number: int, one: object, names: Mapping[int, str]) -> Kind:

@@ -314,7 +314,8 @@ class _MainGraph:
         if reader is not None:
             for name, node in self._nodes.items():
                 if node.op in _HANDLES or node.op in _REFERENCES:
-                    shared = node.attr["shared_name"].s.decode(errors="replace")
+                    named = "shared_name" in node.attr
+                    shared = node.attr["shared_name"].s.decode(errors="replace") if named else ""
                     for key in (shared, name):
                         if key and key in reader:
                             found.setdefault(name, Source(key))

@@ -40,6 +40,8 @@ from pinnace.storage.system_errors import explained
 if TYPE_CHECKING:
     import os
 
+    from pinnace.framework.dtypes import DType
+
 # What is written of the writer: tools parse it as a version.
 _TENSORFLOW_VERSION = "2.21.0"
 _WRITER = "pinnace"
@@ -223,8 +225,20 @@ class _Model:
             for number, one in self._snapshot.variables.items()
         ]
         meta.saver_def.CopyFrom(
-            add_saver(self._main, variables, self._object_bytes, OBJECT_GRAPH_KEY)
+            add_saver(
+                self._main, variables, self._stored_tables(), self._object_bytes, OBJECT_GRAPH_KEY
+            )
         )
+
+    def _stored_tables(self) -> list[tuple[str, str, DType, DType]]:
+        """Key, handle and dtypes of each table that the checkpoint holds."""
+        found = []
+        for number in self._snapshot.saveables:
+            one = self._snapshot.resources[number]
+            table: Any = one._resource()
+            key = checkpoint_key(self._snapshot.tree.paths[number], one._legacy_saveable_name)
+            found.append((key, self._nodes[number], table.key_dtype, table.value_dtype))
+        return found
 
     def _add_functions(self, meta: MetaGraphDef) -> None:
         graphs = [function.graph for function in self._snapshot.concrete.values()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from pinnace.autodiff.tape import carries_gradient
@@ -18,12 +19,49 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
+# Makes results those of a node that brings its gradient, while a function is traced; `functions`
+# fills it.
+_mark: Callable[..., tuple[Tensor, ...]] | None = None
+
+
+def install_marking(mark: Callable[..., tuple[Tensor, ...]]) -> None:
+    """Fill the slot: `mark(inputs, outputs, gradient)` gives the outputs of a node."""
+    global _mark
+    _mark = mark
+
+
+class _Readers:
+    """Sees which variables are read, as a tape would, and records nothing."""
+
+    persistent = False
+
+    def __init__(self) -> None:
+        self.variables: dict[int, Variable] = {}
+
+    def watch_variable(self, variable: Variable) -> None:
+        """A variable was read."""
+        if variable.trainable and carries_gradient(variable.dtype):
+            self.variables[id(variable)] = variable
+
+    def watches(self, tensor: object) -> bool:
+        """Nothing is watched."""
+        del tensor
+        return False
+
+    def record(self, *args: object) -> None:
+        """Nothing is recorded."""
+
+    def record_call(self, *args: object) -> None:
+        """Nothing is recorded."""
+
+
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose derivative is the one it returns beside its result.
 
     Args:
         f: `f(*xs)` gives `(result, grad_fn)`; `grad_fn(*dys)` gives one gradient per tensor
-            argument.
+            argument. If `f` reads variables, `grad_fn(*dys, variables=[...])` gives those, and a
+            list with one gradient per variable.
 
     Returns:
         A function that gives the result alone and is differentiated by `grad_fn`.
@@ -35,34 +73,65 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             (x.value() if isinstance(x, Variable) else convert_to_tensor(x))
             for x in structure.flatten(args)
         ]
-        with tapes_hidden():
+        readers = _Readers()
+        outer = state.tapes
+        # Tapes see what the function computes: a second derivative may go through it.
+        state.tapes = (*outer, readers)
+        try:
             results, grad_fn = f(*structure.pack_sequence_as(args, inputs), **kwargs)
+        finally:
+            state.tapes = outer
+        variables = list(readers.variables.values())
+        if variables and not _takes_variables(grad_fn):
+            message = (
+                f"custom_gradient: {f.__name__!r} reads variables, so that its gradient "
+                "function must take them: "
+                "def grad(*dys, variables=None)"
+            )
+            raise TypeError(message)
         outputs = tuple(convert_to_tensor(y) for y in structure.flatten(results))
-        # A result that is an argument itself would be one tensor in two roles.
-
-        outputs = tuple(
-            reshaping.identity(y) if any(y is x for x in inputs) else y for y in outputs
-        )
+        # New tensors: the tapes know what made these, and that shall be this function.
+        with tapes_hidden():
+            outputs = tuple(reshaping.identity(y) for y in outputs)
+        everything = [*inputs, *(variable.handle for variable in variables)]
 
         def backward(*dys: Tensor | None) -> list[Tensor | None]:
             filled = [
                 constants.zeros_like(y) if dy is None else dy
                 for y, dy in zip(outputs, dys, strict=True)
             ]
-            found = structure.flatten(grad_fn(*filled))
-            if len(found) != len(inputs):
+            if variables:
+                by_input, by_variable = grad_fn(*filled, variables=variables)
+                found = [*structure.flatten(by_input), *by_variable]
+            else:
+                found = structure.flatten(grad_fn(*filled))
+            if len(found) != len(everything):
                 message = (
                     f"custom_gradient: the gradient function of {f.__name__!r} must give "
-                    f"{len(inputs)} gradients, gave {len(found)}"
+                    f"{len(everything)} gradients, gave {len(found)}"
                 )
                 raise ValueError(message)
             return [
                 None if g is None or not carries_gradient(x.dtype) else convert_to_tensor(g)
-                for g, x in zip(found, inputs, strict=True)
+                for g, x in zip(found, everything, strict=True)
             ]
 
+        if state.tracer is not None and _mark is not None:
+            outputs = _mark(everything, outputs, backward)
         for tape in state.tapes:
-            tape.record_call(tuple(inputs), outputs, backward)
+            for variable in variables:
+                tape.watch_variable(variable)
+            tape.record_call(tuple(everything), outputs, backward)
         return structure.pack_sequence_as(results, outputs)
 
     return decorated
+
+
+def only_readers() -> tuple[Any, ...]:
+    """What is on the stack that sees variables and records nothing."""
+    return tuple(tape for tape in state.tapes if isinstance(tape, _Readers))
+
+
+def _takes_variables(function: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)

@@ -260,7 +260,7 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """d target / d sources, element by element of the target.
+        """D target / d sources, element by element of the target.
 
         Args:
             target: a tensor.
@@ -284,7 +284,7 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """d target[i] / d source[i], for every row i.
+        """D target[i] / d source[i], for every row i.
 
         Args:
             target: [batch, ...].

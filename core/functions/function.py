@@ -403,7 +403,7 @@ def _weakly_bound(function: Callable[..., Any], instance: object) -> Callable[..
         if target is None:
             message = f"the object that {function.__name__!r} was bound to is gone"
             raise ReferenceError(message)
-        return converted_call(function, (target, *args), kwargs, requested=True)
+        return converted_call(function, (target, *args), kwargs)
 
     method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return autograph_artifact(method)  # type: ignore[no-any-return]

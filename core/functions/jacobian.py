@@ -55,15 +55,21 @@ def jacobian(
 def batch_jacobian(
     tape: GradientTape, target: Any, source: Any, unconnected: Any, one_by_one: bool = False
 ) -> Any:
-    """[batch, *target, *source]: the derivatives of each row of the target by the same row of the source."""
+    """[batch, *target, *source]: derivatives of rows of the target by rows of the source."""
     del one_by_one
     target, value = _tensor(target), _value(source)
     sizes = (target.shape.rank, value.shape.rank)
     if 0 in sizes or None in sizes:
-        message = f"batch_jacobian: target and source must have a batch axis, got shapes {target.shape.text} and {value.shape.text}"
+        message = (
+            "batch_jacobian: target and source must have a batch axis, got shapes "
+            f"{target.shape.text} and {value.shape.text}"
+        )
         raise ValueError(message)
     if not target.shape[:1].is_compatible_with(value.shape[:1]):
-        message = f"batch_jacobian: target and source must have one batch size, got shapes {target.shape.text} and {value.shape.text}"
+        message = (
+            "batch_jacobian: target and source must have one batch size, got shapes "
+            f"{target.shape.text} and {value.shape.text}"
+        )
         raise ValueError(message)
     batch = _shape(target)[:1]
     inner = _shape(target)[1:]
@@ -146,11 +152,11 @@ def _tensor(item: Any) -> Tensor:
 
 
 def _value(source: Any) -> Tensor:
-    return source.value() if isinstance(source, Variable) else source  # type: ignore[no-any-return]
+    return source.value() if isinstance(source, Variable) else source
 
 
 def _handle(source: Any) -> Tensor:
-    return source.handle if isinstance(source, Variable) else source  # type: ignore[no-any-return]
+    return source.handle if isinstance(source, Variable) else source
 
 
 def _wants_zeros(unconnected: Any) -> bool:

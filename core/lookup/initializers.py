@@ -97,8 +97,11 @@ class KeyValueTensorInitializer(TableInitializer):
 def _entries(what: str, value: Any, dtype: Any) -> Tensor:
     tensor = convert_to_tensor(value, None if dtype is None else dtypes.as_dtype(dtype))
     if isinstance(tensor, SymbolicTensor):
-        message = f"KeyValueTensorInitializer: {what} must be known when the table is made, got {tensor!r}"
-        raise ValueError(message)
+        message = (
+            f"KeyValueTensorInitializer: {what} must be known when the table is made, "
+            f"got {tensor!r}"
+        )
+        raise ValueError(message)  # noqa: TRY004 (what is wrong is not its Python type)
     return tensor
 
 

@@ -42,7 +42,7 @@ class _Mutable(LookupTable):
         super().__init__(key_dtype, value_dtype, default_value, name, table)
         table.stored = checkpoint
 
-    def lookup(
+    def lookup(  # type: ignore[override]  # TensorFlow: the name comes third here
         self,
         keys: TensorLike,
         dynamic_default_values: TensorLike | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -27,11 +27,15 @@ class NodeView:
     Args:
         node: the node; calls inlined, constants folded.
         inline: converts a function into a graph: `inline(g, function, arguments) -> results`.
+        values: what became of the values of the program.
     """
 
-    def __init__(self, node: graph.Node, inline: Inline) -> None:
+    def __init__(
+        self, node: graph.Node, inline: Inline, values: Mapping[graph.Value, Value]
+    ) -> None:
         self.node = node
         self.inline = inline
+        self.values = values
         self._packed = node.op.pack_inputs(node.inputs, node.attrs)
 
     @property

@@ -433,6 +433,16 @@ def _rewrite_reshape(
         product.inputs[1] = g.constant(np.ascontiguousarray(turned), weights.name, weights.dtype)
 
 
+def _gather(node: Node, users: object, results: object) -> Roles | None:
+    """Gather of places that are known, a vector of them: the axis stays where it is."""
+    del users, results
+    array = _constant_input(node, 1)
+    rank = _rank(node.outputs[0])
+    if rank < 3 or array is None or array.ndim != 1:
+        return None
+    return Roles([OWN, ANY], set(node.outputs), rewrite=_rewrite_axis)
+
+
 def _transpose(node: Node, users: object, results: object) -> Roles | None:
     del users, results
     if _rank(node.inputs[0]) < 3:
@@ -508,6 +518,7 @@ _RULES: dict[str, Callable[[Node, dict[Value, list[Node]], set[Value]], Roles | 
     "CumSum": _axes_input(1),
     "Slice": _axes_input(3),
     "Expand": _per_axis(1),
+    "Gather": _gather,
     "Pad": _per_axis(1),
     "Tile": _per_axis(1),
     "MatMul": _product,

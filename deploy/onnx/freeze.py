@@ -15,7 +15,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, Tensor
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import Graph, Node, Value
+from pinnace.graph.graph import FunctionRef, Graph, Node, Value
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import CONST
 
@@ -128,26 +128,38 @@ def _known(node: Node, copy: Copy) -> bool:
 
 
 def _refuse_writes(graph: Graph, behind: dict[Value, Tensor]) -> None:
-    writes = [
-        (node, value)
-        for node in ordered(graph)
-        if node.op.effect == "write" and node.op.name not in _DROPPED
-        for value in node.inputs
-        if value.dtype is dtypes.resource
-    ]
-    if not writes:
-        return
     lines = []
-    for node, value in writes:
+    for node, value in _writes(graph):
         tensor = behind.get(value)
-        name = (
-            value.node.name
-            if tensor is None
-            else getattr(np.asarray(tensor._array)[()], "name", "?")
-        )
+        name = value.node.name if tensor is None else _name_of(tensor)
         where = f", called at {node.source}" if node.source else ""
         lines.append(f"  {node.op.name} assigns variable {name!r}: node {node.name!r}{where}")
-    message = f"export: {graph.name!r} assigns variables; an ONNX model has no state\n" + "\n".join(
-        dict.fromkeys(lines)
-    )
-    raise UnimplementedError(message)
+    if lines:
+        message = f"export: {graph.name!r} assigns variables; an ONNX model has no state\n"
+        raise UnimplementedError(message + "\n".join(dict.fromkeys(lines)))
+
+
+def _name_of(handle: Tensor) -> str:
+    resource: Any = np.asarray(handle._array)[()]
+    return str(getattr(resource, "name", "?"))
+
+
+def _writes(graph: Graph) -> list[tuple[Node, Value]]:
+    """The nodes that change a resource, and which; inside of functions too, told by the caller's value."""
+    found = []
+    for node in ordered(graph):
+        refs = [
+            ref
+            for attr in node.attrs.values()
+            for ref in (attr if isinstance(attr, tuple) else (attr,))
+            if isinstance(ref, FunctionRef)
+        ]
+        if refs:
+            # The last inputs are the functions' arguments; If and Case have what decides before them.
+            for ref in refs:
+                arguments = node.inputs[len(node.inputs) - len(ref.graph.inputs) :]
+                inner = dict(zip(ref.graph.inputs, arguments, strict=True))
+                found += [(there, inner.get(value, value)) for there, value in _writes(ref.graph)]
+        elif node.op.effect == "write" and node.op.name not in _DROPPED:
+            found += [(node, value) for value in node.inputs if value.dtype is dtypes.resource]
+    return found

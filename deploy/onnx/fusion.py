@@ -64,6 +64,9 @@ def _drop_idle(node: Node, places: dict[Value, Value], results: set[Value]) -> b
     before = first.node
     if before is None or before.kind != node.kind:
         return False
+    if node.kind == "Resize" and _multiplies(node) and _multiplies(before):
+        node.inputs[0] = before.inputs[0]
+        return False
     if node.kind == "Transpose":
         perm = [before.attrs["perm"][axis] for axis in node.attrs["perm"]]
         node.inputs[0] = before.inputs[0]
@@ -78,6 +81,17 @@ def _drop_idle(node: Node, places: dict[Value, Value], results: set[Value]) -> b
             places[target] = source
             return True
     return False
+
+
+def _multiplies(node: Node) -> bool:
+    """Whether a Resize repeats every place some times: two of these are one."""
+    source, target = node.inputs[0], node.outputs[0]
+    if source is None or source.shape.rank is None or node.attrs.get("nearest_mode") != "floor":
+        return False
+    if node.attrs.get("coordinate_transformation_mode") != "asymmetric" or not node.moved:
+        return False
+    pairs = list(zip(list(source.shape)[1:-1], list(target.shape)[1:-1], strict=True))
+    return all(old and new and new % old == 0 for old, new in pairs)
 
 
 def _is_all(node: Node, before: Node) -> bool:

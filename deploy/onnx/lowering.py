@@ -104,7 +104,7 @@ class _Lowering:
         packed = node.op.pack_inputs([values[value] for value in node.inputs], node.attrs)
         try:
             with g.scope(node.name):
-                result = converter.function(g, NodeView(node, self.function), *packed)
+                result = converter.function(g, NodeView(node, self.function, values), *packed)
         except UnimplementedError as error:
             return error.message
         results = result if isinstance(result, tuple) else (result,)

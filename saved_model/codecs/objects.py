@@ -196,6 +196,8 @@ class SavedItem:
     dependencies: tuple[tuple[str, int], ...] = ()
     registered_name: str = ""
     slots: tuple[tuple[int, str, int], ...] = ()
+    # Name in checkpoints, the function that gives the values, the function that takes them.
+    saveables: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +232,9 @@ def encode_objects(objects: Objects) -> messages.SavedObjectGraph:
             message.children.add(node_id=number, local_name=name)
         for name, number in item.dependencies:
             message.dependencies.add(node_id=number, local_name=name)
+        for name, saves, restores in item.saveables:
+            message.saveable_objects[name].save_function = saves
+            message.saveable_objects[name].restore_function = restores
         _encode_kind(message, item.kind)
     for name, info in objects.functions.items():
         concrete = graph.concrete_functions[name]
@@ -308,8 +313,12 @@ def _decode_item(message: messages.SavedObject, where: str, count: int) -> Saved
         (s.original_variable_node_id, s.slot_name, s.slot_variable_node_id)
         for s in message.slot_variables
     )
+    saveables = tuple(
+        (name, one.save_function, one.restore_function)
+        for name, one in sorted(message.saveable_objects.items())
+    )
     kind = _decode_kind(message, where)
-    return SavedItem(kind, children, dependencies, message.registered_name, slots)
+    return SavedItem(kind, children, dependencies, message.registered_name, slots, saveables)
 
 
 def _check_numbers(numbers: Any, count: int, where: str) -> None:

@@ -36,6 +36,12 @@ def fold(graph: Graph) -> Graph:
             copy.values[node.outputs[0]] = copy.values[node.inputs[0]]
             copy.nodes[node] = copy.nodes.get(node.inputs[0].node, ())
             continue
+        if node.op.name == "IdentityN":
+            for output, value in zip(node.outputs, node.inputs, strict=True):
+                copy.values[output] = copy.values[value]
+            makers = (copy.nodes.get(value.node, ()) for value in node.inputs)
+            copy.nodes[node] = tuple(dict.fromkeys(one for nodes in makers for one in nodes))
+            continue
         folded = _computed(node, copy)
         if folded is not None:
             for output, array in zip(node.outputs, folded, strict=True):

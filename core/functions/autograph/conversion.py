@@ -1,4 +1,7 @@
-"""Which functions are converted, and calls between converted functions. malt is imported at the first conversion."""
+"""Which functions are converted, and calls between converted functions.
+
+malt is imported at the first conversion.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ class _Context(threading.local):
 context = _Context()
 
 # Whole libraries that are called as they are.
-_LIBRARIES = frozenset({*sys.stdlib_module_names, "pinnace", "numpy", "malt", "optree", "ml_dtypes", "absl"})
+_LIBRARIES = frozenset(
+    {*sys.stdlib_module_names, "pinnace", "numpy", "malt", "optree", "ml_dtypes", "absl"}
+)
 # What a converted function is, by the function it was made of; None: it is run as it is.
 _converted: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 _needs: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
@@ -73,7 +78,8 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function for a tracer to call: Python control flow on tensors in it becomes ops.
 
-    The function itself is converted if it has control flow, or calls functions that may have; else it
+    The function itself is converted if it has control flow, or calls functions that may have; else
+    it
     is called as it is, and malt is not even imported.
     """
 
@@ -81,7 +87,7 @@ def converted(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         saved, context.enabled = context.enabled, True
         try:
-            return converted_call(function, args, kwargs, requested=True)
+            return converted_call(function, args, kwargs)
         finally:
             context.enabled = saved
 
@@ -101,9 +107,7 @@ def callback(function: Any) -> Any:
     return run
 
 
-def converted_call(
-    f: Any, args: tuple[Any, ...], kwargs: Any, scope: Any = None, requested: bool = False
-) -> Any:
+def converted_call(f: Any, args: tuple[Any, ...], kwargs: Any, scope: Any = None) -> Any:
     """f(*args, **kwargs), converted if it is a user's function."""
     kwargs = kwargs or {}
     if not context.enabled or getattr(f, _MARK, False):
@@ -112,10 +116,10 @@ def converted_call(
     if overload is not None:
         return overload(*args, **kwargs)
     if isinstance(f, functools.partial):
-        return converted_call(f.func, (*f.args, *args), {**f.keywords, **kwargs}, scope, requested)
+        return converted_call(f.func, (*f.args, *args), {**f.keywords, **kwargs}, scope)
     if f in _FRAMES and scope is not None:
         return _in_frame(f, args, kwargs, scope)
-    if not requested and _is_library(f):
+    if _is_library(f):
         return f(*args, **kwargs)
     target, first = _function_of(f)
     if target is None:
@@ -148,24 +152,27 @@ def _is_library(f: Any) -> bool:
     """Whether it is called as it is: built-ins, classes, libraries, functions of the graph."""
     if inspect.isbuiltin(f) or isinstance(f, (type, types.MethodWrapperType)):
         return True
-    name = getattr(f, "__module__", None)
+    # Decorated functions have the __module__ of what is inside, but the globals of where they are.
     if isinstance(f, types.MethodType):
-        name = getattr(f.__func__, "__module__", None)
+        f = f.__func__
     elif not isinstance(f, types.FunctionType):
         # An object that can be called: its class's __call__ tells.
-        call = getattr(type(f), "__call__", None)
-        name = getattr(call, "__module__", None)
+        f = inspect.getattr_static(type(f), "__call__", None)
+    if isinstance(f, types.FunctionType):
+        name = f.__globals__.get("__name__")
+    else:
+        name = getattr(f, "__module__", None)
     return name is None or name.split(".", 1)[0] in _LIBRARIES
 
 
 def _function_of(f: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The plain function behind something that can be called, and what goes before its arguments."""
+    """The plain function behind something callable, and what goes before its arguments."""
     if isinstance(f, types.MethodType):
         inner = f.__func__
         return (inner, (f.__self__,)) if isinstance(inner, types.FunctionType) else (None, ())
     if isinstance(f, types.FunctionType):
         return f, ()
-    call = getattr(type(f), "__call__", None)
+    call = inspect.getattr_static(type(f), "__call__", None)
     if isinstance(call, types.FunctionType):
         return call, (f,)
     return None, ()
@@ -193,7 +200,8 @@ def _convert(function: types.FunctionType) -> Any:
 
     try:
         made = transformer.convert(function)
-    except Exception as error:  # noqa: BLE001 (whatever malt cannot do, the function itself still runs)
+    except Exception as error:
+        # Whatever malt cannot do, the function itself still runs.
         key = function.__code__
         if key not in _warned:
             _warned.add(key)
@@ -231,7 +239,7 @@ _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GEN
 _TENSOR_NAMES = frozenset({*dir(Tensor), *dir(Variable), *dir(Operands)})
 
 
-def _looks_convertible(function: types.FunctionType) -> bool:
+def _looks_convertible(function: types.FunctionType) -> bool:  # noqa: C901 (one case per instruction)
     code = function.__code__
     if code.co_flags & _GENERATORS:
         return False
@@ -241,7 +249,13 @@ def _looks_convertible(function: types.FunctionType) -> bool:
         name = one.opname
         if "JUMP" in name and "NO_INTERRUPT" not in name:
             return True
-        if name in {"FOR_ITER", "UNARY_NOT", "LOAD_ASSERTION_ERROR", "MAKE_FUNCTION", "IMPORT_NAME"}:
+        if name in {
+            "FOR_ITER",
+            "UNARY_NOT",
+            "LOAD_ASSERTION_ERROR",
+            "MAKE_FUNCTION",
+            "IMPORT_NAME",
+        }:
             return True
         if name in {"LOAD_GLOBAL", "LOAD_NAME"}:
             if not _is_harmless(_global(function, one.argval)):

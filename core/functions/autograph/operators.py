@@ -35,10 +35,13 @@ def register_iteration(kind: type, for_function: Callable[..., None]) -> None:
 
     Args:
         kind: the class; its subclasses too.
-        for_function: `for_function(iterated, extra_test, body, get_state, set_state, symbol_names, opts)`:
+        for_function: `for_function(iterated, extra_test, body, get_state, set_state, symbol_names,
+            opts)`:
             runs `body(item)` for every item as long as `extra_test()` (None: always) is true. The
-            variables of the loop are read with `get_state()` and set with `set_state(values)`, tuples
-            beside `symbol_names`; `run_loop` in this module does the rest for what can say "is there
+            variables of the loop are read with `get_state()` and set with `set_state(values)`,
+            tuples
+            beside `symbol_names`; `run_loop` in this module does the rest for what can say "is
+            there
             another?" and "the next" with tensors.
     """
     _iterations[kind] = for_function
@@ -158,9 +161,7 @@ def _filled_sides(
     """The values before an if; a variable that only one side gives a value begins as zeros."""
     if not any(_is_nothing(value) for value in start[:count]):
         return start
-    after: list[list[Any]] = []
-    for side in sides:
-        after.append(_probed(side, start, get_state, set_state))
+    after = [_probed(side, start, get_state, set_state) for side in sides]
     filled = list(start)
     for index, value in enumerate(start[:count]):
         if not _is_nothing(value):
@@ -205,11 +206,13 @@ def _build_if(
     """An If, its two sides told from each other by variable when they differ."""
 
     def checked() -> Any:
-        found = false_fn()
+        false_fn()
         _check_sides(split[0], split[1], names)
         return _alike(split[0], split[1])
 
-    return conditional.build_if(cond, true_fn, checked, "cond", ("the if branch", "the else branch"))
+    return conditional.build_if(
+        cond, true_fn, checked, "cond", ("the if branch", "the else branch")
+    )
 
 
 class _Split:
@@ -244,12 +247,13 @@ def _as_tensors(value: Any) -> tuple[Any] | None:
     made = []
     for leaf in leaves:
         if isinstance(leaf, Variable):
-            return None if leaf is value else None
+            return None
         if leaf is None or getattr(type(leaf), "_is_composite", False):
             made.append(leaf)
             continue
-        if isinstance(leaf, Tensor) or isinstance(leaf, (bool, int, float, complex)) or (
-            type(leaf).__module__ == "numpy"
+        if (
+            isinstance(leaf, (Tensor, bool, int, float, complex))
+            or type(leaf).__module__ == "numpy"
         ):
             try:
                 made.append(convert_to_tensor(leaf))
@@ -261,7 +265,7 @@ def _as_tensors(value: Any) -> tuple[Any] | None:
 
 
 def _check_sides(body: _Split, orelse: _Split, names: Sequence[str]) -> None:
-    """ValueError or TypeError for a variable that the two sides leave in states that cannot be one."""
+    """Refuse a variable that the two sides leave in states that cannot be one."""
     for name, mine, theirs, a, b in zip(
         names, body.kinds, orelse.kinds, body.values, orelse.values, strict=True
     ):
@@ -272,16 +276,21 @@ def _check_sides(body: _Split, orelse: _Split, names: Sequence[str]) -> None:
             what = b if mine else a
             if name == "retval_" or name.startswith("retval_"):
                 message = (
-                    f"a value must also be returned on the {side} side: which side runs is not known "
+                    f"a value must also be returned on the {side} side: which side runs is not "
+                    "known "
                     "while the function is traced"
                 )
                 raise ValueError(message)
             if _is_nothing(what):
-                message = f"{name!r} must also be given a value in the {side} branch: which one runs is not known while the function is traced"
+                message = (
+                    f"{name!r} must also be given a value in the {side} branch: which one runs "
+                    "is not known while the function is traced"
+                )
                 raise ValueError(message)
         if a is not b and not (_is_nothing(a) and _is_nothing(b)) and not _equal(a, b):
             message = (
-                f"{name!r} must be a tensor, or the same in both branches of an if whose condition is a "
+                f"{name!r} must be a tensor, or the same in both branches of an if whose "
+                "condition is a "
                 f"tensor, got {a!r} and {b!r}"
             )
             raise TypeError(message)
@@ -290,12 +299,12 @@ def _check_sides(body: _Split, orelse: _Split, names: Sequence[str]) -> None:
 def _equal(a: Any, b: Any) -> bool:
     try:
         return type(a) is type(b) and bool(a == b)
-    except Exception:  # noqa: BLE001 (whatever == does there, they are not the same)
+    except Exception:
         return False
 
 
 def _alike(body: _Split, orelse: _Split) -> list[Any]:
-    """The else side's tensors; a Python number there takes the dtype that the tensor on the if side has."""
+    """The else side's tensors; Python numbers take the dtypes of the if side."""
     mine = [v for v, kind in zip(body.values, body.kinds, strict=True) if kind]
     theirs = [v for v, kind in zip(orelse.values, orelse.kinds, strict=True) if kind]
     found = []
@@ -330,7 +339,9 @@ def and_(a: Callable[[], Any], b: Callable[[], Any]) -> Any:
     left = a()
     if is_symbolic(left):
         left = convert_to_tensor(left)
-        return conditional.build_if(left, b, lambda: left, "and", ("the right side", "the left side"))
+        return conditional.build_if(
+            left, b, lambda: left, "and", ("the right side", "the left side")
+        )
     return left and b()
 
 
@@ -339,7 +350,9 @@ def or_(a: Callable[[], Any], b: Callable[[], Any]) -> Any:
     left = a()
     if is_symbolic(left):
         left = convert_to_tensor(left)
-        return conditional.build_if(left, lambda: left, b, "or", ("the left side", "the right side"))
+        return conditional.build_if(
+            left, lambda: left, b, "or", ("the left side", "the right side")
+        )
     return left or b()
 
 
@@ -362,9 +375,7 @@ def assert_stmt(expression1: Any, expression2: Callable[[], Any]) -> None:
     """`assert a, b`."""
     if is_symbolic(expression1):
         data = expression2()
-        assertions.Assert(
-            expression1, list(data) if isinstance(data, (list, tuple)) else [data]
-        )
+        assertions.Assert(expression1, list(data) if isinstance(data, (list, tuple)) else [data])
     elif not expression1:
         raise AssertionError(expression2())
 
@@ -380,12 +391,12 @@ def while_stmt(
     symbol_names: tuple[str, ...],
     opts: dict[str, Any],
 ) -> None:
-    """`while test: body`. Turns whose condition is known are made now; the rest becomes a loop of the graph."""
+    """`while test: body`.
+
+    Turns whose condition is known are made now; the rest becomes a loop of the graph.
+    """
     while True:
-        if state.tracer is None:
-            go_on = test()
-        else:
-            go_on = _probe(test)
+        go_on = test() if state.tracer is None else _probe(test)
         if is_symbolic(go_on):
             run_loop(test, body, get_state, set_state, symbol_names, opts)
             return
@@ -514,7 +525,9 @@ def _for_steps(
     step = convert_to_tensor(iterated.step, dtype_hint=start.dtype)
     count = iterated.count()
     _counted_loop(
-        lambda index: arithmetic.add(start, arithmetic.multiply(casting.cast(index, start.dtype), step)),
+        lambda index: arithmetic.add(
+            start, arithmetic.multiply(casting.cast(index, start.dtype), step)
+        ),
         count,
         extra_test,
         body,
@@ -704,14 +717,13 @@ def _spread(split: _Split) -> list[Any]:
 def _after(first: _Split, values: Sequence[Any], names: Sequence[str]) -> list[Any]:
     """The tensors after a turn; what is no tensor must not have changed."""
     found = []
-    for name, kind, before, after in zip(
-        names, first.kinds, first.values, values, strict=True
-    ):
+    for name, kind, before, after in zip(names, first.kinds, first.values, values, strict=True):
         if not kind:
             same = before is after or (_is_nothing(before) and _is_nothing(after))
             if not same and not _equal(before, after):
                 message = (
-                    f"{name!r} must be a tensor, or not change, in a loop whose length is not known while the "
+                    f"{name!r} must be a tensor, or not change, in a loop whose length is not "
+                    "known while the "
                     f"function is traced: it was {before!r} and became {after!r}"
                 )
                 raise TypeError(message)
@@ -808,8 +820,8 @@ def _range(*args: Any) -> Any:
     if any(is_symbolic(arg) for arg in args):
         start, stop, step = 0, args[0], 1
         if len(args) > 1:
-            start, stop = args[:2]  # type: ignore[assignment]
-        if len(args) > 2:  # noqa: PLR2004 (range takes three)
+            start, stop = args[:2]
+        if len(args) > 2:
             step = args[2]
         return Steps(start, stop, step)
     return range(*args)
@@ -863,11 +875,9 @@ def _enumerate(x: Any, start: Any = 0) -> Any:
 
 
 def _zip(*parts: Any, **kwargs: Any) -> Any:
-    if parts and all(
-        is_symbolic(part) or isinstance(part, (Steps, _Together)) for part in parts
-    ):
+    if parts and all(is_symbolic(part) or isinstance(part, (Steps, _Together)) for part in parts):
         return _Together(parts)
-    return zip(*parts, **kwargs)
+    return zip(*parts, **kwargs)  # noqa: B905 (the user's own arguments)
 
 
 def _sorted(x: Any, **kwargs: Any) -> Any:

@@ -68,7 +68,9 @@ def set_loop_options(
     maximum_iterations: Any = None,
     shape_invariants: Any = None,
 ) -> None:
-    """Options of the loop around it, as the first statement of its body; does nothing outside AutoGraph.
+    """Options of the loop around it: the first statement of its body.
+
+    Outside AutoGraph it does nothing.
 
     Args:
         parallel_iterations: a hint.

@@ -1,6 +1,7 @@
 """Source to source: malt's converters, with this project's operators behind the code they write.
 
-The converted tree is compiled under the name and the lines of the user's file: tracebacks, the nodes of
+The converted tree is compiled under the name and the lines of the user's file: tracebacks, the
+nodes of
 the graph and debuggers point at what the user wrote.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ast
 import threading
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from malt.converters import (
     asserts,
@@ -66,7 +67,7 @@ class FunctionScope:
         self.options = options
         self.callopts = options
 
-    def __enter__(self) -> FunctionScope:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -78,7 +79,9 @@ class FunctionScope:
         return None if isinstance(value, operators.UndefinedReturnValue) else value
 
 
-def with_function_scope(thunk: Callable[[FunctionScope], Any], scope_name: str, options: Any) -> Any:
+def with_function_scope(
+    thunk: Callable[[FunctionScope], Any], scope_name: str, options: Any
+) -> Any:
     """A FunctionScope in the form of an expression, for lambdas."""
     with FunctionScope("lambda_", scope_name, options) as scope:
         return thunk(scope)
@@ -93,7 +96,7 @@ class _Directives(directives.DirectivesTransformer):  # type: ignore[misc]
             node.value.func = found
             static = anno.getanno(found, directives.STATIC_VALUE, default=None)
             if static is options.set_loop_options:
-                self.state[directives._LoopScope].statements_visited += 1  # noqa: SLF001 (malt has no other way)
+                self.state[directives._LoopScope].statements_visited += 1
                 self._process_statement_directive(node.value, malt_directives.set_loop_options)
                 return None
         return super().visit_Expr(node)
@@ -161,36 +164,35 @@ def _tree_of(function: types.FunctionType) -> tuple[Any, str]:
     return node, name
 
 
+# The converted function goes into the inner one, its free variables into the outer one.
+_FACTORY = """
+def outer_factory():
+    def inner_factory(ag__):
+        return name
+    return inner_factory
+"""
+
+
 class _Factory:
     """Makes converted functions of one piece of code, for any closure."""
 
     def __init__(self, function: types.FunctionType) -> None:
         node, self.name = _tree_of(function)
         self.freevars = function.__code__.co_freevars
-        inner = ast.FunctionDef(
-            name="inner_factory",
-            args=_arguments(["ag__"]),
-            body=[node, ast.Return(ast.Name(self.name, ctx=ast.Load()))],
-            decorator_list=[],
-            returns=None,
-            type_params=[],
-        )
-        cells: list[Any] = [
+        module = ast.parse(_FACTORY)
+        outer: Any = module.body[0]
+        inner = outer.body[0]
+        inner.body.insert(0, node)
+        inner.body[1].value.id = self.name
+        outer.body[:0] = [
             ast.Assign(targets=[ast.Name(free, ctx=ast.Store())], value=ast.Constant(None))
             for free in self.freevars
         ]
-        outer = ast.FunctionDef(
-            name="outer_factory",
-            args=_arguments([]),
-            body=[*cells, inner, ast.Return(ast.Name("inner_factory", ctx=ast.Load()))],
-            decorator_list=[],
-            returns=None,
-            type_params=[],
-        )
-        module = ast.Module(body=[outer], type_ignores=[])
         _place(module, function.__code__.co_firstlineno)
         flags = function.__code__.co_flags & _future_flags()
-        code = compile(module, function.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
+        code = compile(
+            module, function.__code__.co_filename, "exec", flags=flags, dont_inherit=True
+        )
         namespace: dict[str, Any] = {}
         exec(code, namespace)
         self.code: types.CodeType = namespace["outer_factory"]().__code__
@@ -207,18 +209,6 @@ class _Factory:
         return conversion.autograph_artifact(made)
 
 
-def _arguments(names: list[str]) -> ast.arguments:
-    return ast.arguments(
-        posonlyargs=[],
-        args=[ast.arg(name) for name in names],
-        vararg=None,
-        kwonlyargs=[],
-        kw_defaults=[],
-        kwarg=None,
-        defaults=[],
-    )
-
-
 def _future_flags() -> int:
     import __future__
 
@@ -229,8 +219,10 @@ def _future_flags() -> int:
 
 
 def _place(node: ast.AST, line: int) -> None:
-    """Give every node the line of the user's code that it came from; new ones that of the code around them."""
-    origin = anno.getanno(node, anno.Basic.ORIGIN, default=None) if hasattr(node, "_fields") else None
+    """Give every node the line of the user's code that it, or the code around it, is from."""
+    origin = (
+        anno.getanno(node, anno.Basic.ORIGIN, default=None) if hasattr(node, "_fields") else None
+    )
     if origin is not None:
         line = origin.loc.lineno
     if "lineno" in node._attributes:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pinnace.ops.opdef import OpDef
 
 _numbers = itertools.count()
-# Makes a user's function one that AutoGraph converts, if the code around it is; `autograph` fills it.
+# Makes a user's function one that AutoGraph converts, if the code around it is converted;
+# `autograph` fills it.
 _convert: Callable[[Any], Any] | None = None
 
 
@@ -129,7 +130,9 @@ def trace_branch(
         flat = structure.flatten(results, expand_composites=True)
         leaves = [None if leaf is None else _tensor(leaf, name) for leaf in flat]
         values = [tracer.value_of(leaf) for leaf in leaves if leaf is not None]
-        symbols = [None if leaf is None else tracer.tensor_of(tracer.value_of(leaf)) for leaf in leaves]
+        symbols = [
+            None if leaf is None else tracer.tensor_of(tracer.value_of(leaf)) for leaf in leaves
+        ]
         results = structure.pack_sequence_as(results, symbols, expand_composites=True)
     finally:
         state.tracer, state.tapes, state.scope = saved
@@ -218,4 +221,4 @@ def _variable_behind(tensor: Tensor) -> Variable | None:
     if tensor.dtype.name != "resource" or not hasattr(tensor, "_array"):
         return None
     owner = getattr(tensor._array[()], "owner", None)
-    return owner() if owner is not None else None  # type: ignore[no-any-return]
+    return owner() if owner is not None else None

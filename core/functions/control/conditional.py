@@ -143,7 +143,8 @@ def switch_case(
 
     Args:
         branch_index: an int32 scalar.
-        branch_fns: functions without arguments: a list, or a dict or list of pairs from 0, 1, … to them.
+        branch_fns: functions without arguments: a list, or a dict or list of pairs from 0, 1, … to
+            them.
         default: for an index out of range; the last function (of the highest number) if None.
         name: name of the node while tracing.
 
@@ -205,7 +206,10 @@ def _numbered(branch_fns: Any) -> tuple[list[Callable[[], Any]], list[int]]:
     pairs.sort(key=lambda pair: pair[0])
     for number, function in pairs:
         if not isinstance(number, int) or number < 0 or not callable(function):
-            message = f"switch_case: branch_fns must map 0, 1, … to functions, got {number!r}: {function!r}"
+            message = (
+                f"switch_case: branch_fns must map 0, 1, … to functions, got {number!r}: "
+                f"{function!r}"
+            )
             raise TypeError(message)
     numbers = [number for number, _ in pairs]
     if len(set(numbers)) != len(numbers):
@@ -242,7 +246,7 @@ def case(
         message = "case: pred_fn_pairs must hold at least one pair"
         raise ValueError(message)
     for pair in pairs:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not callable(pair[1]):  # noqa: PLR2004
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not callable(pair[1]):
             message = f"case: pred_fn_pairs must hold (condition, function) pairs, got {pair!r}"
             raise TypeError(message)
     preds = [convert_to_tensor(pred) for pred, _ in pairs]
@@ -268,7 +272,9 @@ def _chain(
     if not preds:
         assert default is not None  # noqa: S101 (the line above)
         return default()
-    return cond(preds[0], functions[0], lambda: _chain(preds[1:], functions[1:], default, name), name)
+    return cond(
+        preds[0], functions[0], lambda: _chain(preds[1:], functions[1:], default, name), name
+    )
 
 
 def _at_most_one(preds: Sequence[Tensor]) -> None:

@@ -1,7 +1,9 @@
 """If, Case and While in a forward graph, made to keep what their gradients need.
 
-Before a graph is differentiated, each such node is replaced by one with more outputs: a branch also gives its
-intermediate values (the others give nothing in their place), a loop collects those of every turn in lists. The gradient
+Before a graph is differentiated, each such node is replaced by one with more outputs: a branch also
+gives its
+intermediate values (the others give nothing in their place), a loop collects those of every turn in
+lists. The gradient
 is again an If, a Case or a While, so that it can be saved and differentiated once more.
 """
 
@@ -16,13 +18,12 @@ from pinnace.engine.passes.inline import inline
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions import backward
+from pinnace.functions import backward, customised
 from pinnace.functions.control import branches, conditional, looping
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import FunctionRef, Graph, Node, Value
 from pinnace.graph.walk import ordered
 from pinnace.ops import registry
-from pinnace.ops.array import constants
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
 from pinnace.ops.functional.conditions import FAKE_PARAM
 from pinnace.ops.math import arithmetic, comparison
@@ -44,7 +45,7 @@ def expand(
 ) -> tuple[Graph, dict[Node, Callable[..., list[Tensor | None]]]]:
     """The graph with its conditions and loops expanded, and the gradient of each of them."""
     names = _CONDITIONS | _LOOPS
-    if not any(node.op.name in names for node in graph.nodes):
+    if not any(node.op.name in names or _custom(node) for node in graph.nodes):
         return graph, {}
     active = backward.active_values(graph, wanted)
     copy = Copy(Graph(graph.name))
@@ -56,7 +57,8 @@ def expand(
             continue
         if node.op.name in names and any(value in active for value in node.outputs):
             wants = tuple(
-                value in active and backward.gradient_spec(value) is not None for value in node.inputs
+                value in active and backward.gradient_spec(value) is not None
+                for value in node.inputs
             )
             make = _expand_loop if node.op.name in _LOOPS else _expand_condition
             made, gradient = make(node, wants, copy)
@@ -65,10 +67,19 @@ def expand(
                 there.handle = here.handle
                 copy.values[here] = there
             special[made] = gradient
+        elif _custom(node):
+            made = copy.node(node)
+            special[made] = customised.gradient_of(made, _custom(node), copy.target)
         else:
             copy.node(node)
     copy.outputs(graph)
     return copy.target, special
+
+
+def _custom(node: Node) -> Any:
+    """The gradient that a node brings with it, None if it is an ordinary one."""
+    found = node.attrs.get(customised.ATTRIBUTE)
+    return found if isinstance(found, customised.CustomGradient) else None
 
 
 class _Kept(NamedTuple):
@@ -78,7 +89,9 @@ class _Kept(NamedTuple):
     output: int | None
 
 
-def _sort_kept(pair: Differentiated, count: int, invariant: Callable[[int], bool]) -> tuple[list[_Kept], list[Value]]:
+def _sort_kept(
+    pair: Differentiated, count: int, invariant: Callable[[int], bool]
+) -> tuple[list[_Kept], list[Value]]:
     """The kept values of a function: arguments are at hand anyway, the others become outputs."""
     places: list[_Kept] = []
     outputs: list[Value] = []
@@ -100,7 +113,7 @@ def _call(graph: Graph, arguments: Sequence[Tensor]) -> tuple[Tensor, ...]:
 # Conditions.
 
 
-def _expand_condition(
+def _expand_condition(  # noqa: C901 (two halves that share what the first finds)
     node: Node, wanted: tuple[bool, ...], copy: Copy
 ) -> tuple[Node, Callable[..., list[Tensor | None]]]:
     is_if = node.op.name in {"If", "StatelessIf"}
@@ -138,7 +151,7 @@ def _expand_condition(
         targets = sorted({index for pair in pairs for index in pair.targets})
         if all(dys[index] is None for index in targets):
             return [None] * len(inputs)
-        seeds = {
+        seeds: dict[int, Any] = {
             index: backward.zeros_of(outputs[index]) if dys[index] is None else dys[index]
             for index in targets
         }
@@ -150,11 +163,11 @@ def _expand_condition(
                 found = _call(
                     pair.backward,
                     (
-                        *[seeds[index] for index in pair.targets],  # type: ignore[list-item]
+                        *[seeds[index] for index in pair.targets],
                         *[
                             inputs[1 + place.argument]
                             if place.argument is not None
-                            else outputs[starts[number] + place.output]  # type: ignore[operator]
+                            else outputs[starts[number] + place.output]
                             for place in places
                         ],
                         *pair.outside,
@@ -170,7 +183,9 @@ def _expand_condition(
                 inputs[0], branch(0), branch(1), name, ("true_fn", "false_fn")
             )
         else:
-            found = conditional.switch_case(inputs[0], [branch(k) for k in range(len(pairs))], name=name)
+            found = conditional.switch_case(
+                inputs[0], [branch(k) for k in range(len(pairs))], name=name
+            )
         result: list[Tensor | None] = [None] * len(inputs)
         for index, one in zip(pairs[0].sources, found, strict=True):
             result[1 + index] = one
@@ -197,7 +212,11 @@ def _set_outputs(graph: Graph, outputs: list[Value], ref_name: str) -> None:
 
 
 def _add(
-    copy: Copy, node: Node, inputs: Sequence[Value], attrs: dict[str, Any], specs: Sequence[TensorSpec]
+    copy: Copy,
+    node: Node,
+    inputs: Sequence[Value],
+    attrs: dict[str, Any],
+    specs: Sequence[TensorSpec],
 ) -> Node:
     made = copy.target.add_raw(
         node.op, inputs, attrs, node.name, specs, copy.controls(node.controls)

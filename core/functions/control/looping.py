@@ -45,7 +45,8 @@ def while_loop(
         cond: takes the loop variables, gives a bool scalar.
         body: takes the loop variables, gives new ones: same structure and dtypes.
         loop_vars: a list or tuple of tensors, or of structures of them.
-        shape_invariants: shapes (or specs) that hold before and after every turn; those of `loop_vars` if None.
+        shape_invariants: shapes (or specs) that hold before and after every turn; those of
+            `loop_vars` if None.
         parallel_iterations: a hint, at least 1.
         back_prop: accepted for TensorFlow's sake.
         swap_memory: accepted for TensorFlow's sake.
@@ -97,9 +98,9 @@ def _wrapped(found: Any, like: Any) -> Any:
     """What a body returned, as loop variables: a single one may come without its list."""
     if isinstance(like, (list, tuple)) and not hasattr(like, "_fields"):
         if len(like) == 1 and not (isinstance(found, (list, tuple)) and len(found) == 1):
-            return type(like)([found])
+            return [found] if isinstance(like, list) else (found,)
         if isinstance(found, (list, tuple)) and len(found) == len(like):
-            return type(like)(found)
+            return list(found) if isinstance(like, list) else tuple(found)
     return found
 
 
@@ -242,7 +243,8 @@ def _widened(
             found.append(TensorSpec.of(wider, spec.dtype))
         else:
             message = (
-                f"while_loop: loop variable {index} enters the loop with shape {spec.shape.text}, but has "
+                f"while_loop: loop variable {index} enters the loop with shape "
+                f"{spec.shape.text}, but has "
                 f"shape {shape.text} after one turn.\n  Try: shape_invariants, or "
                 "autograph.experimental.set_loop_options(shape_invariants=…)"
             )
@@ -311,7 +313,8 @@ class _Loop:
             except (TypeError, ValueError) as error:
                 kind = new.dtype.name if hasattr(new, "dtype") else type(new).__name__
                 message = (
-                    f"while_loop: loop variable {index} enters the loop with dtype {old.dtype.name}, but has "
+                    f"while_loop: loop variable {index} enters the loop with dtype "
+                    f"{old.dtype.name}, but has "
                     f"{kind} after one turn"
                 )
                 raise TypeError(message) from error
@@ -326,7 +329,10 @@ class _Loop:
             test = self._cond(*_arguments(self.packed(symbols[self._extra :])))
             test = convert_to_tensor(test)
             if test.shape.rank not in {None, 0} or test.dtype is not dtypes.bool:
-                message = f"while_loop: cond must give a bool scalar, got {test.dtype.name}{test.shape.text}"
+                message = (
+                    "while_loop: cond must give a bool scalar, got "
+                    f"{test.dtype.name}{test.shape.text}"
+                )
                 raise TypeError(message)
             if self._extra:
                 test = logic.logical_and(comparison.less(symbols[0], symbols[1]), test)

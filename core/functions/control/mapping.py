@@ -52,7 +52,9 @@ class _Rows:
     def prepare(self) -> None:
         """Make the rows readable inside a loop."""
         self._arrays = [
-            TensorArray(tensor.dtype, self.count(), element_shape=_row_shape(tensor)).unstack(tensor)
+            TensorArray(tensor.dtype, self.count(), element_shape=_row_shape(tensor)).unstack(
+                tensor
+            )
             for tensor in self.tensors
         ]
 
@@ -95,7 +97,8 @@ def map_fn(
         swap_memory: accepted for TensorFlow's sake.
         infer_shape: whether all results have one shape.
         name: name of the node while tracing.
-        fn_output_signature: dtypes or TensorSpecs in the structure that `fn` gives; found out if None.
+        fn_output_signature: dtypes or TensorSpecs in the structure that `fn` gives; found out if
+            None.
 
     Returns:
         [n, ...] tensors in the structure that `fn` gives.

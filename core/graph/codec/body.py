@@ -249,7 +249,8 @@ class Body:
         attrs: dict[str, Any] = {}
         for name, value in message.attr.items():
             kind = attr_kind(op, name)
-            if kind:
+            # An attribute without a value is one that is not there; of a list, an empty one.
+            if kind and (kind.startswith("list(") or value.WhichOneof("value") is not None):
                 place = f"{where}, attribute {name!r}"
                 attrs[name] = decode_attr(value, kind, place, self._library.ref)
         try:

@@ -50,7 +50,7 @@ REACHES_OUT = frozenset(
 def refused_op(op: OpDef) -> OpDef:
     """`op` as a loaded model may have it unless it is trusted: there, but refusing to run."""
 
-    def refuse(*arrays: Any) -> None:
+    def refuse(*_arrays: Any) -> None:
         raise PermissionDeniedError(
             f"{op.name}: a loaded model may not reach files or run Python\n"
             "  Try: load(path, options=LoadOptions(allow_io=True)), if you trust it"

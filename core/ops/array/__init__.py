@@ -1,7 +1,6 @@
 """Arrays: making, shaping, joining, cutting, choosing; what TensorFlow has at its top level."""
 
 # A family's `__all__` is its public names: star imports are the index.
-# ruff: noqa: F403
 
 from pinnace.ops.array.casting import *
 from pinnace.ops.array.constants import *

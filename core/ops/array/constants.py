@@ -241,7 +241,7 @@ ONES_LIKE = register(
     OpDef(
         name="OnesLike",
         signature="x: T -> y: T",
-        types={"T": ANY_VALUE - {dtypes.string}},
+        types={"T": dtypes.NUMBERS | {dtypes.bool}},
         infer=same_as_input,
         kernel=lambda x: np.ones(x.shape, x.dtype),
         gradient=NOT_DIFFERENTIABLE,

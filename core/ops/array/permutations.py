@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32, int64
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -238,7 +239,7 @@ REVERSE_V2 = register(
     OpDef(
         name="ReverseV2",
         signature="tensor: T, axis: Tidx -> output: T",
-        types={"T": ANY_VALUE, "Tidx": typed(INDEX, default=int32)},
+        types={"T": NUMBERS | {dtypes.bool, dtypes.string}, "Tidx": typed(INDEX, default=int32)},
         infer=_infer_reverse,
         kernel=_reverse_kernel,
         gradient=_reverse_gradient,

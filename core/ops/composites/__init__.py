@@ -1,1 +1,1 @@
-"""x"""
+"""Values made of tensors: arrays, ragged and sparse tensors, indexed slices."""

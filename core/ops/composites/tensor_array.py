@@ -107,20 +107,23 @@ class TensorArraySpec(TypeSpec):
         return (self._shape.dims, self._dtype, self._dynamic_size, self._infer_shape)
 
     def __repr__(self) -> str:
-        return f"TensorArraySpec({self._shape}, {self._dtype!r}, {self._dynamic_size}, {self._infer_shape})"
+        parts = (self._shape, self._dtype, self._dynamic_size, self._infer_shape)
+        return f"TensorArraySpec({', '.join(map(repr, parts))})"
 
 
 class TensorArray:
     """A list of tensors of one dtype.
 
-    Every method that changes it returns the changed array, which is the one to go on with: outside of
+    Every method that changes it returns the changed array, which is the one to go on with: outside
+    of
     `function` that is the same object, inside it is another.
 
     Args:
         dtype: of the elements.
         size: how many there are, an int32 scalar.
         dynamic_size: whether writing past the end makes it longer.
-        clear_after_read: whether an element may be read once only, so that its memory is freed; outside of
+        clear_after_read: whether an element may be read once only, so that its memory is freed;
+            outside of
             `function` True if None.
         tensor_array_name: accepted for TensorFlow's sake.
         handle: accepted for TensorFlow's sake.
@@ -228,9 +231,7 @@ class TensorArray:
         if self._flow is not None:
             return self._flow
         items = {
-            i: np.asarray(item._array)
-            for i, item in enumerate(self._held())
-            if item is not None
+            i: np.asarray(item._array) for i, item in enumerate(self._held()) if item is not None
         }
         made = TensorList(self._dtype, self._element_shape, len(self._held()), items)
         return wrap(tensor_lists.handle_of_list(made), dtypes.variant)
@@ -252,7 +253,9 @@ class TensorArray:
             self._flow = self.flow
         return self._flow
 
-    def _with(self, flow: Tensor, shape: Shape | None = None, size: int | None = None) -> TensorArray:
+    def _with(
+        self, flow: Tensor, shape: Shape | None = None, size: int | None = None
+    ) -> TensorArray:
         made = TensorArray.__new__(TensorArray)
         made._dtype = self._dtype
         made._dynamic = self._dynamic
@@ -338,7 +341,8 @@ class TensorArray:
     def _missing(self, what: str) -> Tensor:
         if not self._element_shape.is_fully_defined():
             message = (
-                f"TensorArray.{what}: an element that was never written reads as zeros, which needs a "
+                f"TensorArray.{what}: an element that was never written reads as zeros, which "
+                "needs a "
                 f"known element_shape, but it is {self._element_shape.text}"
             )
             raise InvalidArgumentError(message)
@@ -424,9 +428,7 @@ class TensorArray:
         shape = self._learn(Shape(None) if rank is None else tensor.shape[1:], "unstack")
         flow = self._list()
         if flow is not None:
-            made = execute(
-                tensor_lists.FROM_TENSOR, tensor, element_shape_tensor(shape), name=name
-            )
+            made = execute(tensor_lists.FROM_TENSOR, tensor, element_shape_tensor(shape), name=name)
             return self._with(made, shape, None if self._dynamic else tensor.shape[0])
         count = len(tensor)
         items = self._held()
@@ -464,12 +466,12 @@ class TensorArray:
                 tensor_lists.SPLIT, tensor, element_shape_tensor(shape), sizes, name=name
             )
             return self._with(made, self._element_shape)
-        sizes = np.asarray(convert_to_tensor(lengths)._array).reshape(-1).tolist()
-        if sum(sizes) != len(tensor):
-            message = f"TensorArray.split: lengths must add up to {len(tensor)}, got {sizes}"
+        pieces = np.asarray(convert_to_tensor(lengths)._array).reshape(-1).tolist()
+        if sum(pieces) != len(tensor):
+            message = f"TensorArray.split: lengths must add up to {len(tensor)}, got {pieces}"
             raise InvalidArgumentError(message)
         start = 0
-        for at, size in enumerate(sizes):
+        for at, size in enumerate(pieces):
             self.write(at, tensor[start : start + size])
             start += size
         return self

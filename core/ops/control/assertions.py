@@ -53,7 +53,10 @@ __all__ = [
 
 
 def Assert(  # noqa: N802 (TensorFlow's name)
-    condition: TensorLike, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+    condition: TensorLike,
+    data: Sequence[Any],
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """Nothing, if `condition` is true; inside `function` when the graph runs.
 
@@ -270,11 +273,14 @@ def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> T
     return check_numerics(x, message, name)
 
 
-def assert_rank(x: TensorLike, rank: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_rank(
+    x: TensorLike, rank: Any, message: str | None = None, name: str | None = None
+) -> None:
     """Nothing, if `x` has `rank` axes.
 
     Raises:
-        ValueError: it has another number of axes; InvalidArgumentError when the graph runs, where the rank is
+        ValueError: it has another number of axes; InvalidArgumentError when the graph runs, where
+            the rank is
             not known before.
     """
     _check_rank(x, rank, lambda a, b: a == b, "rank", message, name)
@@ -304,7 +310,9 @@ def _check_rank(
             raise ValueError(text)
         return
     found = holds(shapes.rank(tensor), convert_to_tensor(rank))
-    Assert(found, [f"{prefix}x must have {words}", rank, "got shape", shapes.shape(tensor)], None, name)
+    Assert(
+        found, [f"{prefix}x must have {words}", rank, "got shape", shapes.shape(tensor)], None, name
+    )
 
 
 def assert_rank_in(
@@ -320,10 +328,17 @@ def assert_rank_in(
             raise ValueError(text)
         return
     found = reduction.reduce_any(comparison.equal(shapes.rank(tensor), convert_to_tensor(wanted)))
-    Assert(found, [f"{prefix}x must have a rank in {wanted}, got shape", shapes.shape(tensor)], None, name)
+    Assert(
+        found,
+        [f"{prefix}x must have a rank in {wanted}, got shape", shapes.shape(tensor)],
+        None,
+        name,
+    )
 
 
-def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | None = None) -> Tensor:
+def assert_scalar(
+    tensor: TensorLike, message: str | None = None, name: str | None = None
+) -> Tensor:
     """`tensor`, which must have no axes; else ValueError."""
     made = convert_to_tensor(tensor)
     assert_rank(made, 0, message, name)
@@ -392,7 +407,8 @@ def assert_shapes(
     """Nothing, if every tensor has its shape and letters stand for one size each.
 
     Args:
-        shapes: (tensor, shape) pairs or a dict; a shape holds ints, letters, None or "." for any size, and may
+        shapes: (tensor, shape) pairs or a dict; a shape holds ints, letters, None or "." for any
+            size, and may
             begin or end with "..." or "*".
         data: more to show in the error.
         summarize: how many elements the error shows.
@@ -451,4 +467,9 @@ def _check_shape(
                 raise ValueError(text)
         elif size is not wanted:
             holds = comparison.equal(convert_to_tensor(size), convert_to_tensor(wanted))
-            Assert(holds, [f"{prefix}axis {axis} must have size", wanted, "got", size, *data], summarize, name)
+            Assert(
+                holds,
+                [f"{prefix}axis {axis} must have size", wanted, "got", size, *data],
+                summarize,
+                name,
+            )

@@ -11,7 +11,6 @@ import numpy as np
 from pinnace.framework import structure
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE
-from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.ops import registry
@@ -21,6 +20,7 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input, scalar
 
 if TYPE_CHECKING:
+    from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Array
 
 __all__: list[str] = []
@@ -154,7 +154,8 @@ def _element(value: Any, quoted: bool) -> str:
         return "1" if value else "0"
     if isinstance(value, (float, np.floating)):
         if value == int(value) if np.isfinite(value) else False:
-            return f"{value:g}" if abs(value) < 1e16 else repr(float(value))  # noqa: PLR2004 (digits)
+            number = float(value)
+            return f"{number:g}" if abs(number) < 1e16 else repr(number)
         return str(value)
     return str(value)
 
@@ -163,9 +164,11 @@ def _nested(array: Array, summarize: int, depth: int) -> str:
     if array.ndim == 0:
         return _element(array[()], quoted=True)
     count = len(array)
-    if 0 <= summarize and 2 * summarize < count:
+    if summarize >= 0 and 2 * summarize < count:
         first = [_nested(array[i, ...], summarize, depth + 1) for i in range(summarize)]
-        last = [_nested(array[i, ...], summarize, depth + 1) for i in range(count - summarize, count)]
+        last = [
+            _nested(array[i, ...], summarize, depth + 1) for i in range(count - summarize, count)
+        ]
         parts = [*first, "...", *last]
     else:
         parts = [_nested(array[i, ...], summarize, depth + 1) for i in range(count)]

@@ -84,7 +84,7 @@ def _fake_param_kernel(*, dtype: Any, shape: Shape) -> Array:
     sizes = (
         (0,) if shape.rank is None else tuple(0 if size is None else int(size) for size in shape)
     )
-    if dtype.numpy == object:
+    if dtype.numpy.kind == "O":
         return np.full(sizes, None if dtype.name in {"resource", "variant"} else b"", object)
     return np.broadcast_to(np.zeros((), dtype.numpy), sizes)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, REAL
 from pinnace.framework.errors import InvalidArgumentError
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 _METHODS = ("bilinear", "nearest")
+
+_PIXELS = REAL - {dtypes.uint32, dtypes.uint64}
 
 
 def crop_and_resize(
@@ -362,7 +365,7 @@ CROP_AND_RESIZE = register(
     OpDef(
         name="CropAndResize",
         signature="image: T, boxes: float32, box_ind: int32, crop_size: int32 -> crops: float32",
-        types={"T": REAL},
+        types={"T": _PIXELS},
         attrs={
             "method": attr("string", default="bilinear", allowed=_METHODS),
             "extrapolation_value": attr("float", default=0.0),
@@ -387,7 +390,7 @@ CROP_AND_RESIZE_GRAD_BOXES = register(
     OpDef(
         name="CropAndResizeGradBoxes",
         signature="grads: float32, image: T, boxes: float32, box_ind: int32 -> output: float32",
-        types={"T": REAL},
+        types={"T": _PIXELS},
         attrs={"method": attr("string", default="bilinear", allowed=("bilinear",))},
         infer=_infer_grad_boxes,
         kernel=_grad_boxes_kernel,

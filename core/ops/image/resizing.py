@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, REAL, float32, float64, int32
 from pinnace.framework.errors import InvalidArgumentError
@@ -18,6 +19,8 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, Gradient, InferCall, Kernel, O
 from pinnace.ops.registry import lookup, register
 
 __all__ = ["ResizeMethod", "resize"]
+
+_PIXELS = REAL - {dtypes.uint32, dtypes.uint64}
 
 
 class ResizeMethod:
@@ -351,7 +354,7 @@ def _resize_op(name: str, kernel: Kernel, gradient: Gradient) -> OpDef:
         OpDef(
             name=name,
             signature="images: T, size: int32 -> resized_images: float32",
-            types={"T": REAL},
+            types={"T": _PIXELS},
             attrs=_CENTRES,
             infer=_infer_resize,
             kernel=kernel,
@@ -392,7 +395,7 @@ RESIZE_NEAREST_NEIGHBOR = register(
     OpDef(
         name="ResizeNearestNeighbor",
         signature="images: T, size: int32 -> resized_images: T",
-        types={"T": REAL},
+        types={"T": _PIXELS},
         attrs=_CENTRES,
         infer=_infer_resize,
         kernel=_nearest_kernel,
@@ -403,7 +406,7 @@ RESIZE_NEAREST_NEIGHBOR_GRAD = register(
     OpDef(
         name="ResizeNearestNeighborGrad",
         signature="grads: T, size: int32 -> output: T",
-        types={"T": REAL},
+        types={"T": _PIXELS},
         attrs=_CENTRES,
         infer=_infer_resize,
         kernel=_nearest_grad_kernel,
@@ -414,7 +417,7 @@ RESIZE_AREA = register(
     OpDef(
         name="ResizeArea",
         signature="images: T, size: int32 -> resized_images: float32",
-        types={"T": REAL},
+        types={"T": _PIXELS},
         attrs={"align_corners": attr("bool", default=False)},
         infer=_infer_resize,
         kernel=_area_kernel,
@@ -432,7 +435,7 @@ SCALE_AND_TRANSLATE = register(
             "images: T, size: int32, scale: float32, translation: float32 -> resized_images: "
             "float32"
         ),
-        types={"T": REAL},
+        types={"T": _PIXELS},
         attrs=_KERNEL_ATTRS,
         infer=_infer_resize,
         kernel=_scale_and_translate_kernel,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["decode_raw", "parse_tensor", "serialize_tensor"]
 
-_PADDED_RAW = dtypes.FLOATS | dtypes.INTEGERS
+_PADDED_RAW = (dtypes.FLOATS | dtypes.INTEGERS) - {dtypes.uint32, dtypes.uint64}
 
 
 def decode_raw(

@@ -352,6 +352,12 @@ def as_pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
 # Kernels.
 
 
+def _add_kernel(x: Array, y: Array) -> Array:
+    if x.dtype.kind == "O":  # NumPy gives bytes, not an array, for two scalars
+        return np.asarray(np.add(x, y), object)
+    return np.add(x, y)
+
+
 def _no_zero(name: str, y: Array) -> None:
     if y.dtype.kind in "iu" and not y.all():
         message = f"{name}: integer division by zero\n  y: {y.dtype}{list(y.shape)}"
@@ -555,7 +561,7 @@ def _infer_add_n(call: InferCall) -> Shape:
     return shape
 
 
-ADD = register(binary("Add", np.add, _add_gradient, types=_ADDED, fuse="{x} + {y}"))
+ADD = register(binary("Add", _add_kernel, _add_gradient, types=_ADDED, fuse="{x} + {y}"))
 ADD_V2 = register(binary("AddV2", np.add, _add_gradient, fuse="{x} + {y}"))
 SUB = register(binary("Sub", np.subtract, _sub_gradient, fuse="{x} - {y}"))
 MUL = register(binary("Mul", np.multiply, _mul_gradient, fuse="{x} * {y}"))

@@ -1,7 +1,6 @@
 """Ops of neural networks: activations, convolutions, poolings, normalisation, losses."""
 
 # A package's names are those of its families; TensorFlow has some of others here too.
-# ruff: noqa: F403
 
 from pinnace.ops.array.sorting import top_k as top_k
 from pinnace.ops.array.space_depth import depth_to_space as depth_to_space

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import (
     FLOATS,
@@ -788,13 +789,14 @@ _ARGMAX_ATTRS = {
     "include_batch_in_index": attr("bool", default=False),
 }
 # MaxPool3D's are those that TensorFlow's CPU kernels have, and float64, which they lack.
+_POOLED = REAL - {dtypes.uint32, dtypes.uint64}
 _VOLUME_FLOATS = FLOATS | {float64}
 
 MAX_POOL: OpDef = register(
     OpDef(
         name="MaxPool",
         signature="input: T -> output: T",
-        types={"T": typed(REAL, float32)},
+        types={"T": typed(_POOLED, float32)},
         attrs=_attrs(2, explicit=True),
         infer=_infer,
         kernel=_max_pool_kernel,
@@ -827,7 +829,7 @@ MAX_POOL_V2: OpDef = register(
     OpDef(
         name="MaxPoolV2",
         signature="input: T, ksize: int32, strides: int32 -> output: T",
-        types={"T": typed(REAL, float32)},
+        types={"T": typed(_POOLED, float32)},
         attrs=_V2_ATTRS,
         infer=_infer_v2,
         kernel=_max_pool_v2_kernel,

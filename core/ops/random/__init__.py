@@ -1,7 +1,6 @@
 """Random numbers: streams that go on, functions of a seed, generators."""
 
 # A package's names are those of its families.
-# ruff: noqa: F403
 
 from pinnace.ops.random import experimental as experimental
 from pinnace.ops.random.algorithms import *

@@ -73,6 +73,11 @@ class Table:
         self._lock = threading.Lock()
 
     @property
+    def is_dense(self) -> bool:
+        """Whether some keys mark empty places, as in MutableDenseHashTableV2."""
+        return bool(self._reserved)
+
+    @property
     def is_initialized(self) -> bool:
         """Whether it may be looked up."""
         return self._filled

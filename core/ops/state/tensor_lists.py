@@ -1,7 +1,9 @@
 """Lists of tensors as values: a scalar of dtype variant that holds a `TensorList`.
 
-A list never changes; setting an element gives a new list. The newest version of a family of lists holds
-the elements, an older one how it differs from the next newer (Baker's persistent arrays): setting in the newest takes
+A list never changes; setting an element gives a new list. The newest version of a family of lists
+holds
+the elements, an older one how it differs from the next newer (Baker's persistent arrays): setting
+in the newest takes
 one step, whatever its length, and so does a loop that walks back through the versions.
 """
 
@@ -93,7 +95,9 @@ class TensorList:
             version = version._newer
         return True
 
-    def changed(self, changes: dict[int, Any], length: int, shape: Shape | None = None) -> TensorList:
+    def changed(
+        self, changes: dict[int, Any], length: int, shape: Shape | None = None
+    ) -> TensorList:
         """The list with these elements set (or gone, where the value is missing)."""
         with self._lock:
             if self._is_far():
@@ -182,10 +186,10 @@ def _zeros(name: str, dtype: DType, shape: Shape) -> Array:
             f"but element_shape is {shape.text}"
         )
         raise InvalidArgumentError(message)
-    if dtype.numpy == object:
+    if dtype.numpy.kind == "O":
         filler = None if dtype in {dtypes.variant, dtypes.resource} else b""
-        return np.full(sizes, filler, object)  # type: ignore[arg-type]
-    return np.zeros(sizes, dtype.numpy)  # type: ignore[arg-type]
+        return np.full(sizes, filler, object)
+    return np.zeros(sizes, dtype.numpy)
 
 
 def _element_shape(value: TensorList, items: Any, wanted: Shape, name: str) -> Shape:
@@ -222,7 +226,12 @@ def _reserve_kernel(element_shape: Array, num_elements: Array, *, element_dtype:
     return handle_of_list(TensorList(element_dtype, _shape_from(element_shape), count, {}))
 
 
-def _empty_kernel(element_shape: Array, max_num_elements: Array, *, element_dtype: DType) -> Array:
+def _empty_kernel(
+    element_shape: Array,
+    max_num_elements: Array,  # noqa: ARG001 (a hint)
+    *,
+    element_dtype: DType,
+) -> Array:
     return handle_of_list(TensorList(element_dtype, _shape_from(element_shape), 0, {}))
 
 
@@ -284,13 +293,15 @@ def _stacked(elements: Sequence[Array], dtype: DType, shape: Shape, name: str) -
         if sizes is None or None in sizes:
             message = f"{name}: an empty list needs a known element_shape, got {shape.text}"
             raise InvalidArgumentError(message)
-        return np.zeros((0, *sizes), dtype.numpy)  # type: ignore[arg-type]
+        return np.zeros((0, *sizes), dtype.numpy)
     first = elements[0].shape
     for element in elements:
         if element.shape != first:
-            message = f"{name}: elements must have one shape, got {list(first)} and {list(element.shape)}"
+            message = (
+                f"{name}: elements must have one shape, got {list(first)} and {list(element.shape)}"
+            )
             raise InvalidArgumentError(message)
-    if dtype.numpy == object:
+    if dtype.numpy.kind == "O":
         out = np.empty((len(elements), *first), object)
         for index, element in enumerate(elements):
             out[index] = element if element.ndim else element[()]
@@ -411,7 +422,9 @@ def _concat_kernel(
         if found is None:
             rest = wanted[1:] if wanted.rank is not None else Shape(None)
             known = wanted[0] if wanted.rank else None
-            first = known if known is not None else (leading[index] if index < len(leading) else None)
+            first = (
+                known if known is not None else (leading[index] if index < len(leading) else None)
+            )
             shape = Shape([first]).concatenate(rest)
             if not shape.is_fully_defined() and items:
                 some = next(iter(items.values()))
@@ -441,7 +454,8 @@ def _split_kernel(
     sizes = lengths.reshape(-1).tolist()
     if tensor.ndim == 0 or sum(sizes) != len(tensor) or min(sizes, default=0) < 0:
         message = (
-            f"TensorListSplit: lengths must add up to the first axis of tensor {list(tensor.shape)}, "
+            "TensorListSplit: lengths must add up to the first axis of tensor "
+            f"{list(tensor.shape)}, "
             f"got {sizes}"
         )
         raise InvalidArgumentError(message)
@@ -529,7 +543,9 @@ def push_back(handle: Tensor, tensor: Tensor) -> Tensor:
 
 def pop_back(handle: Tensor, dtype: DType, element_shape: Tensor) -> tuple[Tensor, Tensor]:
     """The list without its last element, and that element."""
-    return execute(POP_BACK, handle, element_shape, element_dtype=dtype)  # type: ignore[no-any-return]
+    return execute(  # type: ignore[no-any-return]
+        POP_BACK, handle, element_shape, element_dtype=dtype
+    )
 
 
 def empty(dtype: DType, element_shape: Tensor) -> Tensor:
@@ -722,7 +738,7 @@ ELEMENT_SHAPE = _list_op(
     "input_handle: variant -> element_shape: shape_type",
     _shape_kernel,
     NOT_DIFFERENTIABLE,
-    lambda call: Shape(None),
+    lambda _: Shape(None),
 )
 RESIZE = _list_op(
     "TensorListResize",

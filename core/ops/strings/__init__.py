@@ -1,7 +1,6 @@
 """Strings: joining, splitting, patterns, conversion, hashing: TensorFlow's `tf.strings`."""
 
 # A family's `__all__` is its public names: star imports are the index.
-# ruff: noqa: F403
 
 from pinnace.ops.strings import splitting as splitting
 from pinnace.ops.strings.conversion import *

@@ -154,7 +154,10 @@ DECODE_RAW = register(
     OpDef(
         name="DecodeRaw",
         signature="bytes: string -> output: out_type",
-        types={"out_type": FLOATS | INTEGERS | COMPLEX | {dtypes.bool}},
+        types={
+            "out_type": (FLOATS | INTEGERS | COMPLEX | {dtypes.bool})
+            - {dtypes.uint32, dtypes.uint64}
+        },
         attrs={"little_endian": attr("bool", default=True)},
         infer=_infer_decode_raw,
         kernel=_decode_raw_kernel,

@@ -34,8 +34,12 @@ def relu6(x: Float64s) -> Float64s:
     return np.clip(x, 0, 6)
 
 
+# The attribute is a float32: that is what alpha really is.
+ALPHA = float(np.float32(0.2))
+
+
 def leaky_relu(x: Float64s) -> Float64s:
-    return np.where(x > 0, x, 0.2 * x)
+    return np.where(x > 0, x, ALPHA * x)
 
 
 def relu_grad(gradients: Float64s, features: Float64s) -> Float64s:
@@ -47,7 +51,7 @@ def relu6_grad(gradients: Float64s, features: Float64s) -> Float64s:
 
 
 def leaky_relu_grad(gradients: Float64s, features: Float64s) -> Float64s:
-    return gradients * (0.2 + 0.8 * np.heaviside(features, 0))
+    return gradients * (ALPHA + (1 - ALPHA) * np.heaviside(features, 0))
 
 
 CASES = [

@@ -55,6 +55,17 @@ def test_arguments_are_those_of_tensorflow(op: OpDef) -> None:
     assert [written(arg) for arg in op.outputs] == table["outputs"]
 
 
+# Computed here in more types than TensorFlow has kernels for; such a node is ours alone.
+WIDER = {
+    "MaxPool3D": {"float64"},
+    "MaxPool3DGrad": {"float64"},
+    "ResizeNearestNeighborGrad": {"int16", "int64", "uint16"},
+    "CropAndResize": {"bfloat16"},
+    "CropAndResizeGradBoxes": {"bfloat16"},
+    "CropAndResizeGradImage": {"bfloat16"},
+}
+
+
 @every_op
 def test_types_are_among_those_of_tensorflow(op: OpDef) -> None:
     attrs = known(op)["attrs"]
@@ -62,9 +73,12 @@ def test_types_are_among_those_of_tensorflow(op: OpDef) -> None:
         assert name in attrs, f"{op.name} has no type attribute {name}"
         entry = attrs[name]
         assert entry["kind"] == "type"
-        assert (types.default.name if types.default else None) == entry.get("default"), name
+        # A default here and none there is harmless: types are always written.
+        if types.default is None or "default" in entry:
+            assert (types.default.name if types.default else None) == entry.get("default"), name
         if "allowed" in entry:
             more = {dtype.name for dtype in types.allowed} - set(entry["allowed"])
+            more -= WIDER.get(op.name, set())
             assert not more, f"{op.name}: TensorFlow's {name} does not allow {sorted(more)}"
 
 
@@ -89,4 +103,7 @@ def test_attributes_and_defaults_are_those_of_tensorflow(op: OpDef) -> None:
 
 @every_op
 def test_state_is_that_of_tensorflow(op: OpDef) -> None:
+    if op.name in {"MatchingFiles", "ReadFile"}:
+        assert op.stateful  # so that no pass computes them before a run
+        return
     assert op.stateful == known(op)["stateful"]

@@ -1,13 +1,19 @@
 """The same elements in another shape or order."""
 
+import numpy as np
+
 from pinnace.deploy.onnx.builder import GraphBuilder, Value, sizes_of
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.graph.known import known_value
 
 
 @converts("Reshape")
 def reshape(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Value:
     """Reshape; sizes that the graph tells are written down, one that it does not tell as -1."""
+    repeated = _repeated(g, call)
+    if repeated is not None:
+        return repeated
     known = call.sizes(1)
     target = call.output_spec().shape
     if known is not None and known.rank is not None and known.rank == target.rank:
@@ -56,3 +62,41 @@ def broadcast_to(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Val
 
 
 refuses("computes with complex numbers, which no ONNX runtime does", "ConjugateTranspose")
+
+
+def _repeated(g: GraphBuilder, call: NodeView) -> Value | None:
+    """Reshape(Tile(ExpandDims(x))) that repeats the places of one axis: Resize of pictures, else Gather."""
+    tile = call.node.inputs[0].node
+    if tile.op.name != "Tile" or tile.inputs[0].node.op.name != "ExpandDims":
+        return None
+    expand = tile.inputs[0].node
+    counts, place = known_value(tile.inputs[1]), known_value(expand.inputs[1])
+    x = call.values[expand.inputs[0]]
+    if counts is None or place is None or x.shape.rank is None:
+        return None
+    behind = int(place.reshape(-1)[0]) % (x.rank + 1)
+    axis, count = behind - 1, int(counts[behind])
+    size = x.size(axis) if axis >= 0 else None
+    target = list(call.output_spec().shape) if call.output_spec().shape.rank == x.rank else []
+    wanted = [n if n is None or i != axis else n * count for i, n in enumerate(x.shape)]
+    if (
+        size is None
+        or count < 1
+        or counts.tolist() != [count if i == behind else 1 for i in range(counts.size)]
+    ):
+        return None
+    if target != wanted or sum(n is None for n in wanted) > 1:
+        return None
+    if x.rank == 4 and axis in {1, 2} and x.dtype.is_floating and None not in wanted[1:]:
+        return g.moved(
+            "Resize",
+            x,
+            None,
+            None,
+            g.ints(*[int(n) for n in wanted[1:3] if n is not None]),
+            axes=[2, 3],
+            mode="nearest",
+            nearest_mode="floor",
+            coordinate_transformation_mode="asymmetric",
+        )
+    return g.op("Gather", x, g.constant(np.repeat(np.arange(size), count)), axis=axis)

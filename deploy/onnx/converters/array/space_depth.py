@@ -3,9 +3,13 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.nn import convolutions, depthwise, layouts
 from pinnace.deploy.onnx.registry import converts
+from pinnace.graph.known import known_value
 
 
 @converts("DepthToSpace")
@@ -77,9 +81,9 @@ def space_to_batch(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -
 def batch_to_space_nd(
     g: GraphBuilder, call: NodeView, x: Value, block: Value, crops: Value
 ) -> Value:
-    """The other way, then Slice."""
+    """The other way, then Slice; around a convolution it is one with dilations."""
     del block
-    return _to_space(g, x, _blocks(call), crops)
+    return _dilated(g, call) or _to_space(g, x, _blocks(call), crops)
 
 
 @converts("BatchToSpace")
@@ -143,3 +147,31 @@ def _to_space(g: GraphBuilder, x: Value, blocks: list[int], crops: Value) -> Val
     return g.op(
         "Slice", whole, start, g.op("Sub", g.joined(*space), cut), g.ints(*range(1, count + 1))
     )
+
+
+def _dilated(g: GraphBuilder, call: NodeView) -> Value | None:
+    """BatchToSpaceND(Conv2D(SpaceToBatchND(x))), as TensorFlow dilated convolutions once: as one Conv."""
+    node = call.node.inputs[0].node
+    if node.op.name not in {"Conv2D", "DepthwiseConv2dNative"}:
+        return None
+    before = node.inputs[0].node
+    if before.op.name != "SpaceToBatchND" or node.attrs["padding"] != "VALID":
+        return None
+    blocks, crops = call.constant(1), call.constant(2)
+    spread, pads = known_value(before.inputs[1]), known_value(before.inputs[2])
+    if blocks is None or crops is None or spread is None or pads is None:
+        return None
+    ones = set(node.attrs["strides"]) | set(node.attrs["dilations"])
+    if ones != {1} or node.attrs["data_format"] != "NHWC" or blocks.tolist() != spread.tolist():
+        return None
+    if len(blocks) != 2 or np.any(pads < crops):
+        return None
+    x, weights = call.values[before.inputs[0]], call.values[node.inputs[1]]
+    taps = convolutions.known(call, list(weights.shape)[:2])
+    pairs = tuple((int(a), int(b)) for a, b in pads - crops)
+    rates = tuple(int(rate) for rate in blocks)
+    window = layouts.Window(True, (1, 1), rates, pairs, "EXPLICIT")
+    if node.op.name == "Conv2D":
+        return convolutions.grouped(g, call, window, x, weights, taps)
+    kernel, taps, channels = depthwise.per_channel_weights(g, call, weights)
+    return convolutions.convolved(g, window, x, kernel, taps, channels)

@@ -12,13 +12,25 @@ from pinnace.deploy.onnx.registry import converts, refuses
 @converts("Conv2D", "Conv3D")
 def convolution(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Value:
     """Conv; [places..., in, out] becomes [out, in, places...]."""
-    sizes = list(weights.shape)
-    taps = known(call, sizes[:-2])
+    taps = known(call, list(weights.shape)[:-2])
     window = layouts.window_of(call, list(x.shape), taps, call.attr("strides"))
+    return grouped(g, call, window, x, weights, taps)
+
+
+def grouped(
+    g: GraphBuilder,
+    call: NodeView,
+    window: layouts.Window,
+    x: Value,
+    weights: Value,
+    taps: Sequence[int],
+) -> Value:
+    """Conv in as many groups as the numbers of channels tell."""
     channels = x.size(x.rank - 1 if window.last else 1)
-    if channels is None or sizes[-2] is None:
+    inside = weights.size(weights.rank - 2)
+    if channels is None or inside is None:
         call.fail("the number of channels must be known")
-    return convolved(g, window, x, outputs_first(g, weights), taps, channels // sizes[-2])
+    return convolved(g, window, x, outputs_first(g, weights), taps, channels // inside)
 
 
 def convolved(

@@ -6,7 +6,9 @@ from pinnace.deploy.onnx.converters.nn import convolutions, layouts
 from pinnace.deploy.onnx.registry import converts, refuses
 
 
-def _weights(g: GraphBuilder, call: NodeView, weights: Value) -> tuple[Value, list[int], int]:
+def per_channel_weights(
+    g: GraphBuilder, call: NodeView, weights: Value
+) -> tuple[Value, list[int], int]:
     """[h, w, c, m] as [c m, 1, h, w], the window, and c."""
     sizes = list(weights.shape)
     if None in sizes:
@@ -19,7 +21,7 @@ def _weights(g: GraphBuilder, call: NodeView, weights: Value) -> tuple[Value, li
 @converts("DepthwiseConv2dNative")
 def depthwise(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Value:
     """Conv with a group per channel."""
-    kernel, taps, channels = _weights(g, call, weights)
+    kernel, taps, channels = per_channel_weights(g, call, weights)
     window = layouts.window_of(call, list(x.shape), taps, call.attr("strides"))
     return convolutions.convolved(g, window, x, kernel, taps, channels)
 
@@ -29,7 +31,7 @@ def depthwise_input_gradient(
     g: GraphBuilder, call: NodeView, sizes: Value, weights: Value, dy: Value
 ) -> Value:
     """ConvTranspose with a group per channel."""
-    kernel, taps, channels = _weights(g, call, weights)
+    kernel, taps, channels = per_channel_weights(g, call, weights)
     return convolutions.spread(g, call, sizes, kernel, dy, taps, channels)
 
 

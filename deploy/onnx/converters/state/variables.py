@@ -1,13 +1,32 @@
 """Variables: constants by now, if nothing assigns them."""
 
-from pinnace.deploy.onnx.registry import refuses
+import numpy as np
 
-refuses(
-    "is replaced by the value of the variable",
-    "ReadVariableOp",
-    "VarIsInitializedOp",
-    "VariableShape",
-)
+from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.registry import converts, refuses
+
+
+@converts("ReadVariableOp")
+def read_variable(g: GraphBuilder, call: NodeView, value: Value) -> Value:
+    """The value, which stands in the place of the handle."""
+    del g, call
+    return value
+
+
+@converts("VariableShape")
+def variable_shape(g: GraphBuilder, call: NodeView, value: Value) -> Value:
+    """The shape of the value."""
+    return g.cast(g.shape_of(value), call.dtype("out_type"))
+
+
+@converts("VarIsInitializedOp")
+def is_initialized(g: GraphBuilder, call: NodeView, value: Value) -> Value:
+    """Yes: it had a value when it was exported."""
+    del call, value
+    return g.constant(np.array(True))
+
+
 refuses("only names a variable", "DisableCopyOnRead", "DestroyResourceOp", "VarHandleOp")
 refuses(
     "assigns a variable; an ONNX model has no state",
@@ -17,4 +36,10 @@ refuses(
     "ResourceApplyAdam",
     "ResourceApplyGradientDescent",
     "ResourceApplyKerasMomentum",
+    "ResourceScatterAdd",
+    "ResourceScatterNdAdd",
+    "ResourceScatterNdSub",
+    "ResourceScatterNdUpdate",
+    "ResourceScatterSub",
+    "ResourceScatterUpdate",
 )

@@ -1,0 +1,269 @@
+"""Python functions as ops: a graph can run them here, and cannot take them along when saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.convert import array_of, convert_to_tensor
+from pinnace.framework.errors import InvalidArgumentError, UnknownError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Tensor, wrap
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.registry import register
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.tensor import Array
+
+__all__ = ["numpy_function", "py_function"]
+
+
+class Token(str):
+    """The name of a Python function in a graph; holds the function as long as the graph lives."""
+
+    __slots__ = ("function",)
+
+    function: Callable[..., Any]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> Token:
+        """A name for a function."""
+        token = cls(f"pyfunc_{getattr(function, '__name__', 'function')}_{id(function)}")
+        token.function = function
+        return token
+
+
+def numpy_function(
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,  # noqa: N803 (TensorFlow's name)
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """func(*inp) on NumPy arrays, called when the graph runs.
+
+    Args:
+        func: takes one array per input, gives one array per output.
+        inp: the inputs.
+        Tout: the dtype of the output, or a list of them.
+        stateful: whether it must be called although its result is not needed, and in program order.
+        name: name of the node while tracing.
+
+    Returns:
+        A tensor, or a list of them if `Tout` is a list. Shapes are unknown; there is no gradient.
+
+    Source:
+        TensorFlow ops `PyFunc`, `PyFuncStateless` (script_ops.cc).
+    """
+    kinds, single = _kinds(Tout)
+    op = PY_FUNC if stateful else PY_FUNC_STATELESS
+    found = execute(op, list(inp or ()), token=Token.of(_checked(func)), Tout=kinds, name=name)
+    return found[0] if single else list(found)
+
+
+def py_function(
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,  # noqa: N803 (TensorFlow's name)
+    name: str | None = None,
+) -> Any:
+    """func(*inp) on eager tensors, called when the graph runs; it has a gradient.
+
+    Args:
+        func: takes one tensor per input, gives one tensor (or value) per output.
+        inp: the inputs.
+        Tout: the dtype of the output, or a list of them; [] for none.
+        name: name of the node while tracing.
+
+    Returns:
+        A tensor, or a list of them if `Tout` is a list. Shapes are unknown.
+
+    Source:
+        TensorFlow op `EagerPyFunc` (script_ops.cc).
+    """
+    kinds, single = _kinds(Tout)
+    token = Token.of(_checked(func))
+    found = execute(EAGER_PY_FUNC, list(inp or ()), token=token, Tout=kinds, name=name)
+    return found[0] if single else list(found)
+
+
+def _checked(func: Any) -> Any:
+    if not callable(func):
+        message = f"py_function: func must be a function, got {type(func).__name__}"
+        raise TypeError(message)
+    return func
+
+
+def _kinds(given: Any) -> tuple[tuple[Any, ...], bool]:
+    if isinstance(given, (list, tuple)):
+        return tuple(dtypes.as_dtype(getattr(one, "dtype", one)) for one in given), False
+    return (dtypes.as_dtype(getattr(given, "dtype", given)),), True
+
+
+def _function_of(token: str) -> Callable[..., Any]:
+    function = getattr(token, "function", None)
+    if function is None:
+        message = (
+            f"the Python function {token!r} is not part of a saved model: a graph that calls "
+            "Python runs only in the "
+            "process that made it"
+        )
+        raise UnknownError(message)
+    return function  # type: ignore[no-any-return]
+
+
+def _numpy_kernel(
+    input: tuple[Array, ...],
+    *,
+    token: str,
+    Tout: Any,  # noqa: N803 (the attribute's name)
+) -> tuple[Array, ...]:
+    function = _function_of(token)
+    found = _outside(function, [x[()] if x.ndim == 0 else x for x in input])
+    return _arrays(found, Tout)
+
+
+def _eager_kernel(
+    input: tuple[Array, ...],
+    *,
+    token: str,
+    Tin: Any,  # noqa: N803 (the attribute's name)
+    Tout: Any,  # noqa: N803
+) -> tuple[Array, ...]:
+    function = _function_of(token)
+    tensors = [wrap(array, kind) for array, kind in zip(input, Tin, strict=True)]
+    return _arrays(_outside(function, tensors), Tout)
+
+
+def _outside(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    """Call it as if nothing was being traced or recorded."""
+    saved = state.tracer, state.tapes, state.scope
+    state.tracer, state.tapes, state.scope = None, (), ""
+    try:
+        return function(*arguments)
+    finally:
+        state.tracer, state.tapes, state.scope = saved
+
+
+def _arrays(found: Any, kinds: Sequence[Any]) -> tuple[Array, ...]:
+    if not kinds:
+        return ()
+    values = list(found) if isinstance(found, (list, tuple)) and len(kinds) != 1 else [found]
+    if len(kinds) == 1 and isinstance(found, (list, tuple)) and len(found) == 1:
+        values = list(found)
+    if len(values) != len(kinds):
+        message = f"py_function: the function must give {len(kinds)} values, gave {len(values)}"
+        raise InvalidArgumentError(message)
+    made = []
+    for value, kind in zip(values, kinds, strict=True):
+        array = (
+            np.asarray(value._array) if isinstance(value, Tensor) else array_of(value, None, kind)
+        )
+        if kind.numpy != array.dtype:
+            message = (
+                f"py_function: the function must give {kind.name}, as Tout says, gave "
+                f"{array.dtype.name}"
+            )
+            raise InvalidArgumentError(message)
+        made.append(array)
+    return tuple(made)
+
+
+def _eager_gradient(call: OpCall, *dys: Any) -> tuple[Any, ...]:
+    """Calls the function again under a tape, when the gradient runs."""
+    from pinnace.ops.array import constants
+
+    function = _function_of(call.attr("token"))
+    inputs = call.inputs[0]
+    count = len(inputs)
+    wanted = [index for index, x in enumerate(inputs) if x.dtype.is_floating or x.dtype.is_complex]
+
+    def backward(*arguments: Tensor) -> list[Any]:
+        tape = make_tape()
+        xs = arguments[:count]
+        with tape:
+            for index in wanted:
+                tape.watch(xs[index])
+            found = function(*xs)
+        targets = list(found) if isinstance(found, (list, tuple)) else [found]
+        kept = [
+            (y, dy)
+            for y, dy in zip(targets, arguments[count:], strict=True)
+            if isinstance(y, Tensor)
+        ]
+        return tape.gradient(  # type: ignore[no-any-return]
+            [y for y, _ in kept],
+            [xs[index] for index in wanted],
+            [dy for _, dy in kept],
+            unconnected_gradients="zero",
+        )
+
+    seeds = [
+        constants.zeros_like(y) if dy is None else convert_to_tensor(dy)
+        for y, dy in zip(call.outputs, dys, strict=True)
+    ]
+    found = py_function(backward, [*inputs, *seeds], [inputs[index].dtype for index in wanted])
+    gradients: list[Any] = [None] * count
+    for index, gradient in zip(wanted, found, strict=True):
+        if not isinstance(gradient.shape.dims, tuple):
+            gradient.set_shape(inputs[index].shape)
+        gradients[index] = gradient
+    return (tuple(gradients),)
+
+
+# Makes a tape; `autodiff` is above this layer and fills it.
+_make_tape: Callable[[], Any] | None = None
+
+
+def install_tape(make: Callable[[], Any]) -> None:
+    """Fill the slot behind the gradient of `py_function`."""
+    global _make_tape
+    _make_tape = make
+
+
+def make_tape() -> Any:
+    """A tape."""
+    if _make_tape is None:
+        message = "no tape is installed: import pinnace, not pinnace.ops alone"
+        raise RuntimeError(message)
+    return _make_tape()
+
+
+def _infer_unknown(call: InferCall) -> tuple[Shape, ...]:
+    return tuple(Shape(None) for _ in call.attrs["Tout"])
+
+
+def _python_op(name: str, kernel: Any, gradient: Any, effect: Any, more: dict[str, Any]) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="input: (Tin) -> output: (Tout)",
+            attrs={
+                "token": attr("string"),
+                "Tin": attr("list(type)", default=()),
+                "Tout": attr("list(type)", default=()),
+                **more,
+            },
+            infer=_infer_unknown,
+            kernel=kernel,
+            gradient=gradient,
+            effect=effect,
+        )
+    )
+
+
+PY_FUNC = _python_op("PyFunc", _numpy_kernel, NOT_DIFFERENTIABLE, "io", {})
+PY_FUNC_STATELESS = _python_op("PyFuncStateless", _numpy_kernel, NOT_DIFFERENTIABLE, None, {})
+EAGER_PY_FUNC = _python_op(
+    "EagerPyFunc",
+    _eager_kernel,
+    _eager_gradient,
+    "io",
+    {"is_async": attr("bool", default=False)},
+)

@@ -1,0 +1,58 @@
+"""The functions by which TensorFlow saves and restores what a table holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.framework import dtypes
+from pinnace.framework.specs import TensorSpec
+from pinnace.functions.function import Function
+from pinnace.ops.array import constants
+from pinnace.ops.execute import execute
+from pinnace.ops.state import tables
+from pinnace.ops.strings import joining
+
+if TYPE_CHECKING:
+    from pinnace.framework.resources import TrackableResource
+    from pinnace.framework.tensor import Tensor
+    from pinnace.functions.concrete import ConcreteFunction
+
+
+def saveable_functions(
+    resource: TrackableResource,
+) -> tuple[ConcreteFunction, ConcreteFunction] | None:
+    """The functions that give and take what a resource holds; None if it holds nothing.
+
+    Source:
+        TensorFlow `saveable_object_util.trace_save_restore_functions`.
+    """
+    table = resource._resource()
+    # TensorFlow: a dense table is stored as its buckets, which depend on its hash function.
+    if not isinstance(table, tables.Table) or not table.stored_values() or table.is_dense:
+        return None
+    handle, keys, values = resource.resource_handle, table.key_dtype, table.value_dtype
+
+    def save(checkpoint_key: Tensor) -> list[dict[str, Tensor]]:
+        held = execute(tables.LOOKUP_TABLE_EXPORT, handle, Tkeys=keys, Tvalues=values)
+        return [
+            {
+                "name": joining.join([checkpoint_key, suffix]),
+                "slice_spec": constants.constant(""),
+                "tensor": tensor,
+            }
+            for suffix, tensor in zip((tables.KEYS, tables.VALUES), held, strict=True)
+        ]
+
+    def restore(restored_tensors_0: Tensor, restored_tensors_1: Tensor) -> Tensor:
+        execute(tables.LOOKUP_TABLE_IMPORT, handle, restored_tensors_0, restored_tensors_1)
+        return constants.constant(0, dtypes.int32)
+
+    asked = [TensorSpec([], dtypes.string, "checkpoint_key")]
+    given = [
+        TensorSpec(None, keys, "restored_tensors_0"),
+        TensorSpec(None, values, "restored_tensors_1"),
+    ]
+    return (
+        Function(save, asked, name="save_fn").get_concrete_function(),
+        Function(restore, given, name="restore_fn").get_concrete_function(),
+    )
