@@ -57,6 +57,15 @@ from pinnace.framework.tensor import is_tensor as is_tensor
 from pinnace.framework.variable import Variable as Variable
 from pinnace.framework.variable import VariableAggregation as VariableAggregation
 from pinnace.framework.variable import VariableSynchronization as VariableSynchronization
+from pinnace.functions.control import case as case
+from pinnace.functions.control import cond as cond
+from pinnace.functions.control import foldl as foldl
+from pinnace.functions.control import foldr as foldr
+from pinnace.functions.control import map_fn as map_fn
+from pinnace.functions.control import scan as scan
+from pinnace.functions.control import switch_case as switch_case
+from pinnace.functions.control import vectorized_map as vectorized_map
+from pinnace.functions.control import while_loop as while_loop
 from pinnace.functions.function import function as function
 from pinnace.ops import image as image
 from pinnace.ops import linalg as linalg
@@ -124,9 +133,14 @@ from pinnace.ops.array.sorting import sort as sort
 from pinnace.ops.array.space_depth import batch_to_space as batch_to_space
 from pinnace.ops.array.space_depth import space_to_batch as space_to_batch
 from pinnace.ops.array.space_depth import space_to_batch_nd as space_to_batch_nd
+from pinnace.ops.composites.tensor_array import TensorArray as TensorArray
+from pinnace.ops.composites.tensor_array import TensorArraySpec as TensorArraySpec
+from pinnace.ops.control import assertions as _debugging
+from pinnace.ops.control.assertions import Assert as Assert
 from pinnace.ops.control.grouping import control_dependencies as control_dependencies
 from pinnace.ops.control.grouping import group as group
 from pinnace.ops.control.grouping import no_op as no_op
+from pinnace.ops.control.printing import tf_print as _print
 from pinnace.ops.linalg.bands import eye as eye
 from pinnace.ops.linalg.norms import norm as norm
 from pinnace.ops.math import bits as _bits
@@ -194,10 +208,13 @@ from pinnace.ops.math.trigonometry import tan as tan
 from pinnace.ops.math.trigonometry import tanh as tanh
 
 bitwise = _bits
+debugging = _debugging
+print = _print  # TensorFlow's name
 nest = _structure
 newaxis = None
 
 _ON_FIRST_USE = {
+    "autograph": "pinnace.functions.autograph",
     "data": "pinnace.data",
     "deploy": "pinnace.deploy",
     "initializers": "pinnace.keras.initializers",

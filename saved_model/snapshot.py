@@ -334,7 +334,7 @@ def describe_item(snapshot: Snapshot, number: int, names: Mapping[int, str]) -> 
     one = snapshot.objects[number]
     children = tuple(snapshot.children[number].items())
     needed = children if isinstance(one, _FUNCTIONS) else ()
-    saveables = ()
+    saveables: tuple[tuple[str, int, int], ...] = ()
     if isinstance(one, TrackableResource) and number in snapshot.saveables:
         saveables = ((one._legacy_saveable_name, *snapshot.saveables[number]),)
     return SavedItem(_kind(snapshot, number, one, names), children, needed, saveables=saveables)

@@ -1,24 +1,29 @@
 """NodeView: what a converter sees of the node it converts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.registry import UnconvertibleError
+from pinnace.engine.passes.fold import fold
+from pinnace.engine.passes.inline import inline as inlined
+from pinnace.framework.dtypes import DType
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array
 from pinnace.graph import graph
 from pinnace.graph.known import known_shape, known_value
 
-if TYPE_CHECKING:
-    from pinnace.framework.dtypes import DType
-    from pinnace.framework.shapes import Shape
-    from pinnace.framework.specs import TensorSpec
-    from pinnace.framework.tensor import Array
+Inline: TypeAlias = Callable[
+    [GraphBuilder, graph.FunctionRef | graph.Graph, Sequence[Value | None]], list[Value]
+]
 
-Inline: TypeAlias = Callable[[GraphBuilder, graph.FunctionRef, Sequence[Value | None]], list[Value]]
+
+def program_of(function: graph.FunctionRef) -> graph.Graph:
+    """What a function does, without calls, constants folded."""
+    return fold(inlined(function.graph))
 
 
 class NodeView:

@@ -145,7 +145,7 @@ def _name_of(handle: Tensor) -> str:
 
 
 def _writes(graph: Graph) -> list[tuple[Node, Value]]:
-    """The nodes that change a resource, and which; inside of functions too, told by the caller's value."""
+    """The nodes that change a resource, and which; inside of functions too."""
     found = []
     for node in ordered(graph):
         refs = [
@@ -155,7 +155,7 @@ def _writes(graph: Graph) -> list[tuple[Node, Value]]:
             if isinstance(ref, FunctionRef)
         ]
         if refs:
-            # The last inputs are the functions' arguments; If and Case have what decides before them.
+            # The last inputs are the functions' arguments; before them stands what decides.
             for ref in refs:
                 arguments = node.inputs[len(node.inputs) - len(ref.graph.inputs) :]
                 inner = dict(zip(ref.graph.inputs, arguments, strict=True))

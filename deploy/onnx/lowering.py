@@ -8,9 +8,7 @@ import numpy as np
 import pinnace.deploy.onnx.converters  # noqa: F401 (registers them)
 from pinnace.deploy.onnx import registry
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.engine.passes.fold import fold
-from pinnace.engine.passes.inline import inline
+from pinnace.deploy.onnx.calls import NodeView, program_of
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph import graph
@@ -83,10 +81,14 @@ class _Lowering:
         return [values[value] for value in program.outputs]
 
     def function(
-        self, g: GraphBuilder, ref: graph.FunctionRef, arguments: Sequence[Value | None]
+        self,
+        g: GraphBuilder,
+        ref: graph.FunctionRef | graph.Graph,
+        arguments: Sequence[Value | None],
     ) -> list[Value]:
         """Convert what a function does with these arguments, in place."""
-        return self.nodes(g, fold(inline(ref.graph)), arguments)
+        program = ref if isinstance(ref, graph.Graph) else program_of(ref)
+        return self.nodes(g, program, arguments)
 
     def _convert(self, g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Value]) -> str:
         """Convert one node; why not, if it cannot be."""
@@ -128,6 +130,9 @@ def _keep(
         raise InternalError(message)
     for output, value in zip(node.outputs, results, strict=False):
         if value is None:
+            continue
+        if output.dtype.onnx is None:  # a handle: the value is what stands behind it
+            values[output] = value
             continue
         if value.dtype is not output.dtype:
             message = (

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from architecture.sources import ROOT
 
 PROGRAM = """
@@ -49,7 +50,11 @@ def test_both_load_what_either_saved(
     subprocess.run(["make", "links"], cwd=ROOT, check=True, capture_output=True)
     done = subprocess.run(
         [tensorflow_python, "-c", program, str(tmp_path / "model")],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "build" / "links"), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "build" / "links"),
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -55,6 +55,8 @@ def expand(
     for node in ordered(graph):
         if node in arguments:
             continue
+        if node.op.name in _LOOPS:
+            with_handles(node.outputs, node.inputs)
         if node.op.name in names and any(value in active for value in node.outputs):
             wants = tuple(
                 value in active and backward.gradient_spec(value) is not None
@@ -121,6 +123,8 @@ def _expand_condition(  # noqa: C901 (two halves that share what the first finds
         (node.attrs["then_branch"], node.attrs["else_branch"]) if is_if else node.attrs["branches"]
     )
     count = len(node.outputs)
+    for ref in refs:
+        with_handles(ref.graph.inputs, node.inputs[1:])
     pairs = [backward.differentiate(ref.graph, wanted[1:], complete=True) for ref in refs]
     sorted_ = [_sort_kept(pair, count, lambda _: True) for pair in pairs]
     kept = [outputs for _, outputs in sorted_]
@@ -233,7 +237,7 @@ def _expand_loop(
 ) -> tuple[Node, Callable[..., list[Tensor | None]]]:
     body: Graph = node.attrs["body"].graph
     count = len(node.inputs)
-    with_handles(body, node.inputs)
+    with_handles(body.inputs, node.inputs)
     flowing = _flowing(body, wanted)
     pair = backward.differentiate(body, flowing, complete=True)
     forward = pair.forward
@@ -307,11 +311,11 @@ def _expand_loop(
     return made, gradient
 
 
-def with_handles(graph: Graph, inputs: Sequence[Value]) -> None:
-    """Tell a loaded body what variables its arguments stand for, where it does not know."""
-    for argument, value in zip(graph.inputs, inputs, strict=True):
-        if argument.handle is None and value.handle is not None:
-            argument.handle = value.handle
+def with_handles(values: Sequence[Value], like: Sequence[Value]) -> None:
+    """Note what variables values of a loaded graph stand for, where it did not say."""
+    for here, there in zip(values, like, strict=True):
+        if here.handle is None and there.handle is not None:
+            here.handle = there.handle
 
 
 def _flowing(body: Graph, wanted: Sequence[bool]) -> tuple[bool, ...]:

@@ -258,3 +258,23 @@ def test_a_table_can_be_filled_from_what_a_loaded_model_vouches_for(tmp_path: Pa
         table = lookup.StaticHashTable(lines(name, value_index_offset=10), -1)
         assert table[["lake"]].numpy().tolist() == [11]
     assert table.key_dtype is dtypes.string
+
+
+def test_tensorflow_is_told_how_to_restore_what_mutable_tables_hold(
+    model: Model, tmp_path: Path
+) -> None:
+    saved_model.save(model, tmp_path / "model", {"serving_default": model.__call__})
+    message = SavedModel.FromString((tmp_path / "model" / "saved_model.pb").read_bytes())
+    (meta,) = message.meta_graphs
+    nodes = meta.object_graph_def.nodes
+    names = {child.node_id: child.local_name for child in nodes[0].children}
+    told = {names[n]: one.saveable_objects for n, one in enumerate(nodes) if one.saveable_objects}
+    # A dense table would have to be stored in the order of TensorFlow's hash function.
+    assert sorted(told) == ["counts", "vectors"]
+    assert all(list(one) == ["table"] for one in told.values())
+    for one in told.values():
+        for number in (one["table"].save_function, one["table"].restore_function):
+            name = nodes[number].bare_concrete_function.concrete_function_name
+            assert name in meta.object_graph_def.concrete_functions
+    imports = [node.op for node in meta.graph_def.node if node.op == "LookupTableImportV2"]
+    assert len(imports) == 2

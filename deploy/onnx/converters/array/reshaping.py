@@ -65,7 +65,7 @@ refuses("computes with complex numbers, which no ONNX runtime does", "ConjugateT
 
 
 def _repeated(g: GraphBuilder, call: NodeView) -> Value | None:
-    """Reshape(Tile(ExpandDims(x))) that repeats the places of one axis: Resize of pictures, else Gather."""
+    """Reshape(Tile(ExpandDims(x))) repeats the places of an axis: Resize, or else Gather."""
     tile = call.node.inputs[0].node
     if tile.op.name != "Tile" or tile.inputs[0].node.op.name != "ExpandDims":
         return None

@@ -150,7 +150,7 @@ def _to_space(g: GraphBuilder, x: Value, blocks: list[int], crops: Value) -> Val
 
 
 def _dilated(g: GraphBuilder, call: NodeView) -> Value | None:
-    """BatchToSpaceND(Conv2D(SpaceToBatchND(x))), as TensorFlow dilated convolutions once: as one Conv."""
+    """BatchToSpaceND(Conv2D(SpaceToBatchND(x))), an old dilated convolution, as one Conv."""
     node = call.node.inputs[0].node
     if node.op.name not in {"Conv2D", "DepthwiseConv2dNative"}:
         return None

@@ -6,8 +6,10 @@ import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, Value
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.state.tensor_lists import dense
 from pinnace.deploy.onnx.registry import converts
 from pinnace.framework import dtypes
+from pinnace.framework.specs import TensorSpec
 from pinnace.graph.graph import FunctionRef
 
 
@@ -42,7 +44,7 @@ def _chosen(
     for ref in (then, other):
         body = g.body()
         for value in call.inline(body, ref, inputs):
-            body.result(value)
+            body.result(dense(body, value))
         bodies.append(body)
     return _node(g, call, test, bodies[0], bodies[1])
 
@@ -50,10 +52,22 @@ def _chosen(
 def _node(
     g: GraphBuilder, call: NodeView, test: Value, then: GraphBuilder, other: GraphBuilder
 ) -> tuple[Value, ...]:
-    specs = [output.spec for output in call.node.outputs]
+    specs = [
+        _spec(output.spec, one, other_one)
+        for output, (_, one), (_, other_one) in zip(
+            call.node.outputs, then.outputs, other.outputs, strict=True
+        )
+    ]
     if not specs:
         return ()
     return g.with_bodies("If", specs, test, then_branch=then, else_branch=other)
+
+
+def _spec(spec: TensorSpec, one: Value, other: Value) -> TensorSpec:
+    """What both branches give; of a list, which has no type, the tensor that stands for it."""
+    if spec.dtype.onnx is not None:
+        return spec
+    return TensorSpec.of(one.shape.most_specific_compatible_shape(other.shape), one.dtype)
 
 
 @converts("Case", "StatelessCase")
@@ -81,9 +95,9 @@ def _case(
         return tuple(call.inline(g, branches[place], inputs))
     then, other = g.body(), g.body()
     for value in call.inline(then, branches[place], inputs):
-        then.result(value)
+        then.result(dense(then, value))
     for value in _case(other, call, index, branches, place + 1, inputs):
-        other.result(value)
+        other.result(dense(other, value))
     return _node(g, call, g.binary("Equal", index, place), then, other)
 
 

@@ -1,3 +1,4 @@
 """Converters of `core/ops/state`."""
 
+from pinnace.deploy.onnx.converters.state import tensor_lists as tensor_lists
 from pinnace.deploy.onnx.converters.state import variables as variables

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinnace.deploy.onnx import export
+from pinnace.deploy.onnx import export, registry
 from pinnace.deploy.onnx import lowering as lowering  # registers the converters
-from pinnace.deploy.onnx import registry
 from pinnace.deploy.onnx.checking import str_of
 from pinnace.framework import dtypes
 from pinnace.framework.errors import OpError, UnimplementedError

@@ -5,7 +5,7 @@ import pkgutil
 
 import pinnace
 import pinnace.deploy.onnx.converters
-import pinnace.deploy.onnx.lowering  # noqa: F401 (registers the converters)
+import pinnace.deploy.onnx.lowering
 import pinnace.ops
 from pinnace.deploy.onnx import registry
 from pinnace.deploy.onnx.kernels import KERNELS
