@@ -1,4 +1,4 @@
-"""TensorFlow and pinnace live in one process: no message is defined twice, and both compute the same."""
+"""TensorFlow and pinnace live in one process: no message is defined twice, answers are equal."""
 
 import os
 import subprocess
