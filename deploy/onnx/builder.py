@@ -260,6 +260,9 @@ class GraphBuilder:
         given = list(inputs)
         while given and given[-1] is None:
             given.pop()
+        sizes = self._in_int64(kind, given, attrs)
+        if sizes is not None:
+            return (sizes,)
         if not _moved:
             folded = self._folded(kind, count, given, attrs)
             if folded is not None:
@@ -384,6 +387,29 @@ class GraphBuilder:
             used.update(dict.fromkeys(node.taken))
         used.update(dict.fromkeys(value for _, value in self.outputs))
         return [value for value in used if value not in inside]
+
+    def _in_int64(self, kind: str, given: list[Operand], attrs: dict[str, Any]) -> Value | None:
+        """Arithmetic on sizes, which are int64 in ONNX and int32 in the program: cast afterwards."""
+        count = _SIZE_OPERANDS.get(kind)
+        if count is None or any(value is None for value in given):
+            return None
+        data = [value for value in given[:count] if value is not None]
+        wide = []
+        for value in data:
+            before = value.node
+            source = before.inputs[0] if before is not None and before.kind == "Cast" else None
+            if value.dtype is not dtypes.int32:
+                return None
+            if value.array is not None:
+                wide.append(self.constant(value.array.astype(np.int64)))
+            elif value.is_size and source is not None and source.is_size:
+                wide.append(source)
+            else:
+                return None
+        if all(value.array is not None for value in data):
+            return None
+        result = self.op(kind, *wide, *given[count:], **attrs)
+        return self.cast(result, dtypes.int32)
 
     def _folded(
         self, kind: str, count: int, given: list[Operand], attrs: dict[str, Any]
@@ -571,22 +597,21 @@ class GraphBuilder:
 # Operators that move the elements of their first input: what they make of a constant keeps its
 # name.
 _MOVES = frozenset({"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Cast"})
-# Operators that give sizes when they are given sizes.
-_OF_SIZES = frozenset(
-    {
-        "Shape",
-        "Size",
-        "Slice",
-        "Gather",
-        "Concat",
-        "Squeeze",
-        "Unsqueeze",
-        "Reshape",
-        "Cast",
-        "ReduceProd",
-        "Mul",
-    }
-)
+# Operators that give sizes when they are given sizes; how many of their inputs are such.
+_ALL = 1 << 20
+_SIZE_OPERANDS = {
+    "Add": 2,
+    "Concat": _ALL,
+    "Gather": 1,
+    "Max": _ALL,
+    "Min": _ALL,
+    "Mul": 2,
+    "Slice": 1,
+    "Squeeze": 1,
+    "Sub": 2,
+    "Unsqueeze": 1,
+}
+_OF_SIZES = frozenset({"Shape", "Size", "Cast", "Reshape", "ReduceProd", *_SIZE_OPERANDS})
 
 
 def _keeps_first(shape: Shape, sizes: Sequence[int]) -> bool:

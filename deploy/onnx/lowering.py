@@ -107,10 +107,15 @@ class _Lowering:
         try:
             with g.scope(node.name):
                 result = converter.function(g, NodeView(node, self.function, values), *packed)
+            results = result if isinstance(result, tuple) else (result,)
+            _keep(name, node, results, values)
         except UnimplementedError as error:
             return error.message
-        results = result if isinstance(result, tuple) else (result,)
-        _keep(name, node, results, values)
+        except InternalError:
+            if not self.refused:
+                raise
+            # It was given what stands for something that was refused: that is told in the end.
+            values.update((output, g.input("refused", output.spec)) for output in node.outputs)
         return ""
 
 
