@@ -66,6 +66,7 @@ from pinnace.functions.control import scan as scan
 from pinnace.functions.control import switch_case as switch_case
 from pinnace.functions.control import vectorized_map as vectorized_map
 from pinnace.functions.control import while_loop as while_loop
+from pinnace.functions.customised import recompute_grad as recompute_grad
 from pinnace.functions.function import function as function
 from pinnace.ops import image as image
 from pinnace.ops import linalg as linalg
@@ -137,10 +138,16 @@ from pinnace.ops.composites.tensor_array import TensorArray as TensorArray
 from pinnace.ops.composites.tensor_array import TensorArraySpec as TensorArraySpec
 from pinnace.ops.control import assertions as _debugging
 from pinnace.ops.control.assertions import Assert as Assert
+from pinnace.ops.control.assertions import assert_equal as assert_equal
+from pinnace.ops.control.assertions import assert_greater as assert_greater
+from pinnace.ops.control.assertions import assert_less as assert_less
+from pinnace.ops.control.assertions import assert_rank as assert_rank
 from pinnace.ops.control.grouping import control_dependencies as control_dependencies
 from pinnace.ops.control.grouping import group as group
 from pinnace.ops.control.grouping import no_op as no_op
 from pinnace.ops.control.printing import tf_print as _print
+from pinnace.ops.functional.python_calls import numpy_function as numpy_function
+from pinnace.ops.functional.python_calls import py_function as py_function
 from pinnace.ops.linalg.bands import eye as eye
 from pinnace.ops.linalg.norms import norm as norm
 from pinnace.ops.math import bits as _bits

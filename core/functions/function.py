@@ -17,6 +17,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
+from pinnace.functions import jacobian as jacobian  # fills the slot of the tape
 from pinnace.functions.autograph.conversion import (
     autograph_artifact,
     converted,

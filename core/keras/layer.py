@@ -15,6 +15,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
+from pinnace.functions.autograph.conversion import callback
 from pinnace.functions.function import trace
 from pinnace.keras import dtype_policy, registry
 from pinnace.keras import regularizers as _regularizers
@@ -205,7 +206,8 @@ class Layer(Penalised):
         calls.training = training
         state.scope = f"{saved[2]}{self._name}/"
         try:
-            outputs = self.call(*args, **kwargs)
+            # A user's `call` is converted by AutoGraph if the function that is traced is.
+            outputs = callback(self.call)(*args, **kwargs)
             if self.activity_regularizer is not None:
                 self._add_activity_losses(outputs)
         finally:

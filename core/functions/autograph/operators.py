@@ -16,8 +16,9 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.framework.variable import Variable
+from pinnace.functions.autograph.growing_lists import Recorder, concat, stack
 from pinnace.functions.control import branches, conditional, looping
-from pinnace.ops.array import casting, constants, shapes
+from pinnace.ops.array import casting, constants, joining, shapes
 from pinnace.ops.composites.tensor_array import TensorArray
 from pinnace.ops.control import assertions, printing
 from pinnace.ops.math import arithmetic, comparison, logic, ranges, reduction
@@ -671,6 +672,7 @@ def run_loop(
     invariants = {
         id(tensor): Shape(shape) for tensor, shape in (opts.get("shape_invariants") or ())
     }
+    start = _growing(start, body, get_state, set_state)
     start, fillers = _filled(start, body, set_state, get_state)
     first = _Split(start)
     flat_shapes: list[Shape | None] = []
@@ -762,6 +764,28 @@ def _typed(name: str, before: Any, after: Any, made: Any) -> Any:
         f"  Try: begin with a tensor of {made.dtype.name}"
     )
     raise TypeError(message)
+
+
+def _growing(
+    start: list[Any],
+    body: Callable[[], None],
+    get_state: Callable[[], tuple[Any, ...]],
+    set_state: Callable[[tuple[Any, ...]], None],
+) -> list[Any]:
+    """The values before the loop; a list that the body appends to is one that can grow."""
+    trial = [Recorder(value) if type(value) is list else value for value in start]
+    if not any(isinstance(value, Recorder) for value in trial):
+        return start
+    try:
+        _probed(body, trial, get_state, set_state)
+    except Exception:  # the trial's lists are not the user's: the loop itself will tell
+        return start
+    finally:
+        set_state(tuple(start))
+    return [
+        tried.grown() if isinstance(tried, Recorder) and tried.appended else value
+        for tried, value in zip(trial, start, strict=True)
+    ]
 
 
 def _filled(
@@ -901,4 +925,6 @@ OVERLOADS: dict[Any, Callable[..., Any]] = {
     sorted: _sorted,
     sum: _sum,
     zip: _zip,
+    joining.concat: concat,
+    joining.stack: stack,
 }

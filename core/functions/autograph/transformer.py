@@ -8,6 +8,7 @@ the graph and debuggers point at what the user wrote.
 from __future__ import annotations
 
 import ast
+import copy
 import threading
 import types
 from typing import TYPE_CHECKING, Any, Self
@@ -28,10 +29,10 @@ from malt.converters import (
 from malt.core import converter, unsupported_features_checker
 from malt.lang import directives as malt_directives
 from malt.operators import py_builtins
-from malt.pyct import anno, cfg, parser, qual_names, transpiler
+from malt.pyct import anno, cfg, origin_info, parser, qual_names, transpiler
 from malt.pyct.static_analysis import activity, reaching_definitions
 
-from pinnace.functions.autograph import conversion, operators, options
+from pinnace.functions.autograph import conversion, growing_lists, operators, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +103,101 @@ class _Directives(directives.DirectivesTransformer):  # type: ignore[misc]
         return super().visit_Expr(node)
 
 
+class _Appends(ast.NodeTransformer):
+    """`x.append(y)` in a loop becomes `x = ag__.list_append(x, y)` where x is a local variable."""
+
+    def __init__(self) -> None:
+        self._locals: list[set[str]] = []
+        self._loops: list[int] = []
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        self._locals.append(_assigned(node))
+        self._loops.append(0)
+        node.body = [self.visit(one) for one in node.body]
+        self._locals.pop()
+        self._loops.pop()
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return node
+
+    def _visit_loop(self, node: Any) -> Any:
+        if self._loops:
+            self._loops[-1] += 1
+        node = self.generic_visit(node)
+        if self._loops:
+            self._loops[-1] -= 1
+        return node
+
+    visit_For = _visit_loop  # noqa: N815
+    visit_While = _visit_loop  # noqa: N815
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        call = node.value
+        if (
+            not self._loops
+            or not self._loops[-1]
+            or not isinstance(call, ast.Call)
+            or len(call.args) != 1
+            or call.keywords
+            or not isinstance(call.func, ast.Attribute)
+            or call.func.attr != "append"
+            or not isinstance(call.func.value, ast.Name)
+            or call.func.value.id not in self._locals[-1]
+        ):
+            return self.generic_visit(node)
+        name = call.func.value.id
+        made = ast.parse(f"{name} = ag__.list_append({name}, 0)").body[0]
+        made.value.args[1] = call.args[0]  # type: ignore[attr-defined]
+        for one in ast.walk(made):
+            if not anno.hasanno(one, anno.Basic.ORIGIN):
+                origin_info.copy_origin(node, one)
+        return made
+
+
+def _assigned(function: ast.FunctionDef) -> set[str]:
+    """The names a function gives values to, but for those that are not its own."""
+    found: set[str] = set()
+    shared: set[str] = set()
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            continue
+        if isinstance(node, (ast.Nonlocal, ast.Global)):
+            shared.update(node.names)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        pending.extend(ast.iter_child_nodes(node))
+    return found - shared
+
+
+class _Chains(ast.NodeTransformer):
+    """`a < b < c` becomes `a < b and b < c` where b is a plain name or number."""
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        middle = node.comparators[:-1]
+        if not middle or not all(isinstance(one, (ast.Name, ast.Constant)) for one in middle):
+            return node
+        left: Any = node.left
+        parts: list[ast.expr] = []
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            parts.append(ast.Compare(left=left, ops=[op], comparators=[right]))
+            left = copy.deepcopy(right)
+        made = ast.BoolOp(op=ast.And(), values=parts)
+        for one in (made, *parts):
+            origin_info.copy_origin(node, one)
+        return made
+
+
+class _Conditionals(conditional_expressions.ConditionalExpressionTransformer):  # type: ignore[misc]
+    """Also converts conditional expressions inside others."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:  # noqa: N802 (the name ast calls)
+        return super().visit_IfExp(self.generic_visit(node))
+
+
 class _Namer:
     """malt's names, but `<function>_scope` for the scope of a function, as TensorFlow has it."""
 
@@ -127,6 +223,7 @@ class _Transpiler(transpiler.GenericTranspiler):  # type: ignore[misc]
         unsupported_features_checker.verify(node)
         name = getattr(node, "name", "lambda")
         ctx.namer = _Namer(ctx.namer, name)
+        node = _Appends().visit(_Chains().visit(node))
         graphs = cfg.build(node)
         node = qual_names.resolve(node)
         node = activity.resolve(node, ctx, None)
@@ -140,7 +237,7 @@ class _Transpiler(transpiler.GenericTranspiler):  # type: ignore[misc]
         node = return_statements.transform(node, ctx)
         node = call_trees.transform(node, ctx)
         node = control_flow.transform(node, ctx)
-        node = conditional_expressions.transform(node, ctx)
+        node = _Conditionals(ctx).visit(node)
         node = logical_expressions.transform(node, ctx)
         return variables.transform(node, ctx)
 
@@ -280,6 +377,7 @@ AG = types.SimpleNamespace(
     if_stmt=operators.if_stmt,
     ld=operators.ld,
     ldu=operators.ldu,
+    list_append=growing_lists.list_append,
     not_=operators.not_,
     not_eq=operators.not_eq,
     or_=operators.or_,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,13 +26,10 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_PLACEHOLDER = "{}"
-_STREAMS = {"stdout": "stdout", "stderr": "stderr"}
-
 
 def tf_print(
     *inputs: Any,
-    output_stream: Any = sys.stderr,
+    output_stream: Any = None,
     summarize: int = 3,
     sep: str = " ",
     end: str = "\n",
@@ -41,7 +39,7 @@ def tf_print(
 
     Args:
         *inputs: tensors, structures of tensors, and anything that has a `str`.
-        output_stream: sys.stdout, sys.stderr, or `file://` and a path.
+        output_stream: sys.stdout, sys.stderr (also if None), or `file://` and a path.
         summarize: how many elements from either end of each axis; all if -1.
         sep: between values.
         end: after the last.
@@ -50,17 +48,17 @@ def tf_print(
     Source:
         TensorFlow ops `StringFormat` (string_format_op.cc) and `PrintV2` (logging_ops.cc).
     """
-    templates = []
-    tensors: list[Tensor] = []
-    for item in inputs:
-        template, found = _template(item)
-        templates.append(template)
-        tensors.extend(found)
-    text = sep.join(templates)
-    if len(inputs) == 1 and len(tensors) == 1 and text == _PLACEHOLDER and _is_text(tensors[0]):
+    found: list[Tensor] = []
+    text = sep.join(_marked(item, found) for item in inputs)
+    tensors = [found[int(number)] for number in _MARKED.findall(text)]
+    placeholder = "{}"
+    while placeholder in text:  # it is in the user's own words
+        placeholder = f"{{{placeholder}}}"
+    text = _MARKED.sub(lambda _: placeholder, text)
+    if text == placeholder and _is_text(tensors[0]):
         line = tensors[0]
     else:
-        line = string_format(text, tensors, _PLACEHOLDER, summarize)
+        line = string_format(text, tensors, placeholder, summarize)
     execute(PRINT_V2, line, output_stream=_stream(output_stream), end=end, name=name)
 
 
@@ -68,34 +66,36 @@ def _is_text(tensor: Tensor) -> bool:
     return tensor.dtype.name == "string" and tensor.shape.rank == 0
 
 
-def _template(item: Any) -> tuple[str, list[Tensor]]:
-    """The text of one value, with a placeholder for each tensor in it."""
-    found: list[Tensor] = []
+def _marked(item: Any, found: list[Tensor]) -> str:
+    """The text of one value, with a mark for each tensor in it, which is put into `found`."""
 
     def leaf(x: Any) -> Any:
         if isinstance(x, (Tensor, Variable)):
             found.append(convert_to_tensor(x))
-            return _Mark()
-        if hasattr(x, "to_list"):  # ragged, shown by its rows
-            return x.to_list() if isinstance(getattr(x, "flat_values", None), Tensor) else x
+            return _Mark(len(found) - 1)
         return x
 
     marked = structure.map_structure(leaf, item)
-    text = marked if isinstance(marked, str) else str(marked)
-    return text, found
+    return marked if isinstance(marked, str) else str(marked)
 
 
 class _Mark:
     """Stands for a tensor in the text of a structure."""
 
+    def __init__(self, number: int) -> None:
+        self._number = number
+
     def __repr__(self) -> str:
-        return _PLACEHOLDER
+        return f"\ue000{self._number}\ue001"
+
+
+_MARKED = re.compile("\ue000([0-9]+)\ue001")
 
 
 def _stream(stream: Any) -> str:
     if stream is sys.stdout:
         return "stdout"
-    if stream is sys.stderr:
+    if stream is None or stream is sys.stderr:
         return "stderr"
     if isinstance(stream, str):
         return stream

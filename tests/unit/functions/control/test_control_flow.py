@@ -1,9 +1,8 @@
-"""cond, case, switch_case, while_loop, map_fn, scan and folds: eager = traced = Python, with gradients."""
+"""cond, case, while_loop, map_fn, scan and folds: eager = traced, with gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,6 +23,9 @@ from pinnace.functions.control import (
 )
 from pinnace.ops.composites.tensor_array import TensorArray
 from pinnace.ops.control.printing import tf_print
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _power(x: Any, n: int) -> Any:
@@ -239,9 +241,9 @@ def test_a_loop_variable_keeps_dtype_and_shape() -> None:
     with pytest.raises(
         TypeError, match="loop variable 0 enters the loop with dtype int32, but has float32"
     ):
-        tf.function(lambda n: while_loop(lambda i: i < n, lambda i: (i + 0.5,), (n,)))(
-            tf.constant(3)
-        )
+        tf.function(
+            lambda n: while_loop(lambda i: i < n, lambda i: (tf.cast(i, tf.float32),), (n,))
+        )(tf.constant(3))
 
     def grow(n: tf.Tensor, invariants: Any) -> Any:
         return while_loop(
