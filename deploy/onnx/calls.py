@@ -5,7 +5,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import UnconvertibleError
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline as inlined

@@ -10,19 +10,11 @@ cut alone.
 
 from collections.abc import Hashable
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Node, Value, channels_first, sizes_of
+from pinnace.deploy.onnx.builder import GraphBuilder, bodies_of
 from pinnace.deploy.onnx.cuts import SINK, SOURCE, Network
-from pinnace.deploy.onnx.forms import (
-    ANY,
-    FIRST,
-    OWN,
-    Roles,
-    first_axes,
-    is_free,
-    last_axes,
-    rewrite,
-    roles_of,
-)
+from pinnace.deploy.onnx.forms import rewrite, roles_of
+from pinnace.deploy.onnx.parts import Node, Value, channels_first, sizes_of
+from pinnace.deploy.onnx.roles import ANY, FIRST, OWN, Roles, first_axes, is_free, last_axes
 
 # Sizes to reckon with where the program tells none.
 _BATCH = 1
@@ -36,7 +28,7 @@ _NEVER = 1e15
 def lay_out(g: GraphBuilder) -> None:
     """Choose the form of every value, and write the transpositions that are left."""
     for node in g.nodes:
-        for body in node.bodies:
+        for body in bodies_of(node):
             lay_out(body)
     if not any(node.moved for node in g.nodes):
         return
@@ -154,7 +146,7 @@ class _Rewriting:
         places = {
             value: self.in_form(value, False) for value in node.captured if value in self.given
         }
-        for body in node.bodies:
+        for body in bodies_of(node):
             body.replace(places)
         rewrite(self.g, node, role, is_first, forms, logical)
         self.g.nodes.append(node)

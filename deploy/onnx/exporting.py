@@ -9,7 +9,7 @@ from typing import Any
 from pinnace.deploy.onnx.channels import lay_out
 from pinnace.deploy.onnx.checking import Comparison, check_structure, compare, open_session
 from pinnace.deploy.onnx.freeze import freeze
-from pinnace.deploy.onnx.fusion import fuse
+from pinnace.deploy.onnx.fusion import fuse, tidy
 from pinnace.deploy.onnx.hygiene import Written, write_model
 from pinnace.deploy.onnx.lowering import lower
 from pinnace.deploy.onnx.report import ExportReport
@@ -66,7 +66,7 @@ def export(
     g, source_counts = lower(folded, program.inputs, opset)
     fuse(g)
     lay_out(g)
-    g.prune()
+    tidy(g)
     written = write_model(g, program, ir_version, metadata.version("pinnace"))
     check_structure(written.skeleton)
     serialised = _serialise(written)

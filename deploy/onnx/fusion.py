@@ -4,7 +4,8 @@ from collections import Counter
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Node, Value
+from pinnace.deploy.onnx.builder import GraphBuilder, bodies_of
+from pinnace.deploy.onnx.parts import Node, Value
 from pinnace.framework.tensor import Array
 
 _AFFINE = frozenset({"Add", "Sub", "Mul", "Div", "BatchNormalization"})
@@ -14,20 +15,32 @@ _WEIGHTED = {"Conv": 0, "ConvTranspose": 1, "MatMul": 1, "Gemm": 1}
 
 def fuse(g: GraphBuilder) -> None:
     """Rewrite the graph in place, in one walk from the inputs to the outputs."""
+    _walk(g, with_weights=True)
+
+
+def tidy(g: GraphBuilder) -> None:
+    """Drop what does nothing and what is there twice; for a graph whose layout is settled."""
+    _walk(g, with_weights=False)
+
+
+def _walk(g: GraphBuilder, *, with_weights: bool) -> None:
     g.prune()
     uses = _uses(g)
     places: dict[Value, Value] = {}
     kept: list[Node] = []
-    own = set(g.nodes)
+    own = set(g.nodes) if with_weights else set()
+    seen: dict[object, Node] = {}
     # What a body gives must be made in it, if only by an Identity.
     results = {value for _, value in g.outputs} if g.is_body else set()
     for node in g.nodes:
-        for body in node.bodies:
+        for body in bodies_of(node):
             body.replace(places)
-            fuse(body)
+            _walk(body, with_weights=with_weights)
         node.inputs = [None if v is None else _resolved(v, places) for v in node.inputs]
-        if _drop_idle(node, places, results) or (
-            node.kind in _AFFINE and _into_weights(g, node, uses, places, own)
+        if (
+            _drop_idle(node, places, results, uses)
+            or _is_double(node, places, seen, results, uses)
+            or (node.kind in _AFFINE and _into_weights(g, node, uses, places, own))
         ):
             continue
         if node.kind == "Conv":
@@ -53,13 +66,20 @@ def _uses(g: GraphBuilder) -> Counter[Value]:
     return counts
 
 
-def _drop_idle(node: Node, places: dict[Value, Value], results: set[Value]) -> bool:
+def _drop_idle(
+    node: Node, places: dict[Value, Value], results: set[Value], uses: Counter[Value]
+) -> bool:
     """Identities; a transposition or reshape of one of its kind takes the first one's input."""
     first = node.inputs[0] if node.inputs else None
-    if first is None:
+    if first is None or node.outputs[0] in results:
         return False
-    if node.kind == "Identity" and node.outputs[0] not in results:
+    if node.kind == "Identity":
         places[node.outputs[0]] = first
+        uses[first] += uses[node.outputs[0]]
+        return True
+    if node.kind == "Transpose" and list(node.attrs["perm"]) == sorted(node.attrs["perm"]):
+        places[node.outputs[0]] = first
+        uses[first] += uses[node.outputs[0]]
         return True
     before = first.node
     if before is None or before.kind != node.kind:
@@ -73,14 +93,37 @@ def _drop_idle(node: Node, places: dict[Value, Value], results: set[Value]) -> b
         node.attrs["perm"] = perm
         if perm == sorted(perm) and node.inputs[0] is not None:
             places[node.outputs[0]] = node.inputs[0]
+            uses[node.inputs[0]] += uses[node.outputs[0]]
             return True
     elif node.kind == "Reshape" and _is_all(node, before):
         node.inputs[0] = source = before.inputs[0]
         target = node.outputs[0]
         if source is not None and source.shape.is_fully_defined() and source.shape == target.shape:
             places[target] = source
+            uses[source] += uses[target]
             return True
     return False
+
+
+def _is_double(
+    node: Node,
+    places: dict[Value, Value],
+    seen: dict[object, Node],
+    results: set[Value],
+    uses: Counter[Value],
+) -> bool:
+    """Whether an earlier node computes the same."""
+    if node.bodies or any(value in results for value in node.outputs):
+        return False
+    attrs = tuple((name, str(node.attrs[name])) for name in sorted(node.attrs))
+    key = (node.kind, tuple(node.inputs), attrs, node.moved, len(node.outputs))
+    first = seen.setdefault(key, node)
+    if first is node:
+        return False
+    for double, value in zip(node.outputs, first.outputs, strict=True):
+        places[double] = value
+        uses[value] += uses[double]
+    return True
 
 
 def _multiplies(node: Node) -> bool:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import onnx
 from onnx import helper, shape_inference
 
-from pinnace.deploy.onnx.builder import SMALL, GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.inference import SMALL
 from pinnace.deploy.onnx.messages import tensor_message, type_message
+from pinnace.deploy.onnx.parts import OnnxGraph, Value
 from pinnace.deploy.onnx.sources import Program
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
@@ -102,7 +104,7 @@ def _border(g: GraphBuilder) -> dict[str, str]:
     return names
 
 
-def _made(g: GraphBuilder) -> list[Value]:
+def _made(g: OnnxGraph) -> list[Value]:
     """Everything that nodes make, and bodies take, here and inside."""
     found: list[Value] = []
     for node in g.nodes:

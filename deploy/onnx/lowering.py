@@ -7,8 +7,9 @@ import numpy as np
 
 import pinnace.deploy.onnx.converters  # noqa: F401 (registers them)
 from pinnace.deploy.onnx import registry
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView, program_of
+from pinnace.deploy.onnx.parts import Value
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph import graph

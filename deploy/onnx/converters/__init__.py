@@ -7,6 +7,7 @@ from pinnace.deploy.onnx.converters import image as image
 from pinnace.deploy.onnx.converters import linalg as linalg
 from pinnace.deploy.onnx.converters import math as math
 from pinnace.deploy.onnx.converters import nn as nn
+from pinnace.deploy.onnx.converters import outside as outside
 from pinnace.deploy.onnx.converters import random as random
 from pinnace.deploy.onnx.converters import state as state
 from pinnace.deploy.onnx.converters import strings as strings

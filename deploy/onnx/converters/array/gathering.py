@@ -1,7 +1,8 @@
 """Elements by their places."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 from pinnace.framework.dtypes import INDEX
 
@@ -18,13 +19,17 @@ def as_index(g: GraphBuilder, indices: Value) -> Value:
     return indices if indices.dtype in INDEX else g.as_int64(indices)
 
 
-@converts("GatherV2", "ResourceGather")
+@converts("GatherV2")
 def gather_v2(
     g: GraphBuilder, call: NodeView, x: Value, indices: Value, axis: Value | None = None
 ) -> Value:
     """Gather; with batch axes GatherND."""
     where = 0 if axis is None else call.needed_int(2, "axis") % x.rank
-    batch = int(call.attr("batch_dims"))
+    return gathered(g, x, indices, where, int(call.attr("batch_dims")))
+
+
+def gathered(g: GraphBuilder, x: Value, indices: Value, where: int, batch: int) -> Value:
+    """Elements along an axis; the first `batch` axes of both go together."""
     if batch < 0:
         batch += indices.rank
     if not batch:
@@ -45,7 +50,7 @@ def gather_v2(
     return g.transpose(rows, [*range(batch), *middle, *range(batch, first), *rest])
 
 
-@converts("GatherNd", "ResourceGatherNd")
+@converts("GatherNd")
 def gather_nd(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Value:
     """GatherND, of int64 indices only; rows of no index give the whole tensor each."""
     depth = indices.size(indices.rank - 1)

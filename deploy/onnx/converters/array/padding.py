@@ -1,8 +1,9 @@
 """Tensors with something around them."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.array.slicing import FIRST
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts, refuses
 
 

@@ -1,8 +1,9 @@
 """Elements in another order."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.array.slicing import FIRST, LAST
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 
 

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 from pinnace.framework.tensor import Array
 
@@ -57,10 +58,20 @@ def strided_slice(
             step = int(steps[i])
             start = (0 if step > 0 else LAST) if masks["begin"] & bit else first[i]
             stop = (LAST if step > 0 else FIRST) if masks["end"] & bit else last[i]
-            parts.append(_Axis(axis, start, stop, step))
+            parts.append(_backwards(call, x, _Axis(axis, start, stop, step)))
             axis += 1
             place += 1
     return _cut(g, x, parts, dropped, added)
+
+
+def _backwards(call: NodeView, x: Value, part: _Axis) -> _Axis:
+    """Backwards from before the first place there is nothing; ONNX begins at the first."""
+    if part.step > 0 or not isinstance(part.start, int) or part.start >= -1:
+        return part
+    size = x.size(part.axis)
+    if size is None:
+        call.fail("a slice backwards from a place counted from the end of an axis of unknown size")
+    return part._replace(start=0, end=0) if part.start < -size else part
 
 
 def _entries(g: GraphBuilder, known: Array | None, vector: Value, count: int) -> list[int | Value]:
@@ -83,7 +94,11 @@ def _cut(
 ) -> Value:
     parts = [p for p in parts if not (p.step == 1 and _is_all(x, p))]
     result = x
-    if len(parts) == len(dropped) == 1 and isinstance(parts[0].start, int):
+    if (
+        [part.axis for part in parts] == dropped
+        and len(dropped) == 1
+        and isinstance(parts[0].start, int)
+    ):
         # One place of one axis is a Gather with a scalar.
         result = g.op("Gather", x, g.index(parts[0].start), axis=parts[0].axis)
         dropped = []

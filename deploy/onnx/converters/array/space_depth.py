@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.nn import convolutions, depthwise, layouts
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 from pinnace.graph.known import known_value
 

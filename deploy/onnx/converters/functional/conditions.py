@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.state.tensor_lists import dense
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 from pinnace.framework import dtypes
 from pinnace.framework.specs import TensorSpec

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView, program_of
 from pinnace.deploy.onnx.converters.functional.conditions import truth
 from pinnace.deploy.onnx.converters.state.tensor_lists import Reserved, Written, dense, filled
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import SCALAR, Shape
@@ -36,6 +37,7 @@ class _Plan(NamedTuple):
 def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Value, ...]:
     """Loop: the test runs before, and ends every turn; what never changes is taken by name."""
     test, body = program_of(call.attr("cond")), program_of(call.attr("body"))
+    state = tuple(_with_element(value, body) for value in state)
     plan = _planned(g, call, test, body, state)
     inner = g.body()
     turn = inner.input("turn", TensorSpec.of(SCALAR, dtypes.int64))
@@ -67,12 +69,24 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
     wanted += [TensorSpec.of(_unknown(after[i]), after[i].dtype) for i in lasts]
     wanted += [_scan_spec(after[i]) for i in scans]
     trips = g.constant(np.array(np.iinfo(np.int64).max)) if plan.trips is None else plan.trips
-    made = g.with_bodies("Loop", wanted, trips, first, *carried, body=inner)
-    found = dict(zip([*moving, *lasts, *scans], made, strict=True))
+    results = g.with_bodies("Loop", wanted, trips, first, *carried, body=inner)
+    found = dict(zip([*moving, *lasts, *scans], results, strict=True))
     return tuple(
         _result(g, value, found.get(i), kind, plan)
         for i, (value, kind) in enumerate(zip(state, plan.kinds, strict=True))
     )
+
+
+def _with_element(value: Value, body: graph.Graph) -> Value:
+    """A list whose elements have an unknown shape, with that of what the loop writes into lists."""
+    if not isinstance(value, Reserved) or value.element.is_fully_defined():
+        return value
+    writes = [n for n in ordered(body) if n.op.name in {"TensorListSetItem", "TensorListPushBack"}]
+    items = [n.inputs[-1] for n in writes if n.inputs[-1].dtype is value.dtype]
+    shapes = {tuple(i.shape) if i.shape.is_fully_defined() else None for i in items}
+    if len(shapes) != 1 or None in shapes:
+        return value
+    return Reserved(value.dtype, value.count, items[0].shape)
 
 
 def _inside(

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 
 

@@ -1,8 +1,9 @@
 """Powers, roots, exponentials, logarithms, the sigmoid."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.kernels import computed_in
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 
 

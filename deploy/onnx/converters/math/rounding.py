@@ -1,7 +1,8 @@
 """Floats to whole numbers, as floats."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 
 

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.math.exponents import log_of_sum
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts, refuses
 from pinnace.framework import dtypes
 
@@ -168,6 +169,7 @@ refuses(
     "Igamma",
     "Igammac",
     "Ndtri",
+    "NextAfter",
     "Polygamma",
     "Zeta",
 )

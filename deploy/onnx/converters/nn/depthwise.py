@@ -1,8 +1,9 @@
 """Convolutions of each channel on its own."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.nn import convolutions, layouts
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts, refuses
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.nn import layouts
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts, refuses
 
 

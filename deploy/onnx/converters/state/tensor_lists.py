@@ -7,8 +7,9 @@ elements leave the loop as a scan output, so that the list itself never stands i
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import UnconvertibleError, converts
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
@@ -80,10 +81,12 @@ def set_item(g: GraphBuilder, call: NodeView, handle: Value, index: Value, item:
     """ScatterND of one row."""
     if isinstance(handle, Written):
         return item
-    if call.attr("resize_if_index_out_of_bounds"):
-        call.fail("a list that grows where it is written to")
     place = g.reshape(g.as_int64(index), [1, 1])
-    return g.op("ScatterND", dense(g, handle, item), place, g.unsqueeze(item, 0))
+    rows = dense(g, handle, item)
+    if call.attr("resize_if_index_out_of_bounds"):
+        behind = g.op("Add", g.reshape(place, [1]), g.ints(1))
+        rows = filled(g, rows, g.op("Max", behind, g.size_of(rows, 0)))
+    return g.op("ScatterND", rows, place, g.unsqueeze(item, 0))
 
 
 @converts("TensorListGetItem")

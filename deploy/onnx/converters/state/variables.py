@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder, Value
+from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts, refuses
 
 
@@ -36,10 +37,5 @@ refuses(
     "ResourceApplyAdam",
     "ResourceApplyGradientDescent",
     "ResourceApplyKerasMomentum",
-    "ResourceScatterAdd",
-    "ResourceScatterNdAdd",
-    "ResourceScatterNdSub",
-    "ResourceScatterNdUpdate",
-    "ResourceScatterSub",
-    "ResourceScatterUpdate",
+    "ResourceStridedSliceAssign",
 )

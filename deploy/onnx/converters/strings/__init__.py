@@ -1,4 +1,4 @@
-"""Converters of `core/ops/strings` and `core/ops/io`."""
+"""Converters of `core/ops/strings`."""
 
 from pinnace.deploy.onnx.converters.strings import conversion as conversion
 from pinnace.deploy.onnx.converters.strings import joining as joining

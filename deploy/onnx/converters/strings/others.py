@@ -2,9 +2,7 @@
 
 from pinnace.deploy.onnx.registry import refuses
 
-refuses(
-    "ONNX has no bytes of strings", "DecodeBase64", "DecodePaddedRaw", "DecodeRaw", "EncodeBase64"
-)
+refuses("ONNX has no bytes of strings", "DecodeBase64", "EncodeBase64")
 refuses(
     "ONNX has no hash of strings",
     "StringToHashBucket",
@@ -22,5 +20,4 @@ refuses(
     "UnicodeEncode",
     "UnicodeTranscode",
 )
-refuses("reads or writes files", "MatchingFiles", "ReadFile", "WriteFile")
-refuses("reads or writes messages of TensorFlow", "ParseTensor", "SerializeTensor")
+refuses("ONNX writes numbers in its own way", "StringFormat")

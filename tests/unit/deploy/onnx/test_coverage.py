@@ -9,6 +9,7 @@ import pinnace.deploy.onnx.lowering
 import pinnace.ops
 from pinnace.deploy.onnx import registry
 from pinnace.deploy.onnx.kernels import KERNELS
+from pinnace.ops.opdef import OpDef
 from pinnace.ops.registry import registered
 
 
@@ -46,14 +47,13 @@ def test_a_converter_stands_in_the_file_named_as_that_of_the_op() -> None:
     for found in pkgutil.walk_packages(pinnace.ops.__path__, f"{ops}."):
         module = importlib.import_module(found.name)
         for value in vars(module).values():
-            name = getattr(value, "name", None)
-            converter = registry.find(name) if isinstance(name, str) else None
-            if converter is None or getattr(value, "kernel_attrs", None) is None:
+            converter = registry.find(value.name) if isinstance(value, OpDef) else None
+            if converter is None:
                 continue
             here = converter.function.__module__.removeprefix("pinnace.deploy.onnx.converters.")
             there = found.name.removeprefix(f"{ops}.")
             if here.split(".")[0] != there.split(".")[0]:
-                wrong.append(f"{name}: {here}, the op stands in {there}")
+                wrong.append(f"{value.name}: {here}, the op stands in {there}")
     assert not wrong, wrong
 
 

@@ -1,0 +1,40 @@
+"""Ops that reach outside of the model: files, datasets, summaries, Python."""
+
+from pinnace.deploy.onnx.registry import refuses
+
+refuses("reads or writes files", "MatchingFiles", "ReadFile", "WriteFile")
+refuses(
+    "reads examples out of bytes, which ONNX cannot; export the function behind it",
+    "DecodeCSV",
+    "DecodePaddedRaw",
+    "DecodeRaw",
+    "ParseExample",
+    "ParseExampleV2",
+    "ParseSequenceExampleV2",
+    "ParseSingleExample",
+    "ParseTensor",
+    "SerializeTensor",
+)
+refuses("calls back into Python", "EagerPyFunc", "PyFunc", "PyFuncStateless")
+refuses(
+    "draws from a dataset, which an ONNX model has not",
+    "AnonymousIteratorV3",
+    "IteratorGetNext",
+    "IteratorGetNextAsOptional",
+    "MakeIterator",
+    "OptionalGetValue",
+    "OptionalHasValue",
+    "ReduceDataset",
+)
+refuses(
+    "writes a summary, which an ONNX model cannot",
+    "CloseSummaryWriter",
+    "FlushSummaryWriter",
+    "WriteAudioSummary",
+    "WriteGraphSummary",
+    "WriteHistogramSummary",
+    "WriteImageSummary",
+    "WriteRawProtoSummary",
+    "WriteScalarSummary",
+    "WriteSummary",
+)

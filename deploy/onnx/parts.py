@@ -1,0 +1,210 @@
+"""What an ONNX graph is made of: values, operators, graphs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pinnace.framework.errors import UnimplementedError
+from pinnace.framework.shapes import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
+
+
+class Value:
+    """What a node gives, a graph takes, or a constant.
+
+    Attributes:
+        name: in the file.
+        dtype: the element type.
+        shape: as far as it is known.
+        array: of a constant, else None. Constants get unique names when the file is written.
+        node: that computes it; None for an input or a constant.
+        is_size: whether it holds sizes of axes, which fit every integer type.
+    """
+
+    __slots__ = ("array", "dtype", "is_size", "name", "node", "shape")
+
+    def __init__(self, name: str, dtype: DType, shape: Shape, array: Array | None = None) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.array = array
+        self.node: Node | None = None
+        self.is_size = False
+
+    @property
+    def rank(self) -> int:
+        """The number of axes.
+
+        Raises:
+            UnimplementedError: it is unknown.
+        """
+        if self.shape.rank is None:
+            message = f"the rank of {self.name!r} is unknown"
+            raise UnimplementedError(message)
+        return self.shape.rank
+
+    def size(self, axis: int) -> int | None:
+        """The size of an axis, None if it is unknown."""
+        return self.shape[axis]
+
+    def refine(self, shape: Shape) -> None:
+        """Know more about the shape."""
+        if self.shape.is_compatible_with(shape):
+            self.shape = self.shape.merge_with(shape)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.dtype.name}{self.shape.text}>"
+
+
+class Node:
+    """One operator.
+
+    Attributes:
+        kind: the operator.
+        name: unique.
+        inputs: the values it takes, None where an optional one is left out.
+        outputs: the values it gives.
+        attrs: Python values, by name.
+        moved: whether its first input and first output are channels-last here and channels-first in
+            the file.
+        origin: name of the node it was made for.
+    """
+
+    __slots__ = ("attrs", "inputs", "kind", "moved", "name", "origin", "outputs")
+
+    def __init__(
+        self, kind: str, name: str, inputs: list[Value | None], attrs: dict[str, Any]
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.inputs = inputs
+        self.attrs = attrs
+        self.outputs: list[Value] = []
+        self.moved = False
+        self.origin = ""
+
+    @property
+    def bodies(self) -> list[OnnxGraph]:
+        """The graphs among its attributes."""
+        return [value for value in self.attrs.values() if isinstance(value, OnnxGraph)]
+
+    @property
+    def captured(self) -> list[Value]:
+        """What its bodies take from around them, by name."""
+        found: dict[Value, None] = {}
+        for body in self.bodies:
+            found.update(dict.fromkeys(body.captured()))
+        return list(found)
+
+    @property
+    def taken(self) -> Iterator[Value]:
+        """The inputs that are there, and what the bodies take."""
+        yield from (value for value in self.inputs if value is not None)
+        if self.bodies:
+            yield from self.captured
+
+    def __repr__(self) -> str:
+        given = ", ".join(value.name if value is not None else "" for value in self.inputs)
+        return f"<{self.kind} {self.name!r}({given})>"
+
+
+Operand: TypeAlias = Value | None
+
+
+class OnnxGraph:
+    """Operators with inputs and outputs; the whole, or the body of an operator.
+
+    Attributes:
+        nodes: in an order in which they can run.
+        inputs: of the graph.
+        outputs: name in the file and value, in order.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: list[Value] = []
+        self.outputs: list[tuple[str, Value]] = []
+
+    def captured(self) -> list[Value]:
+        """What is taken from around this body, constants included."""
+        inside = set(self.inputs) | {value for node in self.nodes for value in node.outputs}
+        used: dict[Value, None] = {}
+        for node in self.nodes:
+            used.update(dict.fromkeys(node.taken))
+        used.update(dict.fromkeys(value for _, value in self.outputs))
+        return [value for value in used if value not in inside]
+
+    def users(self) -> dict[Value, list[Node]]:
+        """The nodes that take each value."""
+        found: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in node.taken:
+                found.setdefault(value, []).append(node)
+        return found
+
+    def constants(self) -> list[Value]:
+        """The constants that nodes or outputs take, each once, in order of use."""
+        found: dict[Value, None] = {}
+        for node in self.nodes:
+            for value in node.taken:
+                if value.array is not None:
+                    found[value] = None
+        for _, value in self.outputs:
+            if value.array is not None:
+                found[value] = None
+        return list(found)
+
+    def prune(self) -> None:
+        """Drop the nodes that no output needs."""
+        live = {value for _, value in self.outputs}
+        kept: list[Node] = []
+        for node in reversed(self.nodes):
+            if any(value in live for value in node.outputs):
+                for body in node.bodies:
+                    body.prune()
+                live.update(node.taken)
+                kept.append(node)
+        kept.reverse()
+        self.nodes = kept
+
+    def replace(self, places: Mapping[Value, Value]) -> None:
+        """Whoever took a key takes its value instead."""
+        if not places:
+            return
+
+        def found(value: Value) -> Value:
+            while value in places:
+                value = places[value]
+            return value
+
+        for node in self.nodes:
+            node.inputs = [None if value is None else found(value) for value in node.inputs]
+            for body in node.bodies:
+                body.replace(places)
+        self.outputs = [(name, found(value)) for name, value in self.outputs]
+
+
+def channels_first(shape: Shape) -> Shape:
+    """[n, c, ...] for [n, ..., c]."""
+    if shape.rank is None:
+        return shape
+    sizes = list(shape)
+    return Shape.of((sizes[0], sizes[-1], *sizes[1:-1]))
+
+
+def channels_last(shape: Shape) -> Shape:
+    """[n, ..., c] for [n, c, ...]."""
+    if shape.rank is None:
+        return shape
+    sizes = list(shape)
+    return Shape.of((sizes[0], *sizes[2:], sizes[1]))
+
+
+def sizes_of(shape: Iterable[int | None]) -> list[int]:
+    """Sizes with -1 for an unknown one."""
+    return [-1 if size is None else size for size in shape]
