@@ -54,7 +54,7 @@ def find_program(model: object, signature: str) -> Program:
     if isinstance(model, (str, os.PathLike)):
         folder = os.fspath(model)
         loaded = load(folder)
-        return _named(loaded.signatures, signature, Path(folder).name, f"SavedModel {folder!r}")
+        return _named(loaded.signatures, signature, _title(folder), f"SavedModel {folder!r}")
     if isinstance(model, ConcreteFunction):
         return _program(
             model, model.name if signature == "serving_default" else signature, "function"
@@ -73,6 +73,12 @@ def find_program(model: object, signature: str) -> Program:
     if callable(getattr(model, "get_concrete_function", None)):
         message += "\n  Try: export(f.get_concrete_function(TensorSpec(...)), ...)"
     raise TypeError(message)
+
+
+def _title(folder: str) -> str:
+    """The folder's name; of a version, which is a number, the model's name before it."""
+    path = Path(folder).resolve()
+    return f"{path.parent.name}/{path.name}" if path.name.isdigit() else path.name
 
 
 def _named(signatures: Mapping[str, Any], key: str, source: str, owner: str) -> Program:
