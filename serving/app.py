@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from pinnace.framework.errors import INTERNAL, OpError
 from pinnace.serving.errors import LOG, canonical_code
+from pinnace.serving.exchange import Exchange
 from pinnace.serving.http import health, tfserving
 from pinnace.serving.http.bodies import error_reply, error_response
 from pinnace.serving.http.paths import FoldedPaths
@@ -60,7 +61,9 @@ def create_app(settings: Settings, repository: Repository) -> FastAPI:
     )
     app.state.settings = settings
     app.state.repository = repository
-    app.state.metrics = Metrics(lambda name: name in repository)
+    metrics = Metrics(lambda name: name in repository)
+    app.state.metrics = metrics
+    app.state.exchange = Exchange(settings, repository, metrics)
     app.include_router(tfserving.router)
     app.include_router(health.router)
     if settings.metrics_path:

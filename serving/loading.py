@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError
+from pinnace.graph.effects import is_pure
 from pinnace.serving.servable import LoadedModel, SignatureDefinition, TensorDefinition
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pinnace.framework.specs import TensorSpec
+    from pinnace.graph.graph import Graph
     from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
     from pinnace.serving.servable import Arrays, Runnable
 
@@ -28,6 +30,10 @@ class LoadedFunction(Protocol):
         """`((), {name: spec})`."""
 
     @property
+    def graph(self) -> Graph:
+        """What it runs."""
+
+    @property
     def structured_outputs(self) -> Mapping[str, TensorSpec]:
         """`{name: spec}`."""
 
@@ -42,12 +48,13 @@ class FunctionSignature:
         function: of a loaded model.
     """
 
-    __slots__ = ("inputs", "outputs", "run_arrays")
+    __slots__ = ("inputs", "is_pure", "outputs", "run_arrays")
 
     def __init__(self, function: LoadedFunction) -> None:
         self.inputs = dict(function.structured_input_signature[1])
         self.outputs = dict(function.structured_outputs)
         self.run_arrays = function.run_arrays
+        self.is_pure = is_pure(function.graph)
 
 
 def load_model(path: Path) -> LoadedModel:

@@ -348,6 +348,8 @@ class Repository:
                 threads=self._settings.run_threads,
                 inline_s=self._settings.inline_run_s,
                 max_waiting=self._settings.max_waiting_runs,
+                batching=self._settings.batching,
+                checks_batches=self._settings.checks_batches,
             )
         except Exception as error:  # whatever a model does, the server and the old version go on
             tries = 1

@@ -6,20 +6,18 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
-from pinnace.framework.errors import (
-    DeadlineExceededError,
-    InvalidArgumentError,
-    UnavailableError,
-)
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
+from pinnace.serving.batching import BatchOptions, has_open_batch
+from pinnace.serving.calls import Call
+from pinnace.serving.lanes import Lane, count_elements
 
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
@@ -35,6 +33,10 @@ class Runnable(Protocol):
     @property
     def outputs(self) -> Mapping[str, TensorSpec]:
         """What it answers."""
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether running it changes nothing, so that it may be run again, or with other rows."""
 
     def run_arrays(self, feeds: Arrays) -> Arrays:
         """The outputs for these inputs."""
@@ -117,15 +119,17 @@ class RunTimes:
 
 
 class Servable:
-    """One loaded version of a model: short runs run at once, long ones in its own threads.
+    """One loaded version of a model: each signature with the lane where its calls wait.
 
     Args:
         name: of the model.
         version: of the model.
         model: what was loaded.
         threads: for long runs; 0 is one per core.
-        inline_s: expected time below which a run is short.
-        max_waiting: runs that may wait for a thread.
+        inline_s: expected time up to which a run is short, and runs on the event loop.
+        max_waiting: calls that may wait, per signature.
+        batching: how calls are joined; None joins none.
+        checks_batches: compare the first joined batches with the same calls alone.
     """
 
     def __init__(
@@ -135,21 +139,35 @@ class Servable:
         model: LoadedModel,
         *,
         threads: int = 0,
-        inline_s: float = 0.001,
+        inline_s: float = 0.005,
         max_waiting: int = 1024,
+        batching: BatchOptions | None = None,
+        checks_batches: bool = True,
     ) -> None:
         self.name = name
         self.version = version
         self.model = model
         self.signatures = model.signatures
-        self._times = {key: RunTimes() for key in model.signatures}
-        self._inline_s = inline_s
         self._threads = threads or os.cpu_count() or 1
-        self._max_waiting = max_waiting
-        self._waiting = 0
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
+        self._times = {key: RunTimes() for key in model.signatures}
+        self.lanes = {
+            key: Lane(
+                f"Model '{name}' version {version}",
+                signature.run_arrays,
+                self._times[key],
+                batching or BatchOptions(),
+                may_join=batching is not None and _may_join(signature),
+                is_checked=checks_batches,
+                inline_s=inline_s,
+                threads=self._threads,
+                executor=self._executor,
+                max_waiting=max_waiting,
+            )
+            for key, signature in model.signatures.items()
+        }
 
     def signature(self, name: str) -> Runnable:
         """The signature of this name.
@@ -173,31 +191,36 @@ class Servable:
         Args:
             signature_name: which one to run.
             feeds: arrays that fit it.
-            timeout_s: longest time to wait for a thread and the run.
+            timeout_s: longest time to wait for a runner and the run.
 
         Raises:
             DeadlineExceededError: that time ran out. A run that began goes on, and its answer is
                 dropped.
-            UnavailableError: too many runs wait.
+            UnavailableError: too many calls wait.
         """
-        elements = _count_elements(feeds)
-        if self._times[signature_name].expect(elements) < self._inline_s:
-            return self.run_now(signature_name, feeds)
-        future = self._submit(lambda: self.run_now(signature_name, feeds))
+        future: asyncio.Future[Arrays] = asyncio.get_running_loop().create_future()
+
+        def finish(outputs: Arrays | None, error: BaseException | None) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            elif outputs is not None:
+                future.set_result(outputs)
+
+        deadline = float("inf") if timeout_s is None else time.perf_counter() + timeout_s
+        call = Call(feeds, finish, deadline)
+        self.lanes[signature_name].submit(call)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), timeout_s)
-        except DeadlineExceededError:
-            raise  # the model's own
-        except TimeoutError:
-            raise DeadlineExceededError(
-                f"Model '{self.name}' version {self.version} did not answer in {timeout_s:g} s"
-            ) from None
+            return await future
+        finally:
+            call.cancel()
 
     def run_now(self, signature_name: str, feeds: Arrays) -> Arrays:
         """The outputs of a signature, in this thread."""
         begin = time.perf_counter()
         outputs = self.signatures[signature_name].run_arrays(feeds)
-        self._times[signature_name].record(_count_elements(feeds), time.perf_counter() - begin)
+        self._times[signature_name].record(count_elements(feeds), time.perf_counter() - begin)
         return outputs
 
     def warm_up(self, requests: Mapping[str, Arrays]) -> None:
@@ -217,29 +240,19 @@ class Servable:
         if pool is not None:
             pool.shutdown(wait=False)
 
-    def _submit(self, work: Callable[[], Arrays]) -> Future[Arrays]:
+    def _executor(self) -> ThreadPoolExecutor:
         with self._lock:
-            if self._waiting >= self._max_waiting + self._threads:
-                raise UnavailableError(
-                    f"Model '{self.name}' version {self.version} has {self._max_waiting} requests "
-                    "waiting already; try again later"
-                )
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(
                     self._threads, f"pinnace-{self.name}-{self.version}"
                 )
-            future = self._pool.submit(work)
-            self._waiting += 1
-            if self._closed:  # a late caller of a version that was replaced
-                self._pool.shutdown(wait=False)
+            pool = self._pool
+            if self._closed:  # a late caller of a version that was replaced: its own threads
                 self._pool = None
-        future.add_done_callback(self._leave)
-        return future
-
-    def _leave(self, _: Future[Arrays]) -> None:
-        with self._lock:
-            self._waiting -= 1
+        return pool
 
 
-def _count_elements(feeds: Arrays) -> int:
-    return sum(np.size(array) for array in feeds.values())
+def _may_join(signature: Runnable) -> bool:
+    return (
+        signature.is_pure and has_open_batch(signature.inputs) and has_open_batch(signature.outputs)
+    )

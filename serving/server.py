@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import importlib.util
 import logging
@@ -23,6 +24,8 @@ from pinnace.serving.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from fastapi import FastAPI
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.repository import Loader
@@ -138,11 +141,12 @@ def _run(settings: Settings, repository: Repository, listener: socket.socket) ->
     config = uvicorn.Config(
         app,
         loop="uvloop" if importlib.util.find_spec("uvloop") else "asyncio",
-        http="httptools" if importlib.util.find_spec("httptools") else "h11",
+        http=_front(settings, app),
         ws="none",
         lifespan="on",
         log_level="warning",
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         backlog=_BACKLOG,
         timeout_keep_alive=_KEEP_ALIVE_S,
@@ -150,6 +154,17 @@ def _run(settings: Settings, repository: Repository, listener: socket.socket) ->
     )
     with _quiet_endings():
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _front(settings: Settings, app: FastAPI) -> str | type[asyncio.Protocol]:
+    """What reads the connections: the hot front where it gives what the application would give."""
+    if not importlib.util.find_spec("httptools"):
+        return "h11"
+    if settings.cors:  # replies of the application have more headers then
+        return "httptools"
+    from pinnace.serving.http.protocol import bound
+
+    return bound(app.state.exchange)
 
 
 @contextmanager

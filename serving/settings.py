@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.batching import BatchOptions
 from pinnace.serving.model_config import ModelConfig, check_models, read_model_config
 
 
@@ -29,7 +30,10 @@ class Settings:
         max_waiting_runs: largest number of runs that wait for a thread, per model version.
         run_threads: threads per model version for runs that are too long for the event loop; 0 is
             one per core.
-        inline_run_s: runs measured shorter than this run on the event loop.
+        inline_run_s: runs that take no longer, as measured before, run on the event loop.
+        batching: how requests for one signature are joined; None joins none.
+        checks_batches: compare the first joined batches with the same requests alone, and join no
+            more if they differ.
         cors: answer with CORS headers for any origin.
         metrics_path: where Prometheus reads; empty turns it off.
     """
@@ -49,7 +53,9 @@ class Settings:
     max_body_bytes: int = 64 * 2**20
     max_waiting_runs: int = 1024
     run_threads: int = 0
-    inline_run_s: float = 0.001
+    inline_run_s: float = 0.005
+    batching: BatchOptions | None = field(default_factory=BatchOptions)
+    checks_batches: bool = True
     cors: bool = False
     metrics_path: str = "/monitoring/prometheus/metrics"
 

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import orjson
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from pinnace.framework.errors import CancelledError, InvalidArgumentError
-from pinnace.serving.errors import (
-    EncodingError,
-    RequestTooLargeError,
-    SlowRequestError,
-    http_status,
-    public_message,
-)
+from pinnace.serving.errors import EncodingError, RequestTooLargeError, SlowRequestError
+from pinnace.serving.exchange import Request as Judged
+from pinnace.serving.http.replies import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from starlette.requests import Request
 
-T = TypeVar("T")
+    from pinnace.serving.exchange import Exchange
+    from pinnace.serving.repository import Which
+    from pinnace.serving.wires import Wire
 
 VERSION_HEADER = "X-Model-Version"
 
-_LARGE_BYTES = 2**20
 _ZLIB_FORMATS = {
     "gzip": 16 + zlib.MAX_WBITS,
     "x-gzip": 16 + zlib.MAX_WBITS,
@@ -70,9 +67,7 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
     body = parts[0] if len(parts) == 1 else b"".join(parts)
     encodings = request.headers.get("content-encoding")
     return (
-        body
-        if encodings is None
-        else await off_loop(size, lambda: unpack(body, encodings, max_bytes))
+        body if encodings is None else await asyncio.to_thread(unpack, body, encodings, max_bytes)
     )
 
 
@@ -104,14 +99,28 @@ def unpack(body: bytes, encodings: str, max_bytes: int) -> bytes:
     return body
 
 
-async def off_loop(size: int, work: Callable[[], T]) -> T:
-    """The result of work whose time grows with a body: in a thread if the body is large.
+async def exchange_response(request: Request, wire: Wire, which: Which) -> Response:
+    """The reply to an inference request, through the exchange.
 
     Args:
-        size: bytes of the body.
-        work: to do.
+        request: whose body nobody has read.
+        wire: the request's protocol.
+        which: the version that it asks for.
     """
-    return await asyncio.to_thread(work) if size > _LARGE_BYTES else work()
+    exchange: Exchange = request.app.state.exchange
+    settings = exchange.settings
+    declared = request.headers.get("content-length", "")
+    size = int(declared[:20]) if declared.isdigit() else 0
+    peer = "" if request.client is None else request.client.host
+    judged = Judged(wire, which, dict(request.headers.raw), peer, size)
+
+    async def read() -> bytes:
+        return await read_body(request, settings.max_body_bytes, settings.body_timeout_s)
+
+    reply = await exchange.answer(judged, read)
+    response = Response(reply.body, reply.status)
+    response.raw_headers.extend(reply.headers)
+    return response
 
 
 def json_response(
@@ -122,14 +131,11 @@ def json_response(
 
 
 def error_response(error: BaseException) -> Response:
-    """The reply for an exception: `{"error": message}` and the status of its code."""
-    status = http_status(error)
-    headers = None
-    if status in (429, 503):
-        headers = {"Retry-After": "1"}
-    elif status in (408, 413):
-        headers = {"Connection": "close"}  # the rest of the body is not worth reading
-    return error_reply(public_message(error), status, headers)
+    """The reply for an exception, as a response of FastAPI."""
+    reply = refusal(error)
+    response = Response(reply.body, reply.status)
+    response.raw_headers.extend(reply.headers)
+    return response
 
 
 def error_reply(message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:

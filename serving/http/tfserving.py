@@ -14,16 +14,12 @@ from starlette.responses import Response
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving import handlers
-from pinnace.serving.http.bodies import VERSION_HEADER, json_response, off_loop, read_body
-from pinnace.serving.http.json_tensors import decode_feeds, encode_outputs, parse_predict
+from pinnace.serving.http.bodies import VERSION_HEADER, exchange_response, json_response
+from pinnace.serving.http.json_predict import PREDICT
 from pinnace.serving.http.paths import Models, WhichModel
 
 if TYPE_CHECKING:
-    from pinnace.serving.http.json_arrays import Array
-    from pinnace.serving.http.json_tensors import PredictCall
-    from pinnace.serving.metrics import Metrics
-    from pinnace.serving.servable import Servable, SignatureDefinition, TensorDefinition
-    from pinnace.serving.settings import Settings
+    from pinnace.serving.servable import SignatureDefinition, TensorDefinition
 
 _MODEL = "/v1/models/{name:word}"
 _VERSION = _MODEL + "/versions/{version:digits}"
@@ -57,21 +53,9 @@ router = APIRouter(tags=["TensorFlow Serving"])
 @router.post(_MODEL + ":predict", openapi_extra=_PREDICT_BODY)
 @router.post(_VERSION + ":predict", openapi_extra=_PREDICT_BODY)
 @router.post(_LABEL + ":predict", openapi_extra=_PREDICT_BODY)
-async def predict(request: Request, models: Models, which: WhichModel) -> Response:
+async def predict(request: Request, which: WhichModel) -> Response:
     """Run one signature on a batch: TensorFlow Serving REST, predict."""
-    settings: Settings = request.app.state.settings
-    metrics: Metrics = request.app.state.metrics
-    with metrics.request(which.name, "predict"):
-        servable = models.get(which)
-        body = await read_body(request, settings.max_body_bytes, settings.body_timeout_s)
-        call, feeds = await off_loop(len(body), lambda: _decode(body, servable))
-        with metrics.run(which.name, "predict"):
-            outputs = await handlers.predict(
-                servable, call.signature_name, feeds, settings.request_timeout_s
-            )
-        size = 16 * sum(array.size for array in outputs.values())
-        reply = await off_loop(size, lambda: encode_outputs(outputs, call.form))
-        return json_response(reply, headers={VERSION_HEADER: str(servable.version)})
+    return await exchange_response(request, PREDICT, which)
 
 
 @router.get(_MODEL)
@@ -116,12 +100,6 @@ async def preflight(request: Request) -> Response:
     if not request.headers.get("origin", "").lower().startswith(("http://", "https://")):
         raise InvalidArgumentError(f"Malformed request: OPTIONS {request.url.path}")
     return Response()
-
-
-def _decode(body: bytes, servable: Servable) -> tuple[PredictCall, dict[str, Array]]:
-    call = parse_predict(body)
-    signature = servable.signature(call.signature_name)
-    return call, decode_feeds(call, signature.inputs)
 
 
 def _signature(definition: SignatureDefinition) -> dict[str, object]:

@@ -62,6 +62,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "uvloop": ("serving",),
     "httptools": ("serving",),
     "orjson": ("serving",),
+    "simdjson": ("serving",),
     "prometheus_client": ("serving",),
     "opentelemetry": ("serving",),
     "httpx": ("serving.client",),

@@ -40,6 +40,7 @@ class NumpyModel:
     inputs: Mapping[str, TensorSpec]
     outputs: Mapping[str, TensorSpec]
     function: Callable[[Arrays], Arrays]
+    is_pure: bool = False
 
     def run_arrays(self, feeds: Arrays) -> Arrays:
         """The outputs for these inputs."""

@@ -39,7 +39,7 @@ def test_a_run_is_inline_once_it_was_measured_short() -> None:
     model = half_plus_two()
 
     class Watched:
-        inputs, outputs = model.inputs, model.outputs
+        inputs, outputs, is_pure = model.inputs, model.outputs, False
 
         def run_arrays(self, feeds: Arrays) -> Arrays:
             seen.append(threading.current_thread())

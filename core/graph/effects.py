@@ -1,0 +1,36 @@
+"""What running a graph does beside its outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.graph.graph import FunctionRef
+from pinnace.graph.walk import ordered
+
+if TYPE_CHECKING:
+    from pinnace.graph.graph import Graph
+
+
+def is_pure(graph: Graph) -> bool:
+    """Whether running a graph changes nothing and depends on nothing but inputs and variables.
+
+    The graphs of its conditions, loops and calls count as part of it.
+    """
+    seen: set[int] = set()
+    waiting = [graph]
+    while waiting:
+        current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        for node in ordered(current):
+            calls = [value.graph for value in node.attrs.values() if isinstance(value, FunctionRef)]
+            for value in node.attrs.values():
+                if isinstance(value, tuple):
+                    calls += [item.graph for item in value if isinstance(item, FunctionRef)]
+            # An op that calls functions has the effects that these have.
+            is_harmless = node.op.effect in (None, "read") or node.op.name == "Assert"
+            if not is_harmless and not calls:
+                return False
+            waiting += calls
+    return True

@@ -1,0 +1,22 @@
+"""Replies of HTTP: JSON, and errors as `{"error": message}` with the status of their code."""
+
+from __future__ import annotations
+
+import orjson
+
+from pinnace.serving.calls import Headers, Reply
+from pinnace.serving.errors import http_status, public_message
+
+JSON: tuple[bytes, bytes] = (b"content-type", b"application/json")
+
+
+def refusal(error: BaseException) -> Reply:
+    """The reply for an exception."""
+    status = http_status(error)
+    headers: Headers = (JSON,)
+    if status in (429, 503):
+        headers = (JSON, (b"retry-after", b"1"))
+    elif status in (408, 413):
+        headers = (JSON, (b"connection", b"close"))  # the rest of the body is not worth reading
+    text = public_message(error).encode("utf-8", "replace").decode()
+    return Reply(orjson.dumps({"error": text}), status, headers)

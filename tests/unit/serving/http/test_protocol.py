@@ -1,0 +1,284 @@
+"""The hot front answers what the application answers, byte for byte, and leaves it the rest."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from pinnace.serving.app import create_app
+from pinnace.serving.http.protocol import bound, read_block
+from pinnace.serving.model_config import ModelConfig
+from pinnace.serving.repository import Repository
+from pinnace.serving.settings import Settings
+from unit.serving.numpy_models import every_kind, write_version
+
+PREDICT = b"/v1/models/m:predict"
+
+
+def request(body: bytes, path: bytes = PREDICT, *headers: bytes, method: bytes = b"POST") -> bytes:
+    lines = [method + b" " + path + b" HTTP/1.1", b"Host: test", b"Content-Length: %d" % len(body)]
+    return b"\r\n".join([*lines, *headers]) + b"\r\n\r\n" + body
+
+
+def rows(*values: object, **more: object) -> bytes:
+    return json.dumps({"instances": list(values), **more}).encode()
+
+
+BODIES = [
+    rows(1, 2.5, -3e2),
+    rows(1, signature_name="echo_float64"),
+    rows([[1, 2], [3, 4]], signature_name="echo_float32"),
+    rows([1, 2], [3, 4], signature_name="echo_float32"),
+    rows([1, 2], [3], signature_name="echo_float32"),
+    rows([1, [2]], [3, 4], signature_name="echo_float32"),
+    rows([], signature_name="echo_float32"),
+    rows(True, signature_name="echo_float32"),
+    rows(None, signature_name="echo_float32"),
+    rows("1", signature_name="echo_float32"),
+    rows([1, "x"], signature_name="echo_float32"),
+    rows([1, {"a": 1}], signature_name="echo_float32"),
+    rows(2**63, 2**64, 10**400, signature_name="echo_float64"),
+    rows(1, signature_name="no such"),
+    rows(1, signature_name="a[b"),
+    rows(1, signature_name=5),
+    rows(),
+    b'{"instances":[1],"instances":[2]}',
+    b'{"instances":[1]} trailing',
+    b'{"instances":[NaN,1e999,-0]}',
+    b'{"instances":[1.0000000000000000000000001,0.1,123456789012345678901234567890]}',
+    b'{"inputs":[1]}',
+    b'{"inputs":{"x":[1]},"other":[[[]]]}',
+    b'{"instances":1}',
+    b"{}",
+    b"[]",
+    b"",
+    b"\xff",
+    b"{",
+    rows(1, signature_name="value_error"),
+    rows(1, signature_name="memory_error"),
+    rows(1, signature_name="not_found"),
+    rows("a", {"b64": "/w=="}, signature_name="text_bytes"),
+    rows(1, 2, signature_name="total"),
+    rows({"a": [1, 2], "b": [3, 4]}, signature_name="two"),
+]
+OTHERS = [
+    request(rows(1), b"/v1/models/m/versions/7:predict"),
+    request(rows(1), b"/v1/models/m/versions/8:predict"),
+    request(rows(1), b"/v1/models/m/versions/99999999999999999999:predict"),
+    request(rows(1), b"/v1/models/m/labels/none:predict"),
+    request(rows(1), b"/V1/MODELS/m:PREDICT"),
+    request(rows(1), b"/v1/models/%6d:predict"),
+    request(rows(1), b"/v1/models/m:predict?x=1"),
+    request(rows(1), b"/v1/models/other:predict"),
+    request(rows(1), b"/v1/models/m:explode"),
+    request(rows(1), PREDICT, b"X-Request-Timeout-Ms: 1000"),
+    request(rows(1), PREDICT, b"X-Request-Timeout-Ms: soon"),
+    request(rows(1, signature_name="slow"), PREDICT, b"X-Request-Timeout-Ms: 50"),
+    request(rows(*range(300_000)), PREDICT),
+    request(b"x" * 2_000_000, PREDICT),
+    request(rows(1), PREDICT, b"Content-Encoding: gzip"),
+    request(b"", PREDICT, method=b"GET"),
+    request(b"", b"/healthz", method=b"GET"),
+]
+
+
+@contextmanager
+def application(tmp_path: Path) -> Iterator[tuple[Settings, Repository]]:
+    write_version(tmp_path / "m", 7)
+    models = (ModelConfig("m", str(tmp_path / "m")),)
+    settings = Settings(
+        models=models,
+        file_system_poll_s=0,
+        max_body_bytes=2**20 + 2**19,
+        body_timeout_s=0.3,
+        batching=None,
+    )
+    repository = Repository(settings, lambda _: every_kind())
+    repository.start()
+    try:
+        yield settings, repository
+    finally:
+        repository.close()
+
+
+def serve(
+    settings: Settings,
+    repository: Repository,
+    is_hot: bool,
+    ask: Callable[[int], Awaitable[None]],
+) -> None:
+    """Ask a server on a port of its own, in this thread."""
+
+    async def run() -> None:
+        app = create_app(settings, repository)
+        http = bound(app.state.exchange) if is_hot else "httptools"
+        config = uvicorn.Config(app, http=http, lifespan="off", log_level="error", port=0)
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server._serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        try:
+            await ask(server.servers[0].sockets[0].getsockname()[1])
+        finally:
+            server.should_exit = True
+            await task
+
+    asyncio.run(run())
+
+
+async def read_reply(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head)
+    assert length is not None
+    body = await reader.readexactly(int(length[1]))
+    return re.sub(rb"date: [^\r]*", b"date: ", head) + body
+
+
+def replies(
+    tmp_path: Path, is_hot: bool, requests: list[bytes], chunk: int = 0, gap_s: float = 0.0
+) -> list[bytes]:
+    """The reply to each request, each on a connection of its own."""
+    found: list[bytes] = []
+
+    async def ask(port: int) -> None:
+        for text in requests:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            step = chunk or len(text)
+            for begin in range(0, len(text), step):
+                writer.write(text[begin : begin + step])
+                if chunk:
+                    await writer.drain()
+                    await asyncio.sleep(gap_s)
+            found.append(await asyncio.wait_for(read_reply(reader), 10))
+            writer.close()
+
+    with application(tmp_path) as (settings, repository):
+        serve(settings, repository, is_hot, ask)
+    return found
+
+
+def test_both_ways_give_the_same_bytes(tmp_path: Path) -> None:
+    requests = [request(body) for body in BODIES] + OTHERS
+    hot = replies(tmp_path / "hot", True, requests)
+    cold = replies(tmp_path / "cold", False, requests)
+    for text, one, other in zip(requests, hot, cold, strict=True):
+        assert one == other, text[:200]
+    assert sum(b"HTTP/1.1 200 OK" in reply for reply in hot) >= 15
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64])
+def test_bytes_may_come_in_any_pieces(tmp_path: Path, chunk: int) -> None:
+    requests = [request(rows(1, 2)), request(b"{"), request(b"", b"/healthz", method=b"GET")]
+    assert replies(tmp_path / "a", True, requests, chunk) == replies(
+        tmp_path / "b", False, requests
+    )
+
+
+def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
+    cut = request(rows(*range(100)))[:-20]
+    (hot,) = replies(tmp_path / "a", True, [cut])
+    (cold,) = replies(tmp_path / "b", False, [cut])
+    assert hot == cold
+    assert hot.startswith(b"HTTP/1.1 408 ")
+
+
+def test_one_connection_carries_hot_and_other_requests(tmp_path: Path) -> None:
+    mixed = [
+        request(rows(1)),
+        request(b"", b"/v1/models/m", method=b"GET"),
+        request(rows(2)),
+        request(rows(3), PREDICT, b"Expect: nothing"),
+        request(rows(4), b"/v1/models/%6d:predict"),
+        request(rows(1, signature_name="slow")),
+        request(rows(5)),
+    ]
+    for is_pipelined in (False, True):
+        found: list[bytes] = []
+
+        async def ask(
+            port: int, is_pipelined: bool = is_pipelined, found: list[bytes] = found
+        ) -> None:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            if is_pipelined:
+                writer.write(b"".join(mixed))
+            for text in mixed:
+                if not is_pipelined:
+                    writer.write(text)
+                found.append(await asyncio.wait_for(read_reply(reader), 10))
+            writer.close()
+
+        with application(tmp_path / str(is_pipelined)) as (settings, repository):
+            serve(settings, repository, True, ask)
+        bodies = [reply.split(b"\r\n\r\n", 1)[1] for reply in found]
+        assert bodies[0] == b'{"predictions":[2.5]}'
+        assert b"AVAILABLE" in bodies[1]
+        assert [bodies[i] for i in (2, 3, 4, 5, 6)] == [
+            b'{"predictions":[3.0]}',
+            b'{"predictions":[3.5]}',
+            b'{"predictions":[4.0]}',
+            b'{"predictions":[2.5]}',
+            b'{"predictions":[4.5]}',
+        ]
+
+
+def test_a_client_that_leaves_disturbs_nobody(tmp_path: Path) -> None:
+    async def ask(port: int) -> None:
+        for _ in range(20):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(request(rows(1, signature_name="slow")))
+            await writer.drain()
+            writer.transport.abort()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request(rows(1)))
+        reply = await asyncio.wait_for(read_reply(reader), 10)
+        assert reply.endswith(b'{"predictions":[2.5]}')
+        writer.close()
+
+    with application(tmp_path) as (settings, repository):
+        serve(settings, repository, True, ask)
+
+
+HEAD = b"POST /v1/models/m:predict HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+
+
+def test_a_plain_block_is_understood() -> None:
+    found = read_block(HEAD + b"Content-Type: application/json\r\nX-Key:  a b \r\n\r\n")
+    assert found is not None
+    assert (found.which.name, found.length) == ("m", 2)
+    assert found.headers[b"x-key"] == b"a b"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        HEAD + b"Content-Length: 2\r\n\r\n",
+        HEAD + b"content-length: 3\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
+        HEAD + b"transfer-encoding : chunked\r\n\r\n",
+        HEAD + b"Connection: close\r\n\r\n",
+        HEAD + b"Connection: upgrade\r\n\r\n",
+        HEAD + b"Expect: 100-continue\r\n\r\n",
+        HEAD + b"Content-Encoding: gzip\r\n\r\n",
+        HEAD + b"Folded: a\r\n b\r\n\r\n",
+        HEAD + b"Bad name: a\r\n\r\n",
+        HEAD + b"A: b\nTransfer-Encoding: chunked\r\n\r\n",
+        HEAD + b"A: b\rTransfer-Encoding: chunked\r\n\r\n",
+        HEAD + b"A: \x00\r\n\r\n",
+        HEAD + b": a\r\n\r\n",
+        HEAD.replace(b"HTTP/1.1", b"HTTP/1.0") + b"\r\n",
+        HEAD.replace(b"Length: 2", b"Length: +2") + b"\r\n",
+        HEAD.replace(b"Length: 2", b"Length: 2, 2") + b"\r\n",
+        HEAD.replace(b"Length: 2", b"Length: 0x2") + b"\r\n",
+        HEAD.replace(b"Host: a\r\n", b"") + b"\r\n",
+        HEAD.replace(b"m:predict", b"m%2f:predict") + b"\r\n",
+        HEAD.replace(b"POST ", b"post ") + b"\r\n",
+        HEAD.replace(b"POST ", b"POST  ") + b"\r\n",
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_parser(block: bytes) -> None:
+    assert read_block(block) is None
