@@ -15,7 +15,7 @@ from starlette.responses import Response
 from pinnace.framework.errors import INTERNAL, OpError
 from pinnace.serving.errors import LOG, canonical_code
 from pinnace.serving.exchange import Exchange
-from pinnace.serving.http import health, tfserving
+from pinnace.serving.http import health, openinference, tfserving
 from pinnace.serving.http.bodies import error_reply, error_response
 from pinnace.serving.http.paths import FoldedPaths
 from pinnace.serving.metrics import Metrics
@@ -65,6 +65,7 @@ def create_app(settings: Settings, repository: Repository) -> FastAPI:
     app.state.metrics = metrics
     app.state.exchange = Exchange(settings, repository, metrics)
     app.include_router(tfserving.router)
+    app.include_router(openinference.router)
     app.include_router(health.router)
     if settings.metrics_path:
         app.get(settings.metrics_path, tags=["Health"])(health.metrics)

@@ -95,6 +95,7 @@ class _Model:
         self.table = _Table()
         self.failures: dict[int, _Failure] = {}
         self.problem: OpError | None = None
+        self.is_wanted = True
 
 
 class Repository:
@@ -174,6 +175,39 @@ class Repository:
             for model in self._models.values():
                 self._refresh_model(model)
 
+    def load(self, name: str) -> None:
+        """Serve a model again that was unloaded, and look for its new versions.
+
+        Raises:
+            NotFoundError: no model of this name is configured.
+            OpError: none of its versions can be loaded.
+        """
+        with self._writing:
+            model = self._configured(name)
+            model.is_wanted = True
+            model.failures.clear()
+            self._refresh_model(model)
+            if model.table.newest is None:
+                raise _no_version(model)
+
+    def unload(self, name: str) -> None:
+        """Stop serving a model until `load`; requests on their way are answered.
+
+        Raises:
+            NotFoundError: no model of this name is configured.
+        """
+        with self._writing:
+            model = self._configured(name)
+            model.is_wanted = False
+            for version in list(model.table.servables):
+                self._unload(model, version)
+
+    def all_statuses(self, name: str) -> list[VersionStatus]:
+        """Where the versions of a model stand, newest first; empty if there is none."""
+        model = self._models.get(name)
+        statuses = {} if model is None else model.table.statuses
+        return sorted(statuses.values(), key=lambda s: s.version, reverse=True)
+
     def get(self, which: Which) -> Servable:
         """The version that a request asks for.
 
@@ -231,8 +265,14 @@ class Repository:
     def is_ready(self) -> bool:
         """Whether the start is over and every model has a version that answers."""
         return self._started and all(
-            model.table.newest is not None for model in self._models.values()
+            model.table.newest is not None for model in self._models.values() if model.is_wanted
         )
+
+    def _configured(self, name: str) -> _Model:
+        model = self._models.get(name)
+        if model is None:
+            raise NotFoundError(f"No model '{name}' is configured")
+        return model
 
     def _poll(self) -> None:
         settings = self._settings
@@ -306,6 +346,8 @@ class Repository:
 
     def _refresh_model(self, model: _Model) -> None:
         """Make what is loaded agree with what is on the disk and what is asked for."""
+        if not model.is_wanted:
+            return
         try:
             found = find_versions(model.config.base_path)
         except NotFoundError as error:

@@ -75,6 +75,8 @@ class FoldedPaths:
             match = _MODEL_PATH.fullmatch(raw.split(b"?", 1)[0].decode("latin-1"))
             if match is not None:
                 scope = {**scope, "path": _folded(match)}
+            elif raw.startswith(b"/v2/models/"):
+                scope = {**scope, "path": raw.split(b"?", 1)[0].decode("latin-1")}
         await self._app(scope, receive, send)
 
 

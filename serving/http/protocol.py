@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from pinnace.serving.errors import SlowRequestError
 from pinnace.serving.exchange import Request
+from pinnace.serving.http.infer import INFER
 from pinnace.serving.http.json_predict import PREDICT
 from pinnace.serving.repository import Which
 
@@ -36,6 +37,12 @@ _HOT_PATHS: tuple[tuple[re.Pattern[bytes], Wire], ...] = (
             rb"(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[A-Za-z0-9_]+))?:predict"
         ),
         PREDICT,
+    ),
+    (
+        re.compile(
+            rb"/v2/models/(?P<name>[A-Za-z0-9_.\-]+)(?:/versions/(?P<version>[0-9]{1,18}))?/infer"
+        ),
+        INFER,
     ),
 )
 _HEADER_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e\t]*?)[ \t]*")

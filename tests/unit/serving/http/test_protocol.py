@@ -6,7 +6,10 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 import uvicorn
 
@@ -17,7 +20,10 @@ from pinnace.serving.repository import Repository
 from pinnace.serving.settings import Settings
 from unit.serving.numpy_models import every_kind, write_version
 
+Array = npt.NDArray[Any]
+
 PREDICT = b"/v1/models/m:predict"
+INFER = b"/v2/models/m/infer"
 
 
 def request(body: bytes, path: bytes = PREDICT, *headers: bytes, method: bytes = b"POST") -> bytes:
@@ -84,6 +90,56 @@ OTHERS = [
     request(rows(1), PREDICT, b"Content-Encoding: gzip"),
     request(b"", PREDICT, method=b"GET"),
     request(b"", b"/healthz", method=b"GET"),
+]
+
+
+def tensor(name: str, array: Array, is_binary: bool = True) -> tuple[dict[str, Any], bytes]:
+    kinds = {"float32": "FP32", "float64": "FP64", "int32": "INT32", "bool": "BOOL"}
+    described: dict[str, Any] = {
+        "name": name,
+        "shape": list(array.shape),
+        "datatype": kinds[array.dtype.name],
+    }
+    if not is_binary:
+        return described | {"data": array.ravel().tolist()}, b""
+    return described | {"parameters": {"binary_data_size": array.nbytes}}, array.tobytes()
+
+
+def infer(
+    *tensors: tuple[dict[str, Any], bytes], extra: bytes = b"", lies: int = 0, **more: Any
+) -> bytes:
+    header = json.dumps({"inputs": [described for described, _ in tensors], **more}).encode()
+    raw = b"".join(data for _, data in tensors) + extra
+    length = b"Inference-Header-Content-Length: %d" % (len(header) + lies)
+    has_raw = bool(raw) or lies
+    return request(header + raw, INFER, *([length] if has_raw else []))
+
+
+X = np.float32([1, 2])
+SOME = {"signature_name": "echo_float32", "binary_data_output": True}
+TWO = [tensor(name, np.float32([[1, 2]]), name == "a") for name in "ab"]
+INFERS = [
+    infer(tensor("x", X)),
+    infer(tensor("x", X), parameters={"binary_data_output": True}),
+    infer(tensor("x", X, is_binary=False)),
+    infer(tensor("x", X, is_binary=False), id="one", parameters={"binary_data_output": True}),
+    infer(tensor("x", X.reshape(2, 1)), parameters=SOME),
+    infer(*TWO, parameters={"signature_name": "two"}),
+    infer(*TWO, parameters={"signature_name": "two"}, outputs=[{"name": "difference"}]),
+    infer(*TWO, parameters={"signature_name": "two"}, outputs=[{"name": "product"}]),
+    infer(tensor("x", X), extra=b"more"),
+    infer(tensor("x", X), lies=1),
+    infer(tensor("x", X), lies=10**6),
+    infer(tensor("y", X)),
+    infer(tensor("x", np.float64([1]))),
+    infer(tensor("x", X), tensor("x", X)),
+    infer(),
+    request(X.tobytes(), INFER, b"Inference-Header-Content-Length: 0"),
+    request(X.tobytes(), INFER, b"Inference-Header-Content-Length: -1"),
+    request(b"{", INFER),
+    request(b"{}", b"/v2/models/m/versions/7/infer"),
+    request(b"{}", b"/v2/models/m/versions/8/infer"),
+    request(b"{}", b"/v2/models/other/infer"),
 ]
 
 
@@ -163,12 +219,12 @@ def replies(
 
 
 def test_both_ways_give_the_same_bytes(tmp_path: Path) -> None:
-    requests = [request(body) for body in BODIES] + OTHERS
+    requests = [request(body) for body in BODIES] + OTHERS + INFERS
     hot = replies(tmp_path / "hot", True, requests)
     cold = replies(tmp_path / "cold", False, requests)
     for text, one, other in zip(requests, hot, cold, strict=True):
         assert one == other, text[:200]
-    assert sum(b"HTTP/1.1 200 OK" in reply for reply in hot) >= 15
+    assert sum(b"HTTP/1.1 200 OK" in reply for reply in hot) >= 20
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 64])

@@ -1,0 +1,392 @@
+"""The Open Inference Protocol's infer over HTTP, as a wire: JSON, raw tensors, and both at once.
+
+Source: SERVING_API.md 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.calls import Reply
+from pinnace.serving.datatypes import (
+    checked_shape,
+    count,
+    datatype_of,
+    dtype_named,
+    read_tensor,
+    write_tensor,
+)
+from pinnace.serving.http.json_arrays import decode_array, encode_array
+from pinnace.serving.http.json_text import parse_json
+from pinnace.serving.http.replies import JSON, refusal
+from pinnace.serving.wires import Decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.serving.servable import Array, Arrays, Runnable, Servable
+
+DEFAULT_SIGNATURE = "serving_default"
+LENGTH_HEADER = b"inference-header-content-length"
+
+_BINARY: tuple[bytes, bytes] = (b"content-type", b"application/octet-stream")
+_NOT_IN_JSON = (dtypes.float16, dtypes.bfloat16)
+_MAX_REMEMBERED = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    size: int | None  # bytes after the header; None if the values stand in `data`
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    name: str
+    is_binary: bool
+    classes: int  # best ones to name in place of the values; 0 for the values
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a request says beside the bytes of its tensors.
+
+    Attributes:
+        id: of the request, given back.
+        signature_name: which signature to run.
+        inputs: in the order of their bytes.
+        outputs: asked for; None for all.
+        is_binary: whether outputs that say nothing are sent as bytes.
+    """
+
+    id: str | None
+    signature_name: str
+    inputs: tuple[_Input, ...]
+    outputs: tuple[_Output, ...] | None
+    is_binary: bool
+
+
+class Infer:
+    """`POST …/infer`."""
+
+    api = "infer"
+    entrypoint = "REST"
+
+    def __init__(self) -> None:
+        # Clients that send tensors as bytes send the same header again and again.
+        self._questions: dict[bytes, _Question] = {}
+        self._heads: dict[tuple[object, ...], bytes] = {}
+
+    def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes]) -> Decoded:
+        """What the body asks.
+
+        Raises:
+            InvalidArgumentError: it cannot be understood; the message says where.
+        """
+        length = headers.get(LENGTH_HEADER)
+        if length is None:
+            question, raw = _read_question(parse_json(body)), memoryview(b"")
+        else:
+            size = _header_length(length, len(body))
+            if not size:
+                return self._decode_raw(servable, body)
+            question, raw = self._question(body[:size]), memoryview(body)[size:]
+        feeds: dict[str, Array] = {}
+        begin = 0
+        for tensor in question.inputs:
+            if tensor.name in feeds:
+                raise InvalidArgumentError(f"input '{tensor.name}' is given twice")
+            if tensor.size is None:
+                feeds[tensor.name] = _from_json(tensor)
+                continue
+            end = begin + tensor.size
+            if end > len(raw):
+                raise InvalidArgumentError(
+                    f"input '{tensor.name}' has binary_data_size {tensor.size}, "
+                    f"but {len(raw) - begin} bytes are left"
+                )
+            part = raw[begin:end]
+            feeds[tensor.name] = read_tensor(tensor.name, tensor.dtype, tensor.shape, part)
+            begin = end
+        if begin != len(raw):
+            raise InvalidArgumentError(f"{len(raw) - begin} bytes are left after the last input")
+        return Decoded(question.signature_name, feeds, self._encoder(servable, question))
+
+    def refuse(self, error: BaseException) -> Reply:
+        """`{"error": message}`."""
+        return refusal(error)
+
+    def _question(self, header: bytes) -> _Question:
+        question = self._questions.get(header)
+        if question is None:
+            question = _read_question(parse_json(header))
+            if len(header) < 4096 and all(tensor.size is not None for tensor in question.inputs):
+                if len(self._questions) >= _MAX_REMEMBERED:
+                    self._questions.clear()
+                self._questions[header] = question
+        return question
+
+    def _decode_raw(self, servable: Servable, body: bytes) -> Decoded:
+        """A body that is the only input's bytes and nothing else."""
+        inputs = servable.signature(DEFAULT_SIGNATURE).inputs
+        if len(inputs) != 1:
+            raise InvalidArgumentError(
+                "a raw request is for models with one input; "
+                f"this one has {{{', '.join(sorted(inputs))}}}"
+            )
+        ((name, spec),) = inputs.items()
+        if spec.dtype is dtypes.string:
+            shape: tuple[int, ...] = (1,)
+            array: Array = np.array([body], object)
+        else:
+            shape = _raw_shape(name, spec.shape.dims, len(body), np.dtype(spec.dtype.numpy))
+            array = read_tensor(name, spec.dtype, shape, memoryview(body))
+        question = _Question(None, DEFAULT_SIGNATURE, (), None, True)
+        return Decoded(DEFAULT_SIGNATURE, {name: array}, self._encoder(servable, question))
+
+    def _encoder(self, servable: Servable, question: _Question) -> Callable[[Arrays], Reply]:
+        signature = servable.signature(question.signature_name)
+        wanted = _wanted(signature, question)
+        version = str(servable.version)
+
+        def encode(outputs: Arrays) -> Reply:
+            tensors = []
+            raw = []
+            for output in wanted:
+                array = np.asarray(outputs[output.name])
+                if output.classes:
+                    array = _best_classes(output.name, array, output.classes)
+                tensors.append((output, array))
+                if output.is_binary:
+                    raw.append(write_tensor(array))
+            head = self._head(servable.name, version, question, tensors, raw)
+            headers: tuple[tuple[bytes, bytes], ...] = (JSON,)
+            if raw:
+                headers = (_BINARY, (LENGTH_HEADER, str(len(head)).encode()))
+            headers = (*headers, (b"x-model-version", version.encode()))
+            return Reply(b"".join([head, *raw]), 200, headers)
+
+        return encode
+
+    def _head(
+        self,
+        name: str,
+        version: str,
+        question: _Question,
+        tensors: Sequence[tuple[_Output, Array]],
+        raw: Sequence[bytes],
+    ) -> bytes:
+        """The JSON of a reply."""
+        is_plain = question.id is None and len(raw) == len(tensors)
+        key: tuple[object, ...] = ()
+        if is_plain:
+            kinds = ((o.name, a.dtype, a.shape) for o, a in tensors)
+            key = (name, version, *kinds, *map(len, raw))
+            known = self._heads.get(key)
+            if known is not None:
+                return known
+        parts = [
+            b'{"model_name":',
+            orjson.dumps(name),
+            b',"model_version":',
+            orjson.dumps(version),
+        ]
+        if question.id is not None:
+            parts += [b',"id":', orjson.dumps(question.id)]
+        parts.append(b',"outputs":[')
+        sizes = iter(raw)
+        for i, (output, array) in enumerate(tensors):
+            parts.append(b"," if i else b"")
+            parts.append(
+                b'{"name":%b,"datatype":"%b","shape":%b'
+                % (
+                    orjson.dumps(output.name),
+                    datatype_of(array).encode(),
+                    orjson.dumps(list(array.shape)),
+                )
+            )
+            if output.is_binary:
+                parts.append(b',"parameters":{"binary_data_size":%d}}' % len(next(sizes)))
+            else:
+                parts += [b',"data":', _to_json(output.name, array), b"}"]
+        parts.append(b"]}")
+        head = b"".join(parts)
+        if is_plain:
+            if len(self._heads) >= _MAX_REMEMBERED:
+                self._heads.clear()
+            self._heads[key] = head
+        return head
+
+
+INFER = Infer()
+
+
+def _header_length(text: bytes, total: int) -> int:
+    if not text.isdigit() or len(text) > 15 or int(text) > total:
+        raise InvalidArgumentError(
+            f"Inference-Header-Content-Length must be from 0 to the body's {total} bytes, "
+            f"got '{text[:40].decode('latin-1')}'"
+        )
+    return int(text)
+
+
+def _read_question(document: Any) -> _Question:
+    if not isinstance(document, dict):
+        raise InvalidArgumentError("the request must be a JSON object")
+    inputs = document.get("inputs")
+    if not isinstance(inputs, list) or not inputs:
+        raise InvalidArgumentError("'inputs' must be a list of at least one tensor")
+    parameters = _parameters(document, "the request")
+    outputs = document.get("outputs")
+    if outputs is not None and not isinstance(outputs, list):
+        raise InvalidArgumentError("'outputs' must be a list")
+    request_id = document.get("id")
+    if request_id is not None and not isinstance(request_id, str):
+        raise InvalidArgumentError("'id' must be a string")
+    signature = parameters.get("signature_name", DEFAULT_SIGNATURE)
+    if not isinstance(signature, str):
+        raise InvalidArgumentError("parameter 'signature_name' must be a string")
+    is_binary = parameters.get("binary_data_output", False)
+    if not isinstance(is_binary, bool):
+        raise InvalidArgumentError("parameter 'binary_data_output' must be true or false")
+    return _Question(
+        request_id,
+        signature,
+        tuple(map(_read_input, inputs)),
+        tuple(_read_output(output, is_binary) for output in outputs) if outputs else None,
+        is_binary,
+    )
+
+
+def _read_input(tensor: Any) -> _Input:
+    name = _tensor_name(tensor, "inputs")
+    dtype = dtype_named(tensor.get("datatype"))
+    shape = checked_shape(name, tensor.get("shape"))
+    size = _parameters(tensor, f"input '{name}'").get("binary_data_size")
+    if size is None:
+        if "data" not in tensor:
+            raise InvalidArgumentError(
+                f"input '{name}' has neither 'data' nor parameter 'binary_data_size'"
+            )
+        return _Input(name, dtype, shape, None, tensor["data"])
+    if "data" in tensor:
+        raise InvalidArgumentError(
+            f"input '{name}' has both 'data' and parameter 'binary_data_size'"
+        )
+    if type(size) is not int or size < 0:
+        raise InvalidArgumentError(
+            f"binary_data_size of input '{name}' must be a number of bytes, got {str(size)[:40]}"
+        )
+    return _Input(name, dtype, shape, size, None)
+
+
+def _read_output(output: Any, is_binary: bool) -> _Output:
+    name = _tensor_name(output, "outputs")
+    parameters = _parameters(output, f"output '{name}'")
+    own = parameters.get("binary_data", is_binary)
+    classes = parameters.get("classification", 0)
+    if not isinstance(own, bool):
+        raise InvalidArgumentError(f"binary_data of output '{name}' must be true or false")
+    if type(classes) is not int or classes < 0:
+        raise InvalidArgumentError(f"classification of output '{name}' must be a number of classes")
+    return _Output(name, own, classes)
+
+
+def _tensor_name(tensor: Any, where: str) -> str:
+    if not isinstance(tensor, dict) or not isinstance(tensor.get("name"), str):
+        raise InvalidArgumentError(f"each of '{where}' must be an object with a 'name'")
+    return str(tensor["name"])
+
+
+def _parameters(owner: dict[str, Any], whose: str) -> dict[str, Any]:
+    parameters = owner.get("parameters")
+    if parameters is None:
+        return {}
+    if not isinstance(parameters, dict):
+        raise InvalidArgumentError(f"'parameters' of {whose} must be an object")
+    return parameters
+
+
+def _wanted(signature: Runnable, question: _Question) -> tuple[_Output, ...]:
+    if question.outputs is None:
+        return tuple(_Output(name, question.is_binary, 0) for name in signature.outputs)
+    for output in question.outputs:
+        if output.name not in signature.outputs:
+            known = ", ".join(sorted(signature.outputs))
+            raise InvalidArgumentError(f"there is no output '{output.name}'; there are {known}")
+    return question.outputs
+
+
+def _from_json(tensor: _Input) -> Array:
+    if tensor.dtype in _NOT_IN_JSON:
+        raise InvalidArgumentError(
+            f"input '{tensor.name}': JSON has no form for {tensor.dtype.name}; send it as bytes"
+        )
+    if tensor.dtype is dtypes.uint16:  # the protocol has it in JSON, TensorFlow Serving has not
+        array = decode_array(tensor.data, dtypes.int32)
+        if array.min(initial=0) < 0 or array.max(initial=0) > 65535:
+            raise InvalidArgumentError(f"input '{tensor.name}' must be from 0 to 65535")
+        array = array.astype(np.uint16)
+    else:
+        try:
+            array = decode_array(tensor.data, tensor.dtype)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"input '{tensor.name}': {error}") from None
+    if array.size != count(tensor.shape) or (array.ndim > 1 and array.shape != tensor.shape):
+        raise InvalidArgumentError(
+            f"input '{tensor.name}' has shape {list(tensor.shape)}, which is "
+            f"{count(tensor.shape)} values, but its data is {list(array.shape)}"
+        )
+    return array.reshape(tensor.shape)
+
+
+def _to_json(name: str, array: Array) -> bytes:
+    flat = array.reshape(-1)
+    if flat.dtype == np.uint16:
+        flat = flat.astype(np.int32)
+    return encode_array(flat, name)
+
+
+def _best_classes(name: str, array: Array, wanted: int) -> Array:
+    """The best classes of each row as `value:index`, best first."""
+    if array.ndim == 0 or array.dtype == object:
+        raise InvalidArgumentError(f"output '{name}' has no classes")
+    rows = array.reshape(-1, array.shape[-1])
+    best = np.argsort(-rows.astype(np.float64), axis=1, kind="stable")[:, :wanted]
+    found = np.empty(best.shape, dtype=object)
+    for i, indices in enumerate(best):
+        for j, index in enumerate(indices):
+            found[i, j] = f"{rows[i, index]:f}:{index}".encode()
+    return found.reshape(*array.shape[:-1], best.shape[1])
+
+
+def _raw_shape(
+    name: str, dims: Sequence[int | None] | None, size: int, dtype: np.dtype[Any]
+) -> tuple[int, ...]:
+    """The shape of a raw input: batch 1, and one more open axis at most."""
+    if dims is None:
+        raise InvalidArgumentError(
+            f"input '{name}' has no known rank: send a header with its shape"
+        )
+    if not dims:
+        return ()
+    shape = [1 if dims[0] is None else dims[0], *dims[1:]]
+    open_axes = [i for i, dim in enumerate(shape) if dim is None]
+    if len(open_axes) > 1:
+        raise InvalidArgumentError(
+            f"input '{name}' has {len(open_axes)} open axes: send a header with its shape"
+        )
+    if open_axes:
+        rest = count([dim for dim in shape if dim is not None]) * dtype.itemsize
+        shape[open_axes[0]] = size // rest if rest else 0
+    return tuple(dim for dim in shape if dim is not None)
