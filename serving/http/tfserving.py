@@ -15,6 +15,7 @@ from starlette.responses import Response
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving import handlers
 from pinnace.serving.http.bodies import VERSION_HEADER, exchange_response, json_response
+from pinnace.serving.http.json_examples import CLASSIFY, REGRESS
 from pinnace.serving.http.json_predict import PREDICT
 from pinnace.serving.http.paths import Models, WhichModel
 
@@ -47,6 +48,25 @@ _PREDICT_BODY: dict[str, Any] = {
     }
 }
 
+_EXAMPLES_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["examples"],
+                    "properties": {
+                        "signature_name": {"type": "string", "default": "serving_default"},
+                        "context": {"type": "object"},
+                        "examples": {"type": "array", "minItems": 1, "items": {"type": "object"}},
+                    },
+                },
+            }
+        },
+    }
+}
+
 router = APIRouter(tags=["TensorFlow Serving"])
 
 
@@ -56,6 +76,22 @@ router = APIRouter(tags=["TensorFlow Serving"])
 async def predict(request: Request, which: WhichModel) -> Response:
     """Run one signature on a batch: TensorFlow Serving REST, predict."""
     return await exchange_response(request, PREDICT, which)
+
+
+@router.post(_MODEL + ":classify", openapi_extra=_EXAMPLES_BODY)
+@router.post(_VERSION + ":classify", openapi_extra=_EXAMPLES_BODY)
+@router.post(_LABEL + ":classify", openapi_extra=_EXAMPLES_BODY)
+async def classify(request: Request, which: WhichModel) -> Response:
+    """Labels and scores of examples: TensorFlow Serving REST, classify."""
+    return await exchange_response(request, CLASSIFY, which)
+
+
+@router.post(_MODEL + ":regress", openapi_extra=_EXAMPLES_BODY)
+@router.post(_VERSION + ":regress", openapi_extra=_EXAMPLES_BODY)
+@router.post(_LABEL + ":regress", openapi_extra=_EXAMPLES_BODY)
+async def regress(request: Request, which: WhichModel) -> Response:
+    """One value for each example: TensorFlow Serving REST, regress."""
+    return await exchange_response(request, REGRESS, which)
 
 
 @router.get(_MODEL)

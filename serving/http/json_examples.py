@@ -1,0 +1,177 @@
+"""TensorFlow Serving's classify and regress in JSON, as wires.
+
+Source: TensorFlow Serving, util/json_tensor.cc; SERVING_API.md 1.5.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.proto.example_pb2 import Example
+from pinnace.serving.calls import Reply
+from pinnace.serving.http.json_arrays import encode_array, is_base64_object
+from pinnace.serving.http.json_tensors import DEFAULT_SIGNATURE
+from pinnace.serving.http.json_text import dump_excerpt, parse_json, type_name
+from pinnace.serving.http.replies import JSON, refusal
+from pinnace.serving.inference import classifications, example_feeds, regressions
+from pinnace.serving.wires import Decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pinnace.proto.example_pb2 import Feature
+    from pinnace.serving.http.json_text import Json
+    from pinnace.serving.servable import Arrays, Servable
+
+_INT64 = range(-(2**63), 2**63)
+
+
+class JsonExamples:
+    """`POST …:classify` and `POST …:regress`.
+
+    Args:
+        api: `classify` or `regress`.
+        encode: the results of so many examples, as JSON.
+    """
+
+    entrypoint = "REST"
+
+    def __init__(self, api: str, encode: Callable[[Arrays, int], bytes]) -> None:
+        self.api = api
+        self._encode = encode
+
+    def decode(self, servable: Servable, body: bytes, _: Mapping[bytes, bytes]) -> Decoded:
+        """What the body asks.
+
+        Raises:
+            InvalidArgumentError: it cannot be understood; the message says where.
+        """
+        signature_name, examples = read_examples(body)
+        count = len(examples)
+        headers = (JSON, (b"x-model-version", str(servable.version).encode()))
+
+        def encode(outputs: Arrays) -> Reply:
+            return Reply(b'{"results":' + self._encode(outputs, count) + b"}", 200, headers)
+
+        return Decoded(signature_name, example_feeds(servable, signature_name, examples), encode)
+
+    def refuse(self, error: BaseException) -> Reply:
+        """`{"error": message}`."""
+        return refusal(error)
+
+
+def read_examples(body: bytes) -> tuple[str, list[bytes]]:
+    """The signature that a body names, and its examples, serialized.
+
+    The features of `context` stand before each example's own: where both have one, the example's
+    counts, for a later map entry replaces an earlier one.
+
+    Raises:
+        InvalidArgumentError: the body cannot be understood; the message says where.
+    """
+    document = parse_json(body)
+    if not isinstance(document, dict):
+        raise InvalidArgumentError(
+            f"JSON Value: {dump_excerpt(document)} Type: {type_name(document)} Is not object"
+        )
+    name = document.get("signature_name", DEFAULT_SIGNATURE)
+    if not isinstance(name, str):
+        raise InvalidArgumentError(
+            f"'signature_name' key must be a string value, got {dump_excerpt(name)}"
+        )
+    examples = document.get("examples")
+    if not isinstance(examples, list) or not examples:
+        raise InvalidArgumentError(
+            "'examples' must be a list with at least one object of features, "
+            f"got {dump_excerpt(examples)}"
+        )
+    context = b""
+    if "context" in document:
+        context = _serialize(document["context"], "context")
+    return name, [
+        context + _serialize(example, f"example {i}") for i, example in enumerate(examples)
+    ]
+
+
+def _serialize(features: Json, where: str) -> bytes:
+    if not isinstance(features, dict):
+        raise InvalidArgumentError(
+            f"{where} must be an object of features, got {dump_excerpt(features)}"
+        )
+    message = Example()
+    for name, value in features.items():
+        items: list[Json] = value if isinstance(value, list) else [value]
+        _fill(message.features.feature[name], items, f"feature '{name}' of {where}")
+    return message.SerializeToString(deterministic=True)
+
+
+def _fill(feature: Feature, items: list[Json], where: str) -> None:
+    kinds = {_kind(item, where) for item in items}
+    if len(kinds) > 1:
+        raise InvalidArgumentError(
+            f"{where} mixes {' and '.join(sorted(kinds))}: one feature holds one kind; "
+            "write 1.0 for a decimal number"
+        )
+    if not kinds:
+        return
+    kind = kinds.pop()
+    if kind == "bytes":
+        feature.bytes_list.value.extend(_bytes(item, where) for item in items)
+    elif kind == "decimal numbers":
+        feature.float_list.value.extend(float(np.float32(item)) for item in items)  # type: ignore[arg-type]
+    else:
+        feature.int64_list.value.extend(int(item) for item in items)  # type: ignore[arg-type]
+
+
+def _kind(item: Json, where: str) -> str:
+    if isinstance(item, bool):
+        return "integers"
+    if isinstance(item, int):
+        if item not in _INT64:
+            raise InvalidArgumentError(f"{where}: {item} is no 64-bit integer")
+        return "integers"
+    if isinstance(item, float):
+        return "decimal numbers"
+    if isinstance(item, str) or is_base64_object(item):
+        return "bytes"
+    raise InvalidArgumentError(
+        f"{where} must be a number, true, false, a string, {{'b64': …}} or a list of these, "
+        f"got {dump_excerpt(item)}"
+    )
+
+
+def _bytes(item: Json, where: str) -> bytes:
+    if isinstance(item, str):
+        return item.encode("utf-8", "surrogatepass")
+    text = str(item["b64"]) if isinstance(item, dict) else ""
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidArgumentError(
+            f"{where}: Unable to base64 decode {dump_excerpt(item)}"
+        ) from None
+
+
+def _classes_text(outputs: Arrays, count: int) -> bytes:
+    rows = []
+    for row in classifications(outputs, count):
+        pairs = (
+            b"[" + orjson.dumps(label) + b"," + encode_array(np.array(score, np.float32)) + b"]"
+            for label, score in row
+        )
+        rows.append(b"[" + b",".join(pairs) + b"]")
+    return b"[" + b",".join(rows) + b"]"
+
+
+def _values_text(outputs: Arrays, count: int) -> bytes:
+    return encode_array(np.array(regressions(outputs, count), np.float32))
+
+
+CLASSIFY = JsonExamples("classify", _classes_text)
+REGRESS = JsonExamples("regress", _values_text)
