@@ -13,7 +13,7 @@ ONCE ?=
 INTEROP_PATHS ?= v2,v1,c,lite,resave
 
 # The environments of peers and generators are named by a sum of their pins: a new pin makes a new one.
-EXTRAS := onnx,dev
+EXTRAS := onnx,grpc,image,dev
 TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0.34.2 google-crc32c==1.9.0 threadpoolctl==3.8.0 diastatic-malt==2.15.3
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 

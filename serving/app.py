@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -21,12 +21,14 @@ from pinnace.serving.http.paths import FoldedPaths
 from pinnace.serving.metrics import Metrics
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from pinnace.serving.repository import Repository
     from pinnace.serving.settings import Settings
+
+Front: TypeAlias = "Callable[[Exchange], AbstractAsyncContextManager[object]]"
 
 _CORS_HEADERS = (
     (b"access-control-allow-origin", b"*"),
@@ -35,19 +37,23 @@ _CORS_HEADERS = (
 )
 
 
-def create_app(settings: Settings, repository: Repository) -> FastAPI:
+def create_app(settings: Settings, repository: Repository, fronts: Sequence[Front] = ()) -> FastAPI:
     """The application that answers for these models; its lifespan loads them first.
 
     Args:
         settings: limits and times.
         repository: of the models; `start` and `close` are called here.
+        fronts: other ways in, open as long as the application runs.
     """
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(repository.start)
         try:
-            yield
+            async with AsyncExitStack() as stack:
+                for front in fronts:
+                    await stack.enter_async_context(front(app.state.exchange))
+                yield
         finally:
             await asyncio.to_thread(repository.close)
 

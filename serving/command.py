@@ -44,19 +44,17 @@ class _Ignored:
     is_switch: bool = False
 
 
-_NO_GRPC = "gRPC is not served yet; the HTTP port is --rest_api_port"
+_NO_GRPC = "gRPC's own defaults are used"
 _NO_BATCHING = "requests are not batched yet"
 _NO_SESSION = "there is no TensorFlow session here"
 _NO_DEVICE = "models run on the CPU"
 
 _IGNORED = (
-    _Ignored("port", _NO_GRPC),
     _Ignored("grpc_socket_path", _NO_GRPC),
     _Ignored("grpc_channel_arguments", _NO_GRPC),
     _Ignored("grpc_max_threads", _NO_GRPC),
     _Ignored("ssl_config_file", _NO_GRPC),
-    _Ignored("enable_grpc_healthcheck_service", _NO_GRPC, is_switch=True),
-    _Ignored("enable_serialization_as_tensor_content", _NO_GRPC, is_switch=True),
+    _Ignored("enable_grpc_healthcheck_service", "it is always there", is_switch=True),
     _Ignored("enable_batching", _NO_BATCHING, is_switch=True),
     _Ignored("batching_parameters_file", _NO_BATCHING),
     _Ignored("enable_per_model_batching_parameters", _NO_BATCHING, is_switch=True),
@@ -87,6 +85,7 @@ _IGNORED = (
 )
 _SWITCHES = {
     "cors",
+    "enable_serialization_as_tensor_content",
     "rest_api_enable_cors_support",
     "allow_version_labels_for_unavailable_models",
     *(flag.name for flag in _IGNORED if flag.is_switch),
@@ -150,6 +149,8 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             model_config_file_poll_s=given.model_config_file_poll_wait_seconds,
             host=given.host,
             rest_api_port=given.rest_api_port,
+            grpc_port=given.port,
+            tensor_content=given.enable_serialization_as_tensor_content,
             file_system_poll_s=given.file_system_poll_wait_seconds,
             max_load_retries=given.max_num_load_retries,
             load_retry_s=given.load_retry_interval_micros / 1e6,
@@ -205,6 +206,9 @@ def _parser() -> argparse.ArgumentParser:
     add("model_config_file", str, "", "FILE", "TensorFlow Serving's models.config")
     add("model_config_file_poll_wait_seconds", _seconds, 0.0, "S", "look at it again; 0: never")
     add("rest_api_port", _integer, defaults.rest_api_port, "PORT", "HTTP port; 0: a free one")
+    parser.add_argument(
+        "--port", type=_integer, metavar="PORT", help="gRPC port; 0: none (default 8500 if free)"
+    )
     add("host", str, defaults.host, "HOST", "address to listen on")
     add("rest_api_timeout_in_ms", _positive, 30000, "MS", "longest time to an answer")
     add(
@@ -225,6 +229,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("rest_api_enable_cors_support", "let pages of any origin ask"),
         ("cors", "the same"),
+        ("enable_serialization_as_tensor_content", "answer gRPC with raw bytes, not with lists"),
         ("allow_version_labels_for_unavailable_models", "labels may name versions to come"),
     ):
         parser.add_argument(f"--{name}", type=_switch, default=False, metavar="BOOL", help=text)

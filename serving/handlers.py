@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pinnace.framework.dtypes import as_dtype, string
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.serving.loading import define_signature
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         Servable,
         SignatureDefinition,
     )
+
+DEFAULT_SIGNATURE = "serving_default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +40,6 @@ class Metadata:
     signatures: Mapping[str, SignatureDefinition]
 
 
-async def predict(
-    servable: Servable, signature_name: str, feeds: Arrays, timeout_s: float | None = None
-) -> Arrays:
-    """The outputs of a signature.
-
-    Args:
-        servable: the version to ask.
-        signature_name: of the signature.
-        feeds: arrays by input name.
-        timeout_s: longest time to wait.
-
-    Raises:
-        InvalidArgumentError: the feeds do not fit the signature.
-        DeadlineExceededError: the time ran out.
-        UnavailableError: too many requests wait.
-    """
-    check_feeds(servable.signature(signature_name), feeds)
-    return await servable.run(signature_name, feeds, timeout_s)
-
-
 def metadata(repository: Repository, which: Which) -> Metadata:
     """What the version is that a request asks for.
 
@@ -69,6 +51,19 @@ def metadata(repository: Repository, which: Which) -> Metadata:
         name: define_signature(signature) for name, signature in servable.signatures.items()
     }
     return Metadata(servable.name, servable.version, signatures)
+
+
+def main_signature(servable: Servable) -> tuple[str, Runnable]:
+    """The signature that protocols show that have one for each model, and its name.
+
+    Raises:
+        UnimplementedError: the model has none.
+    """
+    signatures = servable.signatures
+    name = DEFAULT_SIGNATURE if DEFAULT_SIGNATURE in signatures else min(signatures, default="")
+    if not name:
+        raise UnimplementedError(f"Model '{servable.name}' has no signature")
+    return name, signatures[name]
 
 
 def check_feeds(signature: Runnable, feeds: Arrays) -> None:

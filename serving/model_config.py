@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pinnace.proto.model_config_pb2 import ModelConfig as ModelConfigProto
+    from pinnace.proto.model_config_pb2 import ModelServerConfig
 
 _LABEL = re.compile(r"[a-zA-Z0-9_]+")
 _UNADDRESSABLE = re.compile(r"[/:]")
@@ -153,6 +154,15 @@ def parse_model_config(text: str) -> tuple[ModelConfig, ...]:
         text_format.Parse(text, message)
     except text_format.ParseError as error:
         raise InvalidArgumentError(f"not a ModelServerConfig: {error}") from None
+    return decode_model_config(message)
+
+
+def decode_model_config(message: ModelServerConfig) -> tuple[ModelConfig, ...]:
+    """The models of a ModelServerConfig.
+
+    Raises:
+        InvalidArgumentError: its models cannot be served.
+    """
     if message.HasField("custom_model_config"):
         raise InvalidArgumentError("custom_model_config is not supported; use model_config_list")
     return check_models(_decode_model(config) for config in message.model_config_list.config)

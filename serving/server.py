@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from pinnace.framework.errors import AlreadyExistsError, OpError, UnavailableError
-from pinnace.serving.app import create_app
+from pinnace.serving.app import Front, create_app
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.example_request import example_command
 from pinnace.serving.loading import load_model
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pinnace.serving.settings import Settings
 
 _BACKLOG = 2048
+DEFAULT_GRPC_PORT = 8500
 _KEEP_ALIVE_S = 75  # longer than clients and proxies keep an idle connection: they close it, not we
 _ENDINGS = (signal.SIGINT, signal.SIGTERM)
 
@@ -137,7 +138,7 @@ def _log_to_stderr() -> None:
 
 
 def _run(settings: Settings, repository: Repository, listener: socket.socket) -> None:
-    app = create_app(settings, repository)
+    app = create_app(settings, repository, _other_fronts(settings))
     config = uvicorn.Config(
         app,
         loop="uvloop" if importlib.util.find_spec("uvloop") else "asyncio",
@@ -154,6 +155,30 @@ def _run(settings: Settings, repository: Repository, listener: socket.socket) ->
     )
     with _quiet_endings():
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _other_fronts(settings: Settings) -> list[Front]:
+    """The gRPC front, if it is asked for or costs nobody anything."""
+    port = settings.grpc_port
+    if port == 0 or (port is None and not importlib.util.find_spec("grpc")):
+        return []
+    if not importlib.util.find_spec("grpc"):
+        raise UnavailableError(
+            f"gRPC port {port} cannot be served: grpcio is not installed\n"
+            "  Try: pip install 'pinnace[grpc]'"
+        )
+    try:
+        bind(settings.host, port or DEFAULT_GRPC_PORT).close()
+    except OpError as error:
+        if port is not None:
+            raise
+        LOG.warning("gRPC is not served: %s", one_line(error))
+        return []
+    from pinnace.serving.grpc.listening import listening  # late: gRPC is an extra
+
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"{host}:{port or DEFAULT_GRPC_PORT}"
+    return [lambda exchange: listening(exchange, address)]
 
 
 def _front(settings: Settings, app: FastAPI) -> str | type[asyncio.Protocol]:

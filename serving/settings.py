@@ -19,6 +19,10 @@ class Settings:
         model_config_file_poll_s: seconds between looks at that file; 0 reads it once.
         host: address to listen on.
         rest_api_port: HTTP port; 0 takes a free one.
+        grpc_port: gRPC port; 0 serves no gRPC; None takes 8500 if grpcio is installed and the port
+            is free.
+        tensor_content: answer gRPC predict with raw bytes in place of lists of values.
+        workers: processes that answer.
         file_system_poll_s: seconds between looks for new versions; 0 looks once.
         max_load_retries: how often a version that failed to load is tried again.
         load_retry_s: seconds between these tries. A changed file is tried at once.
@@ -43,6 +47,9 @@ class Settings:
     model_config_file_poll_s: float = 0.0
     host: str = "0.0.0.0"
     rest_api_port: int = 8501
+    grpc_port: int | None = None
+    tensor_content: bool = False
+    workers: int = 1
     file_system_poll_s: float = 1.0
     max_load_retries: int = 5
     load_retry_s: float = 60.0

@@ -22,6 +22,7 @@ from pinnace.serving.datatypes import (
     read_tensor,
     write_tensor,
 )
+from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.http.json_arrays import decode_array, encode_array
 from pinnace.serving.http.json_text import parse_json
 from pinnace.serving.http.replies import JSON, refusal
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.serving.servable import Array, Arrays, Runnable, Servable
 
-DEFAULT_SIGNATURE = "serving_default"
 LENGTH_HEADER = b"inference-header-content-length"
 
 _BINARY: tuple[bytes, bytes] = (b"content-type", b"application/octet-stream")

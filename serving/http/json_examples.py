@@ -15,8 +15,8 @@ import orjson
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.proto.example_pb2 import Example
 from pinnace.serving.calls import Reply
+from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.http.json_arrays import encode_array, is_base64_object
-from pinnace.serving.http.json_tensors import DEFAULT_SIGNATURE
 from pinnace.serving.http.json_text import dump_excerpt, parse_json, type_name
 from pinnace.serving.http.replies import JSON, refusal
 from pinnace.serving.inference import classifications, example_feeds, regressions

@@ -13,8 +13,8 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.serving.calls import Reply
+from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.http.json_tensors import (
-    DEFAULT_SIGNATURE,
     Form,
     decode_feeds,
     encode_outputs,

@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.http.json_arrays import (
     Array,
     decode_array,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.http.json_text import Json
 
-DEFAULT_SIGNATURE = "serving_default"
 
 _KEYS = ("instances", "inputs", "signature_name")
 

@@ -14,10 +14,11 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pinnace.framework.errors import NotFoundError, UnimplementedError
+from pinnace.framework.errors import NotFoundError
 from pinnace.serving.datatypes import datatype
+from pinnace.serving.handlers import DEFAULT_SIGNATURE, main_signature
 from pinnace.serving.http.bodies import exchange_response, json_response
-from pinnace.serving.http.infer import DEFAULT_SIGNATURE, INFER
+from pinnace.serving.http.infer import INFER
 from pinnace.serving.http.paths import Models, WhichModel
 from pinnace.serving.repository import Which
 from pinnace.serving.versions import State
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pinnace.framework.specs import TensorSpec
-    from pinnace.serving.servable import Servable
 
 _MODEL = "/v2/models/{name:word}"
 _VERSION = _MODEL + "/versions/{version:digits}"
@@ -88,13 +88,13 @@ async def model_metadata(models: Models, which: WhichModel) -> Response:
         for status in models.status(Which(which.name))
         if status.state is State.AVAILABLE
     )
-    name, signature = _shown_signature(servable)
+    name, signature = main_signature(servable)
     document: dict[str, object] = {
         "name": servable.name,
         "versions": [str(number) for number in versions],
         "platform": _PLATFORM,
-        "inputs": _describe(signature[0]),
-        "outputs": _describe(signature[1]),
+        "inputs": _describe(signature.inputs),
+        "outputs": _describe(signature.outputs),
     }
     if name != DEFAULT_SIGNATURE:
         document["parameters"] = {"signature_name": name}
@@ -113,14 +113,14 @@ async def infer(request: Request, which: WhichModel) -> Response:
 async def model_config(models: Models, which: WhichModel) -> Response:
     """The model as Triton's configuration would have it."""
     servable = models.get(which)
-    _, (inputs, outputs) = _shown_signature(servable)
+    _, signature = main_signature(servable)
     document = {
         "name": servable.name,
         "platform": _PLATFORM,
         "backend": "pinnace",
         "max_batch_size": 0,
-        "input": _configure(inputs),
-        "output": _configure(outputs),
+        "input": _configure(signature.inputs),
+        "output": _configure(signature.outputs),
     }
     return json_response(orjson.dumps(document))
 
@@ -155,17 +155,6 @@ async def unload_model(models: Models, name: ModelName) -> Response:
     """Stop serving a model until it is loaded again."""
     await asyncio.to_thread(models.unload, name)
     return Response()
-
-
-def _shown_signature(
-    servable: Servable,
-) -> tuple[str, tuple[Mapping[str, TensorSpec], Mapping[str, TensorSpec]]]:
-    """The signature that the protocol, which has one, shows of a model."""
-    names = servable.signatures
-    name = DEFAULT_SIGNATURE if DEFAULT_SIGNATURE in names else min(names, default="")
-    if not name:
-        raise UnimplementedError(f"Model '{servable.name}' has no signature")
-    return name, (names[name].inputs, names[name].outputs)
 
 
 def _describe(specs: Mapping[str, TensorSpec]) -> list[dict[str, object]]:

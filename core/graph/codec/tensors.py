@@ -84,6 +84,29 @@ def encode_tensor(value: Array, dtype: DType | None = None) -> TensorProto:
     return message
 
 
+def list_tensor(value: Array) -> TensorProto:
+    """An array with every value in the typed list: as servers answer, for clients that read it.
+
+    Args:
+        value: any array of a known dtype; bytes in an object array for strings.
+
+    Raises:
+        UnimplementedError: a resource or variant.
+    """
+    array = np.asarray(value)
+    dtype = dtypes.string if array.dtype == object else dtypes.from_numpy(array.dtype)
+    message = TensorProto(
+        dtype=dtype.enum,  # type: ignore[arg-type]  # the stubs want the enum's own int
+        tensor_shape=encode_shape(Shape.of(array.shape)),
+    )
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if dtype is dtypes.string:
+        message.string_val.extend(flat.tolist())
+    else:
+        _put_value(message, flat, dtype)
+    return message
+
+
 def decode_tensor(message: TensorProto, where: str = "TensorProto") -> Array:
     """The inverse of `encode_tensor`; an array that nobody may write to.
 

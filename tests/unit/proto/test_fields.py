@@ -15,6 +15,8 @@ TABLE = Path(__file__).with_name("fields.txt")
 PACKAGES = {
     "framework": {"pinnace.proto"},
     "serving": {"pinnace.serving", "pinnace.proto.error"},
+    "inference": {"pinnace.inference"},
+    "health": {"pinnace.health"},
 }
 TYPES = {
     getattr(FieldDescriptor, f"TYPE_{name.upper()}"): name
@@ -23,6 +25,10 @@ TYPES = {
         *("bool", "string", "bytes"),
     )
 }
+_PREFIXES = (
+    *("pinnace.proto.error", "pinnace.proto"),
+    *("pinnace.serving", "pinnace.inference", "pinnace.health"),
+)
 # GraphDebugInfo is proto2 and nothing that computes reads it: its bytes are handed on.
 NOT_DEFINED = {"GraphDebugInfo", "GraphDebugInfo.FileLineCol", "GraphDebugInfo.StackTrace"}
 AS_BYTES = {("GraphDef", "debug_info")}
@@ -71,7 +77,7 @@ def _files() -> list[FileDescriptor]:
 
 
 def _short(full_name: str) -> str:
-    for package in ("pinnace.proto.error", "pinnace.proto", "pinnace.serving"):
+    for package in _PREFIXES:
         if full_name.startswith(package + "."):
             prefix = "error." if package.endswith("error") else ""
             return prefix + full_name.removeprefix(package + ".")
@@ -129,10 +135,10 @@ def _field(field: FieldDescriptor) -> Field:
 
 
 def test_the_table_was_read_as_a_whole() -> None:
-    assert sum(map(len, TABLE_MESSAGES.values())) == 147
+    assert sum(map(len, TABLE_MESSAGES.values())) == 174
     fields = [fields for section in TABLE_MESSAGES.values() for fields in section.values()]
-    assert sum(map(len, fields)) == 494
-    assert sum(map(len, TABLE_ENUMS.values())) == 14
+    assert sum(map(len, fields)) == 564
+    assert sum(map(len, TABLE_ENUMS.values())) == 15
 
 
 @pytest.mark.parametrize(("section", "name"), CASES)

@@ -61,10 +61,16 @@ def test_flags_of_tensorflow_serving_have_their_units() -> None:
 
 def test_a_flag_without_effect_says_so() -> None:
     _, remarks = parse_settings(
-        ["m=/m", "--port=8500", "--enable_batching", "--tensorflow-session-parallelism", "4"]
+        [
+            "m=/m",
+            "--grpc_max_threads=8",
+            "--enable_batching",
+            "--tensorflow-session-parallelism",
+            "4",
+        ]
     )
     assert remarks == [
-        "--port has no effect: gRPC is not served yet; the HTTP port is --rest_api_port",
+        "--grpc_max_threads has no effect: gRPC's own defaults are used",
         "--enable_batching has no effect: requests are not batched yet",
         "--tensorflow_session_parallelism has no effect: there is no TensorFlow session here",
     ]

@@ -1,0 +1,77 @@
+"""`tensorflow.serving.ModelService`: where versions stand, and what to serve from now on.
+
+Source: SERVING_API.md 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import grpc
+
+from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.proto.model_service_pb2 import (
+    GetModelStatusRequest,
+    GetModelStatusResponse,
+    ReloadConfigRequest,
+    ReloadConfigResponse,
+)
+from pinnace.serving.errors import canonical_code, one_line
+from pinnace.serving.grpc.calls import method, parse, which_model
+from pinnace.serving.model_config import decode_model_config
+
+if TYPE_CHECKING:
+    from pinnace.serving.exchange import Exchange
+    from pinnace.serving.grpc.calls import Context
+
+_NAME = "tensorflow.serving.ModelService"
+
+
+class ModelService:
+    """The methods of the service.
+
+    Args:
+        exchange: whose repository is asked.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._repository = exchange.repository
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """The service, for a gRPC server."""
+        return grpc.method_handlers_generic_handler(
+            _NAME,
+            {
+                "GetModelStatus": method(self.get_model_status),
+                "HandleReloadConfigRequest": method(self.handle_reload_config_request),
+            },
+        )
+
+    async def get_model_status(self, data: bytes, _: Context) -> bytes:
+        """Where the versions of a model stand."""
+        message = parse(GetModelStatusRequest, data)
+        response = GetModelStatusResponse()
+        for status in self._repository.status(which_model(message.model_spec)):
+            row = response.model_version_status.add(
+                version=status.version,
+                state=status.state.name,
+            )
+            row.status.error_code = status.code  # type: ignore[assignment]
+            row.status.error_message = status.message
+        return response.SerializeToString()
+
+    async def handle_reload_config_request(self, data: bytes, _: Context) -> bytes:
+        """Serve the models of the request and no others."""
+        message = parse(ReloadConfigRequest, data)
+        response = ReloadConfigResponse()
+        response.status.SetInParent()
+        if message.config.WhichOneof("config") != "model_config_list":
+            raise InvalidArgumentError("config.model_config_list must be given")
+        try:
+            models = decode_model_config(message.config)
+            await asyncio.to_thread(self._repository.replace_models, models)
+        except OpError as error:
+            response.status.error_code = canonical_code(error)  # type: ignore[assignment]
+            response.status.error_message = one_line(error)
+        return response.SerializeToString()

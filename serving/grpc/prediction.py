@@ -1,0 +1,203 @@
+"""TensorFlow Serving's inference requests over gRPC, as wires: one object for each request.
+
+Source: TensorFlow Serving, apis/predict.proto, apis/inference.proto; SERVING_API.md 2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
+from pinnace.graph.codec.tensors import decode_tensor, encode_tensor, list_tensor
+from pinnace.proto.inference_pb2 import (
+    ClassificationResponse,
+    ModelSpec,
+    RegressionResponse,
+)
+from pinnace.proto.predict_pb2 import PredictResponse
+from pinnace.serving.calls import Reply
+from pinnace.serving.grpc.calls import refusal
+from pinnace.serving.handlers import DEFAULT_SIGNATURE
+from pinnace.serving.inference import classifications, example_feeds, regressions
+from pinnace.serving.wires import Decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.proto.inference_pb2 import ClassificationRequest, Input, RegressionRequest
+    from pinnace.proto.predict_pb2 import PredictRequest
+    from pinnace.serving.servable import Arrays, Servable
+
+
+class Predict:
+    """One PredictRequest.
+
+    Args:
+        message: the request.
+        as_content: answer with raw bytes, not with lists of values.
+    """
+
+    api = "predict"
+    entrypoint = "GRPC"
+
+    def __init__(self, message: PredictRequest, as_content: bool = False) -> None:
+        self._message = message
+        self._encode_tensor = encode_tensor if as_content else list_tensor
+
+    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
+        """What the message asks.
+
+        Raises:
+            FailedPreconditionError: there is no such signature.
+            InvalidArgumentError: tensors cannot be read, or an output is asked that is not there.
+        """
+        name = signature_name(servable, self._message.model_spec)
+        given = self._message.inputs
+        inputs = servable.signatures[name].inputs
+        if given.keys() != inputs.keys():
+            raise InvalidArgumentError(
+                f"input size does not match signature: {len(given)}!={len(inputs)} "
+                f"len({{{','.join(sorted(given))}}}) != len({{{','.join(sorted(inputs))}}})"
+            )
+        feeds = {key: decode_tensor(value, f"input '{key}'") for key, value in given.items()}
+        wanted = self._wanted(servable.signatures[name].outputs)
+
+        def encode(outputs: Arrays) -> Reply:
+            response = PredictResponse()
+            for key in wanted:
+                response.outputs[key].CopyFrom(self._encode_tensor(outputs[key]))
+            describe(response.model_spec, servable, name)
+            return Reply(response.SerializeToString(), 0)
+
+        return Decoded(name, feeds, encode)
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+    def _wanted(self, outputs: Mapping[str, object]) -> list[str]:
+        asked = list(self._message.output_filter)
+        for name in asked:
+            if name not in outputs:
+                known = ", ".join(sorted(outputs))
+                raise InvalidArgumentError(
+                    f"output tensor alias not found in signature: {name}; there are {known}"
+                )
+        if len(set(asked)) != len(asked):
+            raise InvalidArgumentError("duplicate output tensor alias in output_filter")
+        return asked or list(outputs)
+
+
+class Classify:
+    """One ClassificationRequest.
+
+    Args:
+        message: the request.
+    """
+
+    api = "classify"
+    entrypoint = "GRPC"
+
+    def __init__(self, message: ClassificationRequest) -> None:
+        self._message = message
+
+    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
+        """What the message asks.
+
+        Raises:
+            FailedPreconditionError: there is no such signature, or it reads no Examples.
+            InvalidArgumentError: there is no example.
+        """
+        name = signature_name(servable, self._message.model_spec)
+        examples = read_input(self._message.input)
+
+        def encode(outputs: Arrays) -> Reply:
+            response = ClassificationResponse()
+            for row in classifications(outputs, len(examples)):
+                classes = response.result.classifications.add().classes
+                for label, score in row:
+                    classes.add(label=label, score=score)
+            describe(response.model_spec, servable, name)
+            return Reply(response.SerializeToString(), 0)
+
+        return Decoded(name, example_feeds(servable, name, examples), encode)
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+
+class Regress:
+    """One RegressionRequest.
+
+    Args:
+        message: the request.
+    """
+
+    api = "regress"
+    entrypoint = "GRPC"
+
+    def __init__(self, message: RegressionRequest) -> None:
+        self._message = message
+
+    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
+        """What the message asks.
+
+        Raises:
+            FailedPreconditionError: there is no such signature, or it reads no Examples.
+            InvalidArgumentError: there is no example.
+        """
+        name = signature_name(servable, self._message.model_spec)
+        examples = read_input(self._message.input)
+
+        def encode(outputs: Arrays) -> Reply:
+            response = RegressionResponse()
+            for value in regressions(outputs, len(examples)):
+                response.result.regressions.add(value=value)
+            describe(response.model_spec, servable, name)
+            return Reply(response.SerializeToString(), 0)
+
+        return Decoded(name, example_feeds(servable, name, examples), encode)
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+
+def signature_name(servable: Servable, spec: ModelSpec) -> str:
+    """The signature that a request names.
+
+    Raises:
+        FailedPreconditionError: the version has none of this name.
+    """
+    name = spec.signature_name or DEFAULT_SIGNATURE
+    if name not in servable.signatures:
+        known = ", ".join(sorted(servable.signatures))
+        raise FailedPreconditionError(
+            f'Serving signature key "{name}" not found; there are: {known}'
+        )
+    return name
+
+
+def read_input(message: Input) -> list[bytes]:
+    """The examples of a request, serialized, each with the context before its own features.
+
+    Raises:
+        InvalidArgumentError: there are none.
+    """
+    kind = message.WhichOneof("kind")
+    if kind == "example_list":
+        context, examples = b"", message.example_list.examples
+    elif kind == "example_list_with_context":
+        both = message.example_list_with_context
+        context, examples = both.context.SerializeToString(), both.examples
+    else:
+        raise InvalidArgumentError("Input is empty: there must be at least one example")
+    return [context + example.SerializeToString() for example in examples]
+
+
+def describe(spec: ModelSpec, servable: Servable, name: str) -> None:
+    """Say in a response which version and signature answered."""
+    spec.name = servable.name
+    spec.version.value = servable.version
+    spec.signature_name = name

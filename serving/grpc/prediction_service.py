@@ -1,0 +1,152 @@
+"""`tensorflow.serving.PredictionService`.
+
+Source: SERVING_API.md 2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import grpc
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.proto.inference_pb2 import (
+    ClassificationRequest,
+    ClassificationResponse,
+    MultiInferenceRequest,
+    MultiInferenceResponse,
+    RegressionRequest,
+    RegressionResponse,
+)
+from pinnace.proto.model_service_pb2 import (
+    GetModelMetadataRequest,
+    GetModelMetadataResponse,
+    SignatureDefMap,
+)
+from pinnace.proto.predict_pb2 import PredictRequest
+from pinnace.proto.types_pb2 import DataType
+from pinnace.serving import handlers
+from pinnace.serving.grpc.calls import answer, method, parse, which_model
+from pinnace.serving.grpc.prediction import Classify, Predict, Regress
+from pinnace.serving.inference import CLASSIFY, REGRESS
+
+if TYPE_CHECKING:
+    from pinnace.proto.saved_model_pb2 import SignatureDef, TensorInfo
+    from pinnace.serving.exchange import Exchange
+    from pinnace.serving.grpc.calls import Context
+    from pinnace.serving.servable import SignatureDefinition, TensorDefinition
+
+_NAME = "tensorflow.serving.PredictionService"
+_SIGNATURES = "signature_def"
+
+
+class PredictionService:
+    """The methods of the service.
+
+    Args:
+        exchange: that answers.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """The service, for a gRPC server."""
+        return grpc.method_handlers_generic_handler(
+            _NAME,
+            {
+                "Predict": method(self.predict),
+                "Classify": method(self.classify),
+                "Regress": method(self.regress),
+                "MultiInference": method(self.multi_inference),
+                "GetModelMetadata": method(self.get_model_metadata),
+            },
+        )
+
+    async def predict(self, data: bytes, context: Context) -> bytes:
+        """Run one signature on tensors."""
+        message = parse(PredictRequest, data)
+        which = which_model(message.model_spec)
+        wire = Predict(message, self._exchange.settings.tensor_content)
+        return await answer(self._exchange, wire, which, data, context)
+
+    async def classify(self, data: bytes, context: Context) -> bytes:
+        """Labels and scores of examples."""
+        message = parse(ClassificationRequest, data)
+        which = which_model(message.model_spec)
+        return await answer(self._exchange, Classify(message), which, data, context)
+
+    async def regress(self, data: bytes, context: Context) -> bytes:
+        """One value for each example."""
+        message = parse(RegressionRequest, data)
+        which = which_model(message.model_spec)
+        return await answer(self._exchange, Regress(message), which, data, context)
+
+    async def multi_inference(self, data: bytes, context: Context) -> bytes:
+        """Several classify and regress tasks on the same examples, of one model."""
+        message = parse(MultiInferenceRequest, data)
+        if not message.tasks:
+            raise InvalidArgumentError("Inference request has no tasks")
+        if len({task.model_spec.name for task in message.tasks}) > 1:
+            raise InvalidArgumentError("All tasks of a request must be of one model")
+        response = MultiInferenceResponse()
+        for task in message.tasks:
+            result = response.results.add()
+            if task.method_name == CLASSIFY:
+                asked = ClassificationRequest(model_spec=task.model_spec, input=message.input)
+                found = await self.classify(asked.SerializeToString(), context)
+                classified = ClassificationResponse.FromString(found)
+                result.model_spec.CopyFrom(classified.model_spec)
+                result.classification_result.CopyFrom(classified.result)
+            elif task.method_name == REGRESS:
+                wanted = RegressionRequest(model_spec=task.model_spec, input=message.input)
+                found = await self.regress(wanted.SerializeToString(), context)
+                regressed = RegressionResponse.FromString(found)
+                result.model_spec.CopyFrom(regressed.model_spec)
+                result.regression_result.CopyFrom(regressed.result)
+            else:
+                raise InvalidArgumentError(
+                    f"method_name of a task must be '{CLASSIFY}' or '{REGRESS}', "
+                    f"got '{task.method_name[:80]}'"
+                )
+        return response.SerializeToString()
+
+    async def get_model_metadata(self, data: bytes, _: Context) -> bytes:
+        """The signatures of a model."""
+        message = parse(GetModelMetadataRequest, data)
+        which = which_model(message.model_spec)
+        if list(message.metadata_field) != [_SIGNATURES]:
+            raise InvalidArgumentError(
+                f"metadata_field must be ['{_SIGNATURES}'], got {list(message.metadata_field)[:10]}"
+            )
+        found = handlers.metadata(self._exchange.repository, which)
+        signatures = SignatureDefMap()
+        for name, definition in found.signatures.items():
+            _define(signatures.signature_def[name], definition)
+        response = GetModelMetadataResponse()
+        response.model_spec.name = found.name
+        response.model_spec.version.value = found.version
+        packed = response.metadata[_SIGNATURES]
+        # The type that TensorFlow's clients look for; the message of this project has another name.
+        packed.type_url = "type.googleapis.com/tensorflow.serving.SignatureDefMap"
+        packed.value = signatures.SerializeToString()
+        return response.SerializeToString()
+
+
+def _define(message: SignatureDef, definition: SignatureDefinition) -> None:
+    message.method_name = definition.method_name
+    for name, tensor in definition.inputs.items():
+        _define_tensor(message.inputs[name], tensor)
+    for name, tensor in definition.outputs.items():
+        _define_tensor(message.outputs[name], tensor)
+
+
+def _define_tensor(message: TensorInfo, tensor: TensorDefinition) -> None:
+    message.name = tensor.name
+    message.dtype = cast("DataType", DataType.Value(tensor.dtype))
+    if tensor.shape is None:
+        message.tensor_shape.unknown_rank = True
+    else:
+        message.tensor_shape.SetInParent()
+        for size in tensor.shape:
+            message.tensor_shape.dim.add(size=size)

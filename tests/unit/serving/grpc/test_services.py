@@ -1,0 +1,325 @@
+"""The gRPC services, asked by grpcio with messages as their protocols have them.
+
+The clients of TensorFlow Serving, Triton and KServe ask them too, in tests/clients.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from google.protobuf.message import Message
+
+from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
+from pinnace.proto import inference_service_pb2 as v2
+from pinnace.proto.example_pb2 import Example
+from pinnace.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from pinnace.proto.inference_pb2 import (
+    ClassificationRequest,
+    ClassificationResponse,
+    MultiInferenceRequest,
+    MultiInferenceResponse,
+    RegressionRequest,
+    RegressionResponse,
+)
+from pinnace.proto.model_service_pb2 import (
+    GetModelMetadataRequest,
+    GetModelMetadataResponse,
+    GetModelStatusRequest,
+    GetModelStatusResponse,
+    ReloadConfigRequest,
+    ReloadConfigResponse,
+    SignatureDefMap,
+)
+from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
+from pinnace.serving.exchange import Exchange
+from pinnace.serving.metrics import Metrics
+from pinnace.serving.model_config import ModelConfig
+from pinnace.serving.repository import Repository
+from pinnace.serving.servable import LoadedModel
+from pinnace.serving.settings import Settings
+from unit.serving.http.test_examples import OUTPUTS, TEXTS, VALUE, classes, lengths
+from unit.serving.numpy_models import NumpyModel, every_kind, write_version
+
+grpc = pytest.importorskip("grpc")
+from pinnace.serving.grpc.listening import listening  # noqa: E402 - needs grpcio
+
+R = TypeVar("R", bound=Message)
+Ask = Callable[..., Awaitable[Any]]
+PREDICTION = "/tensorflow.serving.PredictionService/"
+MODEL = "/tensorflow.serving.ModelService/"
+INFERENCE = "/inference.GRPCInferenceService/"
+
+
+def load(_: Path) -> LoadedModel:
+    signatures = {
+        **every_kind().signatures,
+        "classes": NumpyModel(TEXTS, OUTPUTS, classes),
+        "value": NumpyModel(TEXTS, VALUE, lambda g: {"outputs": lengths(g)}),
+    }
+    return LoadedModel(signatures)
+
+
+def serving(tmp_path: Path, work: Callable[[Ask], Awaitable[None]]) -> None:
+    """Ask a server on a port of its own."""
+    write_version(tmp_path / "m", 7)
+    models = (ModelConfig("m", str(tmp_path / "m")),)
+    settings = Settings(models=models, file_system_poll_s=0, max_body_bytes=10**6)
+    repository = Repository(settings, load)
+    repository.start()
+
+    async def run() -> None:
+        exchange = Exchange(settings, repository, Metrics(lambda name: name in repository))
+        async with (
+            listening(exchange, "127.0.0.1:0") as port,
+            grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+        ):
+
+            async def ask(
+                path: str, request: Message | bytes, kind: type[R], timeout: float | None = 10
+            ) -> R:
+                call = channel.unary_unary(path, response_deserializer=kind.FromString)
+                data = request if isinstance(request, bytes) else request.SerializeToString()
+                answer: R = await call(data, timeout=timeout)
+                return answer
+
+            await work(ask)
+
+    try:
+        asyncio.run(run())
+    finally:
+        repository.close()
+
+
+def predict_request(signature: str = "", model: str = "m", **inputs: Any) -> PredictRequest:
+    request = PredictRequest()
+    request.model_spec.name = model
+    request.model_spec.signature_name = signature
+    for name, value in inputs.items():
+        request.inputs[name].CopyFrom(encode_tensor(value))
+    return request
+
+
+async def status_of(awaitable: Awaitable[Any]) -> tuple[str, str]:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await awaitable
+    return caught.value.code().name, caught.value.details()
+
+
+def test_predict(tmp_path: Path) -> None:
+    async def work(ask: Ask) -> None:
+        request = predict_request(x=np.float32([1, 2]))
+        response = await ask(PREDICTION + "Predict", request, PredictResponse)
+        assert list(response.outputs["y"].float_val) == [2.5, 3]  # as clients read it
+        assert response.model_spec.name == "m"
+        assert response.model_spec.version.value == 7
+        assert response.model_spec.signature_name == "serving_default"
+        two = predict_request("two", a=np.float32([[1, 2]]), b=np.float32([[3, 5]]))
+        two.output_filter.append("sum")
+        response = await ask(PREDICTION + "Predict", two, PredictResponse)
+        assert list(response.outputs) == ["sum"]
+        # A typed list that is shorter than the shape goes on with its last value.
+        padded = predict_request(x=np.float32([0]))
+        padded.inputs["x"].Clear()
+        padded.inputs["x"].dtype = 1
+        padded.inputs["x"].tensor_shape.dim.add(size=3)
+        padded.inputs["x"].float_val.extend([1, 3])
+        response = await ask(PREDICTION + "Predict", padded, PredictResponse)
+        assert decode_tensor(response.outputs["y"]).tolist() == [2.5, 3.5, 3.5]
+
+    serving(tmp_path, work)
+
+
+def test_what_is_wrong_has_its_status(tmp_path: Path) -> None:
+    x = np.float32([1])
+    cases: list[tuple[Message | bytes, str, str]] = [
+        (predict_request(model="", x=x), "INVALID_ARGUMENT", "Missing ModelSpec"),
+        (predict_request(model="n", x=x), "NOT_FOUND", "Servable not found"),
+        (predict_request("n", x=x), "FAILED_PRECONDITION", 'signature key "n" not found'),
+        (predict_request(y=x), "INVALID_ARGUMENT", "input size does not match signature"),
+        (predict_request(x=np.int32([1])), "INVALID_ARGUMENT", "must be float32[?], got int32[1]"),
+        (predict_request("value_error", x=x), "INTERNAL", "a fault in the model"),
+        (predict_request("not_found", x=x), "NOT_FOUND", "no key 'x'"),
+        (b"\xff\xff", "INVALID_ARGUMENT", "is no PredictRequest"),
+        (predict_request(x=np.arange(10**6, dtype=np.float32)), "RESOURCE_EXHAUSTED", ""),
+    ]
+
+    async def work(ask: Ask) -> None:
+        for request, code, message in cases:
+            found = await status_of(ask(PREDICTION + "Predict", request, PredictResponse))
+            assert found[0] == code, (code, found)
+            assert message in found[1]
+        filtered = predict_request(x=x)
+        filtered.output_filter.append("z")
+        found = await status_of(ask(PREDICTION + "Predict", filtered, PredictResponse))
+        assert found == (
+            "INVALID_ARGUMENT",
+            "output tensor alias not found in signature: z; there are y",
+        )
+        slow = ask(PREDICTION + "Predict", predict_request("slow", x=x), PredictResponse, 0.05)
+        assert (await status_of(slow))[0] == "DEADLINE_EXCEEDED"
+
+    serving(tmp_path, work)
+
+
+def test_classify_regress_and_both(tmp_path: Path) -> None:
+    examples = []
+    for value in (0.25, 0.5):
+        example = Example()
+        example.features.feature["x"].float_list.value.append(value)
+        examples.append(example)
+
+    async def work(ask: Ask) -> None:
+        classify = ClassificationRequest()
+        classify.model_spec.name, classify.model_spec.signature_name = "m", "classes"
+        classify.input.example_list.examples.extend(examples)
+        response = await ask(PREDICTION + "Classify", classify, ClassificationResponse)
+        rows = [
+            [(c.label, c.score) for c in row.classes] for row in response.result.classifications
+        ]
+        assert rows == [[("low", 0.75), ("high", 0.25)], [("low", 0.5), ("high", 0.5)]]
+        regress = RegressionRequest()
+        regress.model_spec.name, regress.model_spec.signature_name = "m", "value"
+        regress.input.example_list_with_context.examples.extend([examples[0], Example()])
+        regress.input.example_list_with_context.context.CopyFrom(examples[1])
+        found = await ask(PREDICTION + "Regress", regress, RegressionResponse)
+        assert [r.value for r in found.result.regressions] == [0.25, 0.5]
+        multi = MultiInferenceRequest(input=classify.input)
+        multi.tasks.add(model_spec=classify.model_spec, method_name="tensorflow/serving/classify")
+        multi.tasks.add(model_spec=regress.model_spec, method_name="tensorflow/serving/regress")
+        both = await ask(PREDICTION + "MultiInference", multi, MultiInferenceResponse)
+        assert both.results[0].classification_result == response.result
+        assert [r.value for r in both.results[1].regression_result.regressions] == [0.25, 0.5]
+        multi.tasks[0].method_name = "other"
+        found_status = await status_of(
+            ask(PREDICTION + "MultiInference", multi, MultiInferenceResponse)
+        )
+        assert found_status[0] == "INVALID_ARGUMENT"
+
+    serving(tmp_path, work)
+
+
+def test_metadata_status_and_reload(tmp_path: Path) -> None:
+    write_version(tmp_path / "n", 3)
+
+    async def work(ask: Ask) -> None:
+        asked = GetModelMetadataRequest(metadata_field=["signature_def"])
+        asked.model_spec.name = "m"
+        metadata = await ask(PREDICTION + "GetModelMetadata", asked, GetModelMetadataResponse)
+        packed = metadata.metadata["signature_def"]
+        assert packed.type_url.endswith("/tensorflow.serving.SignatureDefMap")
+        signature = SignatureDefMap.FromString(packed.value).signature_def["digits"]
+        sizes = [dim.size for dim in signature.inputs["image"].tensor_shape.dim]
+        assert sizes == [-1, 8, 8, 1]
+        status = GetModelStatusRequest()
+        status.model_spec.name = "m"
+        found = await ask(MODEL + "GetModelStatus", status, GetModelStatusResponse)
+        assert [(s.version, s.state) for s in found.model_version_status] == [(7, 30)]
+        reload = ReloadConfigRequest()
+        reload.config.model_config_list.config.add(name="n", base_path=str(tmp_path / "n"))
+        done = await ask(MODEL + "HandleReloadConfigRequest", reload, ReloadConfigResponse)
+        assert done.status.error_code == 0
+        code, _ = await status_of(ask(MODEL + "GetModelStatus", status, GetModelStatusResponse))
+        assert code == "NOT_FOUND"
+        status.model_spec.name = "n"
+        found = await ask(MODEL + "GetModelStatus", status, GetModelStatusResponse)
+        assert [(s.version, s.state) for s in found.model_version_status] == [(3, 30)]
+
+    serving(tmp_path, work)
+
+
+def test_the_open_inference_protocol(tmp_path: Path) -> None:
+    async def work(ask: Ask) -> None:
+        live = await ask(INFERENCE + "ServerLive", v2.ServerLiveRequest(), v2.ServerLiveResponse)
+        ready = await ask(
+            INFERENCE + "ModelReady", v2.ModelReadyRequest(name="m"), v2.ModelReadyResponse
+        )
+        assert live.live
+        assert ready.ready
+        metadata = await ask(
+            INFERENCE + "ModelMetadata", v2.ModelMetadataRequest(name="m"), v2.ModelMetadataResponse
+        )
+        assert [(t.name, t.datatype, list(t.shape)) for t in metadata.inputs] == [
+            ("x", "FP32", [-1])
+        ]
+        typed = v2.ModelInferRequest(model_name="m", id="7")
+        tensor = typed.inputs.add(name="x", datatype="FP32", shape=[2])
+        tensor.contents.fp32_contents.extend([1, 2])
+        response = await ask(INFERENCE + "ModelInfer", typed, v2.ModelInferResponse)
+        assert list(response.outputs[0].contents.fp32_contents) == [2.5, 3]
+        assert (response.id, response.model_version) == ("7", "7")
+        raw = v2.ModelInferRequest(model_name="m", model_version="7")
+        raw.inputs.add(name="x", datatype="FP32", shape=[2])
+        raw.raw_input_contents.append(np.float32([1, 2]).tobytes())
+        response = await ask(INFERENCE + "ModelInfer", raw, v2.ModelInferResponse)
+        assert response.raw_output_contents == [np.float32([2.5, 3]).tobytes()]
+        assert not response.outputs[0].HasField("contents")
+        half = v2.ModelInferRequest(model_name="m")
+        half.parameters["signature_name"].string_param = "float16"
+        half.inputs.add(name="x", datatype="FP16", shape=[2])
+        half.raw_input_contents.append(np.float16([1, 2]).tobytes())
+        response = await ask(INFERENCE + "ModelInfer", half, v2.ModelInferResponse)
+        assert response.raw_output_contents == [np.float16([1, 2]).tobytes()]
+
+    serving(tmp_path, work)
+
+
+def test_tensors_that_lie_are_refused(tmp_path: Path) -> None:
+    def request(shape: list[int], raw: bytes | None, **more: Any) -> v2.ModelInferRequest:
+        message = v2.ModelInferRequest(model_name="m", **more)
+        message.inputs.add(name="x", datatype="FP32", shape=shape)
+        if raw is not None:
+            message.raw_input_contents.append(raw)
+        return message
+
+    small = request([1], None)
+    small.parameters["signature_name"].string_param = "echo_int8"
+    small.inputs[0].datatype = "INT8"
+    small.inputs[0].contents.int_contents.append(300)
+    cases = [
+        request([2], b"1234"),
+        request([-1], b"1234"),
+        request([2**40, 2**40], b"1234"),
+        request([1], None),
+        request([1], b"1234", model_version="one"),
+        small,
+    ]
+
+    async def work(ask: Ask) -> None:
+        for message in cases:
+            found = await status_of(ask(INFERENCE + "ModelInfer", message, v2.ModelInferResponse))
+            assert found[0] == "INVALID_ARGUMENT", found
+
+    serving(tmp_path, work)
+
+
+def test_models_are_unloaded_and_loaded_and_health_tells(tmp_path: Path) -> None:
+    health = "/grpc.health.v1.Health/Check"
+
+    async def work(ask: Ask) -> None:
+        async def status(service: str) -> int:
+            found = await ask(health, HealthCheckRequest(service=service), HealthCheckResponse)
+            return int(found.status)
+
+        assert [await status(name) for name in ("", "m", "none")] == [1, 1, 3]
+        unload = v2.RepositoryModelUnloadRequest(model_name="m")
+        await ask(INFERENCE + "RepositoryModelUnload", unload, v2.RepositoryModelUnloadResponse)
+        assert await status("m") == 2
+        index = await ask(
+            INFERENCE + "RepositoryIndex",
+            v2.RepositoryIndexRequest(),
+            v2.RepositoryIndexResponse,
+        )
+        assert [(m.name, m.version, m.state) for m in index.models] == [("m", "7", "UNAVAILABLE")]
+        load_again = v2.RepositoryModelLoadRequest(model_name="m")
+        await ask(INFERENCE + "RepositoryModelLoad", load_again, v2.RepositoryModelLoadResponse)
+        assert await status("m") == 1
+        unknown = v2.RepositoryModelLoadRequest(model_name="none")
+        found = await status_of(
+            ask(INFERENCE + "RepositoryModelLoad", unknown, v2.RepositoryModelLoadResponse)
+        )
+        assert found[0] == "NOT_FOUND"
+
+    serving(tmp_path, work)
