@@ -29,12 +29,16 @@ class BatchOptions:
         allowed_batch_sizes: sizes that runs are padded up to; empty allows any.
         batch_timeout_s: how long a batch that is not full waits for more; 0 never waits.
         max_run_s: calls are joined as long as the run is expected to take no more than this.
+        max_waiting: calls that may wait; None leaves the server's limit.
+        threads: batches that run in threads at once; 0 leaves the server's number.
     """
 
     max_batch_size: int = 1024
     allowed_batch_sizes: tuple[int, ...] = ()
     batch_timeout_s: float = 0.0
     max_run_s: float = 0.005
+    max_waiting: int | None = None
+    threads: int = 0
 
     def __post_init__(self) -> None:
         sizes = self.allowed_batch_sizes

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from pinnace.framework.errors import OpError
+from pinnace.serving.batching import BatchOptions
+from pinnace.serving.batching_config import read_batching_parameters
 from pinnace.serving.errors import one_line
+from pinnace.serving.metrics_config import read_metrics_path
 from pinnace.serving.model_config import ModelConfig
 from pinnace.serving.settings import Settings
 
@@ -45,7 +48,6 @@ class _Ignored:
 
 
 _NO_GRPC = "gRPC's own defaults are used"
-_NO_BATCHING = "requests are not batched yet"
 _NO_SESSION = "there is no TensorFlow session here"
 _NO_DEVICE = "models run on the CPU"
 
@@ -55,13 +57,7 @@ _IGNORED = (
     _Ignored("grpc_max_threads", _NO_GRPC),
     _Ignored("ssl_config_file", _NO_GRPC),
     _Ignored("enable_grpc_healthcheck_service", "it is always there", is_switch=True),
-    _Ignored("enable_batching", _NO_BATCHING, is_switch=True),
-    _Ignored("batching_parameters_file", _NO_BATCHING),
-    _Ignored("enable_per_model_batching_parameters", _NO_BATCHING, is_switch=True),
     _Ignored("allow_version_labels", "labels are always allowed", is_switch=True),
-    _Ignored("monitoring_config_file", "metrics are always on; their path is --metrics_path"),
-    _Ignored("enable_model_warmup", "warm-up requests are not replayed yet", is_switch=True),
-    _Ignored("num_request_iterations_for_warmup", "warm-up requests are not replayed yet"),
     _Ignored("rest_api_num_threads", "one event loop reads all requests; see --run_threads"),
     _Ignored("num_load_threads", "models are loaded one after the other"),
     _Ignored("num_unload_threads", "models are unloaded one after the other"),
@@ -85,7 +81,11 @@ _IGNORED = (
 )
 _SWITCHES = {
     "cors",
+    "enable_batching",
+    "enable_model_warmup",
+    "enable_per_model_batching_parameters",
     "enable_serialization_as_tensor_content",
+    "check_batches",
     "rest_api_enable_cors_support",
     "allow_version_labels_for_unavailable_models",
     *(flag.name for flag in _IGNORED if flag.is_switch),
@@ -161,12 +161,31 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             max_body_bytes=given.max_body_bytes,
             max_waiting_runs=given.max_waiting_runs,
             run_threads=given.run_threads,
+            batching=_batching(given),
+            checks_batches=given.check_batches,
+            batching_per_model=given.enable_per_model_batching_parameters,
+            warmup_iterations=given.enable_model_warmup * given.num_request_iterations_for_warmup,
             cors=given.rest_api_enable_cors_support or given.cors,
-            metrics_path=given.metrics_path,
+            metrics_path=_metrics_path(given),
         )
     except OpError as error:
         raise UsageError(one_line(error)) from None
     return settings, remarks
+
+
+def _batching(given: argparse.Namespace) -> BatchOptions | None:
+    """How requests are joined: by default whatever waits, as long as it changes no answer."""
+    if not given.enable_batching:
+        return None
+    if given.batching_parameters_file:
+        return read_batching_parameters(given.batching_parameters_file)
+    return BatchOptions()
+
+
+def _metrics_path(given: argparse.Namespace) -> str:
+    if not given.monitoring_config_file:
+        return str(given.metrics_path)
+    return read_metrics_path(given.monitoring_config_file)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -225,14 +244,24 @@ def _parser() -> argparse.ArgumentParser:
     add("max_body_bytes", _positive, defaults.max_body_bytes, "N", "largest body, unpacked")
     add("max_waiting_runs", _positive, defaults.max_waiting_runs, "N", "then 503, per version")
     add("run_threads", _integer, defaults.run_threads, "N", "per version; 0: one per core")
+    add("batching_parameters_file", str, "", "FILE", "TensorFlow Serving's batching parameters")
+    add("monitoring_config_file", str, "", "FILE", "TensorFlow Serving's monitoring config")
+    add("num_request_iterations_for_warmup", _positive, 1, "N", "runs of each warm-up request")
     add("metrics_path", str, defaults.metrics_path, "PATH", "for Prometheus; empty: none")
     for name, text in (
         ("rest_api_enable_cors_support", "let pages of any origin ask"),
         ("cors", "the same"),
         ("enable_serialization_as_tensor_content", "answer gRPC with raw bytes, not with lists"),
+        ("enable_per_model_batching_parameters", "read batching_params.pbtxt of each model"),
         ("allow_version_labels_for_unavailable_models", "labels may name versions to come"),
     ):
         parser.add_argument(f"--{name}", type=_switch, default=False, metavar="BOOL", help=text)
+    for name, text in (
+        ("enable_batching", "join requests that wait for one signature"),
+        ("check_batches", "compare the first joined requests with the same alone"),
+        ("enable_model_warmup", "answer the model's warm-up requests before others"),
+    ):
+        parser.add_argument(f"--{name}", type=_switch, default=True, metavar="BOOL", help=text)
     ignored = parser.add_argument_group("accepted without effect")
     for flag in _IGNORED:
         ignored.add_argument(f"--{flag.name}", metavar="X", help=flag.reason)

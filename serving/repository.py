@@ -24,15 +24,18 @@ from pinnace.framework.errors import (
     OpError,
     exception_type_from_error_code,
 )
+from pinnace.serving.batching_config import PER_MODEL_FILE, read_batching_parameters
 from pinnace.serving.errors import canonical_code, one_line
 from pinnace.serving.loading import load_model
 from pinnace.serving.model_config import Latest, ModelConfig, check_models, read_model_config
 from pinnace.serving.servable import LoadedModel, Servable
 from pinnace.serving.versions import State, VersionStatus, find_versions, take_fingerprint
+from pinnace.serving.warmup import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from pinnace.serving.batching import BatchOptions
     from pinnace.serving.settings import Settings
 
 Loader: TypeAlias = "Callable[[Path], LoadedModel]"
@@ -383,16 +386,8 @@ class Repository:
         name = model.config.name
         model.table = model.table.with_status(VersionStatus(version, State.LOADING))
         try:
-            servable = Servable(
-                name,
-                version,
-                self._loader(path),
-                threads=self._settings.run_threads,
-                inline_s=self._settings.inline_run_s,
-                max_waiting=self._settings.max_waiting_runs,
-                batching=self._settings.batching,
-                checks_batches=self._settings.checks_batches,
-            )
+            servable = self._make_servable(name, version, path)
+            warm_up(servable, path, self._settings.warmup_iterations)
         except Exception as error:  # whatever a model does, the server and the old version go on
             tries = 1
             if failure is not None and failure.fingerprint == fingerprint:
@@ -409,6 +404,25 @@ class Repository:
         model.table = table.with_servables({**table.servables, version: servable})
         LOG.info("model '%s' version %d is available", name, version)
         return True
+
+    def _make_servable(self, name: str, version: int, path: Path) -> Servable:
+        return Servable(
+            name,
+            version,
+            self._loader(path),
+            threads=self._settings.run_threads,
+            inline_s=self._settings.inline_run_s,
+            max_waiting=self._settings.max_waiting_runs,
+            batching=self._batching(path),
+            checks_batches=self._settings.checks_batches,
+        )
+
+    def _batching(self, path: Path) -> BatchOptions | None:
+        """How requests for the version in this folder are joined."""
+        own = path / PER_MODEL_FILE
+        if self._settings.batching_per_model and own.is_file():
+            return read_batching_parameters(own)
+        return self._settings.batching
 
     def _unload(self, model: _Model, version: int) -> None:
         servables = dict(model.table.servables)

@@ -148,7 +148,8 @@ class Servable:
         self.version = version
         self.model = model
         self.signatures = model.signatures
-        self._threads = threads or os.cpu_count() or 1
+        options = batching or BatchOptions()
+        self._threads = threads or options.threads or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
@@ -158,13 +159,13 @@ class Servable:
                 f"Model '{name}' version {version}",
                 signature.run_arrays,
                 self._times[key],
-                batching or BatchOptions(),
+                options,
                 may_join=batching is not None and _may_join(signature),
                 is_checked=checks_batches,
                 inline_s=inline_s,
                 threads=self._threads,
                 executor=self._executor,
-                max_waiting=max_waiting,
+                max_waiting=options.max_waiting or max_waiting,
             )
             for key, signature in model.signatures.items()
         }

@@ -38,6 +38,8 @@ class Settings:
         batching: how requests for one signature are joined; None joins none.
         checks_batches: compare the first joined batches with the same requests alone, and join no
             more if they differ.
+        batching_per_model: let `batching_params.pbtxt` in a model's folder say it for the model.
+        warmup_iterations: how often the warm-up requests of a version run; 0 runs none.
         cors: answer with CORS headers for any origin.
         metrics_path: where Prometheus reads; empty turns it off.
     """
@@ -63,6 +65,8 @@ class Settings:
     inline_run_s: float = 0.005
     batching: BatchOptions | None = field(default_factory=BatchOptions)
     checks_batches: bool = True
+    batching_per_model: bool = False
+    warmup_iterations: int = 1
     cors: bool = False
     metrics_path: str = "/monitoring/prometheus/metrics"
 

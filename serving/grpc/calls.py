@@ -2,66 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 import grpc
-from google.protobuf.message import DecodeError, Message
 
-from pinnace.framework.errors import INTERNAL, InvalidArgumentError
-from pinnace.serving.calls import Reply
-from pinnace.serving.errors import LOG, canonical_code, public_message
+from pinnace.framework.errors import INTERNAL
+from pinnace.serving.errors import LOG, canonical_code
 from pinnace.serving.exchange import Request
-from pinnace.serving.repository import Which
+from pinnace.serving.grpc.messages import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pinnace.proto.inference_pb2 import ModelSpec
     from pinnace.serving.exchange import Exchange
+    from pinnace.serving.repository import Which
     from pinnace.serving.wires import Wire
 
-M = TypeVar("M", bound=Message)
 Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
 Method: TypeAlias = "Callable[[bytes, Context], Awaitable[bytes]]"
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _MAX_DETAILS = 1024
 _MAX_TIMEOUT_MS = 10**11
-
-
-def parse(kind: type[M], data: bytes) -> M:
-    """The message in the bytes of a request.
-
-    Raises:
-        InvalidArgumentError: there is none.
-    """
-    message = kind()
-    try:
-        message.ParseFromString(data)
-    except DecodeError:
-        raise InvalidArgumentError(f"The request is no {kind.DESCRIPTOR.name}") from None
-    return message
-
-
-def which_model(spec: ModelSpec) -> Which:
-    """The version that a ModelSpec names.
-
-    Raises:
-        InvalidArgumentError: it has no name, or a negative version.
-    """
-    if not spec.name:
-        raise InvalidArgumentError("Missing ModelSpec: a request needs model_spec.name")
-    choice = spec.WhichOneof("version_choice")
-    if choice == "version":
-        if spec.version.value < 0:
-            raise InvalidArgumentError(f"Version {spec.version.value} must not be negative")
-        return Which(spec.name, spec.version.value)
-    return Which(spec.name, None, spec.version_label if choice == "version_label" else None)
-
-
-def refusal(error: BaseException) -> Reply:
-    """An error as a reply: the canonical code is its status, the message its body."""
-    return Reply(public_message(error).encode("utf-8", "replace"), canonical_code(error))
 
 
 async def answer(

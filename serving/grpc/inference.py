@@ -21,7 +21,7 @@ from pinnace.serving.datatypes import (
     read_tensor,
     write_tensor,
 )
-from pinnace.serving.grpc.calls import refusal
+from pinnace.serving.grpc.messages import refusal
 from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.wires import Decoded
 

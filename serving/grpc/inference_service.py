@@ -14,8 +14,9 @@ import grpc
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.proto import inference_service_pb2 as pb
 from pinnace.serving.datatypes import datatype
-from pinnace.serving.grpc.calls import answer, method, parse
+from pinnace.serving.grpc.calls import answer, method
 from pinnace.serving.grpc.inference import Infer
+from pinnace.serving.grpc.messages import parse
 from pinnace.serving.handlers import main_signature
 from pinnace.serving.repository import Which
 from pinnace.serving.versions import State

@@ -9,8 +9,9 @@ import grpc
 
 from pinnace.framework.errors import UnavailableError
 from pinnace.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse
-from pinnace.serving.grpc.calls import method, parse
+from pinnace.serving.grpc.calls import method
 from pinnace.serving.grpc.inference_service import InferenceService
+from pinnace.serving.grpc.messages import parse
 from pinnace.serving.grpc.model_service import ModelService
 from pinnace.serving.grpc.prediction_service import PredictionService
 

@@ -18,7 +18,8 @@ from pinnace.proto.model_service_pb2 import (
     ReloadConfigResponse,
 )
 from pinnace.serving.errors import canonical_code, one_line
-from pinnace.serving.grpc.calls import method, parse, which_model
+from pinnace.serving.grpc.calls import method
+from pinnace.serving.grpc.messages import parse, which_model
 from pinnace.serving.model_config import decode_model_config
 
 if TYPE_CHECKING:

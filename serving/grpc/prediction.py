@@ -16,7 +16,7 @@ from pinnace.proto.inference_pb2 import (
 )
 from pinnace.proto.predict_pb2 import PredictResponse
 from pinnace.serving.calls import Reply
-from pinnace.serving.grpc.calls import refusal
+from pinnace.serving.grpc.messages import refusal
 from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.inference import classifications, example_feeds, regressions
 from pinnace.serving.wires import Decoded

@@ -26,7 +26,8 @@ from pinnace.proto.model_service_pb2 import (
 from pinnace.proto.predict_pb2 import PredictRequest
 from pinnace.proto.types_pb2 import DataType
 from pinnace.serving import handlers
-from pinnace.serving.grpc.calls import answer, method, parse, which_model
+from pinnace.serving.grpc.calls import answer, method
+from pinnace.serving.grpc.messages import parse, which_model
 from pinnace.serving.grpc.prediction import Classify, Predict, Regress
 from pinnace.serving.inference import CLASSIFY, REGRESS
 

@@ -64,14 +64,12 @@ def test_a_flag_without_effect_says_so() -> None:
         [
             "m=/m",
             "--grpc_max_threads=8",
-            "--enable_batching",
             "--tensorflow-session-parallelism",
             "4",
         ]
     )
     assert remarks == [
         "--grpc_max_threads has no effect: gRPC's own defaults are used",
-        "--enable_batching has no effect: requests are not batched yet",
         "--tensorflow_session_parallelism has no effect: there is no TensorFlow session here",
     ]
 
@@ -89,7 +87,7 @@ def test_a_flag_without_effect_says_so() -> None:
         (["m=x", "--rest_api_port", "http"], "--rest_api_port: must be an integer, got 'http'"),
         (["m=x", "--rest_api_port", "70000"], "rest_api_port must be from 0 to 65535, got 70000"),
         (["m=x", "--rest_api_timeout_in_ms=0"], "--rest_api_timeout_in_ms: must be above 0, got 0"),
-        (["m=x", "--enable_batching=maybe"], None),
+        (["m=x", "--enable_profiler=maybe"], None),
         (["m=x", "--cors=maybe"], "--cors: must be true or false, got 'maybe'"),
         (["m=x", "--rest_api"], "unrecognized arguments: --rest_api"),
         (["m=x", "--metrics-path=x"], "metrics_path must begin with '/', got x"),

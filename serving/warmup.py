@@ -1,0 +1,177 @@
+"""Requests that a version answers before anybody else may ask it.
+
+A SavedModel may carry them in `assets.extra/tf_serving_warmup_requests`, a TFRecord file of
+PredictionLogs; a version that cannot answer them is not served. One without that file runs each
+signature whose inputs are known on zeros: what is compiled or mapped by a first run, is then.
+Source: SERVING_API.md 3, warm-up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.serving.errors import one_line
+from pinnace.serving.handlers import check_feeds
+from pinnace.storage.record import read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.proto.prediction_log_pb2 import PredictionLog
+    from pinnace.serving.servable import Array, Servable
+    from pinnace.serving.wires import Wire
+
+FILE = "assets.extra/tf_serving_warmup_requests"
+
+_MAX_RECORDS = 1000
+_MAX_ELEMENTS = 2**22  # of zeros for one input
+_NICENESS = 10
+
+
+def warm_up(servable: Servable, path: Path, iterations: int) -> None:
+    """Let a version answer its warm-up requests.
+
+    Args:
+        servable: that nobody asks yet.
+        path: its folder.
+        iterations: how often each request is answered; 0 for none at all.
+
+    Raises:
+        InvalidArgumentError: the file of requests is damaged or too long, or the version cannot
+            answer one of them; the message names the record.
+    """
+    if iterations <= 0:
+        return
+    file = path / FILE
+    with _low_priority():
+        if file.is_file():
+            for _ in range(iterations):
+                _answer_file(servable, file)
+        else:
+            _answer_zeros(servable)
+
+
+def wires_of(log: PredictionLog) -> list[Wire]:
+    """The requests of one record; more than one for a MultiInference.
+
+    Raises:
+        InvalidArgumentError: it holds none that can be answered here.
+    """
+    # Late: a server without such files needs no protobuf for them.
+    from pinnace.proto.inference_pb2 import ClassificationRequest, RegressionRequest
+    from pinnace.serving.grpc.prediction import Classify, Predict, Regress
+    from pinnace.serving.inference import CLASSIFY
+
+    kind = log.WhichOneof("log_type")
+    if kind == "predict_log":
+        return [Predict(log.predict_log.request)]
+    if kind == "classify_log":
+        return [Classify(log.classify_log.request)]
+    if kind == "regress_log":
+        return [Regress(log.regress_log.request)]
+    if kind == "multi_inference_log":
+        request = log.multi_inference_log.request
+        wires: list[Wire] = []
+        for task in request.tasks:
+            if task.method_name == CLASSIFY:
+                asked = ClassificationRequest(model_spec=task.model_spec, input=request.input)
+                wires.append(Classify(asked))
+            else:
+                wanted = RegressionRequest(model_spec=task.model_spec, input=request.input)
+                wires.append(Regress(wanted))
+        return wires
+    raise InvalidArgumentError(f"a record of kind {kind or 'none'} cannot be answered")
+
+
+def read_logs(path: Path) -> Iterator[PredictionLog]:
+    """The PredictionLogs of a TFRecord file.
+
+    Raises:
+        OpError: the file is damaged; the message names the record.
+    """
+    from google.protobuf.message import DecodeError
+
+    from pinnace.proto.prediction_log_pb2 import PredictionLog
+
+    for i, record in enumerate(read_records(path)):
+        try:
+            yield PredictionLog.FromString(record)
+        except DecodeError:
+            raise InvalidArgumentError(f"{path}: record {i} is no PredictionLog") from None
+
+
+def _answer_file(servable: Servable, file: Path) -> None:
+    logs = list(islice(read_logs(file), _MAX_RECORDS + 1))
+    if len(logs) > _MAX_RECORDS:
+        raise InvalidArgumentError(f"{file}: more than {_MAX_RECORDS} warm-up requests")
+    for i, log in enumerate(logs):
+        try:
+            for wire in wires_of(log):
+                decoded = wire.decode(servable, b"", {})
+                check_feeds(servable.signature(decoded.signature_name), decoded.feeds)
+                decoded.encode(servable.run_now(decoded.signature_name, decoded.feeds))
+        except OpError as error:
+            raise InvalidArgumentError(
+                f"{file}: warm-up request {i} failed: {one_line(error)}"
+            ) from None
+
+
+def _answer_zeros(servable: Servable) -> None:
+    for name, signature in servable.signatures.items():
+        if not signature.is_pure:
+            continue
+        feeds = {key: _zeros(spec) for key, spec in signature.inputs.items()}
+        known = {key: array for key, array in feeds.items() if array is not None}
+        if len(known) < len(feeds):
+            continue
+        # Zeros need not be a request that makes sense, as in a table's keys.
+        with contextlib.suppress(Exception):
+            for _ in range(2):  # the first run compiles, the second is the measure
+                servable.run_now(name, known)
+
+
+def _zeros(spec: TensorSpec) -> Array | None:
+    dims = spec.shape.dims
+    if dims is None or any(size is None for size in dims[1:]):
+        return None
+    shape = [1 if size is None else size for size in dims]
+    if np.prod(shape, dtype=np.float64) > _MAX_ELEMENTS:
+        return None
+    if spec.dtype is dtypes.string:
+        return np.full(shape, b"", dtype=object)
+    try:
+        return np.zeros(shape, spec.dtype.numpy)
+    except TypeError:
+        return None
+
+
+@contextlib.contextmanager
+def _low_priority() -> Iterator[None]:
+    """Let other threads of the process go first; where a thread has a priority of its own."""
+    if sys.platform != "linux" or threading.current_thread() is threading.main_thread():
+        yield
+        return
+    thread = threading.get_native_id()
+    before = os.getpriority(os.PRIO_PROCESS, thread)
+    lowered = False
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, thread, min(before + _NICENESS, 19))
+        lowered = True
+    try:
+        yield
+    finally:
+        if lowered:
+            # Only root may go up again; the loading thread serves nobody, so it may stay low.
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, thread, before)
