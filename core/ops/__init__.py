@@ -4,6 +4,7 @@ from pinnace.framework import dispatch
 from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops import array as array
+from pinnace.ops import audio as audio
 from pinnace.ops import control as control
 from pinnace.ops import dataset as dataset
 from pinnace.ops import functional as functional
@@ -12,11 +13,13 @@ from pinnace.ops import io as io
 from pinnace.ops import linalg as linalg
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn
+from pinnace.ops import quantization as quantization
 from pinnace.ops import random as random
+from pinnace.ops import signal as signal
 from pinnace.ops import state as state
 from pinnace.ops import strings as strings
 from pinnace.ops import summary as summary
-from pinnace.ops.array import constants, joining, shapes, slicing
+from pinnace.ops.array import constants, gathering, joining, shapes, slicing
 from pinnace.ops.math import arithmetic, bits, comparison, exponents, logic, products
 from pinnace.ops.state import scatters, variables
 
@@ -50,16 +53,18 @@ dispatch.install(
     add=arithmetic.add,
     assign=variables.assign,
     assign_add=variables.assign_add,
+    assign_slice=scatters.assign_slice,
     assign_sub=variables.assign_sub,
     bitwise_and=_and,
     bitwise_not=_not,
     bitwise_or=_or,
     bitwise_xor=_xor,
     constant=constants.constant,
-    equal=comparison.equal,
+    equal=comparison.same,
     floordiv=arithmetic.floordiv,
     gather_nd_of=scatters.gather_nd,
     getitem=slicing.getitem,
+    getitem_of=scatters.getitem_of,
     greater=comparison.greater,
     greater_equal=comparison.greater_equal,
     less=comparison.less,
@@ -68,7 +73,7 @@ dispatch.install(
     mod=arithmetic.floormod,
     multiply=arithmetic.multiply,
     negative=arithmetic.negative,
-    not_equal=comparison.not_equal,
+    not_equal=comparison.differs,
     pack=joining.stack,
     power=exponents.pow,
     read_variable=variables.read_variable,
@@ -77,8 +82,10 @@ dispatch.install(
     shape=shapes.shape,
     sparse_read=scatters.sparse_read,
     subtract=arithmetic.subtract,
+    summed_slices=gathering.summed_slices,
     truediv=arithmetic.truediv,
     unstack=joining.unstack,
+    with_batch_places=gathering._with_batch_places,
 )
 
 dispatch.install_methods(

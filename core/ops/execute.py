@@ -61,7 +61,10 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
             key = repeat = None
         if repeat is not None:
             return _run_again(op, repeat, arguments)
-    inputs = resolve(op, arguments, attrs)
+    try:
+        inputs = resolve(op, arguments, attrs)
+    except CompositeGivenError:
+        return operators.on_composites(op, arguments, name, attrs)
     if tracer is not None:
         outputs = tracer.add(op, inputs, attrs, name)
     else:
@@ -167,7 +170,13 @@ def _tensor_of(value: Operands, arg: ArgDef) -> Tensor:
     return operators.read_variable(value)  # type: ignore[no-any-return]
 
 
+class CompositeGivenError(Exception):
+    """An argument is ragged or sparse: the op cannot take it as it is."""
+
+
 def _convert(op: OpDef, arg: ArgDef, value: object, wanted: DType | None) -> Tensor:
+    if getattr(type(value), "_takes_ops", None) is not None:
+        raise CompositeGivenError
     hint = None
     if wanted is None and arg.type_attr:
         hint = op.type_sets[arg.type_attr].default

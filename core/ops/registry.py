@@ -69,6 +69,17 @@ def broadcast(call: InferCall) -> Shape:
     return shape
 
 
+def one_shape(call: InferCall) -> Shape:
+    """The shape that all inputs have: nothing broadcasts."""
+    shape = call.spec(0).shape
+    for index in range(1, len(call.inputs)):
+        try:
+            shape = shape.merge_with(call.spec(index).shape)
+        except ValueError:
+            call.fail("all inputs must have one shape")
+    return shape
+
+
 def scalar(_: InferCall) -> Shape:
     """A scalar."""
     return Shape(())
@@ -122,6 +133,29 @@ def binary(
     )
 
 
+def backward(
+    name: str,
+    kernel: Kernel,
+    gradient: Gradient,
+    *,
+    types: Iterable[DType] | TypeSet = FLOATS,
+    signature: str = "y: T, dy: T -> z: T",
+    attrs: dict[str, AttrDef] | None = None,
+    fuse: str | None = None,
+) -> OpDef:
+    """The gradient of an elementwise op: joins two elements, without broadcasting."""
+    return OpDef(
+        name=name,
+        signature=signature,
+        types={"T": types if isinstance(types, TypeSet) else frozenset(types)},
+        attrs=attrs or {},
+        infer=one_shape,
+        kernel=kernel,
+        gradient=gradient,
+        fuse=fuse,
+    )
+
+
 def comparison(
     name: str,
     kernel: Kernel,
@@ -164,7 +198,10 @@ def normal_axes(call: InferCall, axes: Any, rank: int) -> frozenset[int]:
     for axis in np.asarray(axes).reshape(-1):
         if not -rank <= axis < rank:
             call.fail(f"axis must be in [{-rank}, {rank}), got {axis}")
-        found.add(int(axis) % rank)
+        place = int(axis) % rank
+        if place in found:
+            call.fail(f"axis {place} is named twice")
+        found.add(place)
     return frozenset(found)
 
 
@@ -190,7 +227,10 @@ def reduction(
                     f"{name}: axis must be in [{-rank}, {rank}), got {axis}\n  input: rank {rank}"
                 )
                 raise InvalidArgumentError(message)
-        return kernel(x, tuple(sorted({axis % rank for axis in flat})), keep_dims)
+        places = sorted([axis % rank for axis in flat])
+        if len(set(places)) != len(places):
+            raise InvalidArgumentError(f"{name}: an axis is named twice in {flat}")
+        return kernel(x, tuple(places), keep_dims)
 
     reduce_axes.__name__ = f"_{name.lower()}_kernel"
     type_sets: dict[str, TypeSet | frozenset[DType]] = {"Tidx": typed(INDEX, default=int32)}

@@ -16,16 +16,20 @@ if TYPE_CHECKING:
 _call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]] | None = None
 # Gives a function of a graph as one of Python, for kernels that call it again and again.
 _bind: Callable[[Any, RunContext], Callable[[Sequence[Array]], tuple[Array, ...]]] | None = None
+# Runs the turns of a loop that are left, if there is machine code for it.
+_finish: Callable[[Any, Any, Sequence[Array], RunContext, bool], Sequence[Array]] | None = None
 
 
 def install_call(
     call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]],
     bind: Callable[[Any, RunContext], Callable[[Sequence[Array]], tuple[Array, ...]]],
+    finish: Callable[[Any, Any, Sequence[Array], RunContext, bool], Sequence[Array]],
 ) -> None:
-    """Fill the slots behind `RunContext.call` and `bind`; done once, by the engine."""
-    global _bind, _call
+    """Fill the slots behind `RunContext.call`, `bind` and `finish`; done once, by the engine."""
+    global _bind, _call, _finish
     _call = call
     _bind = bind
+    _finish = finish
 
 
 class RunContext:
@@ -34,7 +38,8 @@ class RunContext:
     __slots__ = ("cancelled", "lock", "streams")
 
     def __init__(self) -> None:
-        # Random streams by (seed, seed2): each stateful random op of one run draws from its own.
+        # Random streams: each random op of a graph draws from its own, also beside another with
+        # the same seeds; eager calls with the same seeds share one, which goes on.
         self.streams: dict[object, Any] = {}
         self.lock = threading.Lock()
         self.cancelled = False
@@ -57,6 +62,19 @@ class RunContext:
             raise RuntimeError(message)
         return _bind(function, self)
 
+    def finish(
+        self, cond: Any, body: Any, values: Sequence[Array], *, hot: bool
+    ) -> Sequence[Array]:
+        """The loop variables after the turns that machine code could take: all, or none.
+
+        Args:
+            cond: a FunctionRef.
+            body: a FunctionRef.
+            values: the loop variables.
+            hot: many turns have gone by: it is worth compiling.
+        """
+        return values if _finish is None else _finish(cond, body, values, self, hot)
+
     def check(self) -> None:
         """Raise CancelledError if the run was cancelled; loops call this at each turn."""
         if self.cancelled:
@@ -66,7 +84,41 @@ class RunContext:
     def stream(self, key: object, make: Callable[[], Any]) -> Any:
         """The random stream under `key`, made at its first use."""
         with self.lock:
+            if self.streams.get(_GENERATION) != _generation:
+                self.streams.clear()
+                self.streams[_GENERATION] = _generation
             found = self.streams.get(key)
             if found is None:
                 found = self.streams[key] = make()
             return found
+
+    def of(self, node: object) -> NodeContext:
+        """What a random op of a graph is handed: the run, with streams of the node's own."""
+        return NodeContext(self, node)
+
+
+class NodeContext:
+    """A run as one of its random ops sees it."""
+
+    __slots__ = ("node", "run")
+
+    def __init__(self, run: RunContext, node: object) -> None:
+        self.run = run
+        self.node = node
+
+    def stream(self, key: object, make: Callable[[], Any]) -> Any:
+        """The node's random stream under `key`, made at its first use."""
+        return self.run.stream((self.node, key), make)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.run, name)
+
+
+_GENERATION = "generation"
+_generation = 0
+
+
+def start_streams_anew() -> None:
+    """All random streams, of eager calls and of graphs, begin again at their next use."""
+    global _generation
+    _generation += 1

@@ -15,6 +15,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import function
 from pinnace.keras.layer import Layer
 from pinnace.keras.registry import deserialize_keras_object, serialize_keras_object
+from pinnace.ops.math.reduction import reduce_sum
 
 _SPEC = re.compile(r"(\w+)\[(.*)\]")
 
@@ -142,11 +143,19 @@ def _check_round_trips(
         )
 
 
+def _widened(config: Any) -> Any:
+    """A configuration with float64 everywhere, in the layers inside too."""
+    if isinstance(config, dict):
+        wide = {key: _widened(value) for key, value in config.items()}
+        return {**wide, "dtype": "float64"} if "dtype" in config else wide
+    return [_widened(one) for one in config] if isinstance(config, list) else config
+
+
 def _check_gradient(
     layer: Layer, inputs: Any, told: dict[str, Any], generator: np.random.Generator
 ) -> None:
     """In float64, along one random direction of the inputs and the trainable weights."""
-    wide = type(layer).from_config({**layer.get_config(), "dtype": "float64"})
+    wide = type(layer).from_config(_widened(layer.get_config()))
     xs = structure.map_structure(_wide, inputs)
     wide(xs, **told)
     wide.set_weights(layer.get_weights())
@@ -163,13 +172,13 @@ def _check_gradient(
             tape.watch(leaf)
         outputs = run(leaves)
         dys = [generator.standard_normal(y.shape.as_list()) for y in outputs]
-        total = sum(
-            (y * convert_to_tensor(dy) for y, dy in zip(outputs, dys, strict=True)), start=0.0
-        )
+        products = [y * convert_to_tensor(dy) for y, dy in zip(outputs, dys, strict=True)]
+        total = sum((reduce_sum(one) for one in products), start=0.0)
     sources = [*floats, *variables]
     if not sources:
         return
-    gradients = tape.gradient(total, sources, unconnected_gradients="zero")
+    found = tape.gradient(total, sources, unconnected_gradients="zero")
+    gradients = [convert_to_tensor(g) for g in found]
     steps = [generator.standard_normal(np.asarray(source).shape) for source in sources]
     exact = sum(float(np.sum(np.asarray(g) * s)) for g, s in zip(gradients, steps, strict=True))
 

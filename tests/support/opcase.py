@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework import dtypes
+from pinnace.framework.indexed_slices import dense
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import InferCall, OpDef
@@ -167,7 +168,7 @@ def run_vjp(
         outputs = _flat(execute(case.definition, *inputs, **attrs))
     pairs = [(y, wrap(dy)) for y, dy in zip(outputs, dys, strict=True) if dy is not None]
     found = tape.gradient([y for y, _ in pairs], _flat(chosen), [dy for _, dy in pairs])
-    answers = iter([None if g is None else np.asarray(g._array) for g in found])
+    answers = iter([None if g is None else np.asarray(dense(g)._array) for g in found])
     return tuple(
         tuple(next(answers) for _ in one) if isinstance(one, tuple) else next(answers)
         for one in chosen

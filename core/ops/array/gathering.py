@@ -9,6 +9,7 @@ from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int8, int16, int32, int64, uint8
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, joining, reshaping, scattering, shapes
@@ -335,6 +336,7 @@ def _gather_kernel(params: Array, indices: Array) -> Array:
 def _infer_gather_v2(call: InferCall) -> Shape:
     params, indices = call.spec(0).shape, call.spec(1).shape
     batch = call.attrs["batch_dims"]
+    require_rank(call, 2, 0, "axis must be a scalar")
     if params.rank == 0:
         call.fail("params must have at least one axis")
     if batch < 0:
@@ -369,7 +371,8 @@ def _infer_gather(call: InferCall) -> Shape:
 
 
 def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return _rows_gradient(call.inputs[0], call.inputs[1], dy), None
+    params, indices = call.inputs
+    return slices_of_rows(_sizes(params), indices, dy), None
 
 
 def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -377,7 +380,7 @@ def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     batch, found = call.attr("batch_dims"), broadcasting.known_value(axis)
     at: Any = None if found is None else int(found.reshape(-1)[0])
     if at == 0 and not batch:
-        return _rows_gradient(params, indices, dy), None, None
+        return slices_of_rows(_sizes(params), indices, dy), None, None
     if batch < 0:
         rank = indices.shape.rank
         batch = batch + (shapes.rank(indices) if rank is None else rank)
@@ -389,24 +392,46 @@ def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return _gather_axis_gradient(params, indices, dy, at, batch), None, None
 
 
-def _rows_gradient(params: Tensor, indices: Tensor, dy: Tensor) -> Tensor:
-    """Each row of `dy` added to the row of zeros that was its source."""
-    if params.shape.rank is not None and indices.shape.rank is not None:
-        sizes = shapes.axis_sizes(params)
-        target: Any = [_product(shapes.axis_sizes(indices)), *sizes[1:]]
-        rows = sizes[0]
-    else:
-        whole = shapes.shape(params)
-        rows = whole[0]
-        target = joining.concat([reshaping.reshape(shapes.size(indices), [1]), whole[1:]], 0)
-    values = reshaping.reshape(dy, target)
-    return segments.unsorted_segment_sum(values, reshaping.reshape(indices, [-1]), rows)
+def _sizes(params: Tensor) -> Tensor:
+    """The shape as a tensor, a constant if it is known."""
+    if params.shape.is_fully_defined():
+        return constants.constant(np.array(params.shape.as_list(), np.int32))
+    return shapes.shape(params)
+
+
+def slices_of_rows(sizes: Tensor, indices: Tensor, dy: Tensor) -> IndexedSlices:
+    """The gradient of gathered rows: each row of `dy` belongs to the row that was its source.
+
+    Args:
+        sizes: [rank], the shape of what was gathered from.
+        indices: the rows that were gathered.
+        dy: [*indices.shape, ...].
+    """
+    if indices.shape.rank != 1:
+        if dy.shape.is_fully_defined() and indices.shape.is_fully_defined():
+            inner = dy.shape[indices.shape.rank :]
+            target: Any = [_product(shapes.axis_sizes(indices)), *inner]
+        else:
+            count = reshaping.reshape(shapes.size(indices), [1])
+            target = joining.concat([count, sizes[1:]], 0)
+        dy = reshaping.reshape(dy, target)
+        indices = reshaping.reshape(indices, [-1])
+    return IndexedSlices(dy, indices, sizes)
+
+
+def summed_slices(
+    values: Tensor, indices: Tensor, dense_shape: Tensor, name: str | None = None
+) -> Tensor:
+    """IndexedSlices as a tensor: each slice added to its row of zeros."""
+    known = broadcasting.known_value(dense_shape)
+    rows = dense_shape[0] if known is None else int(known[0])
+    return segments.unsorted_segment_sum(values, indices, rows, name)
 
 
 def _gather_axis_gradient(
     params: Tensor, indices: Tensor, dy: Tensor, axis: Any, batch: Any
 ) -> Tensor:
-    """As `_rows_gradient`, the gathered axis put first and every batch by itself.
+    """As `slices_of_rows`, summed, the gathered axis put first and every batch by itself.
 
     `axis` and `batch` are numbers from 0, or tensors where the ranks are not known.
     """
@@ -500,6 +525,8 @@ def _gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     params, indices = call.inputs
     sizes = shapes.shape(params, indices.dtype)
     policy = call.attr("bad_indices_policy")
+    if indices.shape.rank == 2 and indices.shape[1] == 1 and policy in {"", "DEFAULT"}:
+        return IndexedSlices(dy, reshaping.reshape(indices, [-1]), sizes), None
     return scattering.scatter_nd(indices, dy, sizes, bad_indices_policy=policy), None
 
 
@@ -559,6 +586,8 @@ def _infer_unravel_index(call: InferCall) -> Shape:
     if dims.rank not in {None, 1}:
         call.fail("dims must be a vector of sizes")
     rows = dims[0] if dims.rank == 1 else None
+    if indices.rank is not None and indices.rank > 1:
+        call.fail("indices must be a scalar or a vector")
     if indices.rank is None:
         return Shape(None)
     return Shape([rows]).concatenate(indices)

@@ -20,7 +20,7 @@ from pinnace.ops.array import (
     selecting,
     shapes,
 )
-from pinnace.ops.array.axes import known_axis, normal_axis
+from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, ranges, reduction
@@ -442,7 +442,7 @@ def _without_gaps(call: OpCall, dys: Sequence[Tensor | None]) -> list[Tensor]:
 
 
 def _split_kernel(split_dim: Array, value: Array, *, num_split: int) -> tuple[Array, ...]:
-    at = normal_axis("Split", int(split_dim.reshape(-1)[0]), value.ndim)
+    at = normal_axis("Split", split_dim.item(), value.ndim)
     size = value.shape[at]
     if num_split < 1 or size % num_split:
         message = (
@@ -465,6 +465,7 @@ def _parts(value: Array, lengths: Sequence[int], axis: int) -> tuple[Array, ...]
 
 def _infer_split(call: InferCall) -> tuple[Shape, ...]:
     shape, count = call.spec(1).shape, call.attrs["num_split"]
+    require_rank(call, 0, 0, "split_dim must be a scalar")
     if count < 1:
         call.fail(f"num_split must be at least 1, got {count}")
     if shape.rank is None:

@@ -11,11 +11,16 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Array
     from pinnace.ops.running import RunContext
 
 __all__: list[str] = []
+
+# Turns after which a loop is worth compiling: some milliseconds.
+_LONG = 1024
 
 
 def _while_kernel(
@@ -23,13 +28,18 @@ def _while_kernel(
 ) -> tuple[Array, ...]:
     test = ctx.bind(cond)
     step = ctx.bind(body)
-    values = input
+    values: Sequence[Array] = input
+    turns = 0
     with np.errstate(all="ignore"):
+        values = ctx.finish(cond, body, values, hot=False)
         while is_true(test(values)[0]):
             if ctx.cancelled:
                 ctx.check()
             values = step(values)
-    return values
+            turns += 1
+            if not turns % _LONG:
+                values = ctx.finish(cond, body, values, hot=True)
+    return tuple(values)
 
 
 def _infer_while(call: InferCall) -> tuple[Shape, ...]:

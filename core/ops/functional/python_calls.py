@@ -10,6 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import array_of, convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError, UnknownError
+from pinnace.framework.indexed_slices import dense
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.ops.execute import execute
@@ -197,12 +198,13 @@ def _eager_gradient(call: OpCall, *dys: Any) -> tuple[Any, ...]:
             for y, dy in zip(targets, arguments[count:], strict=True)
             if isinstance(y, Tensor)
         ]
-        return tape.gradient(  # type: ignore[no-any-return]
+        found = tape.gradient(
             [y for y, _ in kept],
             [xs[index] for index in wanted],
             [dy for _, dy in kept],
             unconnected_gradients="zero",
         )
+        return [dense(one) for one in found]
 
     seeds = [
         constants.zeros_like(y) if dy is None else convert_to_tensor(dy)

@@ -283,7 +283,7 @@ def _grad_image_kernel(
     _boxes("CropAndResizeGradImage", shape[0], boxes, box_ind)
     s = _Samples(shape, boxes, (grads.shape[1], grads.shape[2]))
     dy = np.where(s.inside, grads, np.float32(0))
-    out = np.zeros(shape, np.float32)
+    out = np.zeros(shape, np.float64 if T.numpy == np.float64 else np.float32)
     at = np.broadcast_to(box_ind[:, None, None], dy.shape[:3])
 
     def add(rows: Array, columns: Array, share: Array) -> None:
@@ -339,12 +339,24 @@ def _infer_crop(call: InferCall) -> Shape:
     return Shape([count, *new, None if image.rank is None else image[3]])
 
 
+def _check_grads(call: InferCall, boxes: Shape) -> None:
+    """One gradient of a crop per box."""
+    grads = call.spec(0).shape
+    if grads.rank not in {None, 4}:
+        call.fail("grads must have four axes")
+    if not boxes.is_compatible_with([None if grads.rank is None else grads[0], 4]):
+        call.fail("boxes must have four numbers per crop")
+
+
 def _infer_grad_image(call: InferCall) -> Shape:
-    return call.shape_constant(3)
+    _check_grads(call, call.spec(1).shape)
+    return call.shape_constant(3).merge_with([None] * 4)
 
 
 def _infer_grad_boxes(call: InferCall) -> Shape:
-    return call.spec(2).shape
+    boxes = call.spec(2).shape
+    _check_grads(call, boxes)
+    return boxes
 
 
 def _crop_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:

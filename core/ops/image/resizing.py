@@ -299,7 +299,20 @@ def _infer_resize(call: InferCall) -> Shape:
     return Shape([shape[0], *new, shape[3]])
 
 
+def _infer_scaled(call: InferCall) -> Shape:
+    for index, name in ((2, "scale"), (3, "translation")):
+        if not call.spec(index).shape.is_compatible_with([2]):
+            call.fail(f"{name} must hold two numbers")
+    return _infer_resize(call)
+
+
 def _infer_grad(call: InferCall) -> Shape:
+    for index, name in ((0, "grads"), (1, "original_image")):
+        if call.spec(index).shape.rank not in {None, 4}:
+            call.fail(f"{name} must have four axes")
+    for index in range(2, len(call.inputs)):
+        if not call.spec(index).shape.is_compatible_with([2]):
+            call.fail(f"{call.op.inputs[index].name} must hold two numbers")
     return call.spec(1).shape
 
 
@@ -313,7 +326,8 @@ def _centres(call: OpCall) -> dict[str, Any]:
 def _gradient_by(name: str) -> Gradient:
     def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         x = call.inputs[0]
-        if x.dtype not in FLOATS:
+        # TensorFlow: no other type gets a gradient.
+        if x.dtype not in lookup(name).type_sets["T"].allowed:
             return None, None
         return execute(lookup(name), dy, x, **_centres(call)), None
 
@@ -437,7 +451,7 @@ SCALE_AND_TRANSLATE = register(
         ),
         types={"T": _PIXELS},
         attrs=_KERNEL_ATTRS,
-        infer=_infer_resize,
+        infer=_infer_scaled,
         kernel=_scale_and_translate_kernel,
         gradient=_scale_and_translate_gradient,
     )

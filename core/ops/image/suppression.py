@@ -160,7 +160,19 @@ def _overlaps(box: Array, others: Array) -> Array:
     return np.where(usable, shared / np.where(usable, area + areas - shared, 1), 0)
 
 
-def _selected(
+def _check_limits(op: str, limit: int, threshold: float, sigma: float) -> None:
+    if limit < 0:
+        message = f"{op}: max_output_size must not be negative, got {limit}"
+        raise InvalidArgumentError(message)
+    if not 0 <= threshold <= 1:
+        message = f"{op}: iou_threshold must be in [0, 1], got {threshold}"
+        raise InvalidArgumentError(message)
+    if sigma < 0:
+        message = f"{op}: soft_nms_sigma must be at least 0, got {sigma}"
+        raise InvalidArgumentError(message)
+
+
+def selected(
     op: str, boxes: Array, scores: Array, most: Array, iou: Array, least: Array, sigma: float = 0.0
 ) -> tuple[Array, Array]:
     """Indices and scores of the boxes that stay, best first."""
@@ -171,12 +183,7 @@ def _selected(
         )
         raise InvalidArgumentError(message)
     limit, threshold, floor = int(most), float(iou), float(least)
-    if not 0 <= threshold <= 1:
-        message = f"{op}: iou_threshold must be in [0, 1], got {threshold}"
-        raise InvalidArgumentError(message)
-    if sigma < 0:
-        message = f"{op}: soft_nms_sigma must be at least 0, got {sigma}"
-        raise InvalidArgumentError(message)
+    _check_limits(op, limit, threshold, sigma)
     corners = _corners(boxes.astype(np.float32))
     scale = np.float32(-0.5 / sigma) if sigma else np.float32(0)
     # The best first; of equal ones the first.
@@ -209,7 +216,7 @@ def _padded(x: Array, most: Array, pad: bool) -> Array:
 
 def _v2_kernel(boxes: Array, scores: Array, max_output_size: Array, iou_threshold: Array) -> Array:
     least = np.array(-np.inf, np.float32)
-    return _selected("NonMaxSuppressionV2", boxes, scores, max_output_size, iou_threshold, least)[0]
+    return selected("NonMaxSuppressionV2", boxes, scores, max_output_size, iou_threshold, least)[0]
 
 
 def _v3_kernel(
@@ -219,7 +226,7 @@ def _v3_kernel(
     iou_threshold: Array,
     score_threshold: Array,
 ) -> Array:
-    return _selected(
+    return selected(
         "NonMaxSuppressionV3", boxes, scores, max_output_size, iou_threshold, score_threshold
     )[0]
 
@@ -233,7 +240,7 @@ def _v4_kernel(
     *,
     pad_to_max_output_size: bool,
 ) -> tuple[Array, Array]:
-    found, _ = _selected(
+    found, _ = selected(
         "NonMaxSuppressionV4", boxes, scores, max_output_size, iou_threshold, score_threshold
     )
     count = np.array(len(found), np.int32)
@@ -250,7 +257,7 @@ def _v5_kernel(
     *,
     pad_to_max_output_size: bool,
 ) -> tuple[Array, Array, Array]:
-    found, values = _selected(
+    found, values = selected(
         "NonMaxSuppressionV5",
         boxes,
         scores,
@@ -274,6 +281,8 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
         if call.spec(index).shape.rank not in {None, 0}:
             call.fail(f"{call.op.inputs[index].name} must be a scalar")
     most = call.constant(2)
+    if most is not None and most.ndim == 0 and most < 0:
+        call.fail(f"max_output_size must not be negative, got {most}")
     fixed = call.attrs.get("pad_to_max_output_size") and most is not None
     row = Shape([int(most) if fixed and most is not None else None])
     return {1: (row,), 2: (row, Shape(())), 3: (row, row, Shape(()))}[len(call.op.outputs)]

@@ -54,7 +54,7 @@ def decode_csv(
     Source:
         TensorFlow op `DecodeCSV` (parsing_ops.cc).
     """
-    defaults = [_default(value) for value in record_defaults]
+    defaults = [default_of(value) for value in record_defaults]
     columns = execute(
         DECODE_CSV,
         records,
@@ -68,7 +68,8 @@ def decode_csv(
     return list(columns)
 
 
-def _default(value: Any) -> Tensor:
+def default_of(value: Any) -> Tensor:
+    """What stands in for an empty field of a column; empty if there must be a value."""
     if isinstance(value, DType):
         return convert_to_tensor(np.empty(0, value.numpy), value)
     if isinstance(value, Operands):
@@ -108,7 +109,7 @@ def _kernel(
     found = []
     for index, (kind, default) in enumerate(zip(OUT_TYPE, record_defaults, strict=True)):
         column = [row[index] for row in rows]
-        found.append(_column(column, kind, np.ravel(default), index, empty).reshape(shape))
+        found.append(column_of(column, kind, np.ravel(default), index, empty).reshape(shape))
     return tuple(found)
 
 
@@ -132,36 +133,42 @@ def _fields(line: str, number: int, delimiter: str, quoted: bool) -> list[str]:
         ) from None
 
 
-def _column(
-    fields: list[str], kind: DType, default: Array, index: int, empty: tuple[str, str]
+def column_of(
+    fields: list[str],
+    kind: DType,
+    default: Array,
+    index: int,
+    empty: tuple[str, str],
+    who: str = "DecodeCSV",
 ) -> Array:
+    """The fields of column `index`, each Latin-1, as values; `empty` ones are the default."""
     values: list[Any] = []
     for number, field in enumerate(fields):
         if field in empty:
             if not default.size:
                 raise InvalidArgumentError(
-                    f"DecodeCSV: field {index} is required, record {number} has none"
+                    f"{who}: field {index} is required, record {number} has none"
                 )
             values.append(default[0])
         elif kind is dtypes.string:
             values.append(field.encode("latin-1"))
         else:
-            values.append(_number(field, kind, index, number))
+            values.append(_number(field, kind, index, number, who))
     out = np.empty(len(values), kind.numpy)
     out[:] = values
     return out
 
 
-def _number(field: str, kind: DType, index: int, record: int) -> Any:
+def _number(field: str, kind: DType, index: int, record: int, who: str) -> Any:
     try:
         value = float(field) if kind.is_floating else int(field)
     except ValueError:
         raise InvalidArgumentError(
-            f"DecodeCSV: field {index} of record {record} must be {kind.name}, got {field!r}"
+            f"{who}: field {index} of record {record} must be {kind.name}, got {field!r}"
         ) from None
     if kind.is_integer and not kind.min <= value <= kind.max:
         raise InvalidArgumentError(
-            f"DecodeCSV: field {index} of record {record} must be {kind.name}, got {field!r}"
+            f"{who}: field {index} of record {record} must be {kind.name}, got {field!r}"
         )
     return value
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from google.protobuf.message import DecodeError
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.kernels import example_layouts
+from pinnace.ops.kernels import example_columns
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
-from pinnace.proto.example_pb2 import Example
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
@@ -24,9 +22,9 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _KINDS = {
-    dtypes.string: (example_layouts.BYTES, "bytes_list", "string"),
-    dtypes.float32: (example_layouts.FLOATS, "float_list", "float"),
-    dtypes.int64: (example_layouts.INTS, "int64_list", "int64"),
+    dtypes.string: (example_columns.BYTES, "bytes_list", "string"),
+    dtypes.float32: (example_columns.FLOATS, "float_list", "float"),
+    dtypes.int64: (example_columns.INTS, "int64_list", "int64"),
 }
 _NAMES = {0: "nothing", 1: "string", 2: "float", 3: "int64"}
 
@@ -91,15 +89,28 @@ class _Dense:
 
 
 class Parser:
-    """Records to arrays, feature by feature."""
+    """Records to arrays, feature by feature.
 
-    def __init__(self, records: Sequence[bytes]) -> None:
+    Args:
+        records: serialized Example messages.
+        wanted: key and dtype of every feature that will be asked for.
+    """
+
+    def __init__(self, records: Sequence[bytes], wanted: Iterable[tuple[Any, DType]]) -> None:
         self._records = records
         self._messages: dict[int, Any] = {}
+        kinds = {_key(key): _KINDS[dtype][0] for key, dtype in wanted}
+        self._kinds = kinds
+        self._reader = example_columns.Reader(records, kinds)
 
     def _message(self, record: int) -> Any:
         found = self._messages.get(record)
         if found is None:
+            # Only odd records come this way, and `import pinnace` does without protobuf.
+            from google.protobuf.message import DecodeError
+
+            from pinnace.proto.example_pb2 import Example
+
             try:
                 found = Example.FromString(self._records[record]).features.feature
             except DecodeError:
@@ -109,7 +120,7 @@ class Parser:
             self._messages[record] = found
         return found
 
-    def values(self, key: bytes, dtype: DType, record: int) -> tuple[int, Any]:
+    def values(self, key: bytes, record: int) -> tuple[int, Any]:
         """The kind of a record's feature, 0 if it is missing, and its values."""
         features = self._message(record)
         try:
@@ -122,82 +133,92 @@ class Parser:
         which = feature.WhichOneof("kind")
         if which is None:
             return 0, ()
-        kind = {"bytes_list": 1, "float_list": 2, "int64_list": 3}[which]
-        del dtype
-        return kind, getattr(feature, which).value
+        return _FIELDS[which], getattr(feature, which).value
 
-    def dense(self, features: Sequence[_Dense]) -> list[Array]:
-        """One array [records, ...] per feature."""
-        groups, rest = example_layouts.groups_of(self._records)
-        return [self._one(feature, groups, rest) for feature in features]
+    def _column(
+        self, key: bytes, dtype: DType
+    ) -> tuple[example_columns.Column, dict[int, tuple[int, Any]]]:
+        """What was read side by side, and kind and values of the records read one by one."""
+        if self._kinds[key] == _KINDS[dtype][0]:
+            column, rest = self._reader.columns[key], self._reader.rest
+        else:  # the same key was asked for with another type, too
+            none = np.zeros(0, np.int64)
+            column = example_columns.Column(none, np.zeros(0, dtype.numpy), none)
+            rest = list(range(len(self._records)))
+        return column, {record: self.values(key, record) for record in rest}
 
-    def _one(
-        self, want: _Dense, groups: Sequence[example_layouts.Group], rest: Sequence[int]
-    ) -> Array:
-        if len(groups) == 1 and not rest:
-            return self._shaped(want, [(groups[0].rows, self._cut(want, groups[0]))])
-        parts = [(group.rows, self._cut(want, group)) for group in groups]
-        for record in rest:
-            kind, values = self.values(want.key, want.dtype, record)
-            if not kind:
-                found = want.missing(record)
-            else:
-                want.check(kind, len(values), record)
-                found = _array(values, want.dtype)
-            parts.append((np.array([record]), found[np.newaxis]))
-        return self._shaped(want, parts)
-
-    @staticmethod
-    def _cut(want: _Dense, group: example_layouts.Group) -> Array:
-        """[records of the group, values]."""
-        first = int(group.rows[0])
-        feature = group.features.get(want.key)
-        if feature is None or not feature.kind:
-            found = want.missing(first)
-            return np.broadcast_to(found, (len(group.rows), len(found)))
-        if feature.kind == example_layouts.FLOATS:
-            values = group.floats(feature.spans)
-        elif feature.kind == example_layouts.INTS:
-            values = group.ints(feature.spans)
-        else:
-            values = group.strings(feature.spans)
-        want.check(feature.kind, values.shape[1], first)
-        return values
-
-    def _shaped(self, want: _Dense, parts: Sequence[tuple[Array, Array]]) -> Array:
+    def dense(self, want: _Dense) -> Array:
+        """One array [records, ...]."""
+        column, rest = self._column(want.key, want.dtype)
         count = len(self._records)
-        if want.variable:
-            length = max((values.shape[1] for _, values in parts), default=0)
+        rows, lengths = column.rows, column.lengths
+        wrong = lengths % want.count != 0 if want.variable else lengths != want.count
+        if wrong.any():
+            first = int(rows[wrong].min())
+            want.check(want.kind, int(lengths[rows == first][0]), first)
+        if not want.variable and len(rows) == count and (rows[1:] > rows[:-1]).all():
+            return column.values.reshape(count, *want.inner)
+        single: dict[int, Array] = {}
+        for record, (kind, values) in rest.items():
+            if kind:
+                want.check(kind, len(values), record)
+                single[record] = _array(values, want.dtype)
+        here = np.zeros(count, bool)
+        here[rows] = True
+        for record in np.flatnonzero(~here).tolist():
+            if record not in single:
+                single[record] = want.missing(record)
+        if not want.variable:
+            out = np.empty((count, want.count), want.dtype.numpy)
+            out[rows] = column.values.reshape(-1, want.count)
+        else:
+            length = max(
+                int(lengths.max(initial=0)), max((len(one) for one in single.values()), default=0)
+            )
             empty = want.default.reshape(-1)[0] if want.has_default else _ZERO[want.dtype]
             out = np.full((count, length), empty, want.dtype.numpy)
-            for rows, values in parts:
-                out[rows, : values.shape[1]] = values
-            return out.reshape(count, length // want.count, *want.inner)
-        if len(parts) == 1 and len(parts[0][0]) == count:
-            return parts[0][1].reshape(count, *want.inner)
-        out = np.empty((count, want.count), want.dtype.numpy)
-        for rows, values in parts:
-            out[rows] = values
-        return out.reshape(count, *want.inner)
+            out[np.repeat(rows, lengths), _within(lengths)] = column.values
+        for record, values in single.items():
+            out[record, : len(values)] = values
+        return (
+            out.reshape(count, out.shape[1] // want.count, *want.inner)
+            if (want.variable)
+            else out.reshape(count, *want.inner)
+        )
 
     def ragged(self, key: Any, dtype: DType) -> tuple[Array, Array]:
         """All values of a feature, and how many each record has."""
         name = _key(key)
         kind, _, word = _KINDS[dtype]
-        values: list[Any] = []
+        column, rest = self._column(name, dtype)
         lengths = np.zeros(len(self._records), np.int64)
-        for record in range(len(self._records)):
-            found, some = self.values(name, dtype, record)
+        lengths[column.rows] = column.lengths
+        for record, (found, some) in rest.items():
             if found and found != kind:
                 raise InvalidArgumentError(
                     f"parse_example: feature {name.decode('utf-8', 'replace')!r} must hold {word}, "
                     f"record {record} holds {_NAMES[found]}"
                 )
-            values.extend(some)
             lengths[record] = len(some)
-        return _array(values, dtype), lengths
+        starts = np.cumsum(lengths) - lengths
+        out = np.empty(int(lengths.sum()), dtype.numpy)
+        out[np.repeat(starts[column.rows], column.lengths) + _within(column.lengths)] = (
+            column.values
+        )
+        for record, (_, some) in rest.items():
+            if len(some):
+                out[starts[record] : starts[record] + len(some)] = _array(some, dtype)
+        return out, lengths
 
 
+def _within(lengths: Array) -> Array:
+    """0, 1, ... for each length, one after the other."""
+    starts = np.cumsum(lengths) - lengths
+    places: Array = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
+    return places
+
+
+_FIELDS = {"bytes_list": 1, "float_list": 2, "int64_list": 3}
 _ZERO: dict[DType, Any] = {dtypes.string: b"", dtypes.float32: 0.0, dtypes.int64: 0}
 
 
@@ -210,18 +231,20 @@ def _array(values: Any, dtype: DType) -> Array:
 
 
 def _outputs(
-    parser: Parser,
-    records: int,
+    messages: Sequence[bytes],
     single: bool,
     dense: Sequence[_Dense],
     sparse: Sequence[tuple[Any, DType]],
     ragged: Sequence[tuple[Any, DType, DType]],
 ) -> tuple[Array, ...]:
     """The flat outputs of ParseExampleV2; `single`: for one scalar record."""
+    wanted = [(feature.key, feature.dtype) for feature in dense]
+    parser = Parser(messages, [*wanted, *sparse, *[(key, dtype) for key, dtype, _ in ragged]])
+    records = len(messages)
     found = [parser.ragged(key, dtype) for key, dtype in sparse]
     indices, values, shapes = [], [], []
     for flat, lengths in found:
-        columns = np.concatenate([np.arange(n) for n in lengths] or [np.zeros(0, np.int64)])
+        columns = _within(lengths)
         if single:
             indices.append(columns.reshape(-1, 1).astype(np.int64))
             shapes.append(np.array([len(flat)], np.int64))
@@ -230,7 +253,7 @@ def _outputs(
             indices.append(np.stack([rows, columns], 1).astype(np.int64))
             shapes.append(np.array([records, lengths.max(initial=0)], np.int64))
         values.append(flat)
-    arrays = parser.dense(dense)
+    arrays = [parser.dense(feature) for feature in dense]
     if single:
         arrays = [array[0, ...] for array in arrays]
     ragged_values, splits = [], []
@@ -273,8 +296,7 @@ def _parse_kernel(
     del names
     records = _strings(serialized)
     return _outputs(
-        Parser(records),
-        len(records),
+        records,
         np.ndim(serialized) == 0,
         _dense_of(_strings(dense_keys), Tdense, dense_shapes, dense_defaults),
         list(zip(_strings(sparse_keys), sparse_types, strict=True)),
@@ -293,8 +315,7 @@ def _parse_single_kernel(
     dense_shapes: tuple[Shape, ...],
 ) -> tuple[Array, ...]:
     return _outputs(
-        Parser(_strings(serialized)),
-        1,
+        _strings(serialized),
         True,
         _dense_of(dense_keys, Tdense, dense_shapes, dense_defaults),
         list(zip(sparse_keys, sparse_types, strict=True)),

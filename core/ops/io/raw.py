@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from google.protobuf.message import DecodeError
 
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import ANY, DType, as_dtype
@@ -17,10 +16,10 @@ from pinnace.ops.io.files import string_of
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
 from pinnace.ops.strings import encoding
-from pinnace.proto.tensor_pb2 import TensorProto
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.proto.tensor_pb2 import TensorProto
 
 __all__ = ["decode_raw", "parse_tensor", "serialize_tensor"]
 
@@ -132,13 +131,25 @@ def _infer_padded(call: InferCall) -> Shape:
     return call.spec(0).shape + Shape((None if length is None else int(length) // size,))
 
 
+def _message_from(data: bytes) -> TensorProto | None:
+    """The message in these bytes; None if there is none."""
+    # `import pinnace` does without protobuf, a twentieth of what it takes.
+    from google.protobuf.message import DecodeError
+
+    from pinnace.proto.tensor_pb2 import TensorProto
+
+    try:
+        return TensorProto.FromString(data)
+    except DecodeError:
+        return None
+
+
 def _infer_parsed(call: InferCall) -> Shape:
     known = call.constant(0)
     if known is None or call.spec(0).shape.rank != 0:
         return UNKNOWN
-    try:
-        message = TensorProto.FromString(string_of(known))
-    except DecodeError:
+    message = _message_from(string_of(known))
+    if message is None:
         return UNKNOWN  # the kernel says so
     return from_list_with_minus_one(dim.size for dim in message.tensor_shape.dim)
 
@@ -163,7 +174,10 @@ def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the a
     if T in {dtypes.resource, dtypes.variant}:
         raise UnimplementedError(f"SerializeTensor: a {T.name} tensor has no bytes")
     array = np.asarray(tensor)
+    from pinnace.proto.tensor_pb2 import TensorProto
+
     message = TensorProto(dtype=T.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int
+    message.tensor_shape.SetInParent()  # a scalar has a shape too: it is there, and empty
     for n in array.shape:
         message.tensor_shape.dim.add(size=n)
     if T is dtypes.string:
@@ -176,10 +190,9 @@ def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the a
 
 
 def _parse_kernel(serialized: Array, *, out_type: DType) -> Array:
-    try:
-        message = TensorProto.FromString(string_of(serialized))
-    except DecodeError:
-        raise InvalidArgumentError("ParseTensor: the bytes are no TensorProto") from None
+    message = _message_from(string_of(serialized))
+    if message is None:
+        raise InvalidArgumentError("ParseTensor: the bytes are no TensorProto")
     if message.dtype != out_type.enum:
         raise InvalidArgumentError(
             f"ParseTensor: out_type must be the dtype of the tensor, got {out_type.name} for one "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pinnace.ops.kernels import team
 from pinnace.ops.kernels.precision import Array, computed_in
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _multiplied(
     inner = int(np.prod(b.shape[len(batch) : len(batch) + len(shared)], dtype=np.int64))
     a = a.reshape(*a.shape[: len(batch)], int(np.prod(lefts, dtype=np.int64)), inner)
     b = b.reshape(*b.shape[: len(batch)], inner, int(np.prod(rights, dtype=np.int64)))
-    product = np.matmul(a, b)
+    product = team.matmul(a, b)
     return product.reshape((*product.shape[: len(batch)], *lefts, *rights)), (*batch, *left, *right)
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.kernels import team
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -205,14 +206,38 @@ def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
         out[...] = 0
         return
     if _is_pointwise(g) and out.flags.c_contiguous:
-        np.matmul(x.reshape(-1, x.shape[-1]), matrix, out=out.reshape(-1, outputs))
+        team.matmul(x.reshape(-1, x.shape[-1]), matrix, out=out.reshape(-1, outputs))
         return
-    for images, rows, columns in column_blocks(x, g):
+    shared = out.size * matrix.shape[0] >= team.WORTH_PRODUCTS and team.members() > 1
+    for images, rows, windows, planar in _window_blocks(x, g):
         part = out[images, rows]
-        if part.flags.c_contiguous:
-            np.matmul(columns, matrix, out=part.reshape(-1, outputs))
-        else:
-            part[...] = np.matmul(columns, matrix).reshape(part.shape)
+        if not shared:
+            _multiply(windows, planar, matrix, part)
+            continue
+        axis = 0 if len(windows) >= team.members() else 1
+        step = -(-windows.shape[axis] // team.members())
+
+        def work(
+            piece: int,
+            windows: Array = windows,
+            planar: bool = planar,
+            part: Array = part,
+            axis: int = axis,
+            step: int = step,
+        ) -> None:
+            cut = (slice(None),) * axis + (slice(piece * step, (piece + 1) * step),)
+            _multiply(windows[cut], planar, matrix, part[cut])
+
+        team.share(-(-windows.shape[axis] // step), work)
+
+
+def _multiply(windows: Array, planar: bool, matrix: Array, out: Array) -> None:
+    """out[...] = windows [images, *counts, *window, C] times the matrix."""
+    columns = _gathered(windows, planar, np.empty(windows.size, windows.dtype))
+    if out.flags.c_contiguous:
+        np.matmul(columns, matrix, out=out.reshape(-1, out.shape[-1]))
+    else:
+        out[...] = np.matmul(columns, matrix).reshape(out.shape)
 
 
 def _filter_gradient(x: Array, dy: Array, g: Geometry) -> Array:
@@ -223,10 +248,10 @@ def _filter_gradient(x: Array, dy: Array, g: Geometry) -> Array:
         return np.zeros(shape, dy.dtype)
     if _is_pointwise(g):
         columns = x.reshape(-1, channels)
-        return np.asarray(np.matmul(columns.T, dy.reshape(-1, outputs)).reshape(shape))
+        return team.matmul(columns.T, dy.reshape(-1, outputs)).reshape(shape)
     total: Array | None = None
     for images, rows, columns in column_blocks(x, g):
-        part = np.matmul(columns.T, dy[images, rows].reshape(-1, outputs))
+        part = team.matmul(columns.T, dy[images, rows].reshape(-1, outputs))
         total = part if total is None else np.add(total, part, out=total)
     assert total is not None  # noqa: S101 - for mypy: dy.size > 0, so there was a block
     return total.reshape(shape)
@@ -240,7 +265,7 @@ def _input_gradient(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
     if dy.size == 0:
         dx[...] = 0
     elif _is_pointwise(g):
-        product_ = np.matmul(dy.reshape(-1, outputs), filter.reshape(inputs, outputs).T)
+        product_ = team.matmul(dy.reshape(-1, outputs), filter.reshape(inputs, outputs).T)
         dx[...] = product_.reshape(dx.shape)
     elif outputs > MANY_OUTPUTS * inputs:
         _scatter_products(filter, dy, g, dx)
@@ -331,7 +356,7 @@ def _scatter_products(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
     channels_last = (*range(1, planes.ndim), 0)
     for start in range(0, batch, step):
         block = dy[start : start + step]
-        products = np.matmul(matrix, block.reshape(-1, outputs).T)
+        products = team.matmul(matrix, block.reshape(-1, outputs).T)
         products = products.reshape(*g.window, inputs, len(block), *sizes)
         sums = planes[:, : len(block)]
         sums[...] = 0
@@ -362,6 +387,18 @@ def column_blocks(x: Array, g: Geometry) -> Iterator[Block]:
         Blocks that cover [batch, counts[0]] in order. A block is several whole images, or rows of
         one image. `columns` is [windows, taps * C] and valid until the next block is asked for.
     """
+    buffer: Array | None = None
+    for images, rows, windows, planar in _window_blocks(x, g):
+        if buffer is None:
+            buffer = np.empty(windows.size, x.dtype)
+        yield Block(images, rows, _gathered(windows, planar, buffer))
+
+
+def _window_blocks(x: Array, g: Geometry) -> Iterator[tuple[slice, slice, Array, bool]]:
+    """Blocks as views [images, counts, *window, C], the first the largest; and how to gather them.
+
+    Valid until the next block is asked for.
+    """
     batch, channels = x.shape[0], x.shape[-1]
     per_row = math.prod(g.counts[1:]) * math.prod(g.window) * channels * x.itemsize
     per_image = per_row * g.counts[0]
@@ -370,23 +407,27 @@ def column_blocks(x: Array, g: Geometry) -> Iterator[Block]:
     # Copying costs by the contiguous run: a row of a window's taps, or a row of windows.
     run = channels * (g.window[-1] if g.dilations[-1] == 1 else 1)
     planar = run < min(SHORT_RUN, g.counts[-1])
-    spatial = len(g.counts)
-    # [*window, C, images, *counts]
-    planes_first = (*range(1 + spatial, 2 + 2 * spatial), *range(1 + spatial))
-    buffer = np.empty(images * rows * per_row // x.itemsize, x.dtype)
     padded = PaddedImages(x, g, images)
     for image in range(0, batch, images):
         every = padded.windows(image)
         for row in range(0, g.counts[0], rows):
             view = every[:, row : row + rows]
-            counts = view.shape[1 : 1 + spatial]
-            windows = len(view) * math.prod(counts)
-            if planar:
-                view = view.transpose(planes_first)
-            columns = buffer[: view.size].reshape(view.shape)
-            np.copyto(columns, view)
-            yield Block(
+            yield (
                 slice(image, image + len(every)),
-                slice(row, row + counts[0]),
-                columns.reshape(-1, windows).T if planar else columns.reshape(windows, -1),
+                slice(row, row + view.shape[1]),
+                view,
+                planar,
             )
+
+
+def _gathered(windows: Array, planar: bool, buffer: Array) -> Array:
+    """[windows, taps * C], copied into the buffer; planes of it one after another if `planar`."""
+    spatial = windows.ndim // 2 - 1
+    count = len(windows) * math.prod(windows.shape[1 : 1 + spatial])
+    view = windows
+    if planar:
+        # [*window, C, images, *counts]
+        view = windows.transpose((*range(1 + spatial, 2 + 2 * spatial), *range(1 + spatial)))
+    columns = buffer[: view.size].reshape(view.shape)
+    np.copyto(columns, view)
+    return columns.reshape(-1, count).T if planar else columns.reshape(count, -1)

@@ -378,6 +378,17 @@ def _normals_of_block(
     return _box_muller(_doubles(drawn) if wide else _floats(drawn)).reshape(len(groups), -1)
 
 
+def doubles_at(start: KeyCounter, blocks: npt.NDArray[np.int64], *, normal: bool) -> Array:
+    """What the blocks at these places of a stream hold: float64 [n, 2], uniform or normal."""
+    low, high = start.counter & _MASK64, start.counter >> 64
+    if low + int(blocks.max(initial=0)) <= _MASK64:
+        drawn = _words_of_counters(start.key, blocks.astype(np.uint64) + np.uint64(low), high)
+    else:  # the low half runs over: rare enough to go one by one
+        drawn = np.stack([words(start.skip(int(block)), 4) for block in blocks])
+    uniforms = _doubles(drawn.reshape(-1))
+    return (_box_muller(uniforms) if normal else uniforms).reshape(len(blocks), 2)
+
+
 def fold_in(seed: Sequence[int] | Array, data: int, dtype: np.dtype[Any]) -> Array:
     """A seed made of a seed and a number.
 

@@ -204,6 +204,12 @@ def eye(
 
 def _band_kernel(input: Array, num_lower: Array, num_upper: Array) -> Array:
     rows, columns = input.shape[-2:]
+    if num_lower > rows or num_upper > columns:
+        message = (
+            f"MatrixBandPart: num_lower and num_upper must be at most {rows} and {columns}, "
+            f"got {num_lower} and {num_upper}"
+        )
+        raise InvalidArgumentError(message)
     low = rows if num_lower < 0 else int(num_lower)
     high = columns if num_upper < 0 else int(num_upper)
     away = np.arange(columns) - np.arange(rows)[:, None]
@@ -217,6 +223,18 @@ def _infer_band(call: InferCall) -> Shape:
     return shape
 
 
+def _infer_band_part(call: InferCall) -> Shape:
+    shape = _infer_band(call)
+    for index, name, axis in ((1, "num_lower", -2), (2, "num_upper", -1)):
+        if call.spec(index).shape.rank not in {None, 0}:
+            call.fail(f"{name} must be a scalar")
+        width = call.constant(index)
+        size = None if shape.rank is None else shape[axis]
+        if width is not None and size is not None and width > size:
+            call.fail(f"{name} must be at most {size}, got {width}")
+    return shape
+
+
 def _diag_kernel(
     diagonal: Array, k: Array, num_rows: Array, num_cols: Array, padding_value: Array, *, align: str
 ) -> Array:
@@ -227,6 +245,11 @@ def _infer_diag(call: InferCall) -> Shape:
     shape = call.spec(0).shape
     if shape.rank == 0:
         call.fail("diagonal must have at least one axis")
+    if call.spec(1).shape.rank not in {None, 0, 1}:
+        call.fail("k must be a scalar or a vector")
+    for index, name in ((2, "num_rows"), (3, "num_cols"), (4, "padding_value")):
+        if call.spec(index).shape.rank not in {None, 0}:
+            call.fail(f"{name} must be a scalar")
     k, rows, columns = (call.constant(index) for index in (1, 2, 3))
     if shape.rank is None or k is None:
         return Shape(None)
@@ -337,7 +360,7 @@ MATRIX_BAND_PART = register(
         name="MatrixBandPart",
         signature="input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
         types={"T": NUMBERS | {dtypes.bool}, "Tindex": typed(INDEX, default=int64)},
-        infer=_infer_band,
+        infer=_infer_band_part,
         kernel=_band_kernel,
         gradient=_band_gradient,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.ops.math import bits as bits
 from pinnace.ops.math import clipping as clipping
 from pinnace.ops.math import einstein as einstein
+from pinnace.ops.math import histograms as histograms
 from pinnace.ops.math import products as products
 from pinnace.ops.math import ranges as ranges
 from pinnace.ops.math.arithmetic import *
@@ -23,6 +24,7 @@ from pinnace.ops.math.reduction import *
 from pinnace.ops.math.rounding import *
 from pinnace.ops.math.segments import *
 from pinnace.ops.math.special import *
+from pinnace.ops.math.tails import *
 from pinnace.ops.math.trigonometry import *
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, NUMBERS, REAL, SIGNED, variant
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.math import broadcasting, complexes, rounding
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import binary, broadcast, register, unary
+from pinnace.ops.registry import backward, binary, broadcast, register, unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,7 +87,8 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _is_text(x: object) -> bool:
-    return isinstance(x, (str, bytes)) or (isinstance(x, Operands) and x.dtype is dtypes.string)  # type: ignore[attr-defined]
+    # Ragged tensors of strings too.
+    return isinstance(x, (str, bytes)) or getattr(x, "dtype", None) is dtypes.string
 
 
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -299,12 +301,14 @@ def accumulate_n(
     return add_n(inputs, name)
 
 
-def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """`x` times a number.
+def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
+    """`x` times a number; IndexedSlices stay slices.
 
     Raises:
         ValueError: `scalar` has axes.
     """
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(scalar_mul(scalar, x.values, name), x.indices, x.dense_shape)
     tensor = convert_to_tensor(x)
     factor = convert_to_tensor(scalar, dtype_hint=tensor.dtype)
     if factor.shape.rank not in {None, 0}:
@@ -358,24 +362,27 @@ def _add_kernel(x: Array, y: Array) -> Array:
     return np.add(x, y)
 
 
-def _no_zero(name: str, y: Array) -> None:
-    if y.dtype.kind in "iu" and not y.all():
+def _no_zero(name: str, x: Array, y: Array) -> None:
+    if x.size and y.dtype.kind in "iu" and not y.all():  # where nothing is divided, zeros may stand
         message = f"{name}: integer division by zero\n  y: {y.dtype}{list(y.shape)}"
         raise InvalidArgumentError(message)
 
 
 def _floor_div_kernel(x: Array, y: Array) -> Array:
-    _no_zero("FloorDiv", y)
-    return np.floor_divide(x, y)
+    if x.dtype.kind in "iu":
+        _no_zero("FloorDiv", x, y)
+        return np.floor_divide(x, y)
+    # TensorFlow: the floor of the rounded quotient: 1 / 0.1 is 10, though 1 holds 0.1 nine times.
+    return np.floor(np.divide(x, y))
 
 
 def _floor_mod_kernel(x: Array, y: Array) -> Array:
-    _no_zero("FloorMod", y)
+    _no_zero("FloorMod", x, y)
     return np.mod(x, y)
 
 
 def _truncate_div_kernel(x: Array, y: Array) -> Array:
-    _no_zero("TruncateDiv", y)
+    _no_zero("TruncateDiv", x, y)
     if x.dtype.kind not in "iu":
         return np.trunc(x / y)
     quotient = np.floor_divide(x, y)
@@ -384,7 +391,7 @@ def _truncate_div_kernel(x: Array, y: Array) -> Array:
 
 
 def _truncate_mod_kernel(x: Array, y: Array) -> Array:
-    _no_zero("TruncateMod", y)
+    _no_zero("TruncateMod", x, y)
     return np.fmod(x, y)
 
 
@@ -442,7 +449,7 @@ def _div_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
     return (
         broadcasting.reduced_to(dy / y, call.inputs[0], call.inputs[1]),
-        broadcasting.reduced_to(dy * negative(x) / y / y, call.inputs[1], call.inputs[0]),
+        broadcasting.reduced_to(dy * (negative(x) / y / y), call.inputs[1], call.inputs[0]),
     )
 
 
@@ -509,32 +516,42 @@ def _square_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
 
 
 def _reciprocal_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (RECIPROCAL_GRAD.entry(complexes.conj(call.outputs[0]), dy),)
+    return (RECIPROCAL_GRAD.entry(call.outputs[0], dy),)
+
+
+def conjugate(y: Array) -> Array:
+    """The conjugate of complex numbers; real ones as they are, not copied."""
+    return y.conj() if y.dtype.kind == "c" else y
 
 
 def _reciprocal_grad_kernel(y: Array, dy: Array) -> Array:
+    y = conjugate(y)
     return -dy * y * y
 
 
 def _reciprocal_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
-    y, dy = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
-    return dz * -2 * dy * y, RECIPROCAL_GRAD.entry(y, dz)
+    y = complexes.conj(call.inputs[0])
+    return complexes.conj(dz) * -2 * call.inputs[1] * y, RECIPROCAL_GRAD.entry(y, dz)
 
 
 def _inverse_gradient(name: str) -> OpDef:
     """The gradient of 1 / x, from y = 1 / x."""
-    return binary(
+    return backward(
         name,
         _reciprocal_grad_kernel,
         _reciprocal_grad_gradient,
         types=FLOATS | COMPLEX,
-        signature="y: T, dy: T -> z: T",
         fuse="-{dy} * {y} * {y}",
     )
 
 
 def _abs_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (dy * sign(call.inputs[0]),)
+
+
+def _next_after_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), constants.zeros_like(y)
 
 
 def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -595,7 +612,7 @@ NEXT_AFTER = register(
         types={"T": typed({dtypes.float32, dtypes.float64}, default=dtypes.float32)},
         infer=broadcast,
         kernel=np.nextafter,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=_next_after_gradient,
         elementwise=True,
         out=True,
     )

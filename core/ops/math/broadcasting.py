@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework.dtypes import INDEX, int32
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor
 from pinnace.ops.array import reshaping, shapes
@@ -87,10 +88,25 @@ def broadcast_axes(shape: Sequence[int], other: Sequence[int]) -> tuple[int, ...
 
 def _kernel(s0: Array, s1: Array) -> tuple[Array, Array]:
     a, b = s0.tolist(), s1.tolist()
-    return np.array(broadcast_axes(a, b), s0.dtype), np.array(broadcast_axes(b, a), s0.dtype)
+    if a == b:
+        return np.array([], s0.dtype), np.array([], s0.dtype)
+    # TensorFlow: where both sizes are 1 there is nothing to sum, and yet it names the axis.
+    rank = max(len(a), len(b))
+    a, b = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
+    pairs = list(enumerate(zip(a, b, strict=True)))
+    if any(n != m and 1 not in {n, m} for _, (n, m) in pairs):
+        message = f"BroadcastGradientArgs: shapes {a} and {b} do not broadcast"
+        raise InvalidArgumentError(message)
+    return (
+        np.array([axis for axis, (n, m) in pairs if n == 1], s0.dtype),
+        np.array([axis for axis, (n, m) in pairs if m == 1], s0.dtype),
+    )
 
 
-def _infer(call: InferCall) -> tuple[Shape, Shape]:  # noqa: ARG001 (the protocol)
+def _infer(call: InferCall) -> tuple[Shape, Shape]:
+    for index in (0, 1):
+        if call.spec(index).shape.rank not in {None, 1}:
+            call.fail(f"s{index} must be a vector of sizes")
     return Shape([None]), Shape([None])
 
 

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import NUMBERS
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape, broadcast_shapes
+from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import constants, selecting
 from pinnace.ops.math import arithmetic, broadcasting, comparison, exponents, logic, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
 from pinnace.ops.registry import register
 
+if TYPE_CHECKING:
+    from pinnace.framework.shapes import Shape
+
 __all__ = ["clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm"]
 
 
 def clip_by_value(
-    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
-) -> Tensor:
+    t: Any, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Any:
     """min(max(t, clip_value_min), clip_value_max).
 
     Args:
-        t: [...], a number type.
+        t: [...], a number type; of IndexedSlices the values are clipped.
         clip_value_min: a scalar, or broadcastable to `t`.
         clip_value_max: a scalar, or broadcastable to `t`.
         name: name of the node while tracing.
@@ -40,6 +43,8 @@ def clip_by_value(
     Source:
         TensorFlow's function of that name: `Minimum`, then `Maximum` (clip_ops.py).
     """
+    if isinstance(t, IndexedSlices):
+        return _of_slices(t, clip_by_value(t.values, clip_value_min, clip_value_max, name))
     value = convert_to_tensor(t)
     low_enough = arithmetic.minimum(value, clip_value_max)
     clipped = arithmetic.maximum(low_enough, clip_value_min, name)
@@ -52,17 +57,17 @@ def clip_by_value(
     return clipped
 
 
-def clip_by_norm(
-    t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None
-) -> Tensor:
+def clip_by_norm(t: Any, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Any:
     """t, scaled down to the Euclidean length `clip_norm` over `axes` where it is longer.
 
     Args:
-        t: [...], floating point.
+        t: [...], floating point; of IndexedSlices the values are scaled.
         clip_norm: a scalar above 0.
         axes: over which lengths are taken; None is all.
         name: name of the node while tracing.
     """
+    if isinstance(t, IndexedSlices):
+        return _of_slices(t, clip_by_norm(t.values, clip_norm, axes, name))
     values = convert_to_tensor(t)
     squares = reduction.reduce_sum(arithmetic.square(values), axes, keepdims=True)
     # √0 has no slope: a vector of length 0 is kept out of it.
@@ -72,14 +77,14 @@ def clip_by_norm(
     return arithmetic.divide(values * clip_norm, arithmetic.maximum(length, clip_norm), name)
 
 
-def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     """√Σ|t|² over all tensors; None among them counts nothing.
 
     Raises:
         TypeError: `t_list` is a tensor, not a list of them.
     """
     _check_list("global_norm", t_list)
-    squares = [_half_square(convert_to_tensor(t)) for t in t_list if t is not None]
+    squares = [_half_square(_values(t)) for t in t_list if t is not None]
     if not squares:
         return constants.constant(0.0)
     total = arithmetic.add_n(squares)
@@ -91,11 +96,11 @@ def _half_square(t: Tensor) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Sequence[TensorLike | None],
+    t_list: Sequence[Any],
     clip_norm: TensorLike,
     use_norm: TensorLike | None = None,
     name: str | None = None,
-) -> tuple[list[Tensor | None], Tensor]:
+) -> tuple[list[Any], Tensor]:
     """Tensors scaled down together, so that √Σ|t|² is at most `clip_norm`.
 
     Args:
@@ -115,7 +120,19 @@ def clip_by_global_norm(
     scale = selecting.where(
         comparison.is_finite(norm), scale, constants.zeros_like(norm) * norm / norm
     )
-    return [None if t is None else convert_to_tensor(t) * scale for t in t_list], norm
+    return [None if t is None else _of_slices(t, _values(t) * scale) for t in t_list], norm
+
+
+def _values(t: Any) -> Tensor:
+    """TensorFlow: slices count one by one, also those of one row."""
+    return t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t)
+
+
+def _of_slices(t: Any, values: Tensor) -> Any:
+    """Values in the place of those of `t`: slices if it was slices."""
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(values, t.indices, t.dense_shape)
+    return values
 
 
 def _check_list(name: str, t_list: Any) -> None:
@@ -132,13 +149,7 @@ def _infer(call: InferCall) -> Shape:
     shape = call.spec(0).shape
     for index, name in ((1, "clip_value_min"), (2, "clip_value_max")):
         bound = call.spec(index).shape
-        if bound.rank == 0 or shape.is_compatible_with(bound):
-            continue
-        try:
-            fits = shape.is_compatible_with(broadcast_shapes(shape, bound))
-        except InvalidArgumentError:
-            fits = False
-        if not fits:
+        if bound.rank != 0 and not shape.is_compatible_with(bound):
             call.fail(f"{name} must be a scalar or have the shape of t")
     return shape
 
@@ -163,7 +174,6 @@ CLIP_BY_VALUE = register(
         infer=_infer,
         kernel=_kernel,
         gradient=_gradient,
-        elementwise=True,
         fuse="max(min({t}, {clip_value_max}), {clip_value_min})",
     )
 )

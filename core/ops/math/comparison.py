@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE, FLOATS, NUMBERS, REAL
-from pinnace.framework.shapes import Shape
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import broadcast, comparison, register, same_as_input
@@ -58,6 +61,56 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `NotEqual` (math_ops.cc).
     """
     return NOT_EQUAL.entry(x, y, name)  # type: ignore[no-any-return]
+
+
+def same(x: Any, y: Any) -> Tensor:
+    """`x == y` between tensors: of shapes that do not broadcast, it answers False.
+
+    Source:
+        TensorFlow op `Equal` with `incompatible_shape_error` off (math_ops.cc).
+    """
+    return _by_operator(EQUAL, x, y)
+
+
+def differs(x: Any, y: Any) -> Tensor:
+    """`x != y` between tensors: of shapes that do not broadcast, it answers True.
+
+    Source:
+        TensorFlow op `NotEqual` with `incompatible_shape_error` off (math_ops.cc).
+    """
+    return _by_operator(NOT_EQUAL, x, y)
+
+
+def _by_operator(op: OpDef, x: Any, y: Any) -> Tensor:
+    if state.tracer is None:
+        try:
+            return op.entry(x, y, None)  # type: ignore[no-any-return]
+        except InvalidArgumentError:
+            left, right = convert_to_tensor(x), convert_to_tensor(y)
+            if left.dtype is not right.dtype or _broadcasts(left.shape, right.shape):
+                raise
+    elif _surely_broadcast(x, y):
+        # The shape of the answer is known then: it would not be with the attribute turned off.
+        return op.entry(x, y, None)  # type: ignore[no-any-return]
+    return execute(op, x, y, incompatible_shape_error=False)  # type: ignore[no-any-return]
+
+
+def _surely_broadcast(x: Any, y: Any) -> bool:
+    """Whether the shapes broadcast, whatever their unknown sizes turn out to be."""
+    if any(isinstance(part, (bool, int, float, complex, str, bytes)) for part in (x, y)):
+        return True
+    shapes = [convert_to_tensor(part).shape for part in (x, y)]
+    if any(shape.rank == 0 for shape in shapes):
+        return True
+    return all(shape.is_fully_defined() for shape in shapes) and _broadcasts(*shapes)
+
+
+def _broadcasts(x: Shape, y: Shape) -> bool:
+    try:
+        broadcast_shapes(x, y)
+    except InvalidArgumentError:
+        return False
+    return True
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -137,6 +190,8 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
 def _infer_equal(call: InferCall) -> Shape:
     x, y = call.spec(0).shape, call.spec(1).shape
     if not call.attrs["incompatible_shape_error"]:
+        if 0 in {x.rank, y.rank}:
+            return broadcast(call)
         # TensorFlow: shapes that do not broadcast give one answer, a scalar.
         return x if x.is_fully_defined() and x == y else Shape(None)
     return broadcast(call)

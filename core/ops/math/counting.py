@@ -279,6 +279,8 @@ def _infer_in_top_k(call: InferCall) -> Shape:
         call.fail("predictions must have two axes")
     if targets.rank not in {None, 1}:
         call.fail("targets must be a vector")
+    if call.spec(2).shape.rank not in {None, 0}:
+        call.fail("k must be a scalar")
     rows = Shape([predictions[0]])
     if not rows.is_compatible_with(targets):
         call.fail("targets must have one entry per row of predictions")

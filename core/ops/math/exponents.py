@@ -12,7 +12,7 @@ from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, broadcasting, comparison, complexes
 from pinnace.ops.math.widening import widened
 from pinnace.ops.opdef import OpCall, OpDef
-from pinnace.ops.registry import binary, register, same_as_input, unary
+from pinnace.ops.registry import backward, binary, register, same_as_input, unary
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -157,17 +157,22 @@ def _plain_sigmoid(x: Array) -> Array:
     return np.reciprocal(y)
 
 
+# Python's 1 would be converted for each call, which costs as much as a small array's addition.
+_ONE = {np.dtype(kind): np.ones((), kind) for kind in ("f4", "f8", "c8", "c16")}
+
+
 def _sigmoid_kernel(x: Array, *, out: Array | None = None) -> Array:
-    if out is None or out.dtype.itemsize == 2:
+    one = _ONE.get(x.dtype)
+    if one is None or not x.ndim:
         y = _plain_sigmoid(x)
         if out is None:
             return y
         out[...] = y
         return out
-    np.negative(x, out=out)
-    np.exp(out, out=out)
-    np.add(out, 1, out=out)
-    return np.reciprocal(out, out=out)
+    out = np.negative(x, out=out)
+    np.exp(out, out)
+    np.add(out, one, out)
+    return np.reciprocal(out, out)
 
 
 def _where_x(x: Array, value: Array) -> Array:
@@ -191,11 +196,12 @@ def _xdivy_kernel(x: Array, y: Array) -> Array:
 
 @widened
 def _sqrt_grad_kernel(y: Array, dy: Array) -> Array:
-    return dy * y.dtype.type(0.5) / y  # type: ignore[no-any-return]
+    return dy * y.dtype.type(0.5) / arithmetic.conjugate(y)  # type: ignore[no-any-return]
 
 
 @widened
 def _rsqrt_grad_kernel(y: Array, dy: Array) -> Array:
+    y = arithmetic.conjugate(y)
     return dy * (y.dtype.type(-0.5) * y * y * y)  # type: ignore[no-any-return]
 
 
@@ -221,11 +227,11 @@ def _log1p_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
 
 
 def _sqrt_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (execute(SQRT_GRAD, complexes.conj(call.outputs[0]), dy),)
+    return (execute(SQRT_GRAD, call.outputs[0], dy),)
 
 
 def _rsqrt_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (execute(RSQRT_GRAD, complexes.conj(call.outputs[0]), dy),)
+    return (execute(RSQRT_GRAD, call.outputs[0], dy),)
 
 
 def _sigmoid_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -233,13 +239,14 @@ def _sigmoid_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
 
 
 def _sqrt_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
-    scaled = dz / complexes.conj(call.inputs[0])
-    return arithmetic.negative(scaled) * complexes.conj(call.outputs[0]), scaled * 0.5
+    scaled = dz / call.inputs[0]
+    return arithmetic.negative(complexes.conj(scaled)) * call.outputs[0], scaled * 0.5
 
 
 def _rsqrt_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
-    y, dy = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
-    return dz * dy * arithmetic.square(y) * -1.5, execute(RSQRT_GRAD, y, dz)
+    y = complexes.conj(call.inputs[0])
+    through = complexes.conj(dz) * call.inputs[1]
+    return through * arithmetic.square(y) * -1.5, execute(RSQRT_GRAD, y, dz)
 
 
 def _sigmoid_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
@@ -316,32 +323,29 @@ XLOGY = register(binary("Xlogy", _xlogy_kernel, _xlogy_gradient, types=_ANALYTIC
 XLOG1PY = register(binary("Xlog1py", _xlog1py_kernel, _xlog1py_gradient, types=_ANALYTIC))
 XDIVY = register(binary("Xdivy", _xdivy_kernel, _xdivy_gradient, types=_ANALYTIC))
 SQRT_GRAD = register(
-    binary(
+    backward(
         "SqrtGrad",
         _sqrt_grad_kernel,
         _sqrt_grad_gradient,
         types=_ANALYTIC,
-        signature="y: T, dy: T -> z: T",
         fuse="{dy} * T(0.5) / {y}",
     )
 )
 RSQRT_GRAD = register(
-    binary(
+    backward(
         "RsqrtGrad",
         _rsqrt_grad_kernel,
         _rsqrt_grad_gradient,
         types=_ANALYTIC,
-        signature="y: T, dy: T -> z: T",
         fuse="{dy} * (T(-0.5) * {y} * {y} * {y})",
     )
 )
 SIGMOID_GRAD = register(
-    binary(
+    backward(
         "SigmoidGrad",
         _sigmoid_grad_kernel,
         _sigmoid_grad_gradient,
         types=_ANALYTIC,
-        signature="y: T, dy: T -> z: T",
         fuse="{dy} * {y} * (T(1) - {y})",
     )
 )

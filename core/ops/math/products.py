@@ -15,9 +15,10 @@ from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, reshaping, shapes
 from pinnace.ops.entries import make_entry
 from pinnace.ops.execute import execute
+from pinnace.ops.kernels import team
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import broadcasting, complexes, reduction
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
+from pinnace.ops.opdef import Infer, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
 __all__ = ["cross", "matmul", "matvec", "tensordot"]
@@ -234,14 +235,16 @@ def _mat_mul_kernel(
         a = a.T
     if transpose_b:
         b = b.T
+    if out is None and a.dtype.char in "fd" and a.size * b.shape[-1] < team.WORTH_PRODUCTS:
+        return np.dot(a, b)  # type: ignore[no-any-return] # the usual case, in few steps
     wide = computed_in(a.dtype)
     if wide != a.dtype:
         # BLAS has no 16-bit floats, and their sums would be too coarse.
         product = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
     elif out is None or a.dtype.kind == "c":
-        product = np.dot(a, b)
+        product = team.matmul(a, b) if team.members() > 1 else np.dot(a, b)
     else:
-        return np.matmul(a, b, out=out)
+        return team.matmul(a, b, out)
     if out is None:
         return product  # type: ignore[no-any-return]
     out[...] = product
@@ -301,7 +304,7 @@ def _batch_kernel(
         y = _adjoint(y)
     wide = computed_in(x.dtype)
     if wide == x.dtype:
-        return np.matmul(x, y) if out is None else np.matmul(x, y, out=out)
+        return team.matmul(x, y, out)
     product = np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
     if out is None:
         return product  # type: ignore[no-any-return]
@@ -325,6 +328,15 @@ def _infer_batch(call: InferCall) -> Shape:
     except InvalidArgumentError:
         call.fail("the axes before the last two must broadcast")
     return batch.concatenate(Shape([m, n]))
+
+
+def _infer_batch_v1(call: InferCall) -> Shape:
+    """As later versions, without broadcasting."""
+    x, y = call.spec(0).shape, call.spec(1).shape
+    known = x.rank is not None and y.rank is not None
+    if known and (x.rank != y.rank or not x[:-2].is_compatible_with(y[:-2])):
+        call.fail("the axes before the last two must be equal", "Try: matmul(x, y)")
+    return _infer_batch(call)
 
 
 def _batch_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
@@ -384,13 +396,13 @@ def _cross_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     return cross(b, dy), cross(dy, a)
 
 
-def _batch_mat_mul(name: str, types: frozenset[dtypes.DType]) -> OpDef:
+def _batch_mat_mul(name: str, types: frozenset[dtypes.DType], infer: Infer = _infer_batch) -> OpDef:
     return OpDef(
         name=name,
         signature="x: T, y: T -> output: T",
         types={"T": types},
         attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
-        infer=_infer_batch,
+        infer=infer,
         kernel=_batch_kernel,
         gradient=_batch_gradient,
         out=True,
@@ -418,7 +430,9 @@ _ENTRIES = {
     for flip_a in (False, True)
     for flip_b in (False, True)
 }
-BATCH_MAT_MUL = register(_batch_mat_mul("BatchMatMul", FLOATS | COMPLEX | INDEX))
+BATCH_MAT_MUL = register(
+    _batch_mat_mul("BatchMatMul", FLOATS | COMPLEX | INDEX, infer=_infer_batch_v1)
+)
 BATCH_MAT_MUL_V2 = register(_batch_mat_mul("BatchMatMulV2", _BATCH_TYPES))
 CROSS = register(
     OpDef(

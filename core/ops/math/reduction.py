@@ -360,7 +360,9 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
 
 
 def _mean(x: Array, axes: Any, keep: Any) -> Array:
-    wide = computed_in(x.dtype)
+    # A sum of whole numbers leaves their type long before their mean does.
+    wide = {"i": np.dtype(np.int64), "u": np.dtype(np.uint64)}.get(x.dtype.kind)
+    wide = computed_in(x.dtype) if wide is None else wide
     total = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
     count = 1
     for axis in axes:
@@ -369,7 +371,7 @@ def _mean(x: Array, axes: Any, keep: Any) -> Array:
         mean = total / wide.type(count)
         return mean if wide == x.dtype else mean.astype(x.dtype)  # type: ignore[no-any-return]
     if not count:
-        return np.zeros_like(total)
+        return np.zeros_like(total, x.dtype)
     # TensorFlow: division of integers truncates.
     return np.asarray(np.sign(total) * (np.abs(total) // count), x.dtype)
 

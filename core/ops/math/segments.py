@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import INDEX, NUMBERS, REAL, int16, int32
+from pinnace.framework.dtypes import INDEX, NUMBERS, REAL, float64, int16, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, constants, gathering, reshaping, selecting, shapes
@@ -236,8 +236,11 @@ def _sum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 def _mean_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     data, ids = call.inputs
-    ones = constants.ones(shapes.sizes(ids), dy.dtype)
+    # Counted in real numbers: complex ones have no maximum.
+    counter = float64 if dy.dtype.is_complex else dy.dtype
+    ones = constants.ones(shapes.sizes(ids), counter)
     counts = arithmetic.maximum(segment_sum(ones, ids), 1)
+    counts = casting.cast(counts, dy.dtype)
     rank = data.shape.rank
     if rank is None:
         message = "SegmentMean: the gradient needs data of known rank"

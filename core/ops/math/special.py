@@ -8,12 +8,13 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float32, float64
+from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import special_functions
 from pinnace.ops.math import arithmetic, broadcasting, exponents, reduction
-from pinnace.ops.opdef import OpCall, OpDef
-from pinnace.ops.registry import binary, broadcast, register, unary
+from pinnace.ops.opdef import InferCall, OpCall, OpDef
+from pinnace.ops.registry import binary, register, unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,10 +143,15 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
     return kernel
 
 
-def _erf_kernel(x: Array) -> Array:
-    if x.dtype.itemsize == 2:
-        return special_functions.erf(np.asarray(x, np.float32)).astype(x.dtype)
-    return special_functions.erf(np.asarray(x))
+def _in_float32_too(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """`function` of float32 and float64 arrays as a kernel of any float."""
+
+    def kernel(x: Array) -> Array:
+        if x.dtype.itemsize == 2:
+            return function(np.asarray(x, np.float32)).astype(x.dtype)
+        return function(np.asarray(x))
+
+    return kernel
 
 
 def _betainc_kernel(a: Array, b: Array, x: Array) -> Array:
@@ -217,8 +223,10 @@ def _betainc_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, None, broadcasting.reduced_to(dx, x, dx)
 
 
-ERF = register(unary("Erf", _erf_kernel, _erf_gradient, fuse="erf({x})"))
-ERFC = register(unary("Erfc", _in_float64(special_functions.erfc), _erfc_gradient))
+ERF = register(unary("Erf", _in_float32_too(special_functions.erf), _erf_gradient, fuse="erf({x})"))
+ERFC = register(
+    unary("Erfc", _in_float32_too(special_functions.erfc), _erfc_gradient, fuse="erfc({x})")
+)
 ERFINV = register(unary("Erfinv", _in_float64(special_functions.erfinv), _erfinv_gradient))
 NDTRI = register(unary("Ndtri", _in_float64(special_functions.ndtri), _ndtri_gradient))
 LGAMMA = register(unary("Lgamma", _in_float64(special_functions.lgamma), _lgamma_gradient))
@@ -241,12 +249,26 @@ ZETA = register(
         signature="x: T, q: T -> z: T",
     )
 )
+
+
+def _infer_betainc(call: InferCall) -> Shape:
+    """One shape for all that are not scalars."""
+    shapes = [call.spec(index).shape for index in range(3)]
+    shape = Shape(None if any(s.rank is None for s in shapes) else ())
+    for one in shapes:
+        if one.rank:
+            if not shape.is_compatible_with(one) and shape.rank != 0:
+                call.fail("a, b and x must have one shape, or be scalars")
+            shape = one if shape.rank == 0 else shape.merge_with(one)
+    return shape
+
+
 BETAINC = register(
     OpDef(
         name="Betainc",
         signature="a: T, b: T, x: T -> z: T",
         types={"T": _WIDE},
-        infer=broadcast,
+        infer=_infer_betainc,
         kernel=_betainc_kernel,
         gradient=_betainc_gradient,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.dtypes import COMPLEX, FLOATS
 from pinnace.ops.math import arithmetic, broadcasting, complexes, exponents
 from pinnace.ops.math.widening import widened
-from pinnace.ops.registry import binary, register, unary
+from pinnace.ops.registry import backward, binary, register, unary
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -247,12 +247,11 @@ ASINH = register(unary("Asinh", np.arcsinh, _asinh_gradient, types=_ANALYTIC, fu
 ACOSH = register(unary("Acosh", np.arccosh, _acosh_gradient, types=_ANALYTIC, fuse="acosh({x})"))
 ATANH = register(unary("Atanh", np.arctanh, _atanh_gradient, types=_ANALYTIC, fuse="atanh({x})"))
 TANH_GRAD = register(
-    binary(
+    backward(
         "TanhGrad",
         _tanh_grad_kernel,
         _tanh_grad_gradient,
         types=_ANALYTIC,
-        signature="y: T, dy: T -> z: T",
         fuse="{dy} * (T(1) - {y} * {y})",
     )
 )

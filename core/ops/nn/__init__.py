@@ -2,6 +2,9 @@
 
 # A package's names are those of its families; TensorFlow has some of others here too.
 
+import importlib
+from typing import Any
+
 from pinnace.ops.array.sorting import top_k as top_k
 from pinnace.ops.array.space_depth import depth_to_space as depth_to_space
 from pinnace.ops.array.space_depth import space_to_batch as space_to_batch
@@ -16,9 +19,24 @@ from pinnace.ops.nn.convolutions import *
 from pinnace.ops.nn.depthwise import *
 from pinnace.ops.nn.dropouts import *
 from pinnace.ops.nn.embedding import *
+from pinnace.ops.nn.fused import *
 from pinnace.ops.nn.losses import *
 from pinnace.ops.nn.normalization import *
 from pinnace.ops.nn.pooling import *
 from pinnace.ops.nn.rectifiers import *
 from pinnace.ops.nn.smooth import *
 from pinnace.ops.nn.softmaxes import *
+
+# These take sparse and ragged tensors, which stand above: looked up when somebody asks.
+_ELSEWHERE = frozenset({"embedding_lookup_sparse", "safe_embedding_lookup_sparse"})
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module("pinnace.ops.composites.embedding"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ELSEWHERE})

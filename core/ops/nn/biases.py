@@ -79,7 +79,7 @@ def _channels(call: InferCall) -> tuple[Shape, int | None]:
     if shape.rank < 2:
         name = call.op.inputs[0].name
         call.fail(f"{name} must have at least 2 axes, got rank {shape.rank}")
-    return shape, shape[1 if call.attrs["data_format"] == "NCHW" else -1]
+    return shape, shape[1 if call.attrs.get("data_format") == "NCHW" else -1]
 
 
 def _infer(call: InferCall) -> Shape:
@@ -92,7 +92,7 @@ def _infer(call: InferCall) -> Shape:
         call.fail(f"bias must have one number per channel, got {count} for {channels} channels")
     if shape.rank is not None and channels is None and count is not None:
         sizes = shape.as_list()
-        sizes[1 if call.attrs["data_format"] == "NCHW" else -1] = count
+        sizes[1 if call.attrs.get("data_format") == "NCHW" else -1] = count
         return Shape(sizes)
     return shape
 
@@ -135,7 +135,7 @@ BIAS_ADD_V1: OpDef = register(
         name="BiasAddV1",
         signature="value: T, bias: T -> output: T",
         types={"T": NUMBERS},
-        infer=lambda call: call.spec(0).shape,
+        infer=_infer,
         kernel=np.add,
         gradient=lambda call, dy: (dy, bias_add_grad(dy, "NHWC")),  # noqa: ARG005 (call)
         out=True,

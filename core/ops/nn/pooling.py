@@ -17,6 +17,7 @@ from pinnace.framework.dtypes import (
     float64,
     int64,
 )
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import constants, reshaping
@@ -454,6 +455,11 @@ def _avg(x: Array, windows: _Windows) -> Array:
 def _avg_gradient(sizes: Array, dy: Array, windows: _Windows) -> Array:
     shape = windows.shape(tuple(sizes.tolist()))
     dy = windows.last(dy)
+    if dy.shape[0] != shape[0] or dy.shape[-1] != shape[-1]:
+        raise InvalidArgumentError(
+            f"the gradient of an average must have as many images and channels as its input, "
+            f"{shape[0]} and {shape[-1]}, got {dy.shape[0]} and {dy.shape[-1]}"
+        )
     dx = kernels.avg_pool_gradient(shape, dy, windows.ksize, windows.strides, windows.pads(shape))
     return windows.given(dx)
 
@@ -704,8 +710,25 @@ def _infer_from_shape(call: InferCall) -> Shape:
     )
 
 
+def _image(call: InferCall, index: int) -> Shape:
+    """The shape of an input that must be a batch of images, or of volumes."""
+    shape = call.spec(index).shape
+    rank = len(call.attrs["ksize"]) if "ksize" in call.attrs else 4
+    if shape.rank not in {None, rank}:
+        call.fail(f"{call.op.inputs[index].name} must have {rank} axes, got {shape.rank}")
+    return shape if shape.rank is not None else Shape([None] * rank)
+
+
+def _infer_like_input(call: InferCall) -> Shape:
+    if not _image(call, 1).is_compatible_with(_image(call, 2)):
+        call.fail("grad must have the shape of orig_output")
+    return _image(call, 0)
+
+
 def _infer_like_output(call: InferCall) -> Shape:
-    return call.spec(1).shape
+    for index in (0, 2):
+        _image(call, index)
+    return _image(call, 1)
 
 
 def _infer_like_argmax(call: InferCall) -> Shape:
@@ -809,7 +832,7 @@ MAX_POOL_GRAD: OpDef = register(
         signature="orig_input: T, orig_output: T, grad: T -> output: T",
         types={"T": typed(REAL, float32)},
         attrs=_attrs(2, explicit=True),
-        infer=same_as_input,
+        infer=_infer_like_input,
         kernel=_max_pool_grad_kernel,
         gradient=_to_other(lambda: MAX_POOL_GRAD_GRAD),
     )
@@ -910,7 +933,7 @@ MAX_POOL_3D_GRAD: OpDef = register(
         signature="orig_input: TInput, orig_output: TInput, grad: T -> output: T",
         types={"T": typed(_VOLUME_FLOATS, float32), "TInput": typed(_VOLUME_FLOATS, float32)},
         attrs=_attrs(3),
-        infer=same_as_input,
+        infer=_infer_like_input,
         kernel=_max_pool_3d_grad_kernel,
         gradient=_to_other(lambda: MAX_POOL_3D_GRAD_GRAD),
     )

@@ -11,7 +11,7 @@ from pinnace.ops.array import casting, constants, joining
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import OpCall, OpDef, attr, typed
-from pinnace.ops.registry import broadcast, register, same_as_input, unary
+from pinnace.ops.registry import one_shape, register, same_as_input, unary
 
 __all__ = ["crelu", "leaky_relu", "relu", "relu6"]
 
@@ -201,10 +201,9 @@ RELU_GRAD: OpDef = register(
         name="ReluGrad",
         signature="gradients: T, features: T -> backprops: T",
         types={"T": REAL},
-        infer=broadcast,
+        infer=one_shape,
         kernel=_relu_grad_kernel,
         gradient=_relu_grad_gradient,
-        elementwise=True,
     )
 )
 RELU6_GRAD: OpDef = register(
@@ -212,10 +211,9 @@ RELU6_GRAD: OpDef = register(
         name="Relu6Grad",
         signature="gradients: T, features: T -> backprops: T",
         types={"T": REAL},
-        infer=broadcast,
+        infer=one_shape,
         kernel=_relu6_grad_kernel,
         gradient=_relu6_grad_gradient,
-        elementwise=True,
     )
 )
 LEAKY_RELU_GRAD: OpDef = register(
@@ -224,9 +222,8 @@ LEAKY_RELU_GRAD: OpDef = register(
         signature="gradients: T, features: T -> backprops: T",
         types={"T": typed(FLOATS, float32)},
         attrs={"alpha": attr("float", default=0.2)},
-        infer=broadcast,
+        infer=one_shape,
         kernel=_leaky_relu_grad_kernel,
         gradient=_leaky_relu_grad_gradient,
-        elementwise=True,
     )
 )

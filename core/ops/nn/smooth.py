@@ -12,7 +12,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import constants, selecting
 from pinnace.ops.math import arithmetic, exponents, special, trigonometry
 from pinnace.ops.opdef import OpCall, OpDef
-from pinnace.ops.registry import binary, register, unary
+from pinnace.ops.registry import backward, register, unary
 
 __all__ = ["elu", "gelu", "selu", "silu", "softplus", "softsign", "swish"]
 
@@ -264,7 +264,7 @@ SELU: OpDef = register(
     )
 )
 SOFTPLUS_GRAD: OpDef = register(
-    binary(
+    backward(
         "SoftplusGrad",
         _softplus_grad_kernel,
         _softplus_grad_gradient,
@@ -274,7 +274,7 @@ SOFTPLUS_GRAD: OpDef = register(
     )
 )
 SOFTSIGN_GRAD: OpDef = register(
-    binary(
+    backward(
         "SoftsignGrad",
         _softsign_grad_kernel,
         _softsign_grad_gradient,
@@ -283,8 +283,10 @@ SOFTSIGN_GRAD: OpDef = register(
     )
 )
 ELU_GRAD: OpDef = register(
-    binary("EluGrad", _elu_grad_kernel, _elu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS)
+    backward("EluGrad", _elu_grad_kernel, _elu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS)
 )
 SELU_GRAD: OpDef = register(
-    binary("SeluGrad", _selu_grad_kernel, _selu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS)
+    backward(
+        "SeluGrad", _selu_grad_kernel, _selu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS
+    )
 )

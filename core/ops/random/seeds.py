@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from pinnace.framework.context import state
-from pinnace.ops import execute
+from pinnace.ops import running
 
 __all__ = ["set_seed"]
 
@@ -44,9 +44,7 @@ def set_seed(seed: int | None) -> None:
         _seeds.value = number
         _seeds.derived = random.Random(0 if number is None else number)
         _seeds.graphs = weakref.WeakKeyDictionary()
-    context = execute.eager_context()
-    with context.lock:
-        context.streams.clear()
+    running.start_streams_anew()
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int]:

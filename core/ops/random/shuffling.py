@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from pinnace.framework.dtypes import ANY
+from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import philox
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
 from pinnace.ops.random import stateful, stateless
 from pinnace.ops.random.seeds import get_seed
 from pinnace.ops.registry import register, same_as_input
@@ -69,6 +70,12 @@ def _shuffle_kernel(value: Array, *, seed: int, seed2: int, ctx: RunContext) -> 
     return value[_order(start, len(value))]
 
 
+def _infer_stateless(call: InferCall) -> Shape:
+    if not call.spec(1).shape.is_compatible_with([1]) or call.spec(2).shape.rank not in {None, 1}:
+        call.fail("key must have shape [1], and counter must be a vector")
+    return call.spec(0).shape
+
+
 def _stateless_shuffle_kernel(value: Array, key: Array, counter: Array, alg: Array) -> Array:
     start = stateless.start_of("StatelessShuffle", key, counter, alg)
     if value.ndim == 0 or len(value) <= 1 or value.size <= 1:
@@ -93,7 +100,7 @@ STATELESS_SHUFFLE: OpDef = register(
         name="StatelessShuffle",
         signature="value: T, key: uint64, counter: uint64, alg: int32 -> output: T",
         types={"T": ANY},
-        infer=same_as_input,
+        infer=_infer_stateless,
         kernel=_stateless_shuffle_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )

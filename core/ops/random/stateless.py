@@ -426,6 +426,15 @@ def _infer_seeded_samples(call: InferCall) -> Shape:
     return infer_samples(call)
 
 
+def _infer_keyed(call: InferCall) -> Shape:
+    for index, name, wanted in ((1, "key", [1]), (2, "counter", None), (3, "alg", [])):
+        if wanted is not None and not call.spec(index).shape.is_compatible_with(wanted):
+            call.fail(f"{name} must have shape {wanted}")
+    if call.spec(2).shape.rank not in {None, 1}:
+        call.fail("counter must be a vector")
+    return infer_from_shape(call)
+
+
 _KEYED = "shape: Tshape, key: uint64, counter: uint64, alg: int32"
 _TSHAPE = typed(INDEX, int32)
 _TSEED = typed(INDEX, int64)
@@ -437,7 +446,7 @@ def _keyed(name: str, draw: Callable[..., Array], kinds: Any) -> OpDef:
             name=name,
             signature=f"{_KEYED} -> output: dtype",
             types={"dtype": kinds, "Tshape": _TSHAPE},
-            infer=infer_from_shape,
+            infer=_infer_keyed,
             kernel=_drawing(name, draw),
             gradient=NOT_DIFFERENTIABLE,
         )
@@ -503,7 +512,7 @@ UNIFORM_INT_V2: OpDef = register(
         name="StatelessRandomUniformIntV2",
         signature=f"{_KEYED}, minval: dtype, maxval: dtype -> output: dtype",
         types={"dtype": _FULL_INTS, "Tshape": _TSHAPE},
-        infer=infer_from_shape,
+        infer=_infer_keyed,
         kernel=_uniform_int_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )

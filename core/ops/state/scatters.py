@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pinnace.framework.context import state
+from pinnace.framework.context import state, tapes_hidden
 from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, REAL
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.indexing import parse_key
+from pinnace.framework.indexing import is_mask, parse_key
 from pinnace.framework.shapes import Shape, unknown_shape
-from pinnace.ops.array import gathering, scattering, shapes, slicing
+from pinnace.framework.tensor import SymbolicTensor
+from pinnace.framework.variable_parts import Part, SymbolicPart
+from pinnace.ops.array import gathering, scattering, selecting, shapes, slicing
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
-from pinnace.ops.state.variables import READ_VARIABLE, resource_of
+from pinnace.ops.state.variables import READ_VARIABLE, VARIABLE_SHAPE, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,8 +110,36 @@ def scatter_nd(
     execute(PLACES[how], variable.handle, indices, updates, T=variable.dtype, name=name)
 
 
+def getitem_of(variable: Variable, key: Any) -> Tensor:
+    """variable[key], a tensor that can be assigned to.
+
+    Args:
+        variable: what to take the part of.
+        key: as for a tensor; a mask of bools gives a plain tensor.
+    """
+    value = variable.value()
+    if is_mask(key):
+        return selecting.boolean_mask(value, key)
+    arguments = parse_key(key)
+    vectors = slicing._vectors(arguments)
+    masks: dict[str, Any] = arguments.masks
+    with tapes_hidden():
+        read: Tensor = execute(slicing.STRIDED_SLICE, value, *vectors, **masks)
+    part: Part | SymbolicPart
+    if isinstance(read, SymbolicTensor):
+        # From now on this object stands for the value of the graph.
+        part = read.value.tensor = SymbolicPart(read.value, read.graph)
+    else:
+        part = Part.__new__(Part)
+        part._array = read._array
+    part._origin = (variable, key)
+    for tape in state.tapes:
+        tape.record(slicing.STRIDED_SLICE, (value, *vectors), masks, (part,))
+    return part
+
+
 def assign_slice(variable: Variable, key: Any, value: TensorLike, name: str | None = None) -> None:
-    """Replace variable[key].
+    """Replace variable[key]; the value is broadcast to it.
 
     Source:
         TensorFlow op `ResourceStridedSliceAssign` (array_ops.cc).
@@ -183,10 +213,11 @@ def _infer_gather_nd(call: InferCall) -> Shape:
 def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     handle, indices = call.inputs
     batch = call.attr("batch_dims")
-    value = execute(READ_VARIABLE, handle, dtype=dy.dtype)
     if batch:
+        value = execute(READ_VARIABLE, handle, dtype=dy.dtype)
         return gathering._gather_axis_gradient(value, indices, dy, batch, batch), None
-    return gathering._rows_gradient(value, indices, dy), None
+    sizes = execute(VARIABLE_SHAPE, handle)
+    return gathering.slices_of_rows(sizes, indices, dy), None
 
 
 def _gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -287,14 +318,17 @@ def _slice_assign_kernel(
 
     def changed(old: Array, new: Array) -> Array:
         out = old.copy()
-        place = out[slicing._index("ResourceStridedSliceAssign", out.shape, vectors, masks)]
-        if place.shape != new.shape:
+        index = slicing._index("ResourceStridedSliceAssign", out.shape, vectors, masks)
+        # With an ellipsis one element is a view too, not a copy of the number.
+        place = out[index if Ellipsis in index else (*index, Ellipsis)]
+        try:
+            place[...] = new
+        except ValueError:
             message = (
-                "ResourceStridedSliceAssign: value must have the shape of the slice, "
+                "ResourceStridedSliceAssign: value must broadcast to the shape of the slice, "
                 f"{list(place.shape)}, got {list(new.shape)}"
             )
-            raise InvalidArgumentError(message)
-        place[...] = new
+            raise InvalidArgumentError(message) from None
         return out
 
     resource_of(ref).update(changed, value)

@@ -100,6 +100,16 @@ class TensorList:
     ) -> TensorList:
         """The list with these elements set (or gone, where the value is missing)."""
         with self._lock:
+            items = self._items
+            if items is not None and len(changes) == 1:
+                # One element of the newest version: a turn of a loop.
+                ((index, value),) = changes.items()
+                if value is not _MISSING:
+                    self._undo = {index: items.get(index, _MISSING)}
+                    items[index] = value
+                    made = TensorList(self.dtype, shape or self.shape, length, items, self._lock)
+                    self._items, self._newer = None, made
+                    return made
             if self._is_far():
                 # Two lines of versions from one beginning would move the elements to and fro.
                 items = dict(self._rooted())
@@ -208,7 +218,14 @@ def _in_range(name: str, index: int, length: int) -> None:
 
 
 def _check_item(name: str, value: TensorList, item: Array) -> None:
-    if not value.shape.is_compatible_with(item.shape):
+    dims, shape = value.shape.dims, item.shape
+    if dims is not None and len(dims) == len(shape):
+        for size, found in zip(dims, shape, strict=True):
+            if size != found and size is not None:
+                break
+        else:
+            return  # the usual case, once a turn of a loop, without making a Shape
+    if not value.shape.is_compatible_with(shape):
         message = (
             f"{name}: an element of this list must fit {value.shape.text}, got {list(item.shape)}"
         )

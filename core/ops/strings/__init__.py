@@ -2,9 +2,37 @@
 
 # A family's `__all__` is its public names: star imports are the index.
 
+import importlib
+from typing import Any
+
 from pinnace.ops.strings import splitting as splitting
 from pinnace.ops.strings.conversion import *
 from pinnace.ops.strings.encoding import *
 from pinnace.ops.strings.hashing import *
 from pinnace.ops.strings.joining import *
 from pinnace.ops.strings.patterns import *
+from pinnace.ops.strings.pieces import *
+
+# These give ragged tensors, which stand above: their names are looked up when somebody asks.
+_ELSEWHERE = frozenset(
+    {
+        "ngrams",
+        "split",
+        "unicode_decode",
+        "unicode_decode_with_offsets",
+        "unicode_encode",
+        "unicode_split",
+        "unicode_split_with_offsets",
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module("pinnace.ops.composites.strings"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ELSEWHERE})

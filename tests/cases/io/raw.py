@@ -28,6 +28,7 @@ def padded(x: Array, length: Array) -> Array:
 def as_message(x: Array) -> Array:
     """Protobuf's own serialisation."""
     message = TensorProto(dtype=dtypes.from_numpy(x.dtype).enum)
+    message.tensor_shape.SetInParent()  # TensorFlow writes the shape of a scalar too
     for size in x.shape:
         message.tensor_shape.dim.add(size=size)
     message.tensor_content = x.tobytes()

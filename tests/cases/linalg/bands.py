@@ -28,8 +28,10 @@ def band(x: Array, low: Array, high: Array) -> Array:
 
 
 def banded() -> st.SearchStrategy[tuple[Array, ...]]:
-    width = st.integers(-1, 3).map(lambda n: scalar(n, np.int64))
-    return SIZES.flatmap(lambda shape: st.tuples(array(shape), width, width))
+    def width(size: int) -> st.SearchStrategy[Array]:
+        return st.integers(-1, min(3, size)).map(lambda n: scalar(n, np.int64))
+
+    return SIZES.flatmap(lambda shape: st.tuples(array(shape), width(shape[-2]), width(shape[-1])))
 
 
 def limits(rows: int, columns: int) -> st.SearchStrategy[Array]:

@@ -12,13 +12,17 @@ Array = npt.NDArray[Any]
 
 
 def repeated(first: Array, second: Array) -> tuple[Array, Array]:
-    """The axes in which the padded shape differs from the common one; 0 stands for no axis."""
+    """The axes in which the padded shape has size 1, none if the shapes are the same.
+
+    TensorFlow names also those in which both have it.
+    """
     sizes = np.broadcast_shapes(tuple(first), tuple(second))
     found = []
+    if list(first) == list(second):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     for shape in (first, second):
         lead = len(sizes) - len(shape)
-        padded = [0] * lead + [int(n) for n in shape]
-        axes = [a for a, (n, m) in enumerate(zip(padded, sizes, strict=True)) if n != m]
+        axes = [a for a in range(len(sizes)) if a < lead or shape[a - lead] == 1]
         found.append(np.array(axes, np.int64))
     return found[0], found[1]
 

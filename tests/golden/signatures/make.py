@@ -13,6 +13,8 @@ from typing import Any
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tensorflow as tf
+from tensorflow.core.framework import op_def_pb2
+from tensorflow.python.client import pywrap_tf_session as session
 from tensorflow.python.framework import op_def_registry
 
 HERE = Path(__file__).resolve().parent
@@ -21,13 +23,18 @@ sys.path.insert(0, str(HERE.parent.parent))
 from support.golden import record  # noqa: E402 - the path is set above
 
 LIBRARY = HERE.parent.parent.parent / "core"
-NAME = re.compile(r'"([A-Z]\w+)"')
+NAME = re.compile(r'"(_?[A-Z]\w+)"')
+# Families are registered by names made of parts: f"SparseSegment{kind}".
+PREFIX = re.compile(r'f"([A-Z]\w{5,})\{')
 
 
 def names() -> list[str]:
-    """Every word in quotes that could be an op, of all the library."""
+    """Every word in quotes that could be an op, of all the library, and what begins like one."""
     texts = [file.read_text() for file in LIBRARY.rglob("*.py")]
-    return sorted({name for text in texts for name in NAME.findall(text)})
+    starts = tuple({start for text in texts for start in PREFIX.findall(text)})
+    known = op_def_pb2.OpList.FromString(session.TF_GetBuffer(session.TF_GetAllOpList())).op
+    alike = {op.name for op in known if op.name.startswith(starts)}
+    return sorted({name for text in texts for name in NAME.findall(text)} | alike)
 
 
 def argument(arg: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from pinnace.deploy.onnx.converters.nn import biases as biases
 from pinnace.deploy.onnx.converters.nn import convolutions as convolutions
 from pinnace.deploy.onnx.converters.nn import depthwise as depthwise
+from pinnace.deploy.onnx.converters.nn import fused as fused
 from pinnace.deploy.onnx.converters.nn import losses as losses
 from pinnace.deploy.onnx.converters.nn import normalization as normalization
 from pinnace.deploy.onnx.converters.nn import pooling as pooling

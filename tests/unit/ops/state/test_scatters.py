@@ -1,6 +1,5 @@
 """Parts of variables, read and written: against NumPy, in order, never in somebody's array."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.function import function
@@ -32,7 +32,7 @@ ROWS = {
 
 
 def slices(indices: Any, values: Any) -> Any:
-    return SimpleNamespace(indices=indices, values=values)
+    return IndexedSlices(values, indices)
 
 
 def numbers(count: int) -> st.SearchStrategy[list[float]]:
@@ -180,8 +180,8 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         x.scatter_add(slices([0, 1], [[1.0, 1.0]]))
     with pytest.raises(InvalidArgumentError, match=r"updates must have shape \[1, 2\]"):
         x.scatter_nd_add([[0]], [1.0])
-    with pytest.raises(InvalidArgumentError, match=r"the shape of the slice, \[1, 2\], got \[2\]"):
-        scatters.assign_slice(x, slice(0, 1), [1.0, 1.0])
+    with pytest.raises(InvalidArgumentError, match=r"the shape of the slice, \[1, 2\], got \[3\]"):
+        scatters.assign_slice(x, slice(0, 1), [1.0, 1.0, 1.0])
     with pytest.raises(InvalidArgumentError, match="at least one axis"):
         Variable(1.0).scatter_add(slices([0], [1.0]))
     with pytest.raises(TypeError, match="sparse_delta must be IndexedSlices"):

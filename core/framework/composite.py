@@ -1,0 +1,236 @@
+"""Values made of several tensors: their base class and the base class of their specs.
+
+A composite value is structure to `nest` under `expand_composites`, one argument to `function`, one
+element to a Dataset and one leaf in a SavedModel. All of these ask its spec: which tensors is it
+made of (`component_specs`), which are they in this value (`to_components`), and what is the value
+made of those (`from_components`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TypeSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.specs import TensorSpec
+
+
+class CompositeTensor:
+    """A value made of several tensors; a subclass gives its spec."""
+
+    # What `structure.py` looks at.
+    _is_composite: ClassVar[bool] = True
+
+    @property
+    def spec(self) -> TypeSpec:
+        """What is known of the value, and how to take it apart."""
+        raise NotImplementedError(f"{type(self).__name__} has no spec")
+
+    @property
+    def _type_spec(self) -> TypeSpec:
+        # TensorFlow's name for it.
+        return self.spec
+
+    def gradient_part(self) -> Any:
+        """The tensor through which gradients flow; the value itself if there is no such."""
+        return self
+
+    def with_gradient_part(self, gradient: Any) -> Any:
+        """The gradient of the value, made of that of its tensor."""
+        return gradient
+
+    def _components(self) -> tuple[Any, ...]:
+        """The tensors it is made of, those of composite components too."""
+        return tuple(components_of(self))
+
+    def _shape_invariant_to_type_spec(self, shape: Any) -> TypeSpec:
+        """The spec of a loop variable whose shape may change within `shape`."""
+        message = f"{type(self).__name__} cannot have a shape invariant, got {shape!r}"
+        raise NotImplementedError(message)
+
+
+class CompositeSpec(TypeSpec):
+    """The spec of a composite value, compared and joined by what it is made from.
+
+    A subclass answers `_serialize()`: the arguments of its constructor, in order; shapes as Shape,
+    dtypes as DType, and specs. Those are also what a SavedModel holds.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _serialize(self) -> tuple[Any, ...]:
+        """The arguments that make an equal spec."""
+
+    @classmethod
+    def _deserialize(cls, state: tuple[Any, ...]) -> Self:
+        """The spec made from these; the inverse of `_serialize`."""
+        return cls(*state)
+
+    @abstractmethod
+    def component_specs(self) -> tuple[TensorSpec, ...]:
+        """The specs of the tensors that a value is made of."""
+
+    @abstractmethod
+    def to_components(self, value: Any) -> tuple[object, ...]:
+        """The tensors that `value` is made of, one per component spec."""
+
+    @abstractmethod
+    def from_components(self, components: Sequence[Any]) -> object:
+        """The value made of these tensors; the inverse of `to_components`."""
+
+    @property
+    def _component_specs(self) -> tuple[TensorSpec, ...]:
+        return self.component_specs()
+
+    def _to_components(self, value: Any) -> tuple[object, ...]:
+        return self.to_components(value)
+
+    def _from_components(self, components: Sequence[Any]) -> object:
+        return self.from_components(components)
+
+    def is_compatible_with(self, spec_or_value: object) -> bool:
+        """Whether the value, or a value of that spec, may be one of this spec."""
+        other = spec_of(spec_or_value)
+        if type(other) is not type(self):
+            return False
+        mine, theirs = self._serialize(), other._serialize()
+        return len(mine) == len(theirs) and all(map(_compatible, mine, theirs))
+
+    def is_subtype_of(self, other: object) -> bool:
+        """Whether every value of this spec is one of `other`."""
+        if type(other) is not type(self):
+            return False
+        mine, theirs = self._serialize(), other._serialize()
+        return len(mine) == len(theirs) and all(map(_subtype, mine, theirs))
+
+    def most_specific_common_supertype(self, others: Sequence[object]) -> Self | None:
+        """The narrowest spec that describes the values of this and all others, if there is one."""
+        joined = self._serialize()
+        for other in others:
+            if type(other) is not type(self):
+                return None
+            theirs = other._serialize()
+            if len(joined) != len(theirs):
+                return None
+            parts = list(map(_joined, joined, theirs))
+            if any(part is _DIFFER for part in parts):
+                return None
+            joined = tuple(parts)
+        return self._deserialize(joined)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return bool(self._serialize() == other._serialize())
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._serialize()))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _remade, (type(self), self._serialize())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._serialize()))})"
+
+
+def _remade(kind: type[CompositeSpec], state: tuple[Any, ...]) -> CompositeSpec:
+    return kind._deserialize(state)
+
+
+_DIFFER = object()
+
+
+def _compatible(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, (Shape, TypeSpec)):
+        return bool(mine.is_compatible_with(theirs))
+    return bool(mine == theirs)
+
+
+def _subtype(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, (Shape, TypeSpec)) and theirs is not None:
+        return mine.is_subtype_of(theirs)
+    return bool(mine == theirs)
+
+
+def _joined(mine: Any, theirs: Any) -> Any:
+    if isinstance(mine, Shape):
+        return mine.most_specific_compatible_shape(theirs)
+    if isinstance(mine, TypeSpec):
+        found = mine.most_specific_common_supertype([theirs])
+        return _DIFFER if found is None else found
+    return mine if mine == theirs else _DIFFER
+
+
+def is_composite(x: object) -> bool:
+    """Whether `x` is a value made of several tensors."""
+    return getattr(type(x), "_is_composite", False)
+
+
+def spec_of(x: Any) -> Any:
+    """The spec of a composite value; anything else as it is."""
+    return x.spec if is_composite(x) else x
+
+
+def gradient_part(x: Any) -> Any:
+    """What a tape watches for `x`: its values, if it is a composite that has some."""
+    return x.gradient_part() if isinstance(x, CompositeTensor) else x
+
+
+def components_of(x: Any) -> list[Any]:
+    """The tensors a composite value is made of, to the last; a list of `x` alone for others."""
+    if not is_composite(x):
+        return [x]
+    return [leaf for part in x.spec.to_components(x) for leaf in components_of(part)]
+
+
+# How files name the specs: the enumeration of struct.proto -> class.
+_in_files: dict[str, type[CompositeSpec]] = {}
+
+
+def kept_in_files_as(name: str) -> Callable[[type[CompositeSpec]], type[CompositeSpec]]:
+    """A decorator: SavedModels hold specs of the class under this name of `TypeSpecClass`."""
+
+    def register(kind: type[CompositeSpec]) -> type[CompositeSpec]:
+        _in_files[name] = kind
+        return kind
+
+    return register
+
+
+def spec_class(name: str) -> type[CompositeSpec] | None:
+    """The class that files name so, if this library has it."""
+    return _in_files.get(name)
+
+
+def name_in_files(kind: type) -> str | None:
+    """How files name the specs of a class, if they can hold them."""
+    return next((name for name, known in _in_files.items() if known is kind), None)
+
+
+def refuse_conversion(value: Any, advice: str) -> NoReturn:
+    """Say that a composite value is no tensor.
+
+    Raises:
+        TypeError: always.
+    """
+    raise TypeError(f"{type(value).__name__} is not one tensor but several: {value!r}\n  {advice}")
+
+
+__all__ = [
+    "CompositeSpec",
+    "CompositeTensor",
+    "components_of",
+    "gradient_part",
+    "is_composite",
+    "kept_in_files_as",
+    "name_in_files",
+    "refuse_conversion",
+    "spec_class",
+    "spec_of",
+]

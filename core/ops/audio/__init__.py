@@ -1,0 +1,5 @@
+"""Sound files: `tf.audio`."""
+
+# A family's `__all__` is its public names: star imports are the index.
+
+from pinnace.ops.audio.waves import *

@@ -1,0 +1,499 @@
+"""Ragged tensors from Python lists, tensors, sparse tensors, ranges and variants."""
+
+from __future__ import annotations
+
+from builtins import range as _python_range
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import SymbolicTensor, Tensor
+from pinnace.ops.array import (
+    casting,
+    constants,
+    gathering,
+    joining,
+    reshaping,
+    selecting,
+    shapes,
+    sorting,
+)
+from pinnace.ops.composites.ragged.tensor import (
+    RaggedTensor,
+    splits_from_rowids,
+)
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic, comparison, logic, ranges, reduction
+from pinnace.ops.ragged import ranges as range_ops
+from pinnace.ops.ragged import variants
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "constant",
+    "from_sparse",
+    "from_tensor",
+    "range",
+    "row_splits_to_segment_ids",
+    "segment_ids_to_row_splits",
+    "stack_dynamic_partitions",
+]
+
+
+def constant(  # noqa: C901 (one case per line)
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: int | None = None,
+    inner_shape: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> Any:
+    """The ragged tensor with the values of nested lists.
+
+    Args:
+        pylist: nested lists, tuples or arrays; all scalars at one depth.
+        dtype: of the values.
+        ragged_rank: how many axes are stored as row splits; by default all but the innermost, or
+            as many as `inner_shape` leaves.
+        inner_shape: sizes of the axes that are the same in every row.
+        name: of the node of the values while tracing.
+        row_splits_dtype: int32 or int64.
+
+    Returns:
+        A ragged tensor; a tensor where ragged_rank is 0.
+
+    Raises:
+        ValueError: scalars at different depths, or lists that do not have the inner shape.
+        TypeError: `pylist` is no list.
+    """
+    kind = dtypes.as_dtype(row_splits_dtype).numpy
+    rows = _plain(pylist)
+    if not isinstance(rows, list):
+        if inner_shape is not None or ragged_rank:
+            raise ValueError(
+                f"ragged.constant: a list is needed for ragged_rank {ragged_rank} or an inner "
+                f"shape, got {pylist!r}"
+            )
+        return constants.constant(pylist, dtype, name=name)
+    depth, full = _depths(rows)
+    if full is not None and depth is not None and depth > full:
+        raise ValueError(f"ragged.constant: scalars must be at one depth, got {pylist!r}")
+    inner = (
+        None if inner_shape is None else [n for n in Shape(inner_shape).as_list() if n is not None]
+    )
+    most = depth if depth is not None else 1
+    if full is not None:
+        most = full
+    if inner is not None and ragged_rank is None:
+        ragged_rank = (most if full is not None else max(most, 1 + len(inner))) - 1 - len(inner)
+        if full is None:
+            ragged_rank = max(most - 1 - len(inner), 0) if most > len(inner) else 0
+    if ragged_rank is None:
+        ragged_rank = max(1, most - 1)
+    if ragged_rank < 0 or (full is not None and ragged_rank >= max(full, 1)):
+        raise ValueError(
+            f"ragged.constant: ragged_rank must be from 0 to {max(most - 1, 0)} for lists of depth "
+            f"{most}, got {ragged_rank}"
+        )
+    nested: list[Any] = []
+    level = rows
+    for _ in _python_range(ragged_rank):
+        splits = [0]
+        below: list[Any] = []
+        for row in level:
+            below.extend(row)
+            splits.append(len(below))
+        nested.append(np.array(splits, kind))
+        level = below
+    if inner is None:
+        inner = _inner_shape(level, most - 1 - ragged_rank)
+    values = _values(level, inner, dtype, name)
+    return RaggedTensor.from_nested_row_splits(values, nested, validate=False)
+
+
+def _plain(x: Any) -> Any:
+    """Nested lists only; a leaf is a scalar."""
+    if isinstance(x, Tensor) and not isinstance(x, SymbolicTensor):
+        x = np.asarray(x._array)
+    if isinstance(x, np.ndarray):
+        return [_plain(row) for row in x] if x.ndim else x[()]
+    if isinstance(x, (list, tuple)):
+        return [_plain(row) for row in x]
+    if isinstance(x, (dict, set, frozenset)):
+        raise TypeError(f"ragged.constant: pylist must be a list, got {type(x).__name__}: {x!r}")
+    return x
+
+
+def _depths(x: Any) -> tuple[int, int | None]:
+    """How deep lists go, and the depth of scalars; None where there are none."""
+    if not isinstance(x, list):
+        return 0, 0
+    found = [_depths(row) for row in x]
+    deepest = max((depth for depth, _ in found), default=0)
+    full = {depth for _, depth in found if depth is not None}
+    if len(full) > 1:
+        raise ValueError(f"ragged.constant: scalars must be at one depth, got {x!r}")
+    return deepest + 1, (full.pop() + 1 if full else None)
+
+
+def _inner_shape(items: list[Any], depth: int) -> list[int]:
+    found: list[int] = []
+    level: Any = items
+    for _ in _python_range(depth):
+        sizes = {len(row) for row in level}
+        if len(sizes) > 1:
+            raise ValueError(
+                "ragged.constant: the lists within ragged rows must have equal lengths, got "
+                f"{sorted(sizes)}\n  Try: a higher ragged_rank"
+            )
+        found.append(sizes.pop() if sizes else 0)
+        level = [item for row in level for item in row]
+    return found
+
+
+def _values(items: list[Any], inner: Sequence[int], dtype: Any, name: str | None) -> Tensor:
+    if not items:
+        kind = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
+        return constants.constant(np.zeros((0, *inner), kind.numpy), kind, name=name)
+    found = constants.constant(items, dtype, name=name)
+    wanted = [len(items), *inner]
+    if found.shape.as_list() != wanted:
+        raise ValueError(
+            f"ragged.constant: the values must have shape {wanted}, got {found.shape.text}"
+        )
+    return found
+
+
+def range(
+    starts: Any,
+    limits: Any = None,
+    deltas: Any = 1,
+    dtype: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> RaggedTensor:
+    """Row i is `range(starts[i], limits[i], deltas[i])`.
+
+    Args:
+        starts: scalar or [rows]; the limits if `limits` is None, and they start at 0.
+        limits: scalar or [rows].
+        deltas: scalar or [rows], not 0.
+        dtype: of the values.
+        name: name of the node while tracing.
+        row_splits_dtype: int32 or int64.
+
+    Raises:
+        InvalidArgumentError: a delta is 0, or lengths differ.
+
+    Source:
+        TensorFlow op `RaggedRange` (ragged_math_ops.cc).
+    """
+    if limits is None:
+        starts, limits = 0, starts
+    parts = [convert_to_tensor(x, dtype_hint=dtypes.int32) for x in (starts, limits, deltas)]
+    if dtype is None:
+        order = [dtypes.int32, dtypes.int64, dtypes.bfloat16, dtypes.float32, dtypes.float64]
+        unknown = [x.dtype.name for x in parts if x.dtype not in order]
+        if unknown:
+            raise ValueError(f"ragged.range: numbers are needed, got {unknown[0]}")
+        kind = max((x.dtype for x in parts), key=order.index)
+    else:
+        kind = dtypes.as_dtype(dtype)
+    splits, values = execute(
+        range_ops.RAGGED_RANGE,
+        *[casting.cast(x, kind) for x in parts],
+        Tsplits=dtypes.as_dtype(row_splits_dtype),
+        name=name,
+    )
+    return RaggedTensor(values, splits, internal=True)
+
+
+def from_tensor(
+    tensor: Any,
+    lengths: Any = None,
+    padding: Any = None,
+    ragged_rank: int = 1,
+    name: str | None = None,
+    row_splits_dtype: Any = dtypes.int64,
+) -> Any:
+    """The rows of a tensor; what is padding is left out.
+
+    Args:
+        tensor: [rows, n, ...], rank above `ragged_rank`.
+        lengths: [rows]: how much of each row to keep; for several ragged axes a list of them, the
+            outermost first.
+        padding: the value that rows end with where they are short; a row of it for inner axes.
+        ragged_rank: how many axes become ragged.
+        name: accepted for TensorFlow's sake.
+        row_splits_dtype: int32 or int64.
+
+    Raises:
+        ValueError: both lengths and padding, or a ragged rank that the tensor has not.
+    """
+    del name
+    if isinstance(tensor, RaggedTensor):
+        return tensor
+    if lengths is not None and padding is not None:
+        raise ValueError("RaggedTensor.from_tensor: give lengths or padding, not both")
+    x = convert_to_tensor(tensor)
+    kind = dtypes.as_dtype(row_splits_dtype)
+    rank = x.shape.rank
+    if ragged_rank < 1 or (rank is not None and ragged_rank >= rank):
+        raise ValueError(
+            f"RaggedTensor.from_tensor: ragged_rank must be from 1 to the rank - 1 "
+            f"({rank and rank - 1}), got {ragged_rank}"
+        )
+    if lengths is not None:
+        if isinstance(lengths, (list, tuple)) and lengths and not np.isscalar(lengths[0]):
+            return _with_lengths(x, list(lengths), kind)
+        return _cut(x, casting.cast(convert_to_tensor(lengths), kind))
+    sizes = shapes.shape(x, out_type=kind)
+    if padding is not None and ragged_rank > 1:
+        flat = _folded(x, sizes, ragged_rank)
+        inner = _from_padding(flat, padding, kind)
+        # Rows of nothing but padding stay, empty, in outer axes.
+        return _wrapped(inner, x, sizes, ragged_rank - 1)
+    if padding is not None:
+        return _from_padding(x, padding, kind)
+    return _wrapped(_folded(x, sizes, ragged_rank + 1), x, sizes, ragged_rank)
+
+
+def _folded(x: Tensor, sizes: Tensor, axes: int) -> Tensor:
+    """The first axes as one."""
+    if axes <= 1:
+        return x
+    first = reshaping.reshape(reduction.reduce_prod(sizes[:axes]), [1])
+    folded = reshaping.reshape(x, joining.concat([first, sizes[axes:]], 0))
+    if isinstance(folded, SymbolicTensor) and x.shape.rank is not None:
+        known = x.shape[:axes].num_elements() if x.shape[:axes].is_fully_defined() else None
+        folded.set_shape([known, *x.shape[axes:]])
+    return folded
+
+
+def _wrapped(inner: Any, x: Tensor, sizes: Tensor, ragged_rank: int) -> Any:
+    """Uniform ragged axes over the first axes of x that were folded."""
+    result = inner
+    for axis in reversed(_python_range(1, ragged_rank + 1)):
+        count = reduction.reduce_prod(sizes[:axis])
+        length = x.shape[axis] if x.shape.rank is not None else None
+        one = casting.cast(1, sizes.dtype)
+        splits = arithmetic.multiply(ranges.range(arithmetic.add(count, one)), sizes[axis])
+        if isinstance(splits, SymbolicTensor) and axis == 1 and x.shape.rank:
+            splits.set_shape([None if x.shape[0] is None else x.shape[0] + 1])
+        result = RaggedTensor(
+            result, splits, internal=True, uniform=sizes[axis] if length is None else length
+        )
+    return result
+
+
+def _cut(x: Tensor, lengths: Tensor) -> RaggedTensor:
+    """The beginning of each row; TensorFlow: lengths beyond the row are cut to it."""
+    width = shapes.shape(x, out_type=lengths.dtype)[1]
+    zero = casting.cast(0, lengths.dtype)
+    kept = arithmetic.maximum(arithmetic.minimum(lengths, width), zero)
+    columns = ranges.range(width)
+    mask = comparison.less(reshaping.expand_dims(columns, 0), reshaping.expand_dims(kept, 1))
+    values = selecting.boolean_mask(x, mask)
+    return RaggedTensor.from_row_lengths(values, kept, validate=False)
+
+
+def _with_lengths(x: Tensor, nested: list[Any], kind: Any) -> Any:
+    lengths = [casting.cast(convert_to_tensor(part), kind) for part in nested]
+    outer = _cut(x, lengths[0])
+    if len(lengths) == 1:
+        return outer
+    return outer.with_values(_with_lengths(outer.values, lengths[1:], kind))
+
+
+def _from_padding(x: Tensor, padding: Any, kind: Any) -> RaggedTensor:
+    empty = convert_to_tensor(padding, x.dtype)
+    same = comparison.equal(x, empty)
+    if empty.shape.rank:
+        axes = list(_python_range(2, 2 + empty.shape.rank))
+        same = reduction.reduce_all(same, axes)
+    # A row is as long as its last value that is no padding.
+    width = shapes.shape(x, out_type=kind)[1]
+    places = arithmetic.add(ranges.range(width), casting.cast(1, kind))
+    marks = arithmetic.multiply(casting.cast(logic.logical_not(same), kind), places)
+    zero = constants.zeros(shapes.shape(marks)[:1], kind)
+
+    lengths = reduction.reduce_max(joining.concat([reshaping.expand_dims(zero, 1), marks], 1), 1)
+    return _cut(x, lengths)
+
+
+def from_sparse(
+    st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
+) -> RaggedTensor:
+    """The rows of a sparse matrix whose values begin at column 0 without gaps.
+
+    Raises:
+        TypeError: `st_input` is no SparseTensor.
+        ValueError: it is no matrix.
+        InvalidArgumentError: a row has a gap, or the indices are out of order.
+    """
+    from pinnace.ops.composites.sparse.tensor import SparseTensor
+
+    del name
+    if not isinstance(st_input, SparseTensor):
+        raise TypeError(f"RaggedTensor.from_sparse: a SparseTensor is needed, got {st_input!r}")
+    if st_input.shape.rank not in {2, None}:
+        raise ValueError(
+            f"RaggedTensor.from_sparse: st_input must have rank 2, got {st_input.shape.text}"
+        )
+    kind = dtypes.as_dtype(row_splits_dtype)
+    indices = st_input.indices
+    if not isinstance(indices, SymbolicTensor):
+        array = np.asarray(indices._array)
+        rows, columns = array[:, 0], array[:, 1]
+        first = np.concatenate(([True], rows[1:] != rows[:-1]))[: len(rows)]
+        wanted = np.concatenate(([0], columns[:-1] + 1))[: len(rows)]
+        if (columns != np.where(first, 0, wanted)).any() or (rows[1:] < rows[:-1]).any():
+            raise InvalidArgumentError(
+                "RaggedTensor.from_sparse: rows must come in order, their values from column 0 on "
+                f"without gaps, got indices {array.tolist()}"
+            )
+    splits = splits_from_rowids(
+        casting.cast(indices[:, 0], kind), st_input.dense_shape[0], validate=False
+    )
+    return RaggedTensor(st_input.values, splits, internal=True)
+
+
+def to_variant(x: RaggedTensor, batched_input: bool, name: str | None) -> Tensor:
+    """The ragged tensor, or each row of it, as a value of dtype variant."""
+    found: Tensor = execute(
+        variants.RAGGED_TENSOR_TO_VARIANT,
+        list(x.nested_row_splits),
+        x.flat_values,
+        batched_input=batched_input,
+        Tsplits=x.row_splits.dtype,
+        name=name,
+    )
+    return found
+
+
+def from_variant(
+    variant: Any,
+    dtype: Any,
+    output_ragged_rank: int,
+    input_ragged_rank: int | None,
+    row_splits_dtype: Any,
+    name: str | None,
+) -> Any:
+    """The ragged tensor that a variant, or a vector of them, holds."""
+    encoded = convert_to_tensor(variant)
+    rank = encoded.shape.rank
+    depth = input_ragged_rank
+    if depth is None:
+        depth = -1 if rank is None else output_ragged_rank - rank
+        if depth < -1:
+            raise ValueError(
+                f"RaggedTensor: output_ragged_rank must be at least the rank of the variant {rank},"
+                f" got {output_ragged_rank}"
+            )
+    splits, values = execute(
+        variants.RAGGED_TENSOR_FROM_VARIANT,
+        encoded,
+        input_ragged_rank=depth,
+        output_ragged_rank=output_ragged_rank,
+        Tvalues=dtypes.as_dtype(dtype),
+        Tsplits=dtypes.as_dtype(row_splits_dtype),
+        name=name,
+    )
+    return RaggedTensor.from_nested_row_splits(values, list(splits), validate=False)
+
+
+def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
+    """The row that each value is in, by row splits: `[0, 3, 3, 5]` gives `[0, 0, 0, 2, 2]`."""
+    del name
+    given = convert_to_tensor(splits, dtype_hint=dtypes.int64)
+    if given.dtype not in dtypes.INDEX:
+        raise ValueError(
+            f"row_splits_to_segment_ids: splits must be int32 or int64, got {given.dtype.name}"
+        )
+    if given.shape.rank not in {1, None}:
+        raise ValueError(
+            f"row_splits_to_segment_ids: splits must be a vector, got shape {given.shape.text}"
+        )
+    if given.shape.rank and given.shape[0] == 0:
+        raise ValueError("row_splits_to_segment_ids: splits must have at least one element")
+    lone = RaggedTensor(ranges.range(given[-1]), given, internal=True)
+    found = lone.value_rowids()
+    return found if out_type is None else casting.cast(found, out_type)
+
+
+def segment_ids_to_row_splits(
+    segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
+) -> Tensor:
+    """Row splits of values with these sorted row numbers: the inverse of the above."""
+    del name
+    ids = convert_to_tensor(segment_ids, dtype_hint=dtypes.int32)
+    if ids.dtype not in dtypes.INDEX:
+        raise ValueError(
+            f"segment_ids_to_row_splits: segment_ids must be int32 or int64, got {ids.dtype.name}"
+        )
+    if ids.shape.rank not in {1, None}:
+        raise ValueError(
+            f"segment_ids_to_row_splits: segment_ids must be a vector, got {ids.shape.text}"
+        )
+    kind = ids.dtype if out_type is None else dtypes.as_dtype(out_type)
+    if out_type is None and not isinstance(segment_ids, Tensor):
+        kind = dtypes.int64
+    return splits_from_rowids(casting.cast(ids, kind), num_segments, validate=True)
+
+
+def stack_dynamic_partitions(
+    data: Any, partitions: Any, num_partitions: Any, name: str | None = None
+) -> Any:
+    """Row i holds the values whose partition is i, in their order.
+
+    Args:
+        data: [*partitions.shape, ...], tensor or ragged tensor.
+        partitions: integers from 0 to num_partitions - 1, tensor or ragged tensor.
+        num_partitions: how many rows there are.
+        name: accepted for TensorFlow's sake.
+    """
+    from pinnace.ops.composites.ragged.gathering import gather
+
+    del name
+    x: Any = data if isinstance(data, RaggedTensor) else convert_to_tensor(data)
+    ids: Any = partitions
+    if not isinstance(ids, RaggedTensor):
+        ids = convert_to_tensor(partitions)
+    rank = ids.shape.rank
+    if rank is None:
+        raise ValueError("stack_dynamic_partitions: partitions must have a known rank")
+    if rank == 0:
+        x, ids = reshaping.expand_dims(x, 0), reshaping.expand_dims(ids, 0)
+    while isinstance(ids, RaggedTensor):
+        if not isinstance(x, RaggedTensor):
+            x = from_tensor(x)
+        x, ids = x.values, ids.values
+    while ids.shape.rank > 1:
+        if isinstance(x, RaggedTensor):
+            x = x.values
+        else:
+            x = _folded(x, shapes.shape(x, out_type=dtypes.int64), 2)
+        ids = (
+            reshaping.reshape(ids, [-1])
+            if ids.shape.rank == 2
+            else _folded(ids, shapes.shape(ids, out_type=dtypes.int64), 2)
+        )
+    wide = ids if ids.dtype in dtypes.INDEX else casting.cast(ids, dtypes.int64)
+    count = convert_to_tensor(num_partitions)
+    if not isinstance(wide, SymbolicTensor) and not isinstance(count, SymbolicTensor):
+        array = np.asarray(wide._array)
+        if array.size and (array.min() < 0 or array.max() >= int(count)):
+            raise InvalidArgumentError(
+                f"stack_dynamic_partitions: partitions must be in [0, {int(count)}), got "
+                f"{array.tolist()}"
+            )
+    order = sorting.argsort(wide, stable=True)
+
+    ordered = gathering.gather(wide, order)
+    rows = gather(x, order) if isinstance(x, RaggedTensor) else gathering.gather(x, order)
+    return RaggedTensor.from_value_rowids(rows, ordered, count, validate=False)

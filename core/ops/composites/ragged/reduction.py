@@ -1,0 +1,219 @@
+"""Sums, means and extremes over the axes of ragged tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.tensor import Operands
+from pinnace.ops.array import casting, constants, gathering, joining, reshaping
+from pinnace.ops.composites.ragged.construction import range as ragged_range
+from pinnace.ops.composites.ragged.elementwise import elementwise
+from pinnace.ops.composites.ragged.shaping import expand_dims
+from pinnace.ops.composites.ragged.tensor import RaggedTensor
+from pinnace.ops.math import arithmetic, exponents, reduction, segments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "reduce_all",
+    "reduce_any",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_std",
+    "reduce_sum",
+    "reduce_variance",
+    "segment",
+]
+
+
+def _axes(axis: Any, rank: int | None, who: str) -> list[int] | None:
+    """The axes from the innermost, None for all."""
+    if axis is None:
+        return None
+    if isinstance(axis, Operands):
+        axis = np.asarray(axis._array).tolist()  # type: ignore[attr-defined]
+    given = list(axis) if isinstance(axis, (list, tuple, np.ndarray)) else [axis]
+    found = set()
+    for one in given:
+        if rank is None and one < 0:
+            raise ValueError(f"{who}: axis must not be negative where the rank is unknown")
+        if rank is not None and not -rank <= one < rank:
+            raise ValueError(f"{who}: axis must be in [{-rank}, {rank}), got {one}")
+        found.add(int(one) if rank is None else int(one) % rank)
+    if rank is not None and len(found) == rank:
+        return None
+    return sorted(found, reverse=True)
+
+
+def _reduced(
+    x: RaggedTensor, axis: Any, keepdims: bool, dense: Callable[..., Any], over: Callable[..., Any]
+) -> Any:
+    axes = _axes(axis, x.shape.rank, dense.__name__)
+    if axes is None:
+        total = dense(x.flat_values, None)
+        if not keepdims:
+            return total
+        return reshaping.reshape(total, [1] * (x.shape.rank or 0))
+    result: Any = x
+    for one in axes:
+        result = _over_one(result, one, dense, over)
+        if keepdims:
+            result = expand_dims(result, one)
+    return result
+
+
+def _over_one(x: Any, axis: int, dense: Callable[..., Any], over: Callable[..., Any]) -> Any:
+    if not isinstance(x, RaggedTensor):
+        return dense(x, axis)
+    if axis == 0:
+        lengths = x.row_lengths()
+        kind = x.row_splits.dtype
+        columns = ragged_range(lengths, row_splits_dtype=kind).values
+        zero = np.zeros(1, kind.numpy)
+        count = reduction.reduce_max(joining.concat([zero, lengths], 0))
+        return segment(over, x.values, columns, count)
+    if axis == 1:
+        return segment(over, x.values, x.value_rowids(), x.nrows())
+    return x.with_values(_over_one(x.values, axis - 1, dense, over))
+
+
+def segment(over: Callable[..., Any], values: Any, ids: Any, count: Any) -> Any:
+    """The rows of `values` with the same id reduced to one row, place by place.
+
+    Args:
+        over: `unsorted_segment_sum` or its kin.
+        values: [n, ...], tensor or ragged tensor.
+        ids: [n], integers from 0 to count - 1.
+        count: rows of the result.
+    """
+    if not isinstance(values, RaggedTensor):
+        return over(values, ids, count)
+    kind = values.row_splits.dtype
+    ids = casting.cast(ids, kind)
+    lengths = values.row_lengths()
+    longest = segments.unsorted_segment_max(lengths, ids, count)
+    # A group without rows has the lowest integer.
+    longest = arithmetic.maximum(longest, casting.cast(0, kind))
+    out = RaggedTensor.from_row_lengths(
+        constants.zeros([reduction.reduce_sum(longest)], kind), longest, validate=False
+    )
+    columns = ragged_range(lengths, row_splits_dtype=kind).values
+    starts = gathering.gather(out.row_splits[:-1], ids)
+    places = arithmetic.add(gathering.gather(starts, values.value_rowids()), columns)
+    total = out.row_splits[-1]
+    return out.with_values(segment(over, values.values, places, total))
+
+
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The sum over axes."""
+    del name
+    return _reduced(
+        input_tensor, axis, keepdims, reduction.reduce_sum, segments.unsorted_segment_sum
+    )
+
+
+def reduce_prod(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The product over axes."""
+    del name
+    return _reduced(
+        input_tensor, axis, keepdims, reduction.reduce_prod, segments.unsorted_segment_prod
+    )
+
+
+def reduce_max(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The largest value over axes; the lowest there is for a row of none."""
+    del name
+    return _reduced(
+        input_tensor, axis, keepdims, reduction.reduce_max, segments.unsorted_segment_max
+    )
+
+
+def reduce_min(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The smallest value over axes; the highest there is for a row of none."""
+    del name
+    return _reduced(
+        input_tensor, axis, keepdims, reduction.reduce_min, segments.unsorted_segment_min
+    )
+
+
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The mean over axes: sum / number, as real numbers; NaN for a row of none."""
+    del name
+    x = input_tensor
+    if _axes(axis, x.shape.rank, "reduce_mean") is None and not x.dtype.is_integer:
+        return _reduced(x, axis, keepdims, reduction.reduce_mean, segments.unsorted_segment_mean)
+    total = reduce_sum(x, axis, keepdims)
+    ones = x.with_flat_values(constants.ones_like(x.flat_values))
+    count = reduce_sum(ones, axis, keepdims)
+    if isinstance(total, RaggedTensor):
+        return elementwise(arithmetic.truediv, total, count)
+    return arithmetic.truediv(total, count)
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The mean squared distance from the mean over axes."""
+    del name
+    x = input_tensor
+    if _axes(axis, x.shape.rank, "reduce_variance") is None:
+        return _reduced(
+            x, axis, keepdims, reduction.reduce_variance, segments.unsorted_segment_mean
+        )
+    squares = reduce_mean(x.with_flat_values(arithmetic.square(x.flat_values)), axis, keepdims)
+    mean = reduce_mean(x, axis, keepdims)
+    if isinstance(mean, RaggedTensor):
+        return elementwise(lambda a, b: arithmetic.subtract(a, arithmetic.square(b)), squares, mean)
+    return arithmetic.subtract(squares, arithmetic.square(mean))
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """The root of the variance over axes."""
+    found = reduce_variance(input_tensor, axis, keepdims, name)
+    return (
+        elementwise(exponents.sqrt, found)
+        if isinstance(found, RaggedTensor)
+        else exponents.sqrt(found)
+    )
+
+
+def reduce_all(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """Whether all are true, over axes."""
+    del name
+    return _of_bools(input_tensor, axis, keepdims, reduce_prod)
+
+
+def reduce_any(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """Whether any is true, over axes."""
+    del name
+    return _of_bools(input_tensor, axis, keepdims, reduce_sum)
+
+
+def _of_bools(x: RaggedTensor, axis: Any, keepdims: bool, reduce: Callable[..., Any]) -> Any:
+    numbers = x.with_flat_values(casting.cast(x.flat_values, dtypes.int32))
+    found = reduce(numbers, axis, keepdims)
+    if isinstance(found, RaggedTensor):
+        return found.with_flat_values(casting.cast(found.flat_values, dtypes.bool))
+    return casting.cast(found, dtypes.bool)

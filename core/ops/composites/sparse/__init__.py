@@ -1,0 +1,30 @@
+"""Tensors that are mostly zero: TensorFlow's `tf.sparse`."""
+
+from pinnace.ops.composites.sparse.arithmetic import add as add
+from pinnace.ops.composites.sparse.arithmetic import maximum as maximum
+from pinnace.ops.composites.sparse.arithmetic import minimum as minimum
+from pinnace.ops.composites.sparse.arithmetic import reduce_max as reduce_max
+from pinnace.ops.composites.sparse.arithmetic import reduce_sum as reduce_sum
+from pinnace.ops.composites.sparse.arithmetic import sampled_addmm as sampled_addmm
+from pinnace.ops.composites.sparse.arithmetic import segment_mean as segment_mean
+from pinnace.ops.composites.sparse.arithmetic import segment_sqrt_n as segment_sqrt_n
+from pinnace.ops.composites.sparse.arithmetic import segment_sum as segment_sum
+from pinnace.ops.composites.sparse.arithmetic import softmax as softmax
+from pinnace.ops.composites.sparse.arithmetic import sparse_dense_matmul as sparse_dense_matmul
+from pinnace.ops.composites.sparse.functions import concat as concat
+from pinnace.ops.composites.sparse.functions import expand_dims as expand_dims
+from pinnace.ops.composites.sparse.functions import eye as eye
+from pinnace.ops.composites.sparse.functions import fill_empty_rows as fill_empty_rows
+from pinnace.ops.composites.sparse.functions import from_dense as from_dense
+from pinnace.ops.composites.sparse.functions import map_values as map_values
+from pinnace.ops.composites.sparse.functions import mask as mask
+from pinnace.ops.composites.sparse.functions import reorder as reorder
+from pinnace.ops.composites.sparse.functions import reset_shape as reset_shape
+from pinnace.ops.composites.sparse.functions import reshape as reshape
+from pinnace.ops.composites.sparse.functions import retain as retain
+from pinnace.ops.composites.sparse.functions import slice as slice
+from pinnace.ops.composites.sparse.functions import split as split
+from pinnace.ops.composites.sparse.functions import to_dense as to_dense
+from pinnace.ops.composites.sparse.functions import to_indicator as to_indicator
+from pinnace.ops.composites.sparse.functions import transpose as transpose
+from pinnace.ops.composites.sparse.tensor import SparseTensor as SparseTensor

@@ -1,0 +1,243 @@
+"""How pictures differ: PSNR, SSIM; and how they change: gradients, edges, total variation."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import float32
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.array import casting, constants, joining, padding, reshaping, shapes
+from pinnace.ops.image import pixels
+from pinnace.ops.math import arithmetic, exponents, reduction
+from pinnace.ops.nn import depthwise, pooling, rectifiers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
+
+__all__ = [
+    "image_gradients",
+    "psnr",
+    "sobel_edges",
+    "ssim",
+    "ssim_multiscale",
+    "total_variation",
+]
+
+# Wang, Simoncelli and Bovik, "Multiscale structural similarity", 2003, table of exponents.
+_SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+
+
+def psnr(a: TensorLike, b: TensorLike, max_val: Any, name: str | None = None) -> Tensor:
+    """Peak signal to noise ratio in dB: 10 log10(max_val² / mean (a - b)²), one per picture.
+
+    Args:
+        a: [..., height, width, channels].
+        b: the same shape.
+        max_val: the largest value that a pixel can have.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], float32.
+    """
+    x, y, most = _pair(a, b, max_val, "psnr")
+    noise = reduction.reduce_mean(arithmetic.squared_difference(x, y), [-3, -2, -1])
+    peak = exponents.log(most) * (20 / math.log(10))
+    return arithmetic.subtract(peak, exponents.log(noise) * (10 / math.log(10)), name)
+
+
+def ssim(
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: Any,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    return_index_map: bool = False,
+) -> Tensor:
+    """Structural similarity: 1 for equal pictures.
+
+    Args:
+        img1: [..., height, width, channels], sides of at least `filter_size`.
+        img2: the same shape.
+        max_val: the largest value that a pixel can have.
+        filter_size: side of the Gaussian window.
+        filter_sigma: its standard deviation, in pixels.
+        k1: steadies the comparison of means.
+        k2: steadies that of variances.
+        return_index_map: the similarity at each place, not the mean.
+
+    Returns:
+        [...], float32, or [..., height - filter_size + 1, width - filter_size + 1].
+
+    Raises:
+        InvalidArgumentError: shapes differ, or a side is smaller than the window.
+
+    Source:
+        Wang, Bovik, Sheikh and Simoncelli, 2004.
+    """
+    x, y, most = _pair(img1, img2, max_val, "ssim")
+    window = _gauss(int(filter_size), float(filter_sigma))
+    light, structure = _similarity(x, y, most, window, k1, k2, "ssim")
+    each = reduction.reduce_mean(light * structure, [-1] if return_index_map else [-3, -2])
+    return each if return_index_map else reduction.reduce_mean(each, [-1])
+
+
+def ssim_multiscale(
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: Any,
+    power_factors: Sequence[float] = _SCALES,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+) -> Tensor:
+    """Structural similarity over scales, each half as large as the one before; arguments as `ssim`.
+
+    Args:
+        img1: [..., height, width, channels]; the smallest scale must hold the window.
+        img2: the same shape.
+        max_val: the largest value that a pixel can have.
+        power_factors: the exponent of each scale.
+        filter_size: side of the Gaussian window.
+        filter_sigma: its standard deviation, in pixels.
+        k1: steadies the comparison of means.
+        k2: steadies that of variances.
+
+    Returns:
+        [...], float32.
+    """
+    x, y, most = _pair(img1, img2, max_val, "ssim_multiscale")
+    window = _gauss(int(filter_size), float(filter_sigma))
+    factors = list(power_factors)
+    parts = []
+    for scale in range(len(factors)):
+        if scale:
+            x, y = _halved(x), _halved(y)
+        light, structure = _similarity(x, y, most, window, k1, k2, "ssim_multiscale")
+        last = scale == len(factors) - 1
+        part = reduction.reduce_mean(light * structure if last else structure, [-3, -2])
+        parts.append(rectifiers.relu(part))
+    powers = convert_to_tensor(factors, float32)
+    product = reduction.reduce_prod(exponents.pow(joining.stack(parts, -1), powers), [-1])
+    return reduction.reduce_mean(product, [-1])
+
+
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
+    """Sum of the absolute differences of neighbours: [] of one picture, [batch] of several.
+
+    Raises:
+        ValueError: neither 3 nor 4 axes.
+    """
+    x = convert_to_tensor(images)
+    if x.shape.rank not in (3, 4):
+        message = f"total_variation: images must have 3 or 4 axes, got shape {x.shape}"
+        raise ValueError(message)
+    down = arithmetic.abs(x[..., 1:, :, :] - x[..., :-1, :, :])
+    right = arithmetic.abs(x[..., 1:, :] - x[..., :-1, :])
+    axes = None if x.shape.rank == 3 else [1, 2, 3]
+    return arithmetic.add(reduction.reduce_sum(down, axes), reduction.reduce_sum(right, axes), name)
+
+
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
+    """(dy, dx) of [batch, height, width, channels]: the next less this one, 0 at the end.
+
+    Raises:
+        ValueError: not 4 axes.
+    """
+    x = convert_to_tensor(image)
+    if x.shape.rank != 4:
+        message = f"image_gradients: image must have 4 axes, got shape {x.shape}"
+        raise ValueError(message)
+    down = padding.pad(x[:, 1:] - x[:, :-1], [[0, 0], [0, 1], [0, 0], [0, 0]])
+    right = padding.pad(x[:, :, 1:] - x[:, :, :-1], [[0, 0], [0, 0], [0, 1], [0, 0]])
+    return down, right
+
+
+def sobel_edges(image: TensorLike) -> Tensor:
+    """Sobel's two filters, with mirrored borders.
+
+    Args:
+        image: [batch, height, width, channels], a float type.
+
+    Returns:
+        [batch, height, width, channels, 2]: changes downwards and to the right.
+    """
+    x = convert_to_tensor(image)
+    down = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
+    pair = np.stack([down, down.T], -1)[:, :, None]
+    sizes = shapes.axis_sizes(x)
+    filters = joining.tile(convert_to_tensor(pair, x.dtype), [1, 1, sizes[-1], 1])
+    mirrored = padding.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
+    edges = depthwise.depthwise_conv2d(mirrored, filters, [1, 1, 1, 1], "VALID")
+    return reshaping.reshape(edges, joining.stack([*sizes, 2]))
+
+
+def _pair(a: TensorLike, b: TensorLike, most: Any, who: str) -> tuple[Tensor, Tensor, Tensor]:
+    x = convert_to_tensor(a)
+    y = convert_to_tensor(b, x.dtype)
+    for one in (x, y):
+        if one.shape.rank is not None and one.shape.rank < 3:
+            message = f"{who}: pictures have at least 3 axes, got shape {one.shape}"
+            raise InvalidArgumentError(message)
+    if x.shape.rank and y.shape.rank and not x.shape[-3:].is_compatible_with(y.shape[-3:]):
+        message = f"{who}: pictures must be of one size, got {x.shape} and {y.shape}"
+        raise InvalidArgumentError(message)
+    limit = pixels.convert_image_dtype(casting.cast(most, x.dtype), float32)
+    return (
+        pixels.convert_image_dtype(x, float32),
+        pixels.convert_image_dtype(y, float32),
+        limit,
+    )
+
+
+def _gauss(size: int, sigma: float) -> Array:
+    places = np.arange(size) - (size - 1) / 2
+    one = np.exp(-0.5 * places**2 / sigma**2)
+    both = np.outer(one, one)
+    return (both / both.sum()).astype(np.float32)[:, :, None, None]  # type: ignore[no-any-return]
+
+
+def _similarity(
+    x: Tensor, y: Tensor, most: Tensor, window: Array, k1: float, k2: float, who: str
+) -> tuple[Tensor, Tensor]:
+    """Likeness of means, and of what is around them, at each place."""
+    for side in (*x.shape[-3:-1], *y.shape[-3:-1]) if x.shape.rank and y.shape.rank else ():
+        if side is not None and side < len(window):
+            message = (
+                f"{who}: sides must be at least filter_size = {len(window)}, got {x.shape} and "
+                f"{y.shape}"
+            )
+            raise InvalidArgumentError(message)
+    c1, c2 = arithmetic.square(most * k1), arithmetic.square(most * k2)
+    mean_x, mean_y = _blurred(x, window), _blurred(y, window)
+    product = mean_x * mean_y * 2.0
+    squares = arithmetic.square(mean_x) + arithmetic.square(mean_y)
+    both = _blurred(x * y, window) * 2.0
+    each = _blurred(arithmetic.square(x) + arithmetic.square(y), window)
+    return (product + c1) / (squares + c1), (both - product + c2) / (each - squares + c2)
+
+
+def _blurred(x: Tensor, window: Array) -> Tensor:
+    sizes = shapes.axis_sizes(x)
+    flat = reshaping.reshape(x, joining.stack([-1, *sizes[-3:]]))
+    filters = joining.tile(constants.constant(window), [1, 1, sizes[-1], 1])
+    y = depthwise.depthwise_conv2d(flat, filters, [1, 1, 1, 1], "VALID")
+    return reshaping.reshape(y, joining.stack([*sizes[:-3], *shapes.axis_sizes(y)[1:]]))
+
+
+def _halved(x: Tensor) -> Tensor:
+    """Means of two by two; a side of odd length is first doubled at its end."""
+    sizes = shapes.axis_sizes(x)
+    flat = reshaping.reshape(x, joining.stack([-1, *sizes[-3:]]))
+    odd = [[0, 0], [0, sizes[-3] % 2], [0, sizes[-2] % 2], [0, 0]]
+    whole = padding.pad(flat, convert_to_tensor(odd), "SYMMETRIC")
+    small = pooling.avg_pool(whole, 2, 2, "VALID")
+    return reshaping.reshape(small, joining.stack([*sizes[:-3], *shapes.axis_sizes(small)[1:]]))

@@ -1,0 +1,305 @@
+"""Arrays to picture files and back, by Pillow, which is imported when the first file comes."""
+
+from __future__ import annotations
+
+import importlib
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Array
+
+# TensorFlow refuses pictures of more values; a small file may ask for any number of them.
+_MOST = 1 << 29
+_STARTS = ((b"\x89PNG", "PNG"), (b"\xff\xd8\xff", "JPEG"), (b"GIF8", "GIF"), (b"BM", "BMP"))
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+# Grey in 15 bits as libpng has it: red 0.299 and green 0.587 cut off, blue what is left.
+_PNG_GREY = np.array([9797, 19234, 3737])
+
+
+def kind_of(contents: Array) -> str:
+    """The kind of a file by its first bytes; "" if none is known."""
+    data = bytes(contents.item() if isinstance(contents, np.ndarray) else contents)
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "WEBP"
+    return next((kind for start, kind in _STARTS if data.startswith(start)), "")
+
+
+def read(
+    op: str,
+    contents: Array,
+    kinds: Sequence[str],
+    channels: int,
+    dtype: np.dtype[Any],
+    *,
+    first: bool = False,
+) -> Array:
+    """All pictures of a file, or the first: [frames, height, width, channels].
+
+    Raises:
+        InvalidArgumentError: the file is broken, too large, or of another kind.
+        UnimplementedError: Pillow is missing, or it cannot.
+    """
+    # TensorFlow: a file tells its kind itself, whichever of these ops is asked.
+    known = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
+    kind = kind_of(contents)
+    if kind not in known:
+        message = (
+            f"{op}: contents are no {', '.join(kinds)} file: they begin with {_start(contents)!r}"
+        )
+        raise InvalidArgumentError(message)
+    if kind == "JPEG":
+        return read_jpeg(op, contents, channels, 1)[None].astype(dtype) * _widening(dtype)  # type: ignore[no-any-return]
+    frames = []
+    with _opened(op, contents, kind) as image:
+        count = 1 if first else getattr(image, "n_frames", 1)
+        _check_size(op, image, max(count, 1))
+        for frame in range(count):
+            try:
+                image.seek(frame)
+                frames.append(_pixels(op, image, channels, dtype))
+            except (OSError, SyntaxError, ValueError, EOFError) as error:
+                raise _broken(op, kind, error) from None
+    return np.stack(frames)
+
+
+def read_jpeg(
+    op: str,
+    contents: Array,
+    channels: int,
+    ratio: int,
+    *,
+    fancy: bool = True,
+    recover: bool = False,
+) -> Array:
+    """The pixels of a JPEG file: uint8 [height, width, channels]."""
+    if kind_of(contents) != "JPEG":
+        if kind_of(contents):
+            return read(op, contents, ("JPEG",), channels, np.dtype(np.uint8), first=True)[0]  # type: ignore[no-any-return]
+        message = f"{op}: contents are no JPEG file: they begin with {_start(contents)!r}"
+        raise InvalidArgumentError(message)
+    if ratio not in (1, 2, 4, 8):
+        message = f"{op}: ratio must be 1, 2, 4 or 8, got {ratio}"
+        raise InvalidArgumentError(message)
+    if not fancy:
+        message = f"{op}: fancy_upscaling=False is not implemented: Pillow has no such choice"
+        raise UnimplementedError(message)
+    data = contents.item() + (b"\xff\xd9" if recover else b"")
+    with _opened(op, data, "JPEG") as image:
+        _check_size(op, image, 1)
+        wanted = channels or (1 if image.mode == "L" else 3)
+        width, height = image.size
+        size = (max(1, width // ratio), max(1, height // ratio))
+        # The decoder itself makes grey of the luminance, and smaller pictures of fewer waves.
+        image.draft("L" if wanted == 1 else "RGB", size if ratio > 1 else image.size)
+        small = (-(-width // ratio), -(-height // ratio))
+        if image.size != small:
+            message = f"{op}: ratio {ratio} is too much for a picture of {width} by {height}"
+            raise UnimplementedError(message)
+        try:
+            if image.mode == "CMYK":
+                return _from_cmyk(np.asarray(image), wanted)
+            image = image.convert(_MODES[wanted])
+            return np.asarray(image).reshape(*small[::-1], wanted)
+        except (OSError, SyntaxError, ValueError) as error:
+            raise _broken(op, "JPEG", error) from None
+
+
+def jpeg_shape(op: str, contents: Array) -> Array:
+    """[height, width, channels] of a JPEG file."""
+    with _opened(op, contents, "JPEG") as image:
+        width, height = image.size
+        return np.array([height, width, len(image.getbands())])
+
+
+def part(op: str, image: Array, window: Sequence[int]) -> Array:
+    """The window y, x, height, width of a picture.
+
+    Raises:
+        InvalidArgumentError: it is not inside.
+    """
+    if len(window) != 4:
+        message = f"{op}: crop_window must be y, x, height, width, got {list(window)}"
+        raise InvalidArgumentError(message)
+    y, x, height, width = window
+    inside = y >= 0 and x >= 0 and height > 0 and width > 0
+    if not (inside and y + height <= image.shape[0] and x + width <= image.shape[1]):
+        message = (
+            f"{op}: crop_window (y, x, height, width) must be inside of the picture of "
+            f"{image.shape[0]} by {image.shape[1]}, got {list(window)}"
+        )
+        raise InvalidArgumentError(message)
+    return image[y : y + height, x : x + width]
+
+
+def write_png(image: Array, compression: int) -> Array:
+    """The bytes of a PNG file.
+
+    Raises:
+        InvalidArgumentError: shapes or levels that PNG has not.
+        UnimplementedError: 16 bits in colours.
+    """
+    if image.ndim != 3 or image.shape[2] not in _MODES or 0 in image.shape:
+        message = (
+            "EncodePng: image must be [height, width, channels] with 1 to 4 channels, got "
+            f"{list(image.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    if not -1 <= compression <= 9:
+        message = f"EncodePng: compression must be from -1 to 9, got {compression}"
+        raise InvalidArgumentError(message)
+    if image.dtype == np.uint16 and image.shape[2] != 1:
+        message = "EncodePng: 16 bits need a picture in grey: Pillow writes colours in 8"
+        raise UnimplementedError(message)
+    flat = np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image)
+    picture = _pillow("EncodePng").fromarray(flat)
+    return _written(picture, "PNG", **({} if compression < 0 else {"compress_level": compression}))
+
+
+def write_jpeg(
+    op: str,
+    image: Array,
+    quality: int,
+    *,
+    channels: int | None = None,
+    progressive: bool = False,
+    optimize: bool = False,
+    subsampling: int = 2,
+    dpi: tuple[int, int] = (300, 300),
+    xmp: bytes = b"",
+) -> Array:
+    """The bytes of a JPEG file.
+
+    Raises:
+        InvalidArgumentError: shapes or qualities that JPEG has not.
+    """
+    wanted = (1, 3) if channels is None else (channels,)
+    if image.ndim != 3 or image.shape[2] not in wanted or 0 in image.shape:
+        message = (
+            f"{op}: the picture must be [height, width, channels] with "
+            f"{' or '.join(map(str, wanted))} channels, got {list(image.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    if not 0 <= quality <= 100:
+        message = f"{op}: quality must be from 0 to 100, got {quality}"
+        raise InvalidArgumentError(message)
+    flat = np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image)
+    # Pillow takes 0 for its default; libjpeg does not tell 0 from 1.
+    options = {"quality": max(quality, 1), "progressive": progressive, "optimize": optimize}
+    more = {"subsampling": subsampling, "dpi": dpi, **({"xmp": xmp} if xmp else {})}
+    return _written(_pillow(op).fromarray(flat), "JPEG", **options, **more)
+
+
+def _written(picture: Any, kind: str, **options: Any) -> Array:
+    buffer = io.BytesIO()
+    picture.save(buffer, kind, **options)
+    out = np.empty((), object)
+    out[()] = buffer.getvalue()
+    return out
+
+
+def _pillow(op: str) -> Any:
+    try:
+        return importlib.import_module("PIL.Image")
+    except ImportError:
+        message = f"{op}: picture files need Pillow\n  Try: pip install 'pinnace[image]'"
+        raise UnimplementedError(message) from None
+
+
+def _opened(op: str, contents: Any, kind: str) -> Any:
+    data = contents if isinstance(contents, bytes) else contents.item()
+    pillow = _pillow(op)
+    try:
+        return pillow.open(io.BytesIO(data), formats=[kind])
+    except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
+        raise _broken(op, kind, error) from None
+
+
+def _broken(op: str, kind: str, error: Exception) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{op}: contents are no {kind} file that can be read: {error}")
+
+
+def _start(contents: Array) -> bytes:
+    return bytes(contents.item()[:8])
+
+
+def _check_size(op: str, image: Any, frames: int) -> None:
+    width, height = image.size
+    if width * height * len(image.getbands()) * frames >= _MOST:
+        message = f"{op}: a picture of {width} by {height} is too large"
+        raise InvalidArgumentError(message)
+
+
+def _widening(dtype: np.dtype[Any]) -> Any:
+    """From 8 bits to 16: 255 becomes 65535."""
+    return dtype.type(257 if dtype == np.uint16 else 1)
+
+
+def _pixels(op: str, image: Any, channels: int, dtype: np.dtype[Any]) -> Array:
+    """[height, width, channels] of the frame that `image` stands at."""
+    if image.mode.startswith("I"):
+        grey = np.asarray(image).astype(np.uint16)
+        if dtype == np.uint8:
+            grey = (grey >> 8).astype(np.uint8)
+        return _spread(grey[..., None], channels or 1)
+    if dtype == np.uint16 and _is_deep(image):
+        message = f"{op}: 16 bits of a picture in colours: Pillow reads 8 of them; ask for uint8"
+        raise UnimplementedError(message)
+    own = _own_mode(image)
+    found = np.asarray(image.convert(own) if image.mode != own else image)
+    found = found.reshape(*found.shape[:2], -1)
+    if image.format == "BMP":
+        _check_bmp(op, found.shape[2], channels)
+    return _spread(found, channels or found.shape[2]).astype(dtype) * _widening(dtype)  # type: ignore[no-any-return]
+
+
+def _is_deep(image: Any) -> bool:
+    """Whether a PNG file has 16 bits per colour: Pillow calls its raw mode so."""
+    return any("16" in str(tile[3]) for tile in getattr(image, "tile", ()))
+
+
+def _own_mode(image: Any) -> str:
+    if image.mode in ("1", "L"):
+        return "LA" if image.mode == "L" and "transparency" in image.info else "L"
+    if image.mode == "P":
+        return "RGBA" if "transparency" in image.info and image.format == "PNG" else "RGB"
+    if image.mode == "RGB" and "transparency" in image.info and image.format == "PNG":
+        return "RGBA"
+    return image.mode if image.mode in ("LA", "RGB", "RGBA") else "RGB"
+
+
+def _check_bmp(op: str, found: int, channels: int) -> None:
+    if channels not in (0, found):
+        message = f"{op}: a BMP file keeps its {found} channels, got channels={channels}"
+        raise InvalidArgumentError(message)
+
+
+def _spread(pixels: Array, channels: int) -> Array:
+    """Pixels with another number of channels; new alpha is opaque."""
+    count = pixels.shape[2]
+    if count == channels:
+        return pixels
+    has_alpha = count in (2, 4)
+    colours, alpha = (pixels[..., :-1], pixels[..., -1:]) if has_alpha else (pixels, None)
+    if channels >= 3 and colours.shape[2] == 1:
+        colours = np.repeat(colours, 3, 2)
+    elif channels <= 2 and colours.shape[2] == 3:
+        grey = (colours.astype(np.int64) @ _PNG_GREY) >> 15
+        colours = grey.astype(pixels.dtype)[..., None]
+    if channels in (1, 3):
+        return colours
+    if alpha is None:
+        alpha = np.full((*pixels.shape[:2], 1), np.iinfo(pixels.dtype).max, pixels.dtype)
+    return np.concatenate([colours, alpha], 2)
+
+
+def _from_cmyk(ink: Array, channels: int) -> Array:
+    light = 255 - ink.astype(np.int32)
+    colours = (light[..., :3] * light[..., 3:] // 255).astype(np.uint8)
+    return _spread(colours, channels)

@@ -1,0 +1,287 @@
+"""SequenceExample messages as tensors: ParseSequenceExampleV2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.ops.io import examples
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.registry import register
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
+
+__all__: list[str] = []
+
+_WHO = "parse_sequence_example"
+
+
+class _Steps(NamedTuple):
+    """The values of one feature list in every record: all values, per step, per record."""
+
+    values: Array
+    step_lengths: Array
+    steps: Array
+    missing: Array
+
+
+def _steps_of(lists: Sequence[Any], key: bytes, dtype: DType) -> _Steps:
+    kind, field, word = examples._KINDS[dtype]
+    del kind
+    name = key.decode("utf-8", "replace")
+    values: list[Any] = []
+    lengths: list[int] = []
+    steps, missing = [], []
+    for record, found in enumerate(lists):
+        here = found.get(name)
+        missing.append(here is None)
+        features = () if here is None else here.feature
+        steps.append(len(features))
+        for step, feature in enumerate(features):
+            which = feature.WhichOneof("kind")
+            if which not in {None, field}:
+                raise InvalidArgumentError(
+                    f"{_WHO}: feature list {name!r} must hold {word}, step {step} of record "
+                    f"{record} holds {which.removesuffix('_list')}"
+                )
+            some = () if which is None else getattr(feature, field).value
+            values.extend(some)
+            lengths.append(len(some))
+    return _Steps(
+        examples._array(values, dtype),
+        np.array(lengths, np.int64),
+        np.array(steps, np.int64),
+        np.array(missing, bool),
+    )
+
+
+def _dense_steps(
+    found: _Steps, key: bytes, dtype: DType, shape: Shape, may_miss: bool, single: bool
+) -> tuple[Array, Array]:
+    """[records, longest, *shape] filled with zeros, and how many steps each record has."""
+    name = key.decode("utf-8", "replace")
+    if found.missing.any() and not may_miss:
+        raise InvalidArgumentError(
+            f"{_WHO}: feature list {name!r} is not in record {int(found.missing.argmax())}\n"
+            "  Try: allow_missing=True"
+        )
+    sizes = [n for n in shape.as_list() if n is not None]
+    width = int(np.prod(sizes, dtype=np.int64))
+    wrong = np.flatnonzero(found.step_lengths != width)
+    if len(wrong):
+        raise InvalidArgumentError(
+            f"{_WHO}: every step of feature list {name!r} must have {width} values (shape {sizes})"
+            f", one has {int(found.step_lengths[wrong[0]])}"
+        )
+    records, longest = len(found.steps), int(found.steps.max(initial=0))
+    out = np.full((records, longest, width), examples._ZERO[dtype], dtype.numpy)
+    rows = np.repeat(np.arange(records), found.steps)
+    out[rows, examples._within(found.steps)] = found.values.reshape(-1, width)
+    shaped = out.reshape(records, longest, *sizes)
+    return (shaped[0], found.steps[0]) if single else (shaped, found.steps)
+
+
+def _sparse_steps(found: _Steps, single: bool) -> tuple[Array, Array, Array]:
+    """Indices by record, step and place; values; the sizes that hold them."""
+    records = np.repeat(np.arange(len(found.steps)), found.steps)
+    columns = [
+        np.repeat(records, found.step_lengths),
+        np.repeat(examples._within(found.steps), found.step_lengths),
+        examples._within(found.step_lengths),
+    ]
+    shape = [len(found.steps), found.steps.max(initial=0), found.step_lengths.max(initial=0)]
+    if single:
+        columns, shape = columns[1:], shape[1:]
+    return np.stack(columns, 1).astype(np.int64), found.values, np.array(shape, np.int64)
+
+
+def _splits(lengths: Array, kind: DType) -> Array:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(kind.numpy)
+
+
+def _kernel(
+    serialized: Array,
+    debug_name: Array,
+    context_sparse_keys: Array,
+    context_dense_keys: Array,
+    context_ragged_keys: Array,
+    feature_list_sparse_keys: Array,
+    feature_list_dense_keys: Array,
+    feature_list_ragged_keys: Array,
+    feature_list_dense_missing_assumed_empty: Array,
+    context_dense_defaults: tuple[Array, ...],
+    *,
+    Tcontext_dense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
+    context_sparse_types: tuple[DType, ...],
+    context_ragged_value_types: tuple[DType, ...],
+    context_ragged_split_types: tuple[DType, ...],
+    context_dense_shapes: tuple[Shape, ...],
+    feature_list_dense_types: tuple[DType, ...],
+    feature_list_sparse_types: tuple[DType, ...],
+    feature_list_ragged_value_types: tuple[DType, ...],
+    feature_list_ragged_split_types: tuple[DType, ...],
+    feature_list_dense_shapes: tuple[Shape, ...],
+) -> tuple[Array, ...]:
+    # `import pinnace` does without protobuf.
+    from google.protobuf.message import DecodeError
+
+    from pinnace.proto.example_pb2 import Example, SequenceExample
+
+    del debug_name
+    single = serialized.ndim == 0
+    contexts, lists = [], []
+    for record, text in enumerate(examples._strings(serialized)):
+        try:
+            message = SequenceExample.FromString(text)
+        except DecodeError:
+            raise InvalidArgumentError(f"{_WHO}: record {record} is no SequenceExample") from None
+        contexts.append(Example(features=message.context).SerializeToString())
+        lists.append(message.feature_lists.feature_list)
+    of_context = examples._outputs(
+        contexts,
+        single,
+        examples._dense_of(
+            examples._strings(context_dense_keys),
+            Tcontext_dense,
+            context_dense_shapes,
+            context_dense_defaults,
+        ),
+        list(zip(examples._strings(context_sparse_keys), context_sparse_types, strict=True)),
+        list(
+            zip(
+                examples._strings(context_ragged_keys),
+                context_ragged_value_types,
+                context_ragged_split_types,
+                strict=True,
+            )
+        ),
+    )
+    sparse = [
+        _sparse_steps(_steps_of(lists, key, kind), single)
+        for key, kind in zip(
+            examples._strings(feature_list_sparse_keys), feature_list_sparse_types, strict=True
+        )
+    ]
+    allowed = feature_list_dense_missing_assumed_empty.reshape(-1).tolist()
+    dense = [
+        _dense_steps(_steps_of(lists, key, kind), key, kind, shape, may_miss, single)
+        for key, kind, shape, may_miss in zip(
+            examples._strings(feature_list_dense_keys),
+            feature_list_dense_types,
+            feature_list_dense_shapes,
+            allowed,
+            strict=True,
+        )
+    ]
+    ragged = []
+    for key, kind, split in zip(
+        examples._strings(feature_list_ragged_keys),
+        feature_list_ragged_value_types,
+        feature_list_ragged_split_types,
+        strict=True,
+    ):
+        found = _steps_of(lists, key, kind)
+        outer = np.zeros(0, split.numpy) if single else _splits(found.steps, split)
+        ragged.append((found.values, outer, _splits(found.step_lengths, split)))
+    return (
+        *of_context,
+        *[part for position in range(3) for part in [one[position] for one in sparse]],
+        *[one[0] for one in dense],
+        *[np.asarray(one[1], np.int64) for one in dense],
+        *[part for position in range(3) for part in [one[position] for one in ragged]],
+    )
+
+
+def _infer(call: InferCall) -> tuple[Shape, ...]:
+    attrs = call.attrs
+    front = call.spec(0).shape
+    rank = front.rank
+    if (rank or 0) > 1:
+        call.fail("serialized must be a scalar or a vector")
+    unknown = rank is None
+    width = None if unknown else rank + 1  # type: ignore[operator]
+    deep = None if unknown else rank + 2  # type: ignore[operator]
+
+    def sparse(count: int, columns: int | None) -> list[Shape]:
+        return [
+            *[Shape((None, columns))] * count,
+            *[Shape((None,))] * count,
+            *[Shape((columns,))] * count,
+        ]
+
+    splits = Shape((None,))
+    if rank == 1 and front[0] is not None:
+        splits = Shape((front[0] + 1,))
+    ragged, lists = len(attrs["context_ragged_value_types"]), "feature_list_"
+    deep_ragged = len(attrs[f"{lists}ragged_value_types"])
+    return (
+        *sparse(len(attrs["context_sparse_types"]), width),
+        *[Shape(None) if unknown else front + s for s in attrs["context_dense_shapes"]],
+        *[Shape((None,))] * ragged,
+        *[splits] * ragged,
+        *sparse(len(attrs[f"{lists}sparse_types"]), deep),
+        *[
+            Shape(None) if unknown else front + Shape((None,)) + s
+            for s in attrs[f"{lists}dense_shapes"]
+        ],
+        *[front] * len(attrs[f"{lists}dense_types"]),
+        *[Shape((None,))] * deep_ragged,
+        *[splits] * deep_ragged,
+        *[Shape((None,))] * deep_ragged,
+    )
+
+
+_LISTS = (
+    "Tcontext_dense",
+    "context_sparse_types",
+    "context_ragged_value_types",
+    "context_ragged_split_types",
+    "feature_list_dense_types",
+    "feature_list_sparse_types",
+    "feature_list_ragged_value_types",
+    "feature_list_ragged_split_types",
+)
+PARSE_SEQUENCE_EXAMPLE_V2 = register(
+    OpDef(
+        name="ParseSequenceExampleV2",
+        signature=(
+            "serialized: string, debug_name: string, context_sparse_keys: string, "
+            "context_dense_keys: string, context_ragged_keys: string, "
+            "feature_list_sparse_keys: string, feature_list_dense_keys: string, "
+            "feature_list_ragged_keys: string, feature_list_dense_missing_assumed_empty: bool, "
+            "context_dense_defaults: (Tcontext_dense) -> "
+            "context_sparse_indices: Ncontext_sparse*int64, "
+            "context_sparse_values: (context_sparse_types), "
+            "context_sparse_shapes: Ncontext_sparse*int64, "
+            "context_dense_values: (Tcontext_dense), "
+            "context_ragged_values: (context_ragged_value_types), "
+            "context_ragged_row_splits: (context_ragged_split_types), "
+            "feature_list_sparse_indices: Nfeature_list_sparse*int64, "
+            "feature_list_sparse_values: (feature_list_sparse_types), "
+            "feature_list_sparse_shapes: Nfeature_list_sparse*int64, "
+            "feature_list_dense_values: (feature_list_dense_types), "
+            "feature_list_dense_lengths: Nfeature_list_dense*int64, "
+            "feature_list_ragged_values: (feature_list_ragged_value_types), "
+            "feature_list_ragged_outer_splits: (feature_list_ragged_split_types), "
+            "feature_list_ragged_inner_splits: (feature_list_ragged_split_types)"
+        ),
+        attrs={
+            **{name: attr("list(type)", default=()) for name in _LISTS},
+            "Ncontext_sparse": attr("int", default=0),
+            "Nfeature_list_sparse": attr("int", default=0),
+            "Nfeature_list_dense": attr("int", default=0),
+            "context_dense_shapes": attr("list(shape)", default=()),
+            "feature_list_dense_shapes": attr("list(shape)", default=()),
+        },
+        infer=_infer,
+        kernel=_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

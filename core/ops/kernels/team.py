@@ -1,0 +1,312 @@
+"""A team of threads that share the pieces of one kernel's work.
+
+BLAS has threads of its own, but they wait by spinning: as soon as another process wants a core, a
+product of 0.3 ms takes 10. So the engine puts BLAS on one thread (`open_team`) and large kernels
+cut their work into pieces. Whoever is free takes the next one; the caller takes part, and waits at
+the end only for pieces that somebody has begun. A helper that the system does not run costs
+nothing.
+
+NumPy lets go of the interpreter inside products and loops over arrays; pieces are large enough for
+that to matter more than what Python does between them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import sys
+import threading
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework import config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pinnace.ops.kernels.precision import Array
+
+# Multiplications from which two threads are quicker than one; below, waking a thread (20 to 50 us)
+# costs more than it brings.
+WORTH_PRODUCTS = 3 << 22
+# Jobs done alone after one whose helpers kept the caller waiting longer than it had worked.
+_FIRST_ALONE = 4
+_LONGEST_ALONE = 256
+
+
+class _Job:
+    """Pieces of work, numbered, and who is at them."""
+
+    def __init__(self, work: Callable[[int], None], pieces: int) -> None:
+        self.work = work
+        self.pieces = pieces
+        self.error: BaseException | None = None
+        self._next: Iterator[int] = itertools.count()  # its next() is one step of the interpreter
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._closed = False
+        self._gate = threading.Lock()
+        self._gate.acquire()
+
+    def take_part(self) -> None:
+        """Work until no piece is left."""
+        work, pieces = self.work, self.pieces
+        for piece in self._next:
+            if piece >= pieces or self.error is not None:
+                return
+            work(piece)
+
+    def help(self) -> None:
+        """`take_part` of a thread that is not the caller."""
+        with self._lock:
+            if self._closed:
+                return
+            self._inside += 1
+        try:
+            self.take_part()
+        except BaseException as error:
+            self.error = error
+        with self._lock:
+            self._inside -= 1
+            if self._closed and not self._inside:
+                self._gate.release()
+
+    def close(self) -> None:
+        """Wait for the helpers that are at a piece; none may begin after this."""
+        with self._lock:
+            self._closed = True
+            waiting = self._inside > 0
+        if waiting:
+            self._gate.acquire()
+
+
+class _Helpers:
+    """Sleeping threads, started when there is work for them for the first time."""
+
+    def __init__(self) -> None:
+        self._busy = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._bells: list[threading.Lock] = []
+        self._avoided: int | None = None
+        self._job: _Job | None = None
+        # Jobs still to be done without help, and how many that will be the next time.
+        self.alone = 0
+        self._patience = _FIRST_ALONE
+
+    def share(self, job: _Job, helpers: int) -> None:
+        """The caller and up to `helpers` threads do the job; alone if the threads are taken."""
+        if self.alone > 0:
+            self.alone -= 1
+            job.take_part()
+            return
+        if not self._busy.acquire(blocking=False):
+            job.take_part()
+            return
+        try:
+            while len(self._bells) < helpers:
+                self._start()
+            self._keep_clear()
+            self._job = job
+            for bell in self._bells[:helpers]:
+                if bell.locked():
+                    bell.release()
+            start = middle = perf_counter()
+            try:
+                job.take_part()
+                middle = perf_counter()
+            finally:
+                job.close()
+                self._job = None
+            self._judge(middle - start, perf_counter() - middle)
+        finally:
+            self._busy.release()
+        if job.error is not None:
+            raise job.error
+
+    def _judge(self, worked: float, waited: float) -> None:
+        """Do without help for a while where the helpers' cores are taken by somebody else."""
+        if waited > worked:
+            self.alone = self._patience
+            self._patience = min(2 * self._patience, _LONGEST_ALONE)
+        elif waited < worked / 4:
+            self._patience = _FIRST_ALONE
+
+    def _start(self) -> None:
+        bell = threading.Lock()
+        bell.acquire()
+        thread = threading.Thread(
+            target=self._serve, args=(bell,), name="pinnace-team", daemon=True
+        )
+        thread.start()
+        self._bells.append(bell)
+        self._threads.append(thread)
+        self._avoided = None
+
+    def _keep_clear(self) -> None:
+        """Keep the helpers off the caller's core.
+
+        A kernel wakes a thread where its waker runs, and on machines whose cores share no cache it
+        does not look for an idle one: caller and helper would take turns on one core.
+        """
+        here = _current_core()
+        if here is None or here == self._avoided:
+            return
+        others = os.sched_getaffinity(0) - {here}
+        if not others:
+            return
+        try:
+            for thread in self._threads:
+                os.sched_setaffinity(thread.native_id or 0, others)
+        except OSError:
+            return  # a hint is all it is
+        self._avoided = here
+
+    def _serve(self, bell: threading.Lock) -> None:
+        with np.errstate(all="ignore"):
+            while True:
+                bell.acquire()
+                job = self._job
+                if job is not None:
+                    job.help()
+                del job
+
+
+def _core_finder() -> Callable[[], int] | None:
+    if not sys.platform.startswith("linux") or not hasattr(os, "sched_setaffinity"):
+        return None
+    import ctypes
+
+    try:
+        found: Callable[[], int] = ctypes.CDLL(None).sched_getcpu
+    except (OSError, AttributeError):
+        return None
+    return found
+
+
+_find_core: Callable[[], int] | None = None
+_searched = False
+
+
+def _current_core() -> int | None:
+    """The number of the core the caller runs on, where the system tells."""
+    global _find_core, _searched
+    if not _searched:
+        _find_core, _searched = _core_finder(), True
+    return None if _find_core is None else _find_core()
+
+
+def _allowed() -> int:
+    """Cores of this process, or what OMP_NUM_THREADS asks BLAS to use, if that is less."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(int(asked) if asked.isdecimal() and int(asked) else 64, cores or 1))
+
+
+_MOST = _allowed()
+_helpers = _Helpers()
+_opened = 0
+
+
+def _forget() -> None:
+    """After a fork there are no threads but the caller's."""
+    global _helpers, _opened
+    _helpers = _Helpers()
+    _opened = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def open_team(opened: bool) -> None:
+    """Say whether BLAS is on one thread and kernels may share work: the engine's to call."""
+    global _opened
+    _opened = size() if opened else 0
+
+
+def size() -> int:
+    """Threads of one op, the caller among them."""
+    return min(config.settings.intra_op_threads or _MOST, _MOST)
+
+
+def members() -> int:
+    """How many threads work may be shared among now, the caller's among them."""
+    return max(1, _opened)
+
+
+def share(pieces: int, work: Callable[[int], None]) -> None:
+    """work(0), work(1), … work(pieces - 1), in any order and some at once.
+
+    Args:
+        pieces: how many.
+        work: writes its piece of the result; no piece may touch what another writes.
+
+    Raises:
+        Exception: what `work` raised first.
+    """
+    threads = min(members(), pieces)
+    if threads > 1:
+        _helpers.share(_Job(work, pieces), threads - 1)
+    else:
+        for piece in range(pieces):
+            work(piece)
+
+
+def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
+    """`np.matmul(a, b, out)`, shared if it is large."""
+    if (
+        a.ndim > 2
+        and b.ndim == 2
+        and a.flags.c_contiguous
+        and (out is None or out.flags.c_contiguous)
+    ):
+        # One product of many rows: BLAS packs b once.
+        rows = None if out is None else out.reshape(math.prod(a.shape[:-1]), b.shape[-1])
+        product = matmul(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b, rows)
+        return product.reshape(*a.shape[:-1], b.shape[-1])
+    if _opened < 2 or a.ndim < 2 or b.ndim < 2 or a.size * b.shape[-1] < WORTH_PRODUCTS:
+        return np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
+    if out is None:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        out = np.empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a, b))
+    if out.size == 0 or a.shape[-1] != b.shape[-2]:
+        return np.matmul(a, b, out=out)  # which fills with zeros, or explains
+    if out.ndim > 2 and len(out) >= _opened:
+        _share_batch(a, b, out)
+        return out
+    # BLAS packs both matrices: cut where what is packed twice is the smaller one.
+    columns = b.shape[-1] > a.shape[-2]
+    pieces, step = _cut(out.shape[-1 if columns else -2])
+
+    def work(piece: int) -> None:
+        part = slice(piece * step, (piece + 1) * step)
+        if columns:
+            np.matmul(a, b[..., part], out=out[..., part])
+        else:
+            np.matmul(a[..., part, :], b, out=out[..., part, :])
+
+    share(pieces, work)
+    return out
+
+
+def _share_batch(a: Array, b: Array, out: Array) -> None:
+    """The products of a batch, some here and some there."""
+    cut_a = a.ndim == out.ndim and len(a) > 1
+    cut_b = b.ndim == out.ndim and len(b) > 1
+    step = -(-len(out) // _opened)
+
+    def work(piece: int) -> None:
+        part = slice(piece * step, (piece + 1) * step)
+        np.matmul(a[part] if cut_a else a, b[part] if cut_b else b, out=out[part])
+
+    share(-(-len(out) // step), work)
+
+
+def _cut(length: int) -> tuple[int, int]:
+    """(pieces, length of each): one for each member, in whole tiles of BLAS."""
+    share_of_one = -(-length // _opened)
+    step = -(-share_of_one // 16) * 16
+    return -(-length // step), step

@@ -1,0 +1,113 @@
+"""Values counted in bins of one width: HistogramFixedWidth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import INDEX, as_dtype, float32, float64, int32, int64
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.ops.array import casting
+from pinnace.ops.execute import execute
+from pinnace.ops.math import arithmetic, clipping, rounding
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
+from pinnace.ops.registry import register
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
+
+__all__: list[str] = []
+
+
+def histogram_fixed_width(
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """How many values fall into each of `nbins` bins; what is beyond counts at the ends.
+
+    Args:
+        values: any shape, int32, int64, float32 or float64.
+        value_range: [2], where the first bin begins and the last one ends, rising.
+        nbins: a scalar above 0.
+        dtype: int32 or int64.
+        name: name of the node while tracing.
+
+    Returns:
+        [nbins], `dtype`.
+
+    Source:
+        TensorFlow op `HistogramFixedWidth` (math_ops.cc).
+    """
+    x = convert_to_tensor(values)
+    limits = convert_to_tensor(value_range, x.dtype)
+    count = convert_to_tensor(nbins, int32)
+    return execute(HISTOGRAM_FIXED_WIDTH, x, limits, count, dtype=as_dtype(dtype), name=name)  # type: ignore[no-any-return]
+
+
+def histogram_fixed_width_bins(
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: int = 100,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """The bin of each value, int32; arguments as for `histogram_fixed_width`.
+
+    Raises:
+        InvalidArgumentError: `nbins` is not above 0.
+    """
+    del dtype
+    if nbins <= 0:
+        message = f"histogram_fixed_width_bins: nbins must be above 0, got {nbins}"
+        raise InvalidArgumentError(message)
+    x = convert_to_tensor(values)
+    limits = convert_to_tensor(value_range)
+    share = arithmetic.truediv(x - limits[0], limits[1] - limits[0])
+    places = rounding.floor(casting.cast(nbins, share.dtype) * share)
+    inside = clipping.clip_by_value(places, 0.0, float(nbins - 1))
+    return casting.cast(inside, int32, name)
+
+
+def _kernel(values: Array, value_range: Array, nbins: Array, *, dtype: Any) -> Array:
+    count = int(nbins)
+    if value_range.shape != (2,) or not value_range[0] < value_range[1] or count <= 0:
+        message = (
+            "HistogramFixedWidth: value_range must be two rising numbers and nbins above 0, got "
+            f"{value_range.tolist()} and {count}"
+        )
+        raise InvalidArgumentError(message)
+    low, high = value_range.astype(np.float64)
+    width = (high - low) / count
+    places = np.floor((values.reshape(-1).astype(np.float64) - low) / width)
+    inside = np.clip(places[~np.isnan(places)], 0, count - 1).astype(np.int64)
+    return np.bincount(inside, minlength=count).astype(dtype.numpy)
+
+
+def _infer(call: InferCall) -> Shape:
+    if not call.spec(1).shape.is_compatible_with([2]):
+        call.fail("value_range must be two numbers")
+    if call.spec(2).shape.rank not in (None, 0):
+        call.fail("nbins must be a scalar")
+    count = call.constant(2)
+    return Shape([None if count is None else int(count)])
+
+
+HISTOGRAM_FIXED_WIDTH = register(
+    OpDef(
+        name="HistogramFixedWidth",
+        signature="values: T, value_range: T, nbins: int32 -> out: dtype",
+        types={
+            "T": frozenset({int32, int64, float32, float64}),
+            "dtype": typed(INDEX, default=int32),
+        },
+        infer=_infer,
+        kernel=_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

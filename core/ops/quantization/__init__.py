@@ -1,0 +1,6 @@
+"""Floats as if they were small integers, and as such: `tf.quantization`."""
+
+# A family's `__all__` is its public names: star imports are the index.
+
+from pinnace.ops.quantization.integers import *
+from pinnace.ops.quantization.simulated import *

@@ -1,0 +1,365 @@
+"""Gamma, Poisson and binomial numbers: streams that go on, and functions of a seed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import (
+    INDEX,
+    as_dtype,
+    float16,
+    float32,
+    float64,
+    int32,
+    int64,
+)
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.array import reshaping, shapes
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels import philox, rejection
+from pinnace.ops.math import arithmetic
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
+from pinnace.ops.random import stateful, stateless
+from pinnace.ops.random.algorithms import check_philox
+from pinnace.ops.random.seeds import get_seed
+from pinnace.ops.registry import register
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
+
+__all__ = ["gamma", "poisson", "stateless_binomial", "stateless_gamma", "stateless_poisson"]
+
+_FLOATS = frozenset({float16, float32, float64})
+_RATES = _FLOATS | INDEX
+
+
+def gamma(
+    shape: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Gamma numbers: density proportional to x ** (alpha - 1) exp(-beta x).
+
+    Args:
+        shape: how many for each parameter.
+        alpha: above 0, `dtype`.
+        beta: above 0, broadcast with alpha; None is 1.
+        dtype: float16, float32 or float64.
+        seed: the op's seed; see `set_seed`.
+        name: name of the node while tracing.
+
+    Returns:
+        `shape` and then the shape of alpha and beta, `dtype`.
+
+    Source:
+        TensorFlow op `RandomGamma` (random_ops.cc).
+    """
+    wide, rate = _pair(alpha, beta, as_dtype(dtype))
+    first, second = get_seed(seed)
+    drawn = execute(RANDOM_GAMMA, stateless.shape_tensor(shape), wide, seed=first, seed2=second)
+    return _least(drawn, rate, name)
+
+
+def stateless_gamma(
+    shape: TensorLike,
+    seed: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """`gamma` as a function of `seed` [2]; `shape` ends with that of alpha and beta.
+
+    Source:
+        TensorFlow op `StatelessRandomGammaV3` (stateless_random_ops_v2.cc).
+    """
+    wide, rate = _pair(alpha, beta, as_dtype(dtype))
+    key, counter, alg = stateless.key_counter_alg(seed, "auto_select")
+    sizes = stateless.shape_tensor(shape)
+    drawn = execute(STATELESS_GAMMA_V3, sizes, key, counter, alg, wide)
+    return _least(drawn, rate, name)
+
+
+def poisson(
+    shape: TensorLike,
+    lam: TensorLike,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Poisson numbers of mean `lam`.
+
+    Args:
+        shape: how many for each mean.
+        lam: not negative.
+        dtype: float16, float32, float64, int32 or int64.
+        seed: the op's seed; see `set_seed`.
+        name: name of the node while tracing.
+
+    Returns:
+        `shape` and then the shape of lam, `dtype`.
+
+    Source:
+        TensorFlow op `RandomPoissonV2` (random_ops.cc).
+    """
+    first, second = get_seed(seed)
+    return execute(  # type: ignore[no-any-return]
+        RANDOM_POISSON_V2,
+        stateless.shape_tensor(shape),
+        convert_to_tensor(lam),
+        dtype=as_dtype(dtype),
+        seed=first,
+        seed2=second,
+        name=name,
+    )
+
+
+def stateless_poisson(
+    shape: TensorLike,
+    seed: TensorLike,
+    lam: TensorLike,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """`poisson` as a function of `seed` [2]; `shape` ends with that of lam.
+
+    Source:
+        TensorFlow op `StatelessRandomPoisson` (stateless_random_ops.cc).
+    """
+    sizes, start = stateless.shape_tensor(shape), stateless.seed_tensor(seed)
+    return execute(  # type: ignore[no-any-return]
+        STATELESS_POISSON, sizes, start, convert_to_tensor(lam), dtype=as_dtype(dtype), name=name
+    )
+
+
+def stateless_binomial(
+    shape: TensorLike,
+    seed: TensorLike,
+    counts: TensorLike,
+    probs: TensorLike,
+    output_dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """How many of `counts` trials succeed with probability `probs`, a function of `seed` [2].
+
+    Args:
+        shape: of the result; it ends with that of counts and probs.
+        seed: [2], int32 or int64.
+        counts: not negative; broadcast with probs.
+        probs: from 0 to 1.
+        output_dtype: float16, float32, float64, int32 or int64.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `StatelessRandomBinomial` (stateless_random_ops.cc).
+    """
+    chances = convert_to_tensor(probs, dtype_hint=float32)
+    return execute(  # type: ignore[no-any-return]
+        STATELESS_BINOMIAL,
+        stateless.shape_tensor(shape),
+        stateless.seed_tensor(seed),
+        convert_to_tensor(counts, dtype_hint=chances.dtype),
+        chances,
+        dtype=as_dtype(output_dtype),
+        name=name,
+    )
+
+
+def _pair(alpha: TensorLike, beta: TensorLike | None, kind: Any) -> tuple[Tensor, Tensor]:
+    shape, rate = (
+        convert_to_tensor(alpha, kind),
+        convert_to_tensor(1 if beta is None else beta, kind),
+    )
+    both = shapes.broadcast_dynamic_shape(shapes.shape(shape), shapes.shape(rate))
+    return reshaping.broadcast_to(shape, both), rate
+
+
+def _least(drawn: Tensor, rate: Tensor, name: str | None) -> Tensor:
+    # TensorFlow: never 0, whose logarithm nobody wants.
+    tiny = float(np.finfo(drawn.dtype.numpy).tiny)
+    return arithmetic.maximum(convert_to_tensor(tiny, drawn.dtype), drawn / rate, name)
+
+
+# Kernels and shapes.
+
+
+def _appended(op: str, shape: Array, parameter: Array) -> tuple[tuple[int, ...], int]:
+    sizes = stateless.sizes_of(op, shape)
+    return (*sizes, *parameter.shape), math.prod(sizes)
+
+
+def _drawn(
+    draw: Callable[..., Array], start: Any, shape: tuple[int, ...], *parameters: Array
+) -> Array:
+    """Numbers of every parameter, float64, in `shape`, which ends with theirs."""
+    total, groups = math.prod(shape), parameters[0].size
+    if not total or not groups:
+        return np.zeros(shape)
+    which = rejection.laid_out(total, groups)
+    wide = [parameter.reshape(-1).astype(np.float64)[which] for parameter in parameters]
+    return rejection.in_shape(draw(start, *wide, np.arange(total)), shape, groups)
+
+
+def _ending(op: str, shape: Array, wanted: tuple[int, ...]) -> tuple[int, ...]:
+    sizes = stateless.sizes_of(op, shape)
+    if wanted and tuple(sizes[len(sizes) - len(wanted) :]) != wanted:
+        message = (
+            f"{op}: shape must end with the shape of the parameters, got {list(sizes)} and "
+            f"{list(wanted)}"
+        )
+        raise InvalidArgumentError(message)
+    return tuple(sizes)
+
+
+def _gamma_kernel(shape: Array, alpha: Array, *, seed: int, seed2: int, ctx: Any) -> Array:
+    full, _ = _appended("RandomGamma", shape, alpha)
+    stream = stateful.stream_of(ctx, "RandomGamma", alpha.dtype, seed, seed2)
+    start = stream.reserve(math.prod(full))
+    return _drawn(rejection.gamma, start, full, alpha).astype(alpha.dtype)
+
+
+def _poisson_kernel(
+    shape: Array, rate: Array, *, dtype: Any, seed: int, seed2: int, ctx: Any
+) -> Array:
+    full, _ = _appended("RandomPoissonV2", shape, rate)
+    stream = stateful.stream_of(ctx, "RandomPoissonV2", (rate.dtype, dtype), seed, seed2)
+    start = stream.reserve(math.prod(full))
+    return _drawn(rejection.poisson, start, full, rate).astype(dtype.numpy)
+
+
+def _stateless_gamma_kernel(
+    shape: Array, key: Array, counter: Array, alg: Array, alpha: Array
+) -> Array:
+    op = "StatelessRandomGammaV3"
+    check_philox(op, alg)
+    full = _ending(op, shape, alpha.shape)
+    return _drawn(rejection.gamma, philox.key_counter(key, counter), full, alpha).astype(
+        alpha.dtype
+    )
+
+
+def _seeded_gamma_kernel(shape: Array, seed: Array, alpha: Array) -> Array:
+    full = _ending("StatelessRandomGammaV2", shape, alpha.shape)
+    return _drawn(rejection.gamma, philox.key_counter_from_seed(seed), full, alpha).astype(
+        alpha.dtype
+    )
+
+
+def _stateless_poisson_kernel(shape: Array, seed: Array, lam: Array, *, dtype: Any) -> Array:
+    full = _ending("StatelessRandomPoisson", shape, lam.shape)
+    start = philox.key_counter_from_seed(seed)
+    return _drawn(rejection.poisson, start, full, lam).astype(dtype.numpy)
+
+
+def _binomial_kernel(
+    shape: Array, seed: Array, counts: Array, probs: Array, *, dtype: Any
+) -> Array:
+    counts, probs = np.broadcast_arrays(counts, probs)
+    full = _ending("StatelessRandomBinomial", shape, counts.shape)
+    start = philox.key_counter_from_seed(seed)
+    return _drawn(rejection.binomial, start, full, counts, probs).astype(dtype.numpy)
+
+
+def _infer_appended(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in (None, 1):
+        call.fail("shape must be a vector")
+    return call.shape_constant(0).concatenate(call.spec(1).shape)
+
+
+def _infer_given(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in (None, 1):
+        call.fail("shape must be a vector")
+    return call.shape_constant(0)
+
+
+RANDOM_GAMMA = register(
+    OpDef(
+        name="RandomGamma",
+        signature="shape: S, alpha: T -> output: T",
+        types={"S": INDEX, "T": _FLOATS},
+        attrs=stateful.SEEDS,
+        infer=_infer_appended,
+        kernel=_gamma_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)
+RANDOM_POISSON_V2 = register(
+    OpDef(
+        name="RandomPoissonV2",
+        signature="shape: S, rate: R -> output: dtype",
+        types={
+            "S": INDEX,
+            "R": typed(_RATES, default=float64),
+            "dtype": typed(_RATES, default=int64),
+        },
+        attrs=stateful.SEEDS,
+        infer=_infer_appended,
+        kernel=_poisson_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)
+STATELESS_GAMMA_V3 = register(
+    OpDef(
+        name="StatelessRandomGammaV3",
+        signature=(
+            "shape: shape_dtype, key: uint64, counter: uint64, alg: int32, alpha: dtype -> "
+            "output: dtype"
+        ),
+        types={"shape_dtype": typed(INDEX, default=int32), "dtype": _FLOATS},
+        infer=_infer_given,
+        kernel=_stateless_gamma_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+STATELESS_GAMMA_V2 = register(
+    OpDef(
+        name="StatelessRandomGammaV2",
+        signature="shape: T, seed: Tseed, alpha: dtype -> output: dtype",
+        types={"T": INDEX, "Tseed": typed(INDEX, default=int64), "dtype": _FLOATS},
+        infer=_infer_given,
+        kernel=_seeded_gamma_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+STATELESS_POISSON = register(
+    OpDef(
+        name="StatelessRandomPoisson",
+        signature="shape: T, seed: Tseed, lam: Rtype -> output: dtype",
+        types={
+            "T": INDEX,
+            "Tseed": typed(INDEX, default=int64),
+            "Rtype": _RATES,
+            "dtype": _RATES,
+        },
+        infer=_infer_given,
+        kernel=_stateless_poisson_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+STATELESS_BINOMIAL = register(
+    OpDef(
+        name="StatelessRandomBinomial",
+        signature="shape: S, seed: Tseed, counts: T, probs: T -> output: dtype",
+        types={
+            "S": INDEX,
+            "Tseed": typed(INDEX, default=int64),
+            "T": typed(_RATES, default=float64),
+            "dtype": typed(_RATES, default=int64),
+        },
+        infer=_infer_given,
+        kernel=_binomial_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)

@@ -1,0 +1,113 @@
+"""Windows: what a frame is multiplied by, so that it begins and ends softly."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import FLOATS, as_dtype, float32
+from pinnace.framework.errors import UnimplementedError
+from pinnace.ops.array import constants
+from pinnace.ops.math import broadcasting
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor
+
+__all__ = [
+    "hamming_window",
+    "hann_window",
+    "kaiser_bessel_derived_window",
+    "kaiser_window",
+    "vorbis_window",
+]
+
+
+def hann_window(
+    window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """0.5 - 0.5 cos(2π n / N).
+
+    Args:
+        window_length: how many values.
+        periodic: N is the length, so that the next window would follow on; else one less. Odd
+            lengths are never periodic, which is TensorFlow's rule.
+        dtype: a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [window_length], `dtype`.
+    """
+    return _raised_cosine("hann_window", window_length, periodic, dtype, 0.5, 0.5, name)
+
+
+def hamming_window(
+    window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """0.54 - 0.46 cos(2π n / N); arguments as for `hann_window`."""
+    return _raised_cosine("hamming_window", window_length, periodic, dtype, 0.54, 0.46, name)
+
+
+def kaiser_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """I₀(β √(1 - x²)) / I₀(β), x from -1 to 1; the larger β, the narrower.
+
+    Args:
+        window_length: how many values.
+        beta: β, not negative.
+        dtype: a float type.
+        name: name of the node while tracing.
+    """
+    length = _length("kaiser_window", window_length)
+    return _constant(np.kaiser(length, float(beta)), dtype, "kaiser_window", name)
+
+
+def kaiser_bessel_derived_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """The root of the running sum of a Kaiser window, there and back; for `mdct`."""
+    length = _length("kaiser_bessel_derived_window", window_length)
+    sums = np.cumsum(np.kaiser(length // 2 + 1, float(beta)))
+    half = np.sqrt(sums[:-1] / sums[-1])
+    both = np.concatenate([half, half[::-1]])
+    return _constant(both, dtype, "kaiser_bessel_derived_window", name)
+
+
+def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """sin(π/2 sin²(π (n + 1/2) / N)), N = window_length; for `mdct`."""
+    length = _length("vorbis_window", window_length)
+    angle = np.pi / max(length, 1) * (np.arange(length) + 0.5)
+    return _constant(np.sin(np.pi / 2 * np.sin(angle) ** 2), dtype, "vorbis_window", name)
+
+
+def _raised_cosine(
+    who: str, window_length: Any, periodic: bool, dtype: Any, a: float, b: float, name: str | None
+) -> Tensor:
+    length = _length(who, window_length)
+    if length == 1:
+        return _constant(np.ones(1), dtype, who, name)
+    count = length - 1 + int(bool(periodic) and length % 2 == 0)
+    values = a - b * np.cos(2 * math.pi * np.arange(length) / max(count, 1))
+    return _constant(values, dtype, who, name)
+
+
+def _length(who: str, window_length: Any) -> int:
+    known = broadcasting.known_value(convert_to_tensor(window_length))
+    if known is None:
+        message = f"{who}: window_length must be known while tracing; give it as a Python number"
+        raise UnimplementedError(message)
+    if known.ndim:
+        message = f"{who}: window_length must be a scalar, got shape {list(known.shape)}"
+        raise ValueError(message)
+    return int(known)
+
+
+def _constant(values: Array, dtype: Any, who: str, name: str | None) -> Tensor:
+    kind = as_dtype(dtype)
+    if kind not in FLOATS:
+        message = f"{who}: dtype must be floating point, got {kind.name}"
+        raise ValueError(message)
+    return constants.constant(values, kind, name=name or who)

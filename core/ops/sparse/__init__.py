@@ -1,0 +1,15 @@
+"""Ops on the parts of sparse tensors: indices, values, dense shape.
+
+What people call is in `ops/composites/sparse`.
+"""
+
+from pinnace.ops.sparse import arithmetic as arithmetic
+from pinnace.ops.sparse import density as density
+from pinnace.ops.sparse import filling as filling
+from pinnace.ops.sparse import joining as joining
+from pinnace.ops.sparse import order as order
+from pinnace.ops.sparse import products as products
+from pinnace.ops.sparse import reduction as reduction
+from pinnace.ops.sparse import segments as segments
+from pinnace.ops.sparse import sets as sets
+from pinnace.ops.sparse import slicing as slicing

@@ -1,0 +1,5 @@
+"""Histograms."""
+
+from pinnace.deploy.onnx.registry import refuses
+
+refuses("there is no converter yet; ONNX has no op that counts", "HistogramFixedWidth")

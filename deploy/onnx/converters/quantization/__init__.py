@@ -1,0 +1,4 @@
+"""Converters of `core/ops/quantization`."""
+
+from pinnace.deploy.onnx.converters.quantization import integers as integers
+from pinnace.deploy.onnx.converters.quantization import simulated as simulated

@@ -1,0 +1,3 @@
+"""Converters of `core/ops/signal`."""
+
+from pinnace.deploy.onnx.converters.signal import fourier as fourier

@@ -1,0 +1,62 @@
+"""Cases of core/ops/image/codecs.py: files made line by line, and their own pixels."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.functions.image import PICTURES, bmp, png
+from pinnace.framework import dtypes
+from support.drawing import random_arrays
+from support.opcase import OpCase
+
+Array = npt.NDArray[Any]
+
+
+def one(data: bytes) -> Array:
+    out = np.empty((), object)
+    out[()] = data
+    return out
+
+
+def case(op: str, write: Any, depth: int, reference: Any, **attrs: Any) -> OpCase:
+    """Pixels are put behind the file, where no reader looks, for the reference to find."""
+
+    def build(rng: np.random.Generator) -> tuple[Array, ...]:
+        shape = (*rng.integers(1, 6, 2), depth)
+        pixels = rng.integers(0, 256, shape).astype(np.uint8)
+        mark = np.array(shape, np.uint8).tobytes()
+        return (one(write(pixels) + pixels.tobytes() + mark),)
+
+    def unpacked(contents: Array) -> Any:
+        data = contents.item()
+        shape = tuple(data[-3:])
+        count = int(np.prod(shape))
+        return reference(np.frombuffer(data[-3 - count : -3], np.uint8).reshape(shape))
+
+    return OpCase(op, random_arrays(build), unpacked, attrs=attrs)
+
+
+def unchanged(x: Array) -> Array:
+    return x
+
+
+HEADS = {"colours.jpg": [20, 31, 3], "grey.jpg": [20, 31, 1]}
+CASES = [
+    *(case("DecodePng", png, n, unchanged) for n in (1, 3, 4)),
+    case("DecodePng", png, 1, lambda x: np.concatenate([x, x, x], -1), channels=3),
+    case("DecodePng", png, 4, lambda x: x[..., :3], channels=3),
+    case("DecodePng", png, 3, lambda x: x.astype(np.uint16) * 257, dtype=dtypes.uint16),
+    case("DecodeBmp", bmp, 3, unchanged),
+    case("DecodeImage", png, 3, lambda x: x / 255, dtype=dtypes.float32, expand_animations=False),
+    *(
+        OpCase(
+            "ExtractJpegShape",
+            random_arrays(
+                lambda rng, name=name: (one((PICTURES / name).read_bytes()),)  # noqa: ARG005
+            ),
+            lambda _, sizes=sizes: np.array(sizes),
+        )
+        for name, sizes in HEADS.items()
+    ),
+]

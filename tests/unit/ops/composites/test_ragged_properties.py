@@ -1,0 +1,150 @@
+"""Ragged tensors against nested Python lists, eager and traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pinnace as tf
+
+ROWS = st.lists(st.lists(st.integers(-9, 9), max_size=4), max_size=5)
+DEEP = st.lists(ROWS, max_size=4)
+
+
+def ragged(rows: Any, rank: int = 1) -> Any:
+    return tf.ragged.constant(rows, dtype=tf.int64, ragged_rank=rank)
+
+
+def both(function: Any, *xs: Any) -> Any:
+    """The result outside of a function, after a look that it is the same inside."""
+    plain, traced = function(*xs), tf.function(function)(*xs)
+    for a, b in zip(
+        tf.nest.flatten(plain, expand_composites=True),
+        tf.nest.flatten(traced, expand_composites=True),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    return plain
+
+
+@given(rows=ROWS)
+def test_every_row_partition_makes_the_same_tensor(rows: list[list[int]]) -> None:
+    flat = tf.constant([n for row in rows for n in row], tf.int64)
+    lengths = [len(row) for row in rows]
+    ends = np.cumsum([0, *lengths])
+    ids = np.repeat(np.arange(len(rows)), lengths)
+    made = [
+        tf.RaggedTensor.from_row_splits(flat, ends),
+        tf.RaggedTensor.from_row_lengths(flat, np.array(lengths, np.int64)),
+        tf.RaggedTensor.from_row_starts(flat, ends[:-1]),
+        tf.RaggedTensor.from_value_rowids(flat, ids.astype(np.int64), nrows=len(rows)),
+    ]
+    if rows:
+        made.append(tf.RaggedTensor.from_row_limits(flat, ends[1:]))
+    for x in made:
+        assert x.to_list() == rows
+        assert x.value_rowids().numpy().tolist() == ids.tolist()
+        assert x.row_lengths().numpy().tolist() == lengths
+
+
+@given(rows=DEEP, key=st.tuples(*[st.slices(4)] * 3))
+def test_slices_are_those_of_lists(rows: Any, key: tuple[slice, ...]) -> None:
+    wanted = [[row[key[2]] for row in part[key[1]]] for part in rows[key[0]]]
+    assert both(lambda x: x[key], ragged(rows, 2)).to_list() == wanted
+
+
+@given(rows=DEEP)
+def test_dense_and_sparse_forms_lead_back(rows: Any) -> None:
+    x = ragged(rows, 2)
+    dense = both(lambda x: x.to_tensor(), x).numpy()
+    sparse = both(lambda x: x.to_sparse(), x)
+    np.testing.assert_array_equal(tf.sparse.to_dense(sparse).numpy(), dense)
+    for i, part in enumerate(rows):
+        for j, row in enumerate(part):
+            assert dense[i, j, : len(row)].tolist() == row
+            assert not dense[i, j, len(row) :].any()
+    assert dense.shape == tuple(x.bounding_shape().numpy())
+
+
+@given(rows=DEEP, axis=st.sampled_from([0, 1, 2]))
+def test_sums_are_those_of_the_filled_tensor(rows: Any, axis: int) -> None:
+    x = ragged(rows, 2)
+    found = both(lambda x: tf.reduce_sum(x, axis=axis), x)
+    wanted = x.to_tensor().numpy().sum(axis=axis)
+    sizes = found.to_tensor().numpy() if axis < 2 or hasattr(found, "to_tensor") else found.numpy()
+    inside = wanted[tuple(slice(n) for n in sizes.shape)]
+    np.testing.assert_array_equal(sizes, inside)
+    assert wanted.sum() == inside.sum()
+
+
+@given(a=ROWS, b=ROWS)
+def test_concat_is_that_of_lists(a: list[Any], b: list[Any]) -> None:
+    x, y = ragged(a), ragged(b)
+    assert both(lambda x, y: tf.concat([x, y], axis=0), x, y).to_list() == a + b
+    if len(a) == len(b):
+        joined = both(lambda x, y: tf.concat([x, y], axis=1), x, y)
+        assert joined.to_list() == [p + q for p, q in zip(a, b, strict=True)]
+    assert both(lambda x, y: tf.stack([x, y]), x, y).to_list() == [a, b]
+
+
+@given(rows=DEEP.filter(len), data=st.data())
+def test_gather_takes_rows(rows: Any, data: st.DataObject) -> None:
+    places = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=5))
+    at = tf.constant(np.array(places, np.int64))
+    found = both(lambda x, i: tf.gather(x, i), ragged(rows, 2), at)
+    assert found.to_list() == [rows[i] for i in places]
+
+
+@given(rows=ROWS, data=st.data())
+def test_a_mask_keeps_rows(rows: list[list[int]], data: st.DataObject) -> None:
+    keep = [[data.draw(st.booleans()) for _ in row] for row in rows]
+    mask = tf.ragged.constant(keep, dtype=tf.bool, ragged_rank=1)
+    found = both(tf.ragged.boolean_mask, ragged(rows), mask)
+    wanted = [
+        [n for n, k in zip(r, ks, strict=True) if k] for r, ks in zip(rows, keep, strict=True)
+    ]
+    assert found.to_list() == wanted
+
+
+@given(rows=ROWS)
+def test_variants_hold_rows(rows: list[list[int]]) -> None:
+    x = ragged(rows)
+    for batched in (False, True):
+        held = x._to_variant(batched_input=batched)
+        back = tf.RaggedTensor._from_variant(held, tf.int64, 1)
+        assert back.to_list() == rows
+
+
+@given(rows=ROWS)
+def test_gradients_reach_the_values(rows: list[list[int]]) -> None:
+    x = tf.cast(ragged(rows), tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(tf.reduce_sum(x * x, axis=1)) + tf.reduce_sum(x.to_tensor() ** 3)
+    found = tape.gradient(y, x)
+    assert found.to_list() == [[2.0 * n + 3.0 * n * n for n in row] for row in rows]
+
+
+def test_a_function_is_traced_once_for_rows_of_any_length() -> None:
+    f = tf.function(lambda x: x + 1)
+    for rows in ([[1, 2], []], [[], [3, 4, 5]], [[1], [2]]):
+        assert f(ragged(rows)).to_list() == [[n + 1 for n in row] for row in rows]
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_rows_that_differ_are_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must agree in the rows of axis 1"):
+        ragged([[1], [2]]) + ragged([[1, 2], []])
+    with pytest.raises(ValueError, match=r"to_tensor\(\)"):
+        tf.convert_to_tensor(ragged([[1], []]))
+    with pytest.raises(ValueError, match="reduce_sum does not take a SparseTensor"):
+        tf.reduce_sum(tf.sparse.from_dense([[1]]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have as many values"):
+        tf.RaggedTensor.from_row_splits([1, 2, 3], [0, 2])
+    f = tf.function(lambda x: x, input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
+    with pytest.raises(TypeError, match="must be RaggedTensorSpec"):
+        f(ragged([[1]]))

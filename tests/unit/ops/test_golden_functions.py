@@ -1,0 +1,94 @@
+"""Public functions give TensorFlow's values and gradients: tests/golden/functions."""
+
+import importlib
+import operator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnace
+from golden.functions.calls import Call, results, tensor
+from pinnace.framework import structure
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.tensor import Tensor
+from support.golden import FOLDER, golden
+
+SUBJECTS = sorted(file.stem for file in (FOLDER / "functions").glob("*.npz"))
+
+
+@cache
+def recorded(subject: str) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    with np.load(golden(f"functions/{subject}.npz"), allow_pickle=False) as file:
+        for key in file.files:
+            number, name = key.split("/")
+            found.setdefault(int(number), {})[name] = file[key]
+    return found
+
+
+def calls() -> list[Any]:
+    return [
+        pytest.param(subject, number, call, id=f"{subject}-{number}-{call.name}")
+        for subject in SUBJECTS
+        for number, call in enumerate(importlib.import_module(f"golden.functions.{subject}").CALLS)
+    ]
+
+
+@pytest.mark.parametrize(("subject", "number", "call"), calls())
+def test_values_and_gradients_are_those_of_tensorflow(
+    subject: str, number: int, call: Call
+) -> None:
+    wanted = recorded(subject)[number]
+    found = results(call, pinnace, convert_to_tensor, structure.flatten)
+    assert found.keys() == wanted.keys()
+    for name, right in wanted.items():
+        check(call, name, found[name], right)
+
+
+def check(call: Call, name: str, got: Any, right: Any) -> None:
+    if right.dtype.kind in "SO":
+        assert got.shape == right.shape
+        assert got.astype("S").tolist() == right.astype("S").tolist()
+        return
+    assert got.dtype == right.dtype, name
+    assert got.shape == right.shape, name
+    if right.dtype.kind in "fc" or call.atol >= 1:
+        left, right = (x.astype(np.int64) if x.dtype.kind in "iu" else x for x in (got, right))
+        np.testing.assert_allclose(left, right, rtol=call.rtol, atol=call.atol, err_msg=name)
+    else:
+        np.testing.assert_array_equal(got, right, err_msg=name)
+
+
+# They need to know how many values they transform, and say so.
+SIZED = {
+    "signal.dct",
+    "signal.idct",
+    "signal.inverse_mdct",
+    "signal.mfccs_from_log_mel_spectrograms",
+}
+
+
+@pytest.mark.parametrize(
+    ("subject", "number", "call"), [one for one in calls() if one.values[2].name not in SIZED]
+)
+def test_a_function_of_unknown_sizes_gives_the_same(subject: str, number: int, call: Call) -> None:
+    del subject, number
+    args = [tensor(value, pinnace, convert_to_tensor) for value in call.args]
+    options = {
+        name: tensor(value, pinnace, convert_to_tensor) for name, value in call.options.items()
+    }
+    places = [index for index, value in enumerate(args) if isinstance(value, Tensor)]
+    public = operator.attrgetter(call.name)(pinnace)
+
+    def body(*tensors: Tensor) -> list[Tensor]:
+        given = dict(zip(places, tensors, strict=True))
+        full = [given.get(index, value) for index, value in enumerate(args)]
+        return structure.flatten(public(*full, **options))
+
+    chosen = [args[index] for index in places]
+    unknown = [pinnace.TensorSpec([None] * x.shape.rank, x.dtype) for x in chosen]
+    traced = pinnace.function(body, input_signature=unknown)
+    for got, right in zip(traced(*chosen), body(*chosen), strict=True):
+        check(call, call.name, np.asarray(got), np.asarray(right))
