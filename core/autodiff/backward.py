@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pinnace.framework import dtypes
+from pinnace.framework.indexed_slices import IndexedSlices, dense
+from pinnace.ops.array import casting, joining
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import OpCall, OpDef
 
@@ -21,6 +24,10 @@ class Entry(NamedTuple):
     attrs: dict[str, Any]
     outputs: tuple[Tensor, ...]
     backward: Callable[..., Sequence[Tensor | None]] | None
+
+
+# What hands a gradient on as it is, so that slices stay slices; all else needs a tensor.
+_HAND_ON = frozenset({"ReadVariableOp", "Identity"})
 
 
 class Gradients:
@@ -53,13 +60,27 @@ class Gradients:
     def pop(self, tensor: Tensor) -> Tensor | None:
         """As `total`, and forget it."""
         known = self.table.pop(id(tensor), None)
-        return _sum(known) if type(known) is list else known
+        return _sum(known) if type(known) is list else known  # type: ignore[no-any-return]
 
 
-def _sum(gradients: list[Tensor]) -> Tensor:
+def _sum(gradients: list[Any]) -> Any:
+    if any(type(one) is IndexedSlices for one in gradients):
+        if all(type(one) is IndexedSlices for one in gradients):
+            return _joined(gradients)
+        gradients = [dense(one) for one in gradients]
     if len(gradients) == 2 and gradients[0].dtype.name != "variant":
         return arithmetic.add(gradients[0], gradients[1])
     return arithmetic.add_n(gradients)
+
+
+def _joined(gradients: list[IndexedSlices]) -> IndexedSlices:
+    """The sum of slices: all of them, side by side."""
+    indices = [one.indices for one in gradients]
+    if len({one.dtype for one in indices}) > 1:
+        indices = [casting.cast(one, dtypes.int64) for one in indices]
+    shape = next((one.dense_shape for one in gradients if one.dense_shape is not None), None)
+    values = joining.concat([one.values for one in gradients], 0)
+    return IndexedSlices(values, joining.concat(indices, 0), shape)
 
 
 def accumulate(  # noqa: C901 (the loop of every gradient: calls inside it would cost)
@@ -87,9 +108,13 @@ def accumulate(  # noqa: C901 (the loop of every gradient: calls inside it would
                 dy = table[key] = _sum(dy)
             if key not in kept:
                 del table[key]
+            if type(dy) is IndexedSlices and (op is None or op.name not in _HAND_ON):
+                dy = dense(dy)
             dys: Sequence[Tensor | None] = (dy,)
         else:
-            dys = [gradients.total(y) if id(y) in kept else gradients.pop(y) for y in outputs]
+            dys = [
+                dense(gradients.total(y) if id(y) in kept else gradients.pop(y)) for y in outputs
+            ]
             if all(dy is None for dy in dys):
                 continue
         if op is None:

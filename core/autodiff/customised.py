@@ -10,6 +10,7 @@ from pinnace.autodiff.tape import carries_gradient
 from pinnace.framework import structure
 from pinnace.framework.context import state, tapes_hidden
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import constants, reshaping
 
@@ -54,6 +55,9 @@ class _Readers:
     def record_call(self, *args: object) -> None:
         """Nothing is recorded."""
 
+    def record_customised(self, *args: object) -> None:
+        """Nothing is recorded."""
+
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose derivative is the one it returns beside its result.
@@ -89,10 +93,10 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                 "def grad(*dys, variables=None)"
             )
             raise TypeError(message)
-        outputs = tuple(convert_to_tensor(y) for y in structure.flatten(results))
+        computed = tuple(convert_to_tensor(y) for y in structure.flatten(results))
         # New tensors: the tapes know what made these, and that shall be this function.
         with tapes_hidden():
-            outputs = tuple(reshaping.identity(y) for y in outputs)
+            outputs = tuple(reshaping.identity(y) for y in computed)
         everything = [*inputs, *(variable.handle for variable in variables)]
 
         def backward(*dys: Tensor | None) -> list[Tensor | None]:
@@ -112,7 +116,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                 )
                 raise ValueError(message)
             return [
-                None if g is None or not carries_gradient(x.dtype) else convert_to_tensor(g)
+                None if g is None or not carries_gradient(x.dtype) else _gradient(g)
                 for g, x in zip(found, everything, strict=True)
             ]
 
@@ -121,10 +125,14 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         for tape in state.tapes:
             for variable in variables:
                 tape.watch_variable(variable)
-            tape.record_call(tuple(everything), outputs, backward)
+            tape.record_customised(tuple(everything), outputs, backward, computed)
         return structure.pack_sequence_as(results, outputs)
 
     return decorated
+
+
+def _gradient(g: Any) -> Any:
+    return g if type(g) is IndexedSlices else convert_to_tensor(g)
 
 
 def only_readers() -> tuple[Any, ...]:

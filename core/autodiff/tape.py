@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnace.autodiff.backward import Entry, Gradients, accumulate
 from pinnace.framework import structure
+from pinnace.framework.composite import CompositeTensor, gradient_part
 from pinnace.framework.context import pop_tape, push_tape, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, DType
@@ -122,6 +123,17 @@ class GradientTape:
                 self._watched[id(y)] = y
         self._entries.append(Entry(None, inputs, {}, outputs, backward))
 
+    def record_customised(
+        self,
+        inputs: tuple[Tensor, ...],
+        outputs: tuple[Tensor, ...],
+        backward: Callable[..., Sequence[Tensor | None]],
+        computed: Sequence[Tensor],
+    ) -> None:
+        """The results of `custom_gradient`: its gradient takes the place of what was computed."""
+        del computed
+        self.record_call(inputs, outputs, backward)
+
     def watch_variable(self, variable: Variable) -> None:
         """A variable was read."""
         if id(variable) in self._variables:
@@ -147,7 +159,7 @@ class GradientTape:
         Raises:
             ValueError: something that is no tensor, or one of an integer dtype.
         """
-        for item in structure.flatten(tensor):
+        for item in map(gradient_part, structure.flatten(tensor)):
             if isinstance(item, Variable):
                 self._watched[id(item.handle)] = item.handle
                 self._variables[id(item)] = item
@@ -232,21 +244,27 @@ class GradientTape:
         targets = (
             [target]
             if type(target) is Tensor
-            else [_target_tensor(item) for item in structure.flatten(target)]
+            else [_target_tensor(gradient_part(item)) for item in structure.flatten(target)]
         )
         flat_sources = structure.flatten(sources)
-        handles = [_source_tensor(item) for item in flat_sources]
+        handles = [_source_tensor(gradient_part(item)) for item in flat_sources]
         seeds = (
             [None] * len(targets)
             if output_gradients is None
-            else structure.flatten(output_gradients)
+            else list(map(gradient_part, structure.flatten(output_gradients)))
         )
         results = self._differentiate(targets, handles, seeds)
         if wish == UnconnectedGradients.ZERO:
             results = [
-                constants.zeros_like(source) if found is None else found
+                constants.zeros_like(gradient_part(source)) if found is None else found
                 for found, source in zip(results, flat_sources, strict=True)
             ]
+        results = [
+            source.with_gradient_part(found)
+            if isinstance(source, CompositeTensor) and found is not None
+            else found
+            for found, source in zip(results, flat_sources, strict=True)
+        ]
         if not self._persistent:
             self._entries = []
             self._watched = {}

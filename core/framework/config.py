@@ -12,6 +12,7 @@ Read once from the environment:
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Tier: TypeAlias = Literal["auto", "eager", "plan", "compiled"]
 TIERS: tuple[str, ...] = get_args(Tier)
@@ -171,22 +172,42 @@ def get_intra_op_parallelism_threads() -> int:
     return settings.intra_op_threads
 
 
+# Makes the libraries that compute use so many threads; the engine fills it.
+_limit_threads: list[Callable[[int], None]] = []
+
+
+def install_thread_limit(limit: Callable[[int], None]) -> None:
+    """Fill the slot behind `set_intra_op_parallelism_threads`; done once, by the engine."""
+    _limit_threads[:] = [limit]
+    if settings.intra_op_threads:
+        limit(settings.intra_op_threads)
+
+
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Set the threads of one op; 0 leaves it to the libraries.
+    """Set the threads of one op, from now on: those of BLAS and of this library's kernels.
+
+    TensorFlow takes it before the first op only; here it can be changed at any time.
+
+    Args:
+        num_threads: at least 1; 0 leaves it to the libraries.
 
     Raises:
         InvalidArgumentError: the number is negative.
     """
     settings.intra_op_threads = _count("set_intra_op_parallelism_threads: num_threads", num_threads)
+    for limit in _limit_threads:
+        limit(settings.intra_op_threads)
 
 
 def get_inter_op_parallelism_threads() -> int:
-    """Ops that run at once; 0 leaves it to the engine."""
+    """The number last set: see `set_inter_op_parallelism_threads`."""
     return settings.inter_op_threads
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Set how many ops run at once; 0 leaves it to the engine.
+    """Set how many ops may run at once; 0 leaves it to the engine.
+
+    It is kept, and without effect: a function's ops run one after another, each on several threads.
 
     Raises:
         InvalidArgumentError: the number is negative.
@@ -209,7 +230,13 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 
 def __getattr__(name: str) -> object:
-    """`config.tier` and the other settings, to read."""
+    """`config.threading`, which imports this module, and `config.tier` and so on, to read."""
+    if name == "threading":
+        return importlib.import_module("pinnace.framework.threading")
     if name in Settings.__slots__:
         return getattr(settings, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "threading"])

@@ -45,6 +45,16 @@ class Tape(Protocol):
         """Remember something that is no single op and brings its own gradient."""
         ...
 
+    def record_customised(
+        self,
+        inputs: tuple[Tensor, ...],
+        outputs: tuple[Tensor, ...],
+        backward: Callable[..., Sequence[Tensor | None]],
+        computed: Sequence[Tensor],
+    ) -> None:
+        """Remember results of `custom_gradient`, made of what was computed while this saw it."""
+        ...
+
     def watch_variable(self, variable: Variable) -> None:
         """A variable was read; watch it if this tape watches what is read."""
         ...
@@ -56,6 +66,10 @@ class State(threading.local):
     tracer: Tracer | None = None
     tapes: tuple[Tape, ...] = ()
     scope: str = ""
+    # The graphs that were called since `summary.trace_on`, None if nobody asks.
+    graphs: list[Any] | None = None
+    # Who is told of each variable that is made.
+    collectors: tuple[Callable[[Variable], None], ...] = ()
 
 
 state = State()
@@ -90,6 +104,17 @@ def init_scope() -> Iterator[None]:
         yield
     finally:
         state.tracer, state.tapes, state.scope = tracer, tapes, scope
+
+
+@contextlib.contextmanager
+def variables_collected() -> Iterator[list[Variable]]:
+    """Yields a list to which each variable that is made inside the block is added."""
+    found: list[Variable] = []
+    saved, state.collectors = state.collectors, (*state.collectors, found.append)
+    try:
+        yield found
+    finally:
+        state.collectors = saved
 
 
 @contextlib.contextmanager

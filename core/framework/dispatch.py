@@ -19,6 +19,7 @@ class Operators:
         "add",
         "assign",
         "assign_add",
+        "assign_slice",
         "assign_sub",
         "bitwise_and",
         "bitwise_not",
@@ -29,6 +30,7 @@ class Operators:
         "floordiv",
         "gather_nd_of",
         "getitem",
+        "getitem_of",
         "greater",
         "greater_equal",
         "less",
@@ -38,6 +40,7 @@ class Operators:
         "multiply",
         "negative",
         "not_equal",
+        "on_composites",
         "pack",
         "power",
         "read_variable",
@@ -46,8 +49,10 @@ class Operators:
         "shape",
         "sparse_read",
         "subtract",
+        "summed_slices",
         "truediv",
         "unstack",
+        "with_batch_places",
     )
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

@@ -52,7 +52,9 @@ def _kind(x: object) -> int:
 
 def _expanding_kind(x: object) -> int:
     if isinstance(x, TypeSpec):
-        return _LEAF if isinstance(x, TensorSpec) else _COMPOSITE
+        # A spec that does not say which tensors a value has is a leaf: nobody can take it apart.
+        known = type(x).component_specs is not TypeSpec.component_specs
+        return _COMPOSITE if known and not isinstance(x, TensorSpec) else _LEAF
     if getattr(type(x), "_is_composite", False):
         return _COMPOSITE
     return _kind(x)

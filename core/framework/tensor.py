@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.dispatch import operators
+from pinnace.framework.errors import OperatorNotAllowedInGraphError
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
@@ -156,8 +157,10 @@ class Tensor(Operands):
     Made by `constant`, `convert_to_tensor` and every op; never changes.
     """
 
-    __slots__ = ("__weakref__", "_array")
+    # A mask is what Keras layers hang on their outputs.
+    __slots__ = ("__weakref__", "_array", "_keras_mask")
     _array: Array
+    _keras_mask: Tensor
 
     @property
     def dtype(self) -> DType:
@@ -362,7 +365,7 @@ class SymbolicTensor(Tensor):
             f"{what} a symbolic tensor is not possible: {self!r} gets its value only when the "
             f"function that is being traced is called.\n  Try: {advice}"
         )
-        raise TypeError(message)
+        raise OperatorNotAllowedInGraphError(message)
 
     def numpy(self) -> Any:
         """Refused: there is no value yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from pinnace.framework.tensor import (
     wrap,
 )
 from pinnace.framework.trackable import Trackable
+from pinnace.framework.variable_parts import VariableParts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 class VariableSynchronization(IntEnum):
     """Accepted for TensorFlow's sake: there is one copy of each variable here."""
 
+    __str__ = Enum.__str__
+
     AUTO = 0
     NONE = 1
     ON_WRITE = 2
@@ -45,6 +48,8 @@ class VariableSynchronization(IntEnum):
 
 class VariableAggregation(IntEnum):
     """Accepted for TensorFlow's sake: there is one copy of each variable here."""
+
+    __str__ = Enum.__str__
 
     NONE = 0
     SUM = 1
@@ -139,7 +144,7 @@ def handle_of(resource: object) -> Tensor:
 _numbers = itertools.count()
 
 
-class Variable(Operands, Trackable):
+class Variable(VariableParts, Operands, Trackable):
     """A tensor-like value that can be replaced, shared by everything that refers to this object.
 
     Args:
@@ -148,10 +153,15 @@ class Variable(Operands, Trackable):
         validate_shape: False leaves the shape open, so that values of other shapes can be assigned.
         name: its name in graphs and files; `Variable` if None.
         dtype: element type; that of the initial value if None.
-        shape: what later values must fit; the shape of the initial value if None.
+        constraint: what an optimizer applies to the value after each step.
+        synchronization: kept, and without effect: there is one copy of each variable.
+        aggregation: likewise.
+        shape: what later values must fit, `TensorShape(None)` for any; the shape of the initial
+            value if None.
 
     Raises:
-        ValueError: no initial value, or one that does not fit `shape`; a symbolic initial value.
+        ValueError: no initial value, or one that does not fit `shape`; a symbolic initial value;
+            a constraint that is no function.
     """
 
     _is_variable = True
@@ -176,6 +186,12 @@ class Variable(Operands, Trackable):
         if initial_value is None:
             message = (
                 "Variable: an initial value is required, or a function that gives it, got None"
+            )
+            raise ValueError(message)
+        if constraint is not None and not callable(constraint):
+            message = (
+                "Variable: constraint must be a function or None, got "
+                f"{type(constraint).__name__}: {constraint!r}"
             )
             raise ValueError(message)
         prefix = state.scope
@@ -204,6 +220,8 @@ class Variable(Operands, Trackable):
         self._resource.write(np.asarray(tensor._array))
         if creating is not None:
             creating.variable_created(self)  # type: ignore[attr-defined]
+        for collect in state.collectors:
+            collect(self)
 
     def _setup(self, dtype: DType, shape: Shape, name: str, trainable: bool) -> None:
         self._resource = Resource(dtype, shape, name)
@@ -338,175 +356,6 @@ class Variable(Operands, Trackable):
         del use_locking
         operators.assign_sub(self, delta, name)
         return self if read_value else None
-
-    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
-        """The rows that `indices` names."""
-        return operators.sparse_read(self, indices, name)  # type: ignore[no-any-return]
-
-    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
-        """The parts at the places that the rows of `indices` name."""
-        return operators.gather_nd_of(self, indices, name)  # type: ignore[no-any-return]
-
-    def scatter_add(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Add the slices to the rows that they name; gives the variable back.
-
-        Args:
-            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
-            use_locking: not used.
-            name: name of the node while tracing.
-
-        Raises:
-            TypeError: `sparse_delta` is something else.
-            InvalidArgumentError: an index is out of range, or the shapes do not fit.
-        """
-        del use_locking
-        return self._scatter("add", sparse_delta, name)
-
-    def scatter_sub(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Subtract the slices from the rows that they name; gives the variable back.
-
-        Args:
-            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
-            use_locking: not used.
-            name: name of the node while tracing.
-
-        Raises:
-            TypeError: `sparse_delta` is something else.
-            InvalidArgumentError: an index is out of range, or the shapes do not fit.
-        """
-        del use_locking
-        return self._scatter("sub", sparse_delta, name)
-
-    def scatter_max(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Rows become the larger of themselves and of their slices; gives the variable back.
-
-        Args:
-            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
-            use_locking: not used.
-            name: name of the node while tracing.
-
-        Raises:
-            TypeError: `sparse_delta` is something else.
-            InvalidArgumentError: an index is out of range, or the shapes do not fit.
-        """
-        del use_locking
-        return self._scatter("max", sparse_delta, name)
-
-    def scatter_min(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Rows become the smaller of themselves and of their slices; gives the variable back.
-
-        Args:
-            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
-            use_locking: not used.
-            name: name of the node while tracing.
-
-        Raises:
-            TypeError: `sparse_delta` is something else.
-            InvalidArgumentError: an index is out of range, or the shapes do not fit.
-        """
-        del use_locking
-        return self._scatter("min", sparse_delta, name)
-
-    def scatter_mul(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Multiply rows by their slices; gives the variable back.
-
-        Args:
-            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
-            use_locking: not used.
-            name: name of the node while tracing.
-
-        Raises:
-            TypeError: `sparse_delta` is something else.
-            InvalidArgumentError: an index is out of range, or the shapes do not fit.
-        """
-        del use_locking
-        return self._scatter("mul", sparse_delta, name)
-
-    def scatter_div(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Divide rows by their slices; gives the variable back.
-
-        Args:
-            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
-            use_locking: not used.
-            name: name of the node while tracing.
-
-        Raises:
-            TypeError: `sparse_delta` is something else.
-            InvalidArgumentError: an index is out of range, or the shapes do not fit.
-        """
-        del use_locking
-        return self._scatter("div", sparse_delta, name)
-
-    def scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Put slices in the place of the rows that they name; gives the variable back.
-
-        Args:
-            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
-            use_locking: not used.
-            name: name of the node while tracing.
-
-        Raises:
-            TypeError: `sparse_delta` is something else.
-            InvalidArgumentError: an index is out of range, or the shapes do not fit.
-        """
-        del use_locking
-        return self._scatter("update", sparse_delta, name)
-
-    def scatter_nd_add(
-        self, indices: TensorLike, updates: TensorLike, name: str | None = None
-    ) -> Any:
-        """Add `updates` at the places that the rows of `indices` name."""
-        operators.scatter_nd("add", self, indices, updates, name)
-        return self
-
-    def scatter_nd_sub(
-        self, indices: TensorLike, updates: TensorLike, name: str | None = None
-    ) -> Any:
-        """Subtract `updates` at the places that the rows of `indices` name."""
-        operators.scatter_nd("sub", self, indices, updates, name)
-        return self
-
-    def scatter_nd_update(
-        self, indices: TensorLike, updates: TensorLike, name: str | None = None
-    ) -> Any:
-        """Put `updates` at the places that the rows of `indices` name."""
-        operators.scatter_nd("update", self, indices, updates, name)
-        return self
-
-    def scatter_nd_max(
-        self, indices: TensorLike, updates: TensorLike, name: str | None = None
-    ) -> Any:
-        """The larger of value and `updates` at the places that the rows of `indices` name."""
-        operators.scatter_nd("max", self, indices, updates, name)
-        return self
-
-    def scatter_nd_min(
-        self, indices: TensorLike, updates: TensorLike, name: str | None = None
-    ) -> Any:
-        """The smaller of value and `updates` at the places that the rows of `indices` name."""
-        operators.scatter_nd("min", self, indices, updates, name)
-        return self
-
-    def _scatter(self, how: str, slices: Any, name: str | None) -> Variable:
-        if not (hasattr(slices, "indices") and hasattr(slices, "values")):
-            message = f"scatter_{how}: sparse_delta must be IndexedSlices, got {slices!r}"
-            raise TypeError(message)
-        operators.scatter(how, self, slices.indices, slices.values, name)
-        return self
 
     def is_initialized(self) -> bool:
         """Whether there is a value."""

@@ -13,6 +13,7 @@ from pinnace.engine.build import plan_of
 from pinnace.engine.passes.inline import inline
 from pinnace.framework import dtypes
 from pinnace.framework.context import state, tapes_hidden
+from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.functions.tracer import FunctionTracer
@@ -38,10 +39,11 @@ class Differentiated:
             entry of `sources`.
         targets: the outputs that carry gradients, by index.
         sources: the inputs whose gradients it gives, by index.
+        slices: those of them whose gradient is IndexedSlices: three results each, not one.
         outside: tensors from outside that the backward graph captured by itself.
     """
 
-    __slots__ = ("backward", "forward", "outside", "sources", "targets")
+    __slots__ = ("backward", "forward", "outside", "slices", "sources", "targets")
 
     def __init__(
         self,
@@ -50,7 +52,9 @@ class Differentiated:
         targets: list[int],
         sources: list[int],
         outside: list[Tensor],
+        slices: set[int],
     ) -> None:
+        self.slices = slices
         self.forward = forward
         self.backward = backward
         self.targets = targets
@@ -71,10 +75,13 @@ class Differentiated:
             if dy is None:
                 dy = _zero_seed(self.forward.outputs[index], outputs[index])
             seeds.append(dy)
-        found = call_recorded(self.backward, (*seeds, *kept, *self.outside), stateful=False)
-        gradients: list[Tensor | None] = [None] * len(inputs)
-        for index, gradient in zip(self.sources, found, strict=True):
-            gradients[index] = gradient
+        found = iter(call_recorded(self.backward, (*seeds, *kept, *self.outside), stateful=False))
+        gradients: list[Any] = [None] * len(inputs)
+        for index in self.sources:
+            if index in self.slices:
+                gradients[index] = IndexedSlices(next(found), next(found), next(found))
+            else:
+                gradients[index] = next(found)
         return gradients
 
 
@@ -140,7 +147,7 @@ def _differentiated(graph: Graph, wanted: tuple[bool, ...]) -> Differentiated:
         with _lock:
             found = graph.gradients.get(wanted)
             if found is None:
-                found = graph.gradients[wanted] = differentiate(graph, wanted)
+                found = graph.gradients[wanted] = differentiate(graph, wanted, slices=True)
     return found
 
 
@@ -154,7 +161,9 @@ def install_expansion(expand: Callable[..., tuple[Graph, dict[Any, Any]]]) -> No
     _expand = expand
 
 
-def differentiate(graph: Graph, wanted: Sequence[bool], complete: bool = False) -> Differentiated:
+def differentiate(
+    graph: Graph, wanted: Sequence[bool], complete: bool = False, slices: bool = False
+) -> Differentiated:
     """The gradient of `graph` with respect to the inputs that are wanted.
 
     Calls are inlined first, so that the two graphs share every intermediate value; conditions and
@@ -164,6 +173,7 @@ def differentiate(graph: Graph, wanted: Sequence[bool], complete: bool = False) 
         graph: the graph.
         wanted: one per input.
         complete: whether wanted inputs that no output depends on get zeros, not nothing.
+        slices: whether a gradient may be IndexedSlices; it becomes a tensor otherwise.
     """
     forward = inline(graph)
     special: dict[Any, Any] = {}
@@ -196,10 +206,16 @@ def differentiate(graph: Graph, wanted: Sequence[bool], complete: bool = False) 
         kept = {id(symbol(forward.inputs[index])) for index in sources}
         actives = {id(symbol(value)) for value in active}
         accumulate(_entries(forward, active, symbol, special), gradients, kept, actives)
-        found = []
+        found: list[Tensor] = []
+        sliced: set[int] = set()
         for index in list(sources):
             source = symbol(forward.inputs[index])
-            gradient = gradients.total(source)
+            gradient: Any = gradients.total(source)
+            if type(gradient) is IndexedSlices and slices and gradient.dense_shape is not None:
+                sliced.add(index)
+                found += [gradient.values, gradient.indices, gradient.dense_shape]
+                continue
+            gradient = dense(gradient)
             if gradient is None and complete:
                 found.append(zeros_of(source))
             elif gradient is None:
@@ -211,7 +227,11 @@ def differentiate(graph: Graph, wanted: Sequence[bool], complete: bool = False) 
         state.tracer, state.tapes, state.scope = saved
     backward = tracer.graph
     backward.outputs = results
-    backward.output_names = [f"dx_{index}" for index in sources]
+    backward.output_names = [
+        f"dx_{index}{part}"
+        for index in sources
+        for part in (("_values", "_indices", "_shape") if index in sliced else ("",))
+    ]
     inside, outside = _split_captures(tracer, forward, backward, len(targets))
     forward.outputs = [*forward.outputs, *inside]
     forward.output_names = [
@@ -219,7 +239,7 @@ def differentiate(graph: Graph, wanted: Sequence[bool], complete: bool = False) 
         *(f"kept_{index}" for index in range(len(inside))),
     ]
     forward.name = f"{graph.name}_forward"
-    return Differentiated(forward, backward, targets, sources, outside)
+    return Differentiated(forward, backward, targets, sources, outside, sliced)
 
 
 def _split_captures(

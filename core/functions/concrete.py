@@ -15,6 +15,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
+from pinnace.functions import signature_text
 from pinnace.functions.backward import call_graph, call_recorded
 
 if TYPE_CHECKING:
@@ -50,16 +51,19 @@ class ConcreteFunction(Trackable):
         self.structured_input_signature = arguments
         self.structured_outputs = results
         self.by_name = by_name
+        # Names and kinds of the positional parameters, and the name of the rest, if it was traced.
+        self._parameters: tuple[Sequence[str], Sequence[str], str] = ((), (), "args")
         self._variables = tuple(variables)
         self._captured_arrays = tuple(
             np.asarray(t._array) if not isinstance(t, SymbolicTensor) else None
             for t in self.captured
         )
-        flat = structure.flatten(arguments)
+        flat = structure.flatten(arguments, expand_composites=True)
         self._tensor_positions = [i for i, leaf in enumerate(flat) if isinstance(leaf, TensorSpec)]
         self._argument_count = len(self._tensor_positions)
         self._flat_results = [
-            leaf if isinstance(leaf, TensorSpec) else None for leaf in structure.flatten(results)
+            leaf if isinstance(leaf, TensorSpec) else None
+            for leaf in structure.flatten(results, expand_composites=True)
         ]
         self._single = isinstance(results, TensorSpec)
         self._stateful = any(node.op.stateful for node in graph.nodes)
@@ -114,6 +118,8 @@ class ConcreteFunction(Trackable):
 
     def call_flat(self, tensors: Sequence[Tensor]) -> Any:
         """Call with one tensor per tensor argument, in order; the results in their structure."""
+        if state.graphs is not None and state.tracer is None:
+            state.graphs.append(self.graph)
         if state.tapes:
             for variable in self._variables:
                 for tape in state.tapes:
@@ -166,25 +172,26 @@ class ConcreteFunction(Trackable):
         leaves = [next(found) if spec is not None else None for spec in self._flat_results]
         template = self.structured_outputs
         if all(spec is not None for spec in self._flat_results):
-            return structure.pack_sequence_as(template, leaves)
-        kept = structure.flatten(template)
+            return structure.pack_sequence_as(template, leaves, expand_composites=True)
+        kept = structure.flatten(template, expand_composites=True)
         return structure.pack_sequence_as(
             template,
             [
                 leaf if spec is not None else old
                 for leaf, spec, old in zip(leaves, self._flat_results, kept, strict=True)
             ],
+            expand_composites=True,
         )
 
     def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
         if self.by_name:
             return self._by_name(args, kwargs)
         given, given_kwargs = self.structured_input_signature
-        specs = list(structure.flatten(given))
-        leaves = list(structure.flatten(args))
+        specs = list(structure.flatten(given, expand_composites=True))
+        leaves = list(structure.flatten(args, expand_composites=True))
         tensor_specs = [
             spec
-            for spec in structure.flatten((given, given_kwargs))
+            for spec in structure.flatten((given, given_kwargs), expand_composites=True)
             if isinstance(spec, TensorSpec)
         ]
         if not kwargs and len(leaves) == len(specs):
@@ -258,26 +265,22 @@ class ConcreteFunction(Trackable):
     # Describing it.
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """The arguments and results, one a line, or all on one line."""
-        args, kwargs = self.structured_input_signature
-        parts = [str(_printable(arg)) for arg in args] + [
-            f"{k}={_printable(v)}" for k, v in kwargs.items()
-        ]
-        head = f"{self.name}({', '.join(parts)})"
-        result = _printable(self.structured_outputs)
-        return f"{head}\n  Returns:\n    {result}" if verbose else f"{head} -> {result}"
+        """The arguments, results and captures, one a line; or all but the captures on one line."""
+        parameters = signature_text.parameters_of(
+            self.structured_input_signature, *self._parameters
+        )
+        if verbose:
+            return signature_text.in_full(parameters, self.structured_outputs, self.captured)
+        return signature_text.one_line(parameters, self.structured_outputs)
+
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.pretty_printed_signature()}"
 
     def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.pretty_printed_signature(verbose=False)}>"
+        return f"<ConcreteFunction {self.name}{self.pretty_printed_signature(verbose=False)}>"
 
 
 def _symbol(value: Value, graph: Graph) -> SymbolicTensor:
     if value.tensor is None:
         value.tensor = SymbolicTensor(value, graph)
     return value.tensor  # type: ignore[no-any-return]
-
-
-def _printable(value: Any) -> Any:
-    return structure.map_structure(
-        lambda leaf: str(leaf) if isinstance(leaf, TensorSpec) else leaf, value
-    )

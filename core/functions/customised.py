@@ -10,6 +10,7 @@ from pinnace.autodiff.customised import custom_gradient
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework import structure
 from pinnace.framework.context import state, tapes_hidden
+from pinnace.framework.indexed_slices import dense
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions import backward
 from pinnace.functions.control import branches
@@ -52,7 +53,11 @@ def mark(
 ) -> tuple[Tensor, ...]:
     """The outputs, as what a node with this gradient gives."""
     specs = [TensorSpec.of(y.shape, y.dtype) for y in outputs]
-    traced = branches.trace_branch(gradient, "custom_gradient", specs)
+
+    def whole(*dys: Tensor | None) -> list[Tensor | None]:
+        return [dense(one) for one in gradient(*dys)]
+
+    traced = branches.trace_branch(whole, "custom_gradient", specs)
     name = CustomGradient(f"CustomGradient-{traced.graph.name.rsplit('_', 1)[-1]}")
     name.graph = traced.graph
     name.results = len(outputs)

@@ -11,6 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import config, dtypes, structure
+from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
@@ -65,6 +66,7 @@ class Function(Trackable):
         self._created: list[weakref.ref[Variable]] = []
         self._traced_once = False
         self._traces = 0
+        self._warned = False
         functools.update_wrapper(self, python_function, updated=())
 
     # What it is.
@@ -189,7 +191,8 @@ class Function(Trackable):
                         return relaxed
                 found = self._trace(args, kwargs)
                 self._concrete[key] = found
-                if self._traces == _MANY_TRACES:
+                if self._traces >= _MANY_TRACES and not self._warned:
+                    self._warned = True
                     _log.warning(
                         "function %r was traced %d times. Each new Python value (number, string, "
                         "object) and each new shape is a new trace.\n  Try: pass numbers as "
@@ -217,15 +220,25 @@ class Function(Trackable):
     ) -> tuple[ConcreteFunction, list[Variable]]:
         self._traces += 1
         python_function = self._python_function
-        return trace(
-            converted(python_function) if self._autograph else python_function,
-            args,
-            kwargs,
-            f"{self._name}_{next(_numbers)}",
-            signature=self._spec.input_signature,
-            names=self._argument_names(args, kwargs),
-            may_create=may_create,
-        )
+        try:
+            concrete, created = trace(
+                converted(python_function) if self._autograph else python_function,
+                args,
+                kwargs,
+                f"{self._name}_{next(_numbers)}",
+                signature=self._spec.input_signature,
+                names=self._argument_names(args, kwargs),
+                may_create=may_create,
+            )
+        except RecursionError:
+            message = (
+                f"function {self._name!r} calls itself without end while it is traced: where a "
+                "tensor decides when to stop, both ways are traced, always\n"
+                "  Try: a while loop"
+            )
+            raise RecursionError(message) from None
+        concrete._parameters = self._spec.positional
+        return concrete, created
 
     def _argument_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
         """A name per leaf of the arguments, from the parameters of the Python function."""
@@ -306,14 +319,19 @@ def trace(
             )
             symbols.append(tracer.tensor_of(value))
             specs.append(TensorSpec.of(leaf.shape, leaf.dtype, wanted))
+        elif isinstance(spec_of(leaf), CompositeSpec):
+            specs.append(spec_of(leaf))
+            symbols.append(_composite_symbol(tracer, specs[-1], label))
         else:
             symbols.append(leaf)
             specs.append(leaf)
     call_args, call_kwargs = structure.pack_sequence_as((args, kwargs), symbols)
+    given = structure.pack_sequence_as((args, kwargs), symbols)
     saved = state.tracer, state.tapes, state.scope
     state.tracer, state.tapes, state.scope = tracer, (), ""
     try:
         results = python_function(*call_args, **call_kwargs)
+        _check_unchanged(name, given, (call_args, call_kwargs))
         outputs, result_specs = _outputs(tracer, results, name)
     finally:
         state.tracer, state.tapes, state.scope = saved
@@ -326,6 +344,33 @@ def trace(
     return concrete, tracer.created
 
 
+def _composite_symbol(tracer: FunctionTracer, spec: CompositeSpec, label: str) -> Any:
+    """A composite value made of arguments of the graph."""
+    inputs = [
+        tracer.graph.add_input(PLACEHOLDER, part, f"{label}_{index}" if index else label)
+        for index, part in enumerate(structure.flatten(spec, expand_composites=True))
+    ]
+    symbols = [tracer.tensor_of(value) for value in inputs]
+    return structure.pack_sequence_as(spec, symbols, expand_composites=True)
+
+
+def _check_unchanged(name: str, before: Any, after: Any) -> None:
+    """Refuse a function that changed its arguments: only its first call would."""
+    try:
+        structure.assert_same_structure(before, after)
+        old, new = structure.flatten(before), structure.flatten(after)
+        same = all(one is other for one, other in zip(old, new, strict=True))
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        message = (
+            f"function {name!r} must not change the lists and dictionaries it is given: it is "
+            "called once per signature, and changes nothing after that\n"
+            "  Try: change a copy, and return it"
+        )
+        raise ValueError(message)
+
+
 def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any], Any]:
     """The values of the results, and their structure with specs, or None, at the leaves."""
     values: list[Any] = []
@@ -335,6 +380,10 @@ def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any]
             return None
         if isinstance(item, Variable):
             item = item.value()
+        if is_composite(item) and isinstance(item.spec, CompositeSpec):
+            spec = item.spec
+            structure.map_structure(leaf, item, expand_composites=True)
+            return spec
         if not isinstance(item, Operands):
             try:
                 item = convert_to_tensor(item)
@@ -366,7 +415,8 @@ def _variables_behind(captured: Sequence[Tensor]) -> list[Variable]:
 
 
 def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
-    return [leaf for leaf in structure.flatten((args, kwargs)) if isinstance(leaf, Tensor)]
+    leaves = structure.flatten((args, kwargs), expand_composites=True)
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
 def _leaf_names(base: str, value: Any) -> list[str]:
@@ -380,13 +430,18 @@ def _generalised(earlier: Any, call: Any) -> Any:
         structure.assert_same_structure(earlier, call)
     except (TypeError, ValueError):
         return None
-    leaves = []
+    leaves: list[Any] = []
     for old, new in zip(structure.flatten(earlier), structure.flatten(call), strict=True):
         if isinstance(old, TensorSpec) and isinstance(new, (Tensor, TensorSpec)):
             if old.dtype is not new.dtype:
                 return None
             shape = old.shape.most_specific_compatible_shape(new.shape)
             leaves.append(TensorSpec.of(shape, old.dtype, old.name))
+        elif isinstance(old, CompositeSpec):
+            relaxed = old.most_specific_common_supertype([spec_of(new)])
+            if relaxed is None:
+                return None
+            leaves.append(relaxed)
         elif isinstance(old, TensorSpec) or isinstance(new, (Tensor, TensorSpec)) or old != new:
             return None
         else:

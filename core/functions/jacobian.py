@@ -11,6 +11,7 @@ from pinnace.autodiff.tape import UnconnectedGradients
 from pinnace.framework import structure
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.indexed_slices import dense
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
@@ -36,7 +37,7 @@ def jacobian(
 
     def gradients(row: Tensor) -> list[Tensor | None]:
         seed = reshaping.reshape(row, _shape(target))
-        return tape._differentiate([target], handles, [seed])
+        return [dense(one) for one in tape._differentiate([target], handles, [seed])]
 
     connected = [found is not None for found in gradients(_unit_rows_like(target))]
     found = _mapped(gradients, rows, connected, flat)
@@ -79,7 +80,7 @@ def batch_jacobian(
     def gradients(row: Tensor) -> list[Tensor | None]:
         ones = constants.ones(joining.concat([batch, constants.constant([1])], 0), target.dtype)
         seed = reshaping.reshape(ones * reshaping.expand_dims(row, 0), _shape(target))
-        return tape._differentiate([target], handles, [seed])
+        return [dense(one) for one in tape._differentiate([target], handles, [seed])]
 
     rows = _unit_rows(count, target)
     connected = [gradients(rows[0])[0] is not None]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework import structure
+from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
@@ -45,6 +46,14 @@ class FunctionSpec:
         ):
             self._check_signature(parameters)
 
+    @property
+    def positional(self) -> tuple[list[str], list[str], str]:
+        """Names and kinds of the parameters that go by position, and the name of `*args`."""
+        parameters = self.signature.parameters.values()
+        found = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+        rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+        return [p.name for p in found], [p.kind.name for p in found], rest
+
     def _check_signature(self, parameters: list[inspect.Parameter]) -> None:
         positional = [
             p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}
@@ -64,7 +73,7 @@ class FunctionSpec:
             )
             raise ValueError(message)
         for spec in structure.flatten(given):
-            if not isinstance(spec, TensorSpec):
+            if not isinstance(spec, (TensorSpec, CompositeSpec)):
                 message = (
                     f"function {self.name!r}: input_signature must hold TensorSpecs, got {spec!r}"
                 )
@@ -92,14 +101,40 @@ class FunctionSpec:
                     spec, lambda s, a, i=index: self._fit(i, s, a), spec, arg
                 )
             )
+        self._check_defaults(args)
         return (*converted, *args[len(signature) :])
 
-    def _fit(self, index: int, spec: TensorSpec, arg: Any) -> Tensor:
+    def _check_defaults(self, args: tuple[Any, ...]) -> None:
+        """Refuse what the signature has no spec for, but for defaults: one trace serves all."""
+        parameters = list(self.signature.parameters.values())
+        for index in range(len(self.input_signature or ()), len(args)):
+            parameter = parameters[min(index, len(parameters) - 1)]
+            given, default = args[index], parameter.default
+            if given is default or (
+                parameter.kind is not parameter.VAR_POSITIONAL
+                and (type(given) is type(default) and leaf_key(given) == leaf_key(default))
+            ):
+                continue
+            message = (
+                f"{self.name}: input_signature has no spec for argument {parameter.name!r}, which "
+                f"must stay at its default, got {given!r}\n  Try: a TensorSpec for it"
+            )
+            raise TypeError(message)
+
+    def _fit(self, index: int, spec: Any, arg: Any) -> Any:
+        if isinstance(spec, CompositeSpec):
+            if not spec.is_compatible_with(arg):
+                message = (
+                    f"{self.name}: argument {self._parameter(index)} must be {spec}, "
+                    f"got {spec_of(arg)!r}"
+                )
+                raise TypeError(message)
+            return arg
         try:
             tensor = convert_to_tensor(arg, spec.dtype)
         except (TypeError, ValueError) as error:
             message = f"{self.name}: argument {self._parameter(index)} must be {spec}: {error}"
-            raise type(error)(message) from None
+            raise TypeError(message) from None
         if not spec.shape.is_compatible_with(tensor.shape):
             message = (
                 f"{self.name}: argument {self._parameter(index)} must be {spec}, "
@@ -153,6 +188,8 @@ def leaf_key(leaf: Any) -> object:
         return (Weak(leaf),)
     if isinstance(leaf, TensorSpec):
         return (leaf.dtype, leaf.shape.dims)
+    if is_composite(leaf):
+        return (type(leaf.spec), leaf.spec)
     if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
     try:

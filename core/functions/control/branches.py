@@ -178,10 +178,7 @@ def add_node(
     tapes: tuple[Any, ...] = state.tapes
     if tapes:
         for tensor in flat:
-            variable = _variable_behind(tensor)
-            if variable is not None:
-                for tape in tapes:
-                    tape.watch_variable(variable)
+            watch_variable_behind(tensor)
     if not any(tape.watches(tensor) for tape in tapes for tensor in flat):
         with tapes_hidden():
             return tuple(execute(op, *inputs, name=name, **attrs))
@@ -215,6 +212,14 @@ def alone(
     if op.stateful:
         graph.effects.append(node)
     return graph
+
+
+def watch_variable_behind(tensor: Tensor) -> None:
+    """Tell the tapes of the variable whose handle this is, if it is one: it is about to be read."""
+    variable = _variable_behind(tensor) if state.tapes else None
+    if variable is not None:
+        for tape in state.tapes:
+            tape.watch_variable(variable)
 
 
 def _variable_behind(tensor: Tensor) -> Variable | None:

@@ -165,8 +165,12 @@ def build_while(
     maximum: Any = None,
     name: str = "while",
     parallel_iterations: int = 10,
+    names: Sequence[str] | None = None,
 ) -> Any:
-    """A While node, and what it gives in the structure of `loop_vars`."""
+    """A While node, and what it gives in the structure of `loop_vars`.
+
+    `names` are what messages call the leaves of the loop variables; their numbers if None.
+    """
     start = structure.map_structure(convert_leaf, loop_vars)
     flat = structure.flatten(start, expand_composites=True)
     tensors = [leaf for leaf in flat if leaf is not None]
@@ -189,7 +193,7 @@ def build_while(
     handles = [handle_spec(x) if x.dtype is dtypes.resource else None for x in tensors]
     for _ in range(_WIDENINGS):
         traced = loop.trace(specs, handles)
-        widened = _widened(specs, traced.graph.outputs[len(extra) :], invariants)
+        widened = _widened(specs, traced.graph.outputs[len(extra) :], invariants, names)
         if widened == specs:
             break
         specs = widened
@@ -228,7 +232,10 @@ def _as_int32(limit: Tensor) -> Tensor:
 
 
 def _widened(
-    specs: Sequence[TensorSpec], outputs: Sequence[Any], invariants: Sequence[Shape | None] | None
+    specs: Sequence[TensorSpec],
+    outputs: Sequence[Any],
+    invariants: Sequence[Shape | None] | None,
+    names: Sequence[str] | None,
 ) -> list[TensorSpec]:
     """The specs that also cover what the body returned; ValueError if a shape is another one."""
     found = []
@@ -242,8 +249,9 @@ def _widened(
             wider = spec.shape.most_specific_compatible_shape(shape)
             found.append(TensorSpec.of(wider, spec.dtype))
         else:
+            which = index if names is None else repr(names[index])
             message = (
-                f"while_loop: loop variable {index} enters the loop with shape "
+                f"while_loop: loop variable {which} enters the loop with shape "
                 f"{spec.shape.text}, but has "
                 f"shape {shape.text} after one turn.\n  Try: shape_invariants, or "
                 "autograph.experimental.set_loop_options(shape_invariants=…)"

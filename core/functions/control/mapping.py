@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes, structure
@@ -9,8 +10,8 @@ from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions.control import branches, looping
-from pinnace.ops.array import constants, joining, shapes
+from pinnace.functions.control import batching, branches, looping
+from pinnace.ops.array import constants, joining, reshaping, shapes
 from pinnace.ops.composites.tensor_array import TensorArray
 from pinnace.ops.math import arithmetic, comparison
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Tensor
+
+_log = logging.getLogger("pinnace")
 
 __all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map"]
 
@@ -192,16 +195,53 @@ def vectorized_map(
     fallback_to_while_loop: bool = True,
     warn: bool = True,
 ) -> Any:
-    """`fn` of every row, stacked; as `map_fn`, which finds out what `fn` gives.
+    """`fn` of every row, stacked; computed for all rows at once where each of its ops can be.
 
     Args:
         fn: takes a row, gives tensors in any structure.
-        elems: [n, ...] tensors in any structure.
-        fallback_to_while_loop: accepted for TensorFlow's sake.
-        warn: accepted for TensorFlow's sake.
+        elems: [n, ...] tensors in any structure; a first axis of 1 is the same row in all.
+        fallback_to_while_loop: whether to go row by row, as `map_fn` does, where an op of `fn` has
+            effects or cannot be computed for all rows.
+        warn: whether to log it when that happens.
+
+    Returns:
+        [n, ...] tensors in the structure that `fn` gives.
+
+    Raises:
+        ValueError: an op cannot be computed for all rows, and `fallback_to_while_loop` is off; or
+            the tensors do not have one first axis.
     """
-    del fallback_to_while_loop, warn
-    return map_fn(fn, elems)
+    called = branches.user_function(fn)
+    try:
+        return batching.batched_map(called, elems)
+    except batching.NoRuleError as error:
+        if not fallback_to_while_loop:
+            message = (
+                f"vectorized_map: {error}, so that the rows cannot be computed at once\n"
+                "  Try: fallback_to_while_loop=True, or map_fn"
+            )
+            raise ValueError(message) from None
+        if warn:
+            _log.warning("vectorized_map goes row by row: %s", error)
+    return map_fn(fn, _as_long(elems))
+
+
+def _as_long(elems: Any) -> Any:
+    """Tensors whose first axis is 1 repeated along it, where another one's is longer."""
+    tensors = [convert_to_tensor(leaf) for leaf in structure.flatten(elems)]
+    longest = next((x for x in tensors if x.shape[0] != 1), None)
+    if longest is None:
+        return elems
+    count = shapes.shape(longest)[0]
+    return structure.pack_sequence_as(
+        elems,
+        [
+            reshaping.broadcast_to(x, joining.concat([[count], shapes.shape(x)[1:]], 0))
+            if x.shape[0] == 1
+            else x
+            for x in tensors
+        ],
+    )
 
 
 def foldl(

@@ -91,3 +91,19 @@ def test_the_switches_check_what_they_are_given() -> None:
 def test_the_only_device_is_the_cpu() -> None:
     assert [d.device_type for d in config.list_physical_devices()] == ["CPU"]
     assert config.list_physical_devices("GPU") == []
+
+
+def test_threads_of_one_op_are_those_that_blas_uses() -> None:
+    from threadpoolctl import threadpool_info
+
+    def used() -> list[int]:
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    began = used()
+    try:
+        config.threading.set_intra_op_parallelism_threads(1)
+        assert config.threading.get_intra_op_parallelism_threads() == 1
+        assert set(used()) == {1}
+    finally:
+        config.threading.set_intra_op_parallelism_threads(0)
+    assert used() == began

@@ -282,3 +282,90 @@ def test_a_handle_stands_for_the_variable_in_ops() -> None:
     assert v.handle.dtype is tf.resource
     assert v.handle.shape == []
     assert v.resource.name == "Variable"
+
+
+def test_a_part_is_assigned_to_and_keeps_what_was_read() -> None:
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    part = v[0]
+    assert part.assign([5.0, 6.0]) is v
+    assert part.numpy().tolist() == [1, 2]
+    assert v[0].assign_add([1.0, 1.0]) is v
+    assert v[:, 1].assign_sub(4.0) is v
+    assert v[1, 0].assign(9, read_value=False) is None
+    np.testing.assert_array_equal(v.numpy(), [[6, 3], [9, 0]])
+
+
+def test_a_part_can_be_differentiated_and_used_as_any_tensor() -> None:
+    v = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        y = v[1] * v[1] + tf.reduce_sum(v[0:2])
+    np.testing.assert_array_equal(tape.gradient(y, v).numpy(), [1, 5, 0])
+    assert [float(x) for x in v[1:]] == [2, 3]
+    assert v[v > 1.0].shape.as_list() == [2]
+
+
+def test_a_part_assigned_in_a_function_is_assigned_in_order() -> None:
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    @tf.function
+    def step(i: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        before = v[i] * 1.0
+        v[i : i + 1].assign([10.0])
+        return before, v[i]
+
+    assert [float(x) for x in step(tf.constant(2))] == [3, 10]
+    assert [float(x) for x in step(tf.constant(2))] == [10, 10]
+
+
+def test_a_part_of_another_shape_is_refused_and_nothing_changes() -> None:
+    v = tf.Variable([1.0, 2.0, 3.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"slice, \[2\], got \[3\]"):
+        v[:2].assign([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(v.numpy(), [1, 2, 3])
+
+
+def test_any_shape_may_be_left_open() -> None:
+    v = tf.Variable([1.0], shape=tf.TensorShape(None))
+    assert v.assign([[1.0, 2.0]]).numpy().shape == (1, 2)
+    rows = tf.Variable([1.0], shape=[None])
+    assert rows.assign([1.0, 2.0]).numpy().shape == (2,)
+    with pytest.raises(ValueError, match=r"shape \[\?\], got shape \[1, 1\]"):
+        rows.assign([[1.0]])
+
+
+def test_a_constraint_must_be_a_function() -> None:
+    with pytest.raises(ValueError, match="constraint must be a function or None, got int: 3"):
+        tf.Variable(1.0, constraint=3)
+
+
+def test_placement_arguments_are_kept_and_printed_as_tensorflow_does() -> None:
+    v = tf.Variable(
+        1.0,
+        synchronization=tf.VariableSynchronization.ON_READ,
+        aggregation=tf.VariableAggregation.SUM,
+    )
+    assert str(v.synchronization) == "VariableSynchronization.ON_READ"
+    assert str(v.aggregation) == "VariableAggregation.SUM"
+
+
+def _used(v: tf.Variable, use: str) -> None:
+    if use == "slice":
+        v[0].assign(3.0)
+    elif use == "function":
+        tf.function(lambda x: x * v)(tf.constant(2.0))
+    else:
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.gather(v, [0, 0]))
+        gradient = tape.gradient(y, v)
+        if use == "optimizer":
+            tf.keras.optimizers.SGD(0.1).apply_gradients([(gradient, v)])
+
+
+@pytest.mark.parametrize("use", ["slice", "function", "tape", "optimizer"])
+def test_nothing_that_used_a_variable_keeps_it(use: str) -> None:
+    v = tf.Variable([1.0, 2.0])
+    _used(v, use)
+    gone = weakref.ref(v)
+    del v
+    gc.collect()
+    assert gone() is None

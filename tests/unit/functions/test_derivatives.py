@@ -155,3 +155,32 @@ def test_python_functions_run_when_the_graph_runs() -> None:
         tf.errors.InvalidArgumentError, match="must give int32, as Tout says, gave float32"
     ):
         py_function(lambda: tf.constant(1.0), [], tf.int32)
+
+
+def test_slices_leave_python_functions_branches_and_loops_summed() -> None:
+    table = tf.Variable(np.ones((4, 2), np.float32))
+
+    @tf.function
+    def looped(n: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            total = tf.constant(0.0)
+            for i in tf.range(n):
+                total += tf.reduce_sum(tf.gather(table, [i, i]) * 2.0)
+        return tf.convert_to_tensor(tape.gradient(total, table))
+
+    @tf.function
+    def branched(n: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            total = tf.cond(
+                n > 1, lambda: tf.reduce_sum(tf.gather(table, [1])), lambda: tf.reduce_sum(table)
+            )
+        return tf.convert_to_tensor(tape.gradient(total, table))
+
+    assert looped(tf.constant(3)).numpy().tolist() == [[4, 4], [4, 4], [4, 4], [0, 0]]
+    assert branched(tf.constant(3)).numpy().tolist() == [[0, 0], [1, 1], [0, 0], [0, 0]]
+    assert branched(tf.constant(1)).numpy().tolist() == [[1, 1]] * 4
+    x = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.py_function(lambda a: tf.reduce_sum(tf.gather(a, [1, 1]) ** 2), [x], tf.float32)
+    assert tape.gradient(y, x).numpy().tolist() == [0, 8, 0]

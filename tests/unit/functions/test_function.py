@@ -119,7 +119,7 @@ def test_get_concrete_function_traces_for_specs() -> None:
     concrete = f.get_concrete_function(tf.TensorSpec([None], tf.float32))
     np.testing.assert_array_equal(concrete(tf.constant([1.0, 2.0, 3.0])).numpy(), [2, 4, 6])
     np.testing.assert_array_equal(concrete(tf.constant([1.0])).numpy(), [2])
-    assert "float32[?]" in concrete.pretty_printed_signature(verbose=False)
+    assert "shape=(None,), dtype=tf.float32" in concrete.pretty_printed_signature(verbose=False)
     with pytest.raises(
         tf.errors.InvalidArgumentError,
         match=r"argument 'x' must be .*float32\[\?\].*, got float32\[\]",
@@ -435,3 +435,90 @@ def test_sixteen_threads_on_a_first_call_trace_once() -> None:
 def test_what_returns_no_tensor_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="must return tensors, got object"):
         tf.function(object)()
+
+
+def test_arguments_that_a_function_changes_are_refused() -> None:
+    @tf.function
+    def grows(d: dict[str, tf.Tensor]) -> tf.Tensor:
+        d["more"] = d["x"] * 2.0
+        return d["x"]
+
+    @tf.function
+    def replaces(xs: list[tf.Tensor]) -> tf.Tensor:
+        xs[0] = xs[0] * 2.0
+        return xs[0]
+
+    given = {"x": tf.constant(1.0)}
+    with pytest.raises(ValueError, match=r"'grows_[0-9]+' must not change the lists and dict"):
+        grows(given)
+    assert sorted(given) == ["x"]
+    with pytest.raises(ValueError, match="must not change"):
+        replaces([tf.constant(1.0)])
+
+
+def test_what_a_signature_does_not_cover_stays_at_its_default() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def f(x: tf.Tensor, factor: float = 2.0) -> tf.Tensor:
+        return x * factor
+
+    assert f(tf.constant([1.0])).numpy().tolist() == [2]
+    assert f(tf.constant([1.0, 2.0]), 2.0).numpy().tolist() == [2, 4]
+    assert f.experimental_get_tracing_count() == 1
+    with pytest.raises(TypeError, match=r"no spec for argument 'factor'.* default, got 3.0"):
+        f(tf.constant([1.0]), 3.0)
+    with pytest.raises(TypeError, match=r"argument 'x' must be float32\[\?\].*int32 was given"):
+        f(tf.constant([1]))
+
+
+def test_repeated_tracing_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    @tf.function
+    def f(x: tf.Tensor, number: int) -> tf.Tensor:
+        return x if number == 0 else f(x, number - 1)
+
+    f(tf.constant(1.0), 9)
+    assert f.experimental_get_tracing_count() == 10
+    assert caplog.text.count("was traced") == 1
+
+
+def test_a_recursion_that_a_tensor_decides_on_is_explained() -> None:
+    @tf.function
+    def factorial(n: tf.Tensor) -> tf.Tensor:
+        if n <= 1:
+            return tf.constant(1)
+        return n * factorial(n - 1)
+
+    with pytest.raises(RecursionError, match="'factorial' calls itself without end while it is"):
+        factorial(tf.constant(3))
+
+
+def test_gradients_works_while_tracing_only() -> None:
+    with pytest.raises(RuntimeError, match="Try: GradientTape, or call it inside a function"):
+        tf.gradients(tf.constant(1.0), tf.constant(1.0))
+
+    @tf.function
+    def drawn(x: tf.Tensor) -> tf.Tensor:
+        inner = tf.function(lambda a: a * tf.random.uniform([]))
+        return tf.gradients(inner(x), x)[0]
+
+    with pytest.raises(tf.errors.UnimplementedError, match="has effects, or reads what changes"):
+        drawn(tf.constant(1.0))
+
+
+def test_gradients_by_a_variable_of_rows_are_slices() -> None:
+    table = tf.Variable(np.ones((4, 2), np.float32))
+
+    @tf.function
+    def f(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        found = tf.gradients(tf.reduce_sum(tf.gather(table, rows) * 3.0), table)[0]
+        assert isinstance(found, tf.IndexedSlices)
+        return found.values, found.indices
+
+    values, indices = f(tf.constant([2, 2, 1]))
+    assert indices.numpy().tolist() == [2, 2, 1]
+    np.testing.assert_array_equal(values.numpy(), np.full((3, 2), 3.0))
+
+
+def test_a_symbolic_tensor_where_python_needs_a_value_says_so() -> None:
+    f = tf.function(lambda x: 1 if x > 0 else 2, autograph=False)
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match="Python bool"):
+        f(tf.constant(1))

@@ -1,0 +1,188 @@
+"""Parts of a variable: rows and places read and worked on, slices that can be assigned to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.dispatch import operators
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.indexed_slices import IndexedSlices
+from pinnace.framework.tensor import SymbolicTensor, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import TensorLike
+    from pinnace.framework.variable import Variable
+
+
+class _Assignable:
+    """`variable[key]`: the value of that part as a tensor; `assign` puts another one there."""
+
+    __slots__ = ()
+
+    _origin: tuple[Variable, Any]
+
+    def assign(
+        self,
+        value: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable | None:
+        """Replace this part of the variable; gives the whole variable back.
+
+        The tensor keeps the value that it was read with.
+
+        Args:
+            value: broadcastable to the part, dtype of the variable.
+            use_locking: not used: an assignment is one step anyway.
+            name: name of the node while tracing.
+            read_value: whether to give the variable back.
+
+        Raises:
+            InvalidArgumentError: the value does not fit.
+        """
+        del use_locking
+        variable, key = self._origin
+        operators.assign_slice(variable, key, value, name)
+        return variable if read_value else None
+
+    def assign_add(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None
+    ) -> Variable | None:
+        """Add to this part of the variable; gives the whole variable back."""
+        variable, key = self._origin
+        return self.assign(variable[key] + delta, use_locking, name)
+
+    def assign_sub(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None
+    ) -> Variable | None:
+        """Subtract from this part of the variable; gives the whole variable back."""
+        variable, key = self._origin
+        return self.assign(variable[key] - delta, use_locking, name)
+
+
+class Part(_Assignable, Tensor):
+    """A part of a variable, read."""
+
+    __slots__ = ("_origin",)
+
+
+class SymbolicPart(_Assignable, SymbolicTensor):
+    """A part of a variable that a graph will read."""
+
+    __slots__ = ("_origin",)
+
+
+def _worked_rows(how: str, effect: str) -> Callable[..., Any]:
+    def method(
+        self: Any, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        del use_locking  # one step anyway
+        operators.scatter(how, self, *_slices(f"scatter_{how}", sparse_delta), name)
+        return self
+
+    method.__name__ = f"scatter_{how}"
+    method.__qualname__ = f"Variable.scatter_{how}"
+    method.__doc__ = f"""{effect}; gives the variable back.
+
+        Args:
+            sparse_delta: `IndexedSlices`: `values`, the slices, and `indices`, their rows.
+            use_locking: not used.
+            name: name of the node while tracing.
+
+        Raises:
+            TypeError: `sparse_delta` is something else.
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+    return method
+
+
+def _worked_places(how: str, effect: str) -> Callable[..., Any]:
+    def method(self: Any, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
+        operators.scatter_nd(how, self, indices, updates, name)
+        return self
+
+    method.__name__ = f"scatter_nd_{how}"
+    method.__qualname__ = f"Variable.scatter_nd_{how}"
+    method.__doc__ = f"""{effect}; gives the variable back.
+
+        Args:
+            indices: [..., k], int32 or int64: each row is a place along the first k axes.
+            updates: [*indices.shape[:-1], *shape[k:]], dtype of the variable.
+            name: name of the node while tracing.
+
+        Raises:
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+    return method
+
+
+def _slices(who: str, given: Any) -> tuple[Tensor, Any]:
+    if not isinstance(given, IndexedSlices):
+        message = (
+            f"{who}: sparse_delta must be IndexedSlices, got {type(given).__name__}: {given!r}\n"
+            "  Try: IndexedSlices(values, indices)"
+        )
+        raise TypeError(message)
+    return given.indices, given._given
+
+
+class VariableParts:
+    """What a variable can do with parts of its value."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: object) -> Any:
+        return operators.getitem_of(self, key)
+
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The rows that `indices` names."""
+        return operators.sparse_read(self, indices, name)  # type: ignore[no-any-return]
+
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The parts at the places that the rows of `indices` name."""
+        return operators.gather_nd_of(self, indices, name)  # type: ignore[no-any-return]
+
+    scatter_add = _worked_rows("add", "Add the slices to the rows that they name")
+    scatter_sub = _worked_rows("sub", "Subtract the slices from the rows that they name")
+    scatter_mul = _worked_rows("mul", "Multiply rows by their slices")
+    scatter_div = _worked_rows("div", "Divide rows by their slices")
+    scatter_max = _worked_rows("max", "Rows become the larger of themselves and of their slices")
+    scatter_min = _worked_rows("min", "Rows become the smaller of themselves and of their slices")
+    scatter_update = _worked_rows("update", "Put slices in the place of the rows that they name")
+
+    scatter_nd_add = _worked_places("add", "Add `updates` at the places that `indices` names")
+    scatter_nd_sub = _worked_places("sub", "Subtract `updates` at the places `indices` names")
+    scatter_nd_max = _worked_places("max", "The larger of value and update at each place")
+    scatter_nd_min = _worked_places("min", "The smaller of value and update at each place")
+    scatter_nd_update = _worked_places("update", "Put `updates` at the places `indices` names")
+
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Put slices in the place of rows, each batch by itself; gives the variable back.
+
+        Args:
+            sparse_delta: `IndexedSlices`: `indices` [*batch, n], places along the axis after the
+                batch axes, and `values` [*batch, n, ...].
+            use_locking: not used.
+            name: name of the node while tracing.
+
+        Raises:
+            TypeError: `sparse_delta` is something else.
+            InvalidArgumentError: an index is out of range, or the shapes do not fit.
+        """
+        del use_locking
+        indices, values = _slices("batch_scatter_update", sparse_delta)
+        rank = indices.shape.rank
+        if not rank:
+            message = f"batch_scatter_update: indices must have axes, got shape {indices.shape}"
+            raise InvalidArgumentError(message)
+        places = operators.with_batch_places(indices[..., None], rank - 1)
+        operators.scatter_nd("update", self, places, values, name)
+        return self
+
+
+__all__ = ["Part", "SymbolicPart", "VariableParts"]

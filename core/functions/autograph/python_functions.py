@@ -1,0 +1,124 @@
+"""Functions of Python that mean something else for tensors: print, len, range, max, zip..."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import structure
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.functions.autograph.growing_lists import concat, stack
+from pinnace.functions.autograph.iteration import Steps, Together, special_iteration
+from pinnace.functions.autograph.variables import is_symbolic
+from pinnace.ops.array import joining, shapes, sorting
+from pinnace.ops.composites.tensor_array import TensorArray
+from pinnace.ops.control import printing
+from pinnace.ops.math import arithmetic, reduction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _print(*objects: Any, **kwargs: Any) -> None:
+    if any(is_symbolic(leaf) for leaf in structure.flatten(objects)):
+        kept = {name: kwargs[name] for name in ("sep", "end") if kwargs.get(name) is not None}
+        printing.tf_print(*objects, output_stream="stdout", summarize=-1, **kept)
+    else:
+        print(*objects, **kwargs)  # noqa: T201 (the user's own print)
+
+
+def _len(x: Any) -> Any:
+    if isinstance(x, TensorArray):
+        return x.size()
+    if is_symbolic(x):
+        tensor = convert_to_tensor(x)
+        known = tensor.shape[0] if tensor.shape.rank else None
+        return shapes.shape(tensor)[0] if known is None else known
+    return len(x)
+
+
+def _range(*args: Any) -> Any:
+    if any(is_symbolic(arg) for arg in args):
+        start, stop, step = 0, args[0], 1
+        if len(args) > 1:
+            start, stop = args[:2]
+        if len(args) > 2:
+            step = args[2]
+        return Steps(start, stop, step)
+    return range(*args)
+
+
+def _max(*args: Any, **kwargs: Any) -> Any:
+    if not kwargs:
+        if len(args) == 1 and is_symbolic(args[0]):
+            return reduction.reduce_max(args[0])
+        if len(args) > 1 and any(is_symbolic(arg) for arg in args):
+            found = args[0]
+            for arg in args[1:]:
+                found = arithmetic.maximum(found, arg)
+            return found
+    return max(*args, **kwargs)
+
+
+def _min(*args: Any, **kwargs: Any) -> Any:
+    if not kwargs:
+        if len(args) == 1 and is_symbolic(args[0]):
+            return reduction.reduce_min(args[0])
+        if len(args) > 1 and any(is_symbolic(arg) for arg in args):
+            found = args[0]
+            for arg in args[1:]:
+                found = arithmetic.minimum(found, arg)
+            return found
+    return min(*args, **kwargs)
+
+
+def _sum(x: Any, *start: Any) -> Any:
+    if is_symbolic(x):
+        total = reduction.reduce_sum(x, axis=0)
+        return arithmetic.add(total, start[0]) if start else total
+    return sum(x, *start)
+
+
+def _any(x: Any) -> Any:
+    return reduction.reduce_any(x) if is_symbolic(x) else any(x)
+
+
+def _all(x: Any) -> Any:
+    return reduction.reduce_all(x) if is_symbolic(x) else all(x)
+
+
+def _enumerate(x: Any, start: Any = 0) -> Any:
+    if is_symbolic(x) or isinstance(x, (Steps, Together)):
+        return Together([x], start)
+    if hasattr(x, "enumerate") and special_iteration(x) is not None:
+        return x.enumerate(start)
+    return enumerate(x, start)
+
+
+def _zip(*parts: Any, **kwargs: Any) -> Any:
+    if parts and all(is_symbolic(part) or isinstance(part, (Steps, Together)) for part in parts):
+        return Together(parts)
+    return zip(*parts, **kwargs)  # noqa: B905 (the user's own arguments)
+
+
+def _sorted(x: Any, **kwargs: Any) -> Any:
+    if is_symbolic(x):
+        direction = "DESCENDING" if kwargs.get("reverse") else "ASCENDING"
+        return sorting.sort(x, direction=direction)
+    return sorted(x, **kwargs)
+
+
+OVERLOADS: dict[Any, Callable[..., Any]] = {
+    all: _all,
+    any: _any,
+    enumerate: _enumerate,
+    len: _len,
+    max: _max,
+    min: _min,
+    print: _print,
+    range: _range,
+    sorted: _sorted,
+    sum: _sum,
+    zip: _zip,
+    joining.concat: concat,
+    joining.stack: stack,
+}
