@@ -67,6 +67,7 @@ class Case:
         title: the work, in a few words.
         aims: peer -> the ratio of times (ours / theirs) to stay below.
         memory_aims: peer -> the ratio of peak memory to stay below.
+        model: a key of `networks.BUILDERS` that the case loads, if it loads one.
         rounds: how often both sides take a turn.
         repeats: samples in a turn.
         sample_s: a sample calls `run` as often as fits into this.
@@ -75,6 +76,7 @@ class Case:
     title: str
     aims: dict[str, float]
     memory_aims: dict[str, float] = field(default_factory=dict)
+    model: str | None = None
     rounds: int = 7
     repeats: int = 15
     sample_s: float = 0.01

@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+import networks
 import report
 from harness import FOLDER, INTERPRETERS, compare, discover, environment, interpreter_of, peers_of
 
@@ -17,6 +18,9 @@ def main() -> int:
     done, failures = [], []
     for name, case in discover().items():
         if options.only and name not in options.only:
+            continue
+        if case.model and not networks.reachable(case.model):
+            print(f"{name}: skipped, TensorFlow has not written {case.model} yet. Try: make bench")
             continue
         reachable = [peer for peer in peers_of(name, case) if interpreter_of(peer)]
         wanted: list[str | None] = [None] if options.short or not reachable else [*reachable]

@@ -1,72 +1,68 @@
-"""BLAS on one thread, for plans whose products are too small to share.
+"""BLAS on one thread while plans run; large products are shared by `kernels.team` instead.
 
-Two threads gain little on a product that takes a fraction of a millisecond, and lose a scheduler's
-time slice whenever another process wants the second core: OpenBLAS spins while it waits. Measured
-on two cores with another process running: a training step of 3 ms took 70 ms.
+BLAS' own threads gain little on a product that takes a fraction of a millisecond, and lose a
+scheduler's time slice whenever another process wants the second core: OpenBLAS spins while it
+waits. Measured on two cores with other processes running: a training step of 3 ms took 70 ms, an
+encoder's run of 19 ms on one thread took 40 to 320.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from pinnace.graph.graph import FunctionRef
+from pinnace.ops.kernels.team import open_team
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable
     from types import TracebackType
 
-    from pinnace.engine.plan import Step
-    from pinnace.graph.graph import Value
+    from pinnace.graph.graph import Node
 
-# Products of more multiplications than this are worth two threads (about 0.2 ms on one).
-SMALL = 1 << 24
-_MATRIX = frozenset({"MatMul", "BatchMatMul", "BatchMatMulV2"})
-_FORWARD = frozenset({"Conv2D", "Conv3D", "DepthwiseConv2dNative"})
-_TO_INPUT = frozenset({"Conv2DBackpropInput", "Conv3DBackpropInputV2"})
-_TO_FILTER = frozenset({"Conv2DBackpropFilter", "Conv3DBackpropFilterV2"})
-_PRODUCTS = _MATRIX | _FORWARD | _TO_INPUT | _TO_FILTER
-
-
-def has_products(steps: Sequence[Step]) -> bool:
-    """Whether BLAS is asked for anything."""
-    return any(step.node.op.name in _PRODUCTS for step in steps)
-
-
-def largest_product(steps: Sequence[Step], sizes: Mapping[Value, tuple[int, ...]]) -> int | None:
-    """The multiplications of the largest product among the steps; None if a shape is not known."""
-    largest = 0
-    for step in steps:
-        name = step.node.op.name
-        if name not in _PRODUCTS:
-            continue
-        shapes = [
-            sizes.get(value) or _known(value) for value in (*step.node.inputs, *step.node.outputs)
-        ]
-        if any(shape is None for shape in shapes):
-            return None
-        largest = max(largest, _multiplications(name, [s for s in shapes if s is not None]))
-    return largest
+# Multiplications that OpenBLAS does on one thread.
+_TINY = 1 << 18
+_PRODUCTS = frozenset(
+    {
+        "BatchMatMul",
+        "BatchMatMulV2",
+        "Conv2D",
+        "Conv2DBackpropFilter",
+        "Conv2DBackpropInput",
+        "Conv3D",
+        "Conv3DBackpropFilterV2",
+        "Conv3DBackpropInputV2",
+        "DepthwiseConv2dNative",
+        "Einsum",
+        "MatMul",
+    }
+)
 
 
-def _known(value: Value) -> tuple[int, ...] | None:
-    shape = value.spec.shape
-    return tuple(shape.as_list()) if shape.is_fully_defined() else None  # type: ignore[arg-type]
+def has_products(nodes: Iterable[Node]) -> bool:
+    """Whether BLAS, or a kernel that shares its work, has anything to do, in a loop's body too."""
+    for node in nodes:
+        if node.op.name in _PRODUCTS and not _is_tiny(node):
+            return True
+        for value in node.attrs.values():
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, FunctionRef) and has_products(one.graph.nodes):
+                    return True
+    return False
 
 
-def _multiplications(name: str, shapes: Sequence[tuple[int, ...]]) -> int:
-    def count(shape: Sequence[int]) -> int:
-        return int(np.prod(shape, dtype=np.int64))
-
-    out = shapes[-1]
-    if name in _MATRIX:
-        # rows x inner times inner x columns: the square root of the three faces.
-        return int((count(shapes[0]) * count(shapes[1]) * count(out)) ** 0.5)
-    if name in _FORWARD:
-        return count(out) * count(shapes[1][:-1])
-    if name in _TO_INPUT:
-        return count(shapes[2]) * count(shapes[1][:-1])
-    return count(shapes[2]) * count(out[:-1])
+def _is_tiny(node: Node) -> bool:
+    """Whether BLAS would not wake a thread for it anyway."""
+    if node.op.name != "MatMul":
+        return False
+    sizes = [
+        size for value in (*node.inputs, *node.outputs) for size in value.shape.dims or (None,)
+    ]
+    if None in sizes:
+        return False
+    # rows, inner, columns: each twice.
+    return math.isqrt(math.prod(size for size in sizes if size is not None)) <= _TINY
 
 
 class OneThread:
@@ -83,6 +79,7 @@ class OneThread:
             if self._libraries is None:
                 self._libraries = _blas_libraries()
             if self._inside == 0:
+                open_team(True)
                 self._saved = [library.get_num_threads() for library in self._libraries]
                 for library in self._libraries:
                     library.set_num_threads(1)
@@ -97,6 +94,7 @@ class OneThread:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
+                open_team(False)
                 for library, threads in zip(self._libraries or (), self._saved, strict=True):
                     library.set_num_threads(threads)
 

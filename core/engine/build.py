@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from pinnace.engine import threads as threads  # acts on `config.threading`
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.engine.plan import Plan
+from pinnace.framework import config
 from pinnace.ops.running import RunContext, install_call
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph
 
 _lock = threading.RLock()
+# A loop that has begun this often is compiled, however short it is.
+_OFTEN = 16
 
 
 def build(graph: Graph) -> Plan:
@@ -45,4 +49,28 @@ def _bind(function: Any, context: RunContext) -> Callable[[Sequence[Array]], tup
     return plan_of(function.graph).nested(context)
 
 
-install_call(_call, _bind)
+def _finish(
+    cond: Any, body: Any, values: Sequence[Array], context: RunContext, hot: bool
+) -> Sequence[Array]:
+    """`RunContext.finish`: the kernel of a loop is kept with the plan of its body."""
+    plan = plan_of(body.graph)
+    plan.begun += 1
+    if plan.loop is None:
+        if not hot and plan.begun < _OFTEN:
+            return values
+        plan.loop = (None, None)
+        if config.settings.pinned_tier not in {"plan", "eager"}:
+            from pinnace.engine.codegen.loops import loop_of
+            from pinnace.engine.codegen.turns import turns_of
+
+            test = plan_of(cond.graph)
+            plan.loop = (test, loop_of(test, plan))
+            if plan.loop[1] is None and config.settings.fusion:
+                plan.turns = turns_of(plan, values)
+    known, loop = plan.loop
+    if loop is None or known is not cond.graph.plan:
+        return values
+    return loop.run(values, context.check)
+
+
+install_call(_call, _bind, _finish)

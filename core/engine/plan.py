@@ -7,6 +7,7 @@ that intermediate results reuse belongs to a workspace, which a call leases and 
 from __future__ import annotations
 
 import threading
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +20,17 @@ from pinnace.ops.opdef import explain
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from pinnace.engine.codegen.fused import Fused
+    from pinnace.engine.codegen.loops import Loop
+    from pinnace.engine.codegen.turns import Turns
     from pinnace.framework.tensor import Array
 
 # The source begins with the def and one line each for arguments and buffers; step k is on line
 # k + this.
 _FIRST_LINE = 4
+_NOTHING: Mapping[int, Fused | None] = MappingProxyType({})
 
 
 class Step:
@@ -49,6 +54,13 @@ class Plan:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.streams: dict[object, Any] = {}
+        # If this is the body of a loop: the plan of its condition, and the kernel of both. None
+        # until it has been looked for.
+        self.loop: tuple[Plan | None, Loop | None] | None = None
+        # The same for a loop over arrays: its turns with compiled clusters in them.
+        self.turns: Turns | None = None
+        # How often a loop with this body has begun.
+        self.begun = 0
         self._stream_lock = threading.Lock()
         arguments = {value.node for value in graph.inputs}
         self.steps = [
@@ -101,7 +113,7 @@ class Plan:
         Nothing is leased and no state is set: that costs as much as a few kernels, and loops over
         scalars come here twice per turn.
         """
-        run = self._run
+        run = self._run if self.turns is None else self.turns.function()
 
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
             try:
@@ -121,14 +133,32 @@ class Plan:
             raise errors.UnimplementedError(message)
 
     def _note_deaths(self) -> None:
-        last: dict[Value, Step] = {}
-        for step in self.steps:
-            for value in (*step.node.inputs, *step.node.outputs):
-                last[value] = step
+        for step, dead in zip(self.steps, self.deaths({}), strict=True):
+            step.dies = dead
+
+    def deaths(self, fused: Mapping[int, Fused | None]) -> list[list[Value]]:
+        """For each place the values that nothing needs after it.
+
+        Args:
+            fused: see `body`.
+        """
+        last: dict[Value, int] = {}
+        for place, step in enumerate(self.steps):
+            if place not in fused:
+                touched = [*step.node.inputs, *step.node.outputs]
+            else:
+                cluster = fused[place]
+                touched = (
+                    [] if cluster is None else [*cluster.cluster.inputs, *cluster.cluster.outputs]
+                )
+            for value in touched:
+                last[value] = place
         kept = set(self.graph.outputs)
-        for value, step in last.items():
+        dies: list[list[Value]] = [[] for _ in self.steps]
+        for value, place in last.items():
             if value not in kept and constant_of(value) is None:
-                step.dies.append(value)
+                dies[place].append(value)
+        return dies
 
     # Writing the function.
 
@@ -143,23 +173,49 @@ class Plan:
         names = [self.name(value) for value in self.graph.inputs]
         return f"    {', '.join(names)}, = arguments" if names else "    pass"
 
-    def body(self, buffers: dict[Value, str] | None = None) -> list[str]:
+    def body(
+        self, buffers: dict[Value, str] | None = None, fused: Mapping[int, Fused | None] = _NOTHING
+    ) -> list[str]:
         """The steps as source lines, and the return.
 
         Args:
             buffers: names of the arrays that values are written into.
+            fused: for a place, what runs there instead; None where that is nothing.
         """
         lines = []
+        deaths = self.deaths(fused) if fused else [step.dies for step in self.steps]
         for index, step in enumerate(self.steps):
-            lines.append(f"    {self._call(index, step, buffers or {})}")
+            if index not in fused:
+                call = self._call(index, step, buffers or {})
+            else:
+                call = self._call_fused(index, fused[index], buffers or {})
+            lines.append(f"    {call}")
             dead = [
-                self.name(value) for value in step.dies if buffers is None or value not in buffers
+                self.name(value)
+                for value in deaths[index]
+                if buffers is None or value not in buffers
             ]
             if dead:
                 lines[-1] += f"; del {', '.join(dead)}"
         results = [self._result(value) for value in self.graph.outputs]
         lines.append(f"    return ({', '.join(results)}{',' if results else ''})")
         return lines
+
+    def recording(self) -> Callable[[Sequence[Array]], dict[Value, Any]]:
+        """A function like the plan's that gives every value, for plans without effects."""
+        lines = [f"    {self._call(index, step, {})}" for index, step in enumerate(self.steps)]
+        source = ["def record(arguments, ctx):", self.unpacking(), *lines, "    return locals()"]
+        namespace = dict(self._globals)
+        exec(compile("\n".join(source) + "\n", self._file, "exec"), namespace)
+
+        def record(arrays: Sequence[Array]) -> dict[Value, Any]:
+            found = namespace["record"](arrays, RunContext())
+            return {
+                value: found.get(name, self._globals.get(name))
+                for value, name in self._names.items()
+            }
+
+        return record
 
     def _result(self, value: Value) -> str:
         self._globals["asarray"] = np.asarray
@@ -197,7 +253,8 @@ class Plan:
             f"{name}={self.bind(f'o{index}_{name}', node.attrs[name])}" for name in op.kernel_attrs
         )
         if op.wants_ctx:
-            arguments.append("ctx=ctx")
+            own = f".of({self.bind(f'n{index}', node)})" if op.effect == "random" else ""
+            arguments.append(f"ctx=ctx{own}")
         if node.outputs and node.outputs[0] in buffers:
             arguments.append(f"out={buffers[node.outputs[0]]}")
         call = f"{self.bind(f'k{index}', op.kernel)}({', '.join(arguments)})"
@@ -207,6 +264,15 @@ class Plan:
         if len(op.outputs) == 1 and not op.outputs[0].is_list:
             return f"{names[0]} = {call}"
         return f"{', '.join(names)}, = {call}"
+
+    def _call_fused(self, index: int, fused: Fused | None, buffers: dict[Value, str]) -> str:
+        if fused is None:
+            return "pass"
+        cluster = fused.cluster
+        inputs = "".join(f"{self.name(value)}, " for value in cluster.inputs)
+        outs = "".join(f"{buffers.get(value)}, " for value in cluster.outputs)
+        names = "".join(f"{self.name(value)}, " for value in cluster.outputs)
+        return f"{names}= {self.bind(f'f{index}', fused)}(({inputs}), ({outs}))"
 
     @property
     def namespace(self) -> dict[str, Any]:

@@ -9,17 +9,21 @@ from a bounded pool.
 from __future__ import annotations
 
 import threading
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.blas import SMALL, has_products, largest_product, one_thread
+from pinnace.engine.blas import has_products, one_thread
+from pinnace.framework import config
+from pinnace.graph.graph import constant_of
 from pinnace.graph.walk import users
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from pinnace.engine.plan import Plan, Step
+    from pinnace.engine.codegen.fused import Fused
+    from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
     from pinnace.ops.running import RunContext
@@ -32,6 +36,9 @@ _SHAPES = 8
 _SPARE = 4
 # A shape is prepared when it is seen for this many-th time.
 _PATIENCE = 3
+# Seconds that a shape has run for when its elementwise steps are compiled: what has cost that much
+# will cost it again. Compiling takes another thread about as long, once per machine.
+_HOT_S = 0.25
 
 
 class Workspace:
@@ -45,34 +52,46 @@ class Workspace:
 
     def run(self, arrays: Sequence[Array], context: RunContext | None) -> tuple[Array, ...]:
         """The plan's outputs, intermediate results in these buffers."""
-        if self.layout.has_small_products:
+        layout = self.layout
+        start = perf_counter()
+        if layout.has_products:
             with one_thread:
-                return self.layout.function(arrays, context, self.buffers)  # type: ignore[no-any-return]
-        return self.layout.function(arrays, context, self.buffers)  # type: ignore[no-any-return]
+                results = layout.function(arrays, context, self.buffers)
+        else:
+            results = layout.function(arrays, context, self.buffers)
+        layout.seconds += perf_counter() - start
+        return results  # type: ignore[no-any-return]
 
 
 class Layout:
     """Where the intermediate results of one plan go for one set of argument shapes."""
 
-    __slots__ = ("function", "has_small_products", "slots", "spare")
+    __slots__ = ("function", "fused", "has_products", "known", "seconds", "slots", "spare")
 
     def __init__(
         self,
         plan: Plan,
+        known: dict[Value, tuple[int, ...]],
         sizes: dict[Value, tuple[tuple[int, ...], Any]],
-        has_small_products: bool,
+        has_products: bool,
+        fused: Mapping[int, Fused | None] | None = None,
     ) -> None:
-        self.has_small_products = has_small_products
+        self.has_products = has_products
+        self.known = known
+        # What runs with this layout took so far: what is hot is compiled.
+        self.seconds = 0.0
+        # The clusters that compiled kernels were asked for; None until they are.
+        self.fused: Mapping[int, Fused | None] | None = None
         self.slots: list[tuple[tuple[int, ...], Any]] = []
         self.spare: list[Workspace] = []
-        where = self._assign(plan.steps, sizes)
+        where = self._assign(plan, sizes, fused or {})
         names = {value: f"b{slot}" for value, slot in where.items()}
         buffers = ", ".join(f"b{slot}" for slot in range(len(self.slots)))
         lines = [
             "def run(arguments, ctx, buffers):",
             plan.unpacking(),
             f"    {buffers}, = buffers" if buffers else "    pass",
-            *plan.body(names),
+            *plan.body(names, fused or {}),
         ]
         code = compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec")
         namespace = dict(plan.namespace)
@@ -80,22 +99,32 @@ class Layout:
         self.function = namespace["run"]
 
     def _assign(
-        self, steps: Sequence[Step], sizes: dict[Value, tuple[tuple[int, ...], Any]]
+        self,
+        plan: Plan,
+        sizes: dict[Value, tuple[tuple[int, ...], Any]],
+        fused: Mapping[int, Fused | None],
     ) -> dict[Value, int]:
         """A slot for each value; a slot is free again after the last use of what is in it."""
         free: dict[tuple[tuple[int, ...], Any], list[int]] = {}
         where: dict[Value, int] = {}
-        for step in steps:
-            made = step.node.outputs[0] if step.node.outputs else None
-            if made in sizes:
-                size = sizes[made]
+        deaths = plan.deaths(fused)
+        for place, step in enumerate(plan.steps):
+            if place in fused:
+                cluster = fused[place]
+                made = [] if cluster is None else cluster.cluster.outputs
+            else:
+                made = list(step.node.outputs[:1])
+            for value in made:
+                if value not in sizes:
+                    continue
+                size = sizes[value]
                 held = free.get(size)
                 if held:
-                    where[made] = held.pop()
+                    where[value] = held.pop()
                 else:
-                    where[made] = len(self.slots)
+                    where[value] = len(self.slots)
                     self.slots.append(size)
-            for value in step.dies:
+            for value in deaths[place]:
                 if value in where:
                     free.setdefault(sizes[value], []).append(where[value])
         return where
@@ -110,7 +139,8 @@ class Workspaces:
         self._layouts: dict[object, Layout | None] = {}
         self._seen: dict[object, int] = {}
         self._candidates = _candidates(plan)
-        self._worthwhile = bool(self._candidates) or has_products(plan.steps)
+        self._has_products = has_products(step.node for step in plan.steps)
+        self._worthwhile = bool(self._candidates) or self._has_products
 
     def lease(self, arrays: Sequence[Array]) -> Workspace | None:
         """A workspace for arguments of these shapes, None where there is nothing to gain."""
@@ -124,6 +154,8 @@ class Workspaces:
             layout = self._prepare(key, arrays)
             if layout is None:
                 return None
+        if layout.seconds > _HOT_S:
+            layout = self._improved(key, layout)
         with self._lock:
             if layout.spare:
                 return layout.spare.pop()
@@ -148,20 +180,67 @@ class Workspaces:
                 self._layouts[key] = self._lay_out(arrays)
             return self._layouts[key]
 
-    def _lay_out(self, arrays: Sequence[Array]) -> Layout | None:
-        """Memory and threads for these arguments, from the shapes that inference finds."""
-        from pinnace.engine.sizes import sizes_for
+    def _improved(self, key: object, layout: Layout) -> Layout:
+        """The layout, or, once its kernels are made, one that calls them."""
+        fused = layout.fused
+        if fused is None:
+            fused = layout.fused = self._wanted(layout)
+        if not fused:
+            return layout
+        waited_for = [one.kernel for one in fused.values() if one is not None]
+        if not all(kernel.done.is_set() for kernel in waited_for):
+            return layout
+        refused = [one for one in fused.values() if one is not None and not one.kernel.function]
+        lost = {place for one in refused for place in one.cluster.members}
+        made = {place: one for place, one in fused.items() if place not in lost}
+        if not made:
+            layout.fused = {}
+            return layout
+        with self._lock:
+            current = self._layouts.get(key)
+            if current is not None and current is not layout:
+                return current  # another call was quicker
+            better = self._layouts[key] = Layout(
+                self._plan, layout.known, self._buffered(layout.known), self._has_products, made
+            )
+            better.fused = {}
+        return better
 
-        known = sizes_for(self._plan, arrays)
-        sizes = {
+    def _wanted(self, layout: Layout) -> Mapping[int, Fused | None]:
+        """The clusters to compile, asked for; empty where settings want plans as they are."""
+        if config.settings.pinned_tier in {"plan", "eager"} or not config.settings.fusion:
+            return {}
+        from pinnace.engine.codegen.fused import fuse
+
+        return fuse(self._plan.steps, layout.known, self._plan.graph.outputs)
+
+    def _buffered(
+        self, known: dict[Value, tuple[int, ...]]
+    ) -> dict[Value, tuple[tuple[int, ...], Any]]:
+        """Shape and dtype of the values that are worth a buffer."""
+        return {
             value: (shape, value.dtype.numpy)
             for value, shape in known.items()
             if value in self._candidates
             and int(np.prod(shape, dtype=np.int64)) * value.dtype.numpy.itemsize >= _SMALLEST
         }
-        largest = largest_product(self._plan.steps, known)
-        small = largest is not None and 0 < largest <= SMALL
-        return Layout(self._plan, sizes, small) if sizes or small else None
+
+    def _lay_out(self, arrays: Sequence[Array]) -> Layout | None:
+        """Memory and threads for these arguments, from the shapes that inference finds."""
+        from pinnace.engine.sizes import sizes_for
+
+        known = sizes_for(self._plan, arrays)
+        sizes = self._buffered(known)
+        if not sizes and not self._has_products:
+            return None
+        for value, array in zip(self._plan.graph.inputs, arrays, strict=True):
+            known[value] = array.shape
+        for step in self._plan.steps:
+            for value in step.node.inputs:
+                constant = constant_of(value)
+                if constant is not None:
+                    known[value] = np.shape(constant)
+        return Layout(self._plan, known, sizes, self._has_products)
 
 
 def _candidates(plan: Plan) -> frozenset[Value]:

@@ -82,11 +82,18 @@ def _node_text(node: Node) -> str:
     declared = f": {specs[0]}" if len(specs) == 1 else f": ({', '.join(specs)})" if specs else ""
     parts = [_value_text(value) for value in node.inputs]
     parts.extend(f"^{control.name}" for control in node.controls)
-    told = _told(node.op)
-    for name, value in node.attrs.items():
-        if name not in told and not name.startswith("_") and not _is_default(node.op, name, value):
-            parts.append(f"{name}={_attr_text(value)}")
+    parts.extend(f"{name}={text}" for name, text in attributes_of(node).items())
     return f"{node.name}{declared} = {node.op.name}({', '.join(parts)})"
+
+
+def attributes_of(node: Node) -> dict[str, str]:
+    """The attributes of a node as text: those that neither its inputs nor defaults tell."""
+    told = _told(node.op)
+    return {
+        name: _attr_text(value)
+        for name, value in node.attrs.items()
+        if name not in told and not name.startswith("_") and not _is_default(node.op, name, value)
+    }
 
 
 def _told(op: OpDef) -> set[str]:

@@ -57,8 +57,30 @@ def _refuse_circle(node: Node, active: set[Node]) -> None:
 
 
 def ordered(graph: Graph) -> list[Node]:
-    """What a graph's outputs and effects need, in an order in which it can run."""
-    return needed(graph.outputs, graph.effects)
+    """What a graph's outputs and effects need, in the order it was written, if it can run so.
+
+    A walk from the outputs would put off what only the last outputs need, such as the gradients
+    of weights, and keep alive what these are computed from: a program that frees its
+    intermediate results early would not be a graph that does.
+    """
+    nodes = needed(graph.outputs, graph.effects)
+    place = {node: index for index, node in enumerate(graph.nodes)}
+    if not all(node in place for node in nodes):
+        return nodes
+    written = sorted(nodes, key=place.__getitem__)
+    return written if _can_run(written) else nodes
+
+
+def _can_run(nodes: Sequence[Node]) -> bool:
+    """Whether each node comes after what it depends on: a loaded graph may list them otherwise."""
+    seen: set[Node] = set()
+    for node in nodes:
+        if not all(value.node in seen for value in node.inputs) or not seen.issuperset(
+            node.controls
+        ):
+            return False
+        seen.add(node)
+    return True
 
 
 def users(nodes: Sequence[Node]) -> dict[Value, list[Node]]:

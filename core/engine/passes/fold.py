@@ -32,20 +32,23 @@ def fold(graph: Graph) -> Graph:
     for node in ordered(graph):
         if node in arguments:
             continue
-        if node.op.name in _PASS_THROUGH:
-            copy.values[node.outputs[0]] = copy.values[node.inputs[0]]
-            copy.nodes[node] = copy.nodes.get(node.inputs[0].node, ())
+        if node.controls and _wait_for_effects(copy.controls(node.controls, ())):
+            copy.node(node)  # what takes its value, or waits for it, waits for those effects
             continue
-        if node.op.name == "IdentityN":
+        if node.op.name in _PASS_THROUGH or node.op.name == "IdentityN":
             for output, value in zip(node.outputs, node.inputs, strict=True):
                 copy.values[output] = copy.values[value]
             makers = (copy.nodes.get(value.node, ()) for value in node.inputs)
-            copy.nodes[node] = tuple(dict.fromkeys(one for nodes in makers for one in nodes))
+            waits = copy.controls(node.controls, ())
+            copy.nodes[node] = tuple(
+                dict.fromkeys((*(one for nodes in makers for one in nodes), *waits))
+            )
             continue
         folded = _computed(node, copy)
         if folded is not None:
             for output, array in zip(node.outputs, folded, strict=True):
                 copy.values[output] = _constant(copy.target, node.name, array, output, seen)
+            copy.nodes[node] = copy.controls(node.controls, ())
             continue
         twin = _twin(node, copy, seen)
         if twin is not None:
@@ -54,6 +57,20 @@ def fold(graph: Graph) -> Graph:
             copy.nodes[node] = (twin,)
     copy.outputs(graph)
     return copy.target
+
+
+def _wait_for_effects(nodes: tuple[Node, ...]) -> bool:
+    """Whether one of these changes something, prints or draws, or waits for what does."""
+    pending, seen = list(nodes), set(nodes)
+    while pending:
+        node = pending.pop()
+        if node.op.effect not in {None, "read"}:
+            return True
+        for one in node.controls:
+            if one not in seen:
+                seen.add(one)
+                pending.append(one)
+    return False
 
 
 def _computed(node: Node, copy: Copy) -> tuple[Any, ...] | None:

@@ -53,6 +53,5 @@ def _inline_call(call: Node, copy: Copy, prefix: str, before: tuple[Node, ...], 
     _copy_body(callee, inner, f"{prefix}{call.name}/", waits, depth + 1)
     for result, output in zip(callee.outputs, call.outputs, strict=True):
         copy.values[output] = inner.values[result]
-    copy.nodes[call] = tuple(
-        dict.fromkeys(node for made in inner.nodes.values() for node in made if node.op.stateful)
-    )
+    made = (node for nodes in inner.nodes.values() for node in nodes if node.op.stateful)
+    copy.nodes[call] = tuple(dict.fromkeys((*waits, *made)))

@@ -1,0 +1,18 @@
+"""A loaded encoder of four transformer blocks, 128 tokens of 256 features, one row."""
+
+from harness import Case, Work
+from inference import work
+
+CASE = Case(
+    title="inference, transformer encoder, 1 row",
+    aims={"tensorflow": 1.0},
+    model="encoder",
+    sample_s=0.05,
+    repeats=9,
+)
+
+
+def ours() -> Work:
+    import pinnace as tf
+
+    return work(tf, "encoder")

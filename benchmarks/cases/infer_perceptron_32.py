@@ -1,0 +1,18 @@
+"""A loaded perceptron's signature, 32 rows."""
+
+from harness import Case, Work
+from inference import work
+
+CASE = Case(
+    title="inference, MLP 784-512-512-10, 32 rows",
+    aims={"tensorflow": 1.0},
+    model="perceptron",
+    sample_s=0.05,
+    repeats=9,
+)
+
+
+def ours() -> Work:
+    import pinnace as tf
+
+    return work(tf, "perceptron", rows=32)

@@ -1,0 +1,122 @@
+"""SavedModels that TensorFlow writes for the inference cases: made once, kept in the cache folder.
+
+Run by TensorFlow's interpreter: `python networks.py NAME FOLDER` writes FOLDER/model, and
+FOLDER/answer.npz with an input and what TensorFlow's signature gives for it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+CACHE = Path(
+    os.environ.get("BENCH_CACHE", Path(__file__).resolve().parents[1] / ".cache" / "models")
+)
+
+
+def folder(name: str) -> Path:
+    """Where a network's SavedModel and answer lie, made by TensorFlow if they are not there.
+
+    Raises:
+        RuntimeError: it is not there and no TensorFlow is known to make it.
+    """
+    target = CACHE / f"{name}-1"
+    if not target.exists():
+        interpreter = os.environ.get("PINNACE_TF_PYTHON")
+        if interpreter is None:
+            message = f"{name}: TensorFlow writes this model, and PINNACE_TF_PYTHON is not set"
+            raise RuntimeError(message)
+        CACHE.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(dir=CACHE))
+        subprocess.run([interpreter, __file__, name, str(scratch)], check=True, stdout=sys.stderr)
+        try:
+            scratch.rename(target)
+        except OSError:  # somebody else was quicker
+            shutil.rmtree(scratch)
+    return target
+
+
+def reachable(name: str) -> bool:
+    """Whether the model is there or can be made."""
+    return (CACHE / f"{name}-1").exists() or "PINNACE_TF_PYTHON" in os.environ
+
+
+def perceptron(tf: object) -> object:
+    """784-512-512-10."""
+    layers = tf.keras.layers
+    return tf.keras.Sequential(
+        [
+            tf.keras.Input((784,), name="x"),
+            layers.Dense(512, activation="relu"),
+            layers.Dense(512, activation="relu"),
+            layers.Dense(10, activation="softmax"),
+        ]
+    )
+
+
+def lstm(tf: object) -> object:
+    """LSTM(64) over 50 steps of 32 features, and a dense layer."""
+    layers = tf.keras.layers
+    return tf.keras.Sequential(
+        [tf.keras.Input((50, 32), name="x"), layers.LSTM(64), layers.Dense(10)]
+    )
+
+
+def encoder(tf: object) -> object:
+    """Four transformer blocks over 128 tokens of 256 features: 4 heads, 1024 inside."""
+    layers = tf.keras.layers
+    x = inputs = tf.keras.Input((128, 256), name="x")
+    for _ in range(4):
+        attended = layers.MultiHeadAttention(4, 64)(x, x)
+        x = layers.LayerNormalization(epsilon=1e-6)(x + attended)
+        inner = layers.Dense(1024, activation="gelu")(x)
+        x = layers.LayerNormalization(epsilon=1e-6)(x + layers.Dense(256)(inner))
+    return tf.keras.Model(inputs, x)
+
+
+def mobilenet_v2(tf: object) -> object:
+    """3.5 million weights, 0.3 GFLOP multiplied and added."""
+    return tf.keras.applications.MobileNetV2(weights=None)
+
+
+def resnet50(tf: object) -> object:
+    """25.6 million weights, 3.9 GFLOP multiplied and added."""
+    return tf.keras.applications.ResNet50(weights=None)
+
+
+BUILDERS = {
+    "perceptron": perceptron,
+    "lstm": lstm,
+    "encoder": encoder,
+    "mobilenet_v2": mobilenet_v2,
+    "resnet50": resnet50,
+}
+
+
+def write(name: str, target: Path) -> None:
+    """Make the model, give it weights that keep signals alive, save it and what it answers."""
+    import tensorflow as tf
+
+    random = np.random.default_rng(0)
+    model = BUILDERS[name](tf)
+    for variable in model.variables:
+        # Batch normalisation with statistics other than 0 and 1, so that folding them is seen.
+        shape = tuple(variable.shape)
+        if len(shape) > 1:
+            continue
+        around = 1.0 if variable.path.endswith(("gamma", "variance")) else 0.0
+        variable.assign(around + 0.1 * random.standard_normal(shape))
+    x = random.random((1, *model.input_shape[1:])).astype(np.float32)
+    model.export(str(target / "model"), verbose=False)
+    signature = tf.saved_model.load(str(target / "model")).signatures["serving_default"]
+    (key,) = signature.structured_input_signature[1]
+    (answer,) = signature(**{key: tf.constant(x)}).values()
+    np.savez(target / "answer.npz", x=x, y=answer.numpy())
+
+
+if __name__ == "__main__":
+    write(sys.argv[1], Path(sys.argv[2]))

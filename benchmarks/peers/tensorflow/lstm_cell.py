@@ -1,0 +1,10 @@
+"""The same by TensorFlow."""
+
+import tensorflow as tf
+
+from harness import Work
+from lstm import cell_work
+
+
+def theirs() -> Work:
+    return cell_work(tf, rows=10, units=10, traced=True)

@@ -1,0 +1,203 @@
+"""Source text to a machine-code function, in the background, kept on disk.
+
+Numba takes a fifth of a second to import and half a second for a kernel, so nobody waits for it: a
+request returns at once, and its function is None until a thread of its own has made it, or for good
+where Numba cannot be had. The text is written to the cache folder, where Numba keeps the machine
+code beside it under the processor's name and features; the next process loads it in milliseconds.
+
+The machine code is loaded as it lies there, so a folder counts only if it is the user's own and
+nobody else may write to it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import importlib.util
+import os
+import queue
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+_HEADER = '''"""Written by pinnace.engine.codegen; it may be deleted."""
+
+import numpy as np
+from numba import njit, types
+from numba.types import float32, int64, void
+from pinnace.engine.codegen.mathematics import erf, erfc, exp, maximum, minimum, row, tanh
+
+ROWS = types.Array(float32, 2, "A", readonly=True)
+READ = types.Array(float32, 1, "C", readonly=True)
+WRITTEN = types.Array(float32, 1, "C")
+sqrt = np.sqrt
+'''
+
+
+class Kernel:
+    """A requested function: None until it is made."""
+
+    __slots__ = ("done", "function", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.function: Callable[..., Any] | None = None
+        self.done = threading.Event()
+
+
+_kernels: dict[str, Kernel] = {}
+_lock = threading.Lock()
+_requests: queue.SimpleQueue[Kernel] = queue.SimpleQueue()
+_thread: threading.Thread | None = None
+_leaving = False
+_KNOWN_LLVM = range(15, 23)
+# Why there is no compiled code in this process.
+failure: str | None = None
+
+
+def request(text: str) -> Kernel:
+    """The function `kernel` of a text, made once per process.
+
+    Args:
+        text: defines `kernel`, decorated with a signature; sees NumPy and `codegen.mathematics`.
+    """
+    global _thread
+    with _lock:
+        found = _kernels.get(text)
+        if found is None:
+            found = _kernels[text] = Kernel(text)
+            _requests.put(found)
+            if _thread is None:
+                _thread = threading.Thread(target=_serve, name="pinnace-compiler", daemon=True)
+                _thread.start()
+    return found
+
+
+def _forget() -> None:
+    """After a fork the thread is gone: what it had not made is asked for anew."""
+    global _thread, _lock, _requests
+    _lock = threading.Lock()
+    _requests = queue.SimpleQueue()
+    _thread = None
+    for text in [text for text, kernel in _kernels.items() if kernel.function is None]:
+        del _kernels[text]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _prepare() -> None:
+    """Let LLVM test more arrays for overlap ahead of a vector loop than its eight pairs."""
+    from llvmlite import binding
+
+    # LLVM ends the process at an option that it does not know: only where it was seen to.
+    if binding.llvm_version_info[0] in _KNOWN_LLVM:
+        binding.set_option("pinnace", "--runtime-memory-check-threshold=64")
+
+
+def _serve() -> None:
+    global failure
+    try:
+        _prepare()
+    except ImportError as error:
+        failure = f"Numba cannot be imported: {error}"
+    while True:
+        kernel = _requests.get()
+        if failure is None and not _leaving:
+            try:
+                kernel.function = _load(_HEADER + kernel.text).kernel
+            except ImportError as error:
+                failure = f"Numba cannot be imported: {error}"
+            except Exception as error:
+                kernel.function = None
+                errors[kernel.text] = f"{type(error).__name__}: {error}"
+        kernel.done.set()
+
+
+def _leave() -> None:
+    """Before the interpreter ends: LLVM must not be at work while its library is taken down."""
+    global _leaving
+    _leaving = True
+    for kernel in list(_kernels.values()):
+        kernel.done.wait(timeout=10)
+
+
+atexit.register(_leave)
+
+
+# Texts that Numba refused, and what it said: for those who look after the code generator.
+errors: dict[str, str] = {}
+
+
+def _load(text: str) -> ModuleType:
+    """The text as a module, from the cache folder if there is one."""
+    name = "pinnace_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
+    folder = _folder()
+    if folder is not None:
+        try:
+            return _module(name, _written(folder / f"{name}.py", text))
+        except OSError:
+            pass  # full or gone: without it then
+    with tempfile.TemporaryDirectory() as scratch:
+        # Numba wants source that it can read; without a folder it keeps nothing.
+        path = Path(scratch) / f"{name}.py"
+        path.write_text(text.replace("cache=True", "cache=False"))
+        return _module(name, path)
+
+
+def _written(path: Path, text: str) -> Path:
+    """The file with this text; left alone if it is there, since Numba goes by its time."""
+    if not path.exists() or path.read_text() != text:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+            file.write(text)
+        Path(file.name).replace(path)
+    return path
+
+
+def _module(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no module in {path}")
+    module = importlib.util.module_from_spec(spec)
+    # Numba looks a kernel's module up by name.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _folder() -> Path | None:
+    """The folder for this version's kernels, made if need be; None if it cannot be trusted."""
+    base = config.settings.cache
+    if base is None:
+        return None
+    folder = base / "kernels" / _version()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = folder.stat()
+    except OSError:
+        return None
+    if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & 0o022):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _version() -> str:
+    """Changes with whatever the machine code is made from, beside its own text."""
+    import numba  # type: ignore[import-not-found,unused-ignore] # no types, and it may be missing
+
+    import pinnace.engine.codegen.mathematics as mathematics
+    import pinnace.ops.kernels.special_functions as special_functions
+
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    for module in (mathematics, special_functions):
+        digest.update(Path(str(module.__file__)).read_bytes())
+    return digest.hexdigest()[:16]

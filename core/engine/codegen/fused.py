@@ -1,0 +1,121 @@
+"""A cluster as something a plan can call."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.engine.codegen import clusters, compiler
+from pinnace.ops.kernels import team
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.engine.codegen.clusters import Cluster
+    from pinnace.engine.plan import Step
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Value
+
+# Elements a thread is worth waking for.
+_SHARED = 1 << 17
+
+
+class Fused:
+    """A cluster and its kernel, which may not be made yet.
+
+    Args:
+        cluster: what it computes.
+        steps: of the plan it is part of.
+        sizes: of the plan's values.
+        checked: whether shapes may be others at another call; it then runs the steps one by one.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        steps: Sequence[Step],
+        sizes: Mapping[Value, tuple[int, ...]],
+        checked: bool,
+    ) -> None:
+        self.misses = 0
+        self._expected = [sizes[value] for value in cluster.inputs] if checked else None
+        self._nodes = [steps[place].node for place in cluster.members]
+        self.cluster = cluster
+        self.kernel = compiler.request(clusters.text(cluster, steps, sizes))
+        self._rows, self._width = cluster.rows, cluster.width
+        forms = {"scalar": _scalar, "full": self._matrix}
+        self._forms = [forms.get(cluster.kind(value, sizes), _flat) for value in cluster.inputs]
+        self._shape = cluster.shape
+        self._shares = math.prod(cluster.shape) >= _SHARED and self._rows > 1
+
+    def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
+        """The cluster's outputs.
+
+        Args:
+            inputs: in the cluster's order.
+            outs: arrays to fill, C-contiguous; None for a new one.
+        """
+        if self._expected is not None and [value.shape for value in inputs] != self._expected:
+            return self._one_by_one(inputs)
+        results = tuple([np.empty(self._shape, np.float32) if out is None else out for out in outs])
+        arrays = [form(value) for form, value in zip(self._forms, inputs, strict=True)]
+        arrays += [result.reshape(-1) for result in results]
+        kernel, rows, width = self.kernel.function, self._rows, self._width
+        assert kernel is not None  # noqa: S101 - a plan names only what is made
+        threads = team.members() if self._shares else 1
+        if threads == 1:
+            kernel(0, rows, width, *arrays)
+        else:
+            step = -(-rows // threads)
+
+            def work(piece: int) -> None:
+                kernel(piece * step, min(rows, (piece + 1) * step), width, *arrays)
+
+            team.share(-(-rows // step), work)
+        return results
+
+    def _matrix(self, value: Array) -> Array:
+        """As rows that are contiguous each."""
+        if value.ndim != 2 or len(value) != self._rows:
+            value = value.reshape(self._rows, self._width)
+        if value.strides[1] != value.itemsize or not value.flags.aligned:
+            value = value.copy()
+        return value
+
+    def _one_by_one(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        self.misses += 1
+        values: dict[Value, Any] = dict(zip(self.cluster.inputs, inputs, strict=True))
+        for node in self._nodes:
+            # A constant is an input of the cluster, so every value is there.
+            arrays = [values[value] for value in node.inputs]
+            options = {name: node.attrs[name] for name in node.op.kernel_attrs}
+            values[node.outputs[0]] = node.op.kernel(*arrays, **options)  # type: ignore[misc] # plans check it
+        return tuple([np.asarray(values[value]) for value in self.cluster.outputs])
+
+
+def _scalar(value: Array) -> Any:
+    return value.reshape(-1)[0]
+
+
+def _flat(value: Array) -> Array:
+    """In one row, as machine code reads it; weights in a mapped file may lie at any address."""
+    flat = value.ravel()
+    return flat if flat.flags.aligned else flat.copy()
+
+
+def fuse(
+    steps: Sequence[Step],
+    sizes: Mapping[Value, tuple[int, ...]],
+    results: Sequence[Value],
+    *,
+    checked: bool = False,
+) -> dict[int, Fused | None]:
+    """For places in a plan: the cluster that runs there, or None where a step went into one."""
+    found: dict[int, Fused | None] = {}
+    for cluster in clusters.find(steps, sizes, results):
+        for place in cluster.members:
+            found[place] = None
+        found[cluster.members[-1]] = Fused(cluster, steps, sizes, checked)
+    return found

@@ -1,0 +1,77 @@
+"""Loops over arrays: what is elementwise in a turn becomes kernels.
+
+Inference seldom knows the shapes in a loop's body (what comes out of a list of tensors has any), so
+one turn is watched. Another call may bring other shapes: such clusters check theirs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.engine.codegen.fused import fuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.engine.codegen.fused import Fused
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+
+# Clusters called with other shapes than theirs this often are given up.
+_MISSES = 256
+
+
+class Turns:
+    """A plan's function with clusters in it, once their kernels are made."""
+
+    def __init__(self, plan: Plan, fused: Mapping[int, Fused | None]) -> None:
+        self._plan = plan
+        self._plain: Callable[..., Any] = plan.namespace["run"]
+        self._fused = fused
+        self._clusters = [one for one in fused.values() if one is not None]
+        self._made: Callable[..., Any] | None = None
+
+    def function(self) -> Callable[..., Any]:
+        """The function to call from now on."""
+        if self._made is None:
+            if not self._clusters or not all(one.kernel.done.is_set() for one in self._clusters):
+                return self._plain
+            if not all(one.kernel.function for one in self._clusters):
+                self._clusters = []
+                return self._plain
+            self._made = self._compiled()
+        if any(one.misses > _MISSES for one in self._clusters):
+            self._clusters, self._made = [], None
+            return self._plain
+        return self._made
+
+    def _compiled(self) -> Callable[..., Any]:
+        plan = self._plan
+        lines = ["def run(arguments, ctx):", plan.unpacking(), "    pass"]
+        lines += plan.body({}, self._fused)
+        namespace = dict(plan.namespace)
+        exec(compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec"), namespace)
+        return namespace["run"]  # type: ignore[no-any-return]
+
+
+def turns_of(plan: Plan, values: Sequence[Array]) -> Turns | None:
+    """A loop's body with clusters, their kernels asked for; None if there is nothing to gain.
+
+    Args:
+        plan: of the body; watched for a turn, whose results are dropped.
+        values: the loop variables.
+    """
+    if any(step.node.op.effect not in {None, "read"} for step in plan.steps):
+        return None  # a turn more would be seen
+    if any(step.node.op.wants_ctx for step in plan.steps):
+        return None
+    with np.errstate(all="ignore"):
+        try:
+            watched = plan.recording()(values)
+        except Exception:
+            return None  # such as an index out of range: the loop was not to run once more
+    sizes = {value: np.shape(array) for value, array in watched.items()}
+    fused = fuse(plan.steps, sizes, plan.graph.outputs, checked=True)
+    return Turns(plan, fused) if fused else None

@@ -1,0 +1,107 @@
+"""Where compiled kernels are kept, and what happens when there is nothing to compile with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from pinnace.engine.codegen import compiler
+from pinnace.framework import config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = """# {mark}
+@njit([void(int64, WRITTEN)], cache=True)
+def kernel(n, y):
+    for c in range(n):
+        y[c] = np.float32(c)
+"""
+ABSENT = """
+import sys
+sys.modules["numba"] = None
+import numpy as np
+import pinnace as tf
+from pinnace.engine import workspace
+from pinnace.engine.codegen import compiler
+workspace._HOT_S = 0.0
+x = np.linspace(-3, 3, 64 * 512, dtype=np.float32).reshape(64, 512)
+f = tf.function(lambda x: tf.tanh(x * 2.0) + tf.exp(-x))
+for _ in range(6):
+    found = f(x).numpy()
+for kernel in compiler._kernels.values():
+    kernel.done.wait(60)
+found = f(x).numpy()
+assert compiler.failure is not None, "numba was found"
+np.testing.assert_allclose(found, np.tanh(x * 2.0) + np.exp(-x), rtol=1e-5)
+"""
+
+
+def made(mark: str) -> compiler.Kernel:
+    kernel = compiler.request(TEXT.format(mark=mark))
+    assert kernel.done.wait(120)
+    return kernel
+
+
+def works(kernel: compiler.Kernel) -> bool:
+    y = np.zeros(5, np.float32)
+    assert kernel.function is not None, (compiler.failure, compiler.errors)
+    kernel.function(5, y)
+    return y.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_kernel_is_kept_in_the_cache_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config.settings, "cache", tmp_path)
+    assert works(made("kept"))
+    files = [file.suffix for file in tmp_path.rglob("*") if file.is_file()]
+    assert ".nbc" in files  # Numba's machine code
+    assert not [file for file in files if file == ".tmp"]
+
+
+def test_nothing_is_kept_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "cache", None)
+    assert works(made("not kept"))
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs the rights of POSIX")
+def test_a_folder_that_others_may_write_to_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config.settings, "cache", tmp_path)
+    folder = compiler._folder()
+    assert folder is not None
+    folder.chmod(0o777)
+    assert compiler._folder() is None
+    assert works(made("elsewhere"))
+    assert not list(folder.iterdir())
+
+
+def test_a_file_in_the_place_of_the_folder_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(config.settings, "cache", tmp_path / "file")
+    assert works(made("no folder"))
+
+
+def test_a_refused_text_has_no_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "cache", None)
+    text = TEXT.format(mark="refused").replace("np.float32(c)", "no_such_name(c)")
+    kernel = compiler.request(text)
+    assert kernel.done.wait(120)
+    assert kernel.function is None
+    assert "no_such_name" in compiler.errors.pop(text)
+
+
+def test_without_numba_plans_go_on_as_they_are() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ABSENT], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
