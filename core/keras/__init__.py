@@ -12,6 +12,7 @@ from pinnace.keras import models as models
 from pinnace.keras import optimizers as optimizers
 from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers
+from pinnace.keras import saving as saving
 from pinnace.keras import toolbox as _toolbox
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.initializers import Initializer as Initializer

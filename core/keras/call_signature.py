@@ -7,12 +7,16 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
+from pinnace.framework.context import init_scope
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
+from pinnace.keras.call_context import calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pinnace.keras.layer import Layer
 
 
 class CallSignature:
@@ -22,10 +26,10 @@ class CallSignature:
         names: of the parameters that can be given by position.
         training: place of `training` among them; -1 if it is a keyword, None if there is none.
         training_default: its default.
-        mask: whether there is a parameter `mask`.
+        masks: the parameters that take masks: `mask`, `…_mask`.
     """
 
-    __slots__ = ("mask", "names", "training", "training_default")
+    __slots__ = ("masks", "names", "training", "training_default")
 
     def __init__(self, method: Callable[..., Any]) -> None:
         parameters = list(inspect.signature(plain(method)).parameters.values())[1:]
@@ -40,7 +44,41 @@ class CallSignature:
             self.training = by_position.index("training") if "training" in by_position else -1
             default = parameters[names.index("training")].default
             self.training_default = None if default is inspect.Parameter.empty else default
-        self.mask = "mask" in names
+        self.masks = frozenset([name for name in names if name.endswith("mask")])
+
+
+def told_training(
+    signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Whether this call is for training, and the arguments that say so."""
+    told = _explicit_training(signature, args, kwargs)
+    training = told if told is not None else calls.training
+    if training is None:
+        training = signature.training_default
+    if signature.training is None:
+        kwargs.pop("training", None)
+    elif told is None and training is not None:
+        args, kwargs = _with_training(signature, args, kwargs, training)
+    return training, args, kwargs
+
+
+def _explicit_training(
+    signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What this call was told by position or keyword; None if nothing."""
+    if "training" in kwargs:
+        return kwargs["training"]
+    place = signature.training
+    return args[place] if place is not None and 0 <= place < len(args) else None
+
+
+def _with_training(
+    signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any], training: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    place = signature.training
+    if place is not None and 0 <= place < len(args):  # None was given by position
+        return (*args[:place], training, *args[place + 1 :]), kwargs
+    return args, {**kwargs, "training": training}
 
 
 def plain(method: Any) -> Callable[..., Any]:
@@ -57,6 +95,45 @@ def build_parameters(build: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(
         p.name for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def required_build_parameters(build: Callable[..., Any]) -> frozenset[str]:
+    """Those of them without a default."""
+    parameters = inspect.signature(inspect.unwrap(build)).parameters
+    return frozenset(
+        name
+        for name in build_parameters(build)
+        if parameters[name].default is inspect.Parameter.empty
+    )
+
+
+def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
+    """`build` as the library calls it: at once, in the layer's scope, with what it wants."""
+    if getattr(build, "_prepared", False):
+        return build
+
+    @functools.wraps(build)
+    def prepared(self: Layer, *args: Any, **kwargs: Any) -> None:
+        names = build_parameters(build)
+        dtype = self.compute_dtype
+        specs = [as_specs(arg, dtype) for arg in args]
+        named = {key: as_specs(value, dtype) for key, value in kwargs.items()}
+        if specs and self._build_specs is None:
+            self.__dict__["_build_specs"] = specs[0]
+        values = [
+            as_shapes(spec) if index < len(names) and takes_shape(names[index]) else spec
+            for index, spec in enumerate(specs)
+        ]
+        options = {
+            key: as_shapes(spec) if takes_shape(key) else spec for key, spec in named.items()
+        }
+        with init_scope(), self.name_scope:
+            build(self, *values, **options)
+        self.built = True
+
+    prepared._prepared = True  # type: ignore[attr-defined]  # a mark
+    return prepared
 
 
 def takes_shape(parameter: str) -> bool:

@@ -256,9 +256,11 @@ class VarianceScaling(RandomInitializer):
         self.mode = mode
         self.distribution = distribution
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
-        """Values of that shape."""
-        fan_in, fan_out = compute_fans(shape)
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, fans: tuple[int, int] | None = None
+    ) -> Tensor:
+        """Values of that shape; `fans` tells what the shape cannot: see `compute_fans`."""
+        fan_in, fan_out = compute_fans(shape) if fans is None else fans
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, n)
 
@@ -419,3 +421,11 @@ glorot_uniform = GlorotUniform
 glorot_normal = GlorotNormal
 he_uniform = HeUniform
 he_normal = HeNormal
+lecun_uniform = LecunUniform
+lecun_normal = LecunNormal
+identity = IdentityInitializer = Identity
+orthogonal = OrthogonalInitializer = Orthogonal
+random_normal = RandomNormal
+random_uniform = RandomUniform
+truncated_normal = TruncatedNormal
+variance_scaling = VarianceScaling

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 import numpy as np
 
 from pinnace.framework import structure
-from pinnace.framework.context import init_scope, state
+from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -17,7 +17,7 @@ from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.autograph.conversion import callback
 from pinnace.functions.function import trace
-from pinnace.keras import dtype_policy, registry
+from pinnace.keras import dtype_policy, masks, registry
 from pinnace.keras import regularizers as _regularizers
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import (
@@ -25,7 +25,9 @@ from pinnace.keras.call_signature import (
     as_shapes,
     as_specs,
     build_parameters,
-    takes_shape,
+    prepared_build,
+    required_build_parameters,
+    told_training,
 )
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.names import class_name_in_snake_case, unique_name
@@ -35,7 +37,7 @@ from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 # Arguments that older programs give to the first layer of a model.
 _FIRST_LAYER = ("input_shape", "batch_input_shape", "input_dim", "batch_size")
@@ -81,6 +83,7 @@ class Layer(Penalised):
         *("_constructor", "_unassigned", "_regularized", "_losses", "_holding", "_nodes"),
     }
     _call_signature: ClassVar[CallSignature | None] = None
+    _computes_masks: ClassVar[bool] = False
 
     _nodes: list[Node]
     _autocast: bool
@@ -108,8 +111,9 @@ class Layer(Penalised):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._call_signature = None
+        cls._computes_masks = cls.compute_mask is not Layer.compute_mask
         if "build" in cls.__dict__:
-            cls.build = _prepared(cls.__dict__["build"])  # type: ignore[method-assign]  # as decorators do
+            cls.build = prepared_build(cls.__dict__["build"])  # type: ignore[method-assign]  # as decorators do
 
     def __init__(
         self,
@@ -137,7 +141,7 @@ class Layer(Penalised):
         self.__dict__["_trainable"] = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)
         self.input_spec: Any = None
-        self.supports_masking = False
+        self.supports_masking = self._computes_masks
         self.__dict__["_given_input_shape"] = _first_layer_shape(kwargs)
         unknown = sorted(set(kwargs) - {*_FIRST_LAYER, "dynamic", "weights"})
         if unknown:
@@ -157,6 +161,11 @@ class Layer(Penalised):
         """The outputs for these inputs."""
         raise NotImplementedError(f"{type(self).__name__} must define call(self, inputs)")
 
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """The masks of the outputs for inputs with these masks: the same."""
+        del inputs
+        return previous_mask
+
     # Calling it.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -170,29 +179,31 @@ class Layer(Penalised):
                 f"{type(self).__name__}: call super().__init__() first in its __init__"
             )
         cls = type(self)
-        signature = cls._call_signature
-        if signature is None:
-            signature = cls._call_signature = CallSignature(cls.call)
+        signature = cls._call_signature or cls._signature_of_call()
         args, kwargs, symbolic = self._converted(args, kwargs)
         if symbolic:
             return self._symbolic_call(args, kwargs)
-        told = _explicit_training(signature, args, kwargs)
-        training = told if told is not None else calls.training
-        if training is None:
-            training = signature.training_default
-        if signature.training is None:
-            kwargs.pop("training", None)
-        elif told is None and training is not None:
-            args, kwargs = _with_training(signature, args, kwargs, training)
+        training, args, kwargs = told_training(signature, args, kwargs)
         fresh = not self.built
         if fresh:
             self._build_for(signature, args, kwargs)
         if self.input_spec is not None and args:
             check_inputs(self.input_spec, args[0], self._described())
+        if signature.masks:
+            kwargs = masks.filled_in(signature, args, kwargs)
+        first = args[0] if args else next(iter(kwargs.values()), None)
+        mask = masks.mask_of(first) if kwargs.get("mask") is None else kwargs["mask"]
         outputs = self._run(training, args, kwargs)
+        if mask is not None or self._computes_masks:
+            masks.hand_on(self, first, outputs, mask)
         if fresh:
             self.__dict__["_output_specs"] = structure.map_structure(_spec_of, outputs)
         return outputs
+
+    @classmethod
+    def _signature_of_call(cls) -> CallSignature:
+        signature = cls._call_signature = CallSignature(cls.call)
+        return signature
 
     def _run(self, training: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`call`, in the context of this layer."""
@@ -248,7 +259,9 @@ class Layer(Penalised):
         found = x.dtype
         if found is wanted or not (self._autocast and found.is_floating and wanted.is_floating):
             return x
-        return casting.cast(x, wanted)
+        cast = casting.cast(x, wanted)
+        masks.attach(cast, getattr(x, "_keras_mask", None))
+        return cast
 
     # Building it.
 
@@ -268,7 +281,7 @@ class Layer(Penalised):
                 for name in wanted
                 if name.removesuffix("_shape") in specs
             }
-            if len(given) == len(wanted):
+            if given.keys() >= required_build_parameters(type(self).build):
                 self.build(**given)
                 self.built = True
                 return
@@ -277,6 +290,12 @@ class Layer(Penalised):
         else:
             first = next(iter(specs.values()), None)
         self.build(first)
+        self.built = True
+
+    def build_inside(self, x: Any) -> None:
+        """`build`, from the `build` of the layer that this one is in: its names begin with its."""
+        self.__dict__["_scope_name"] = f"{state.scope}{self._name}/"
+        self.build(x)
         self.built = True
 
     def build_from_config(self, config: dict[str, Any]) -> None:
@@ -309,6 +328,7 @@ class Layer(Penalised):
             return tensor
 
         node.outputs = structure.map_structure(output, specs)
+        masks.foresee(self, args, kwargs, node.outputs)
         self._nodes.append(node)
         return node.outputs
 
@@ -325,13 +345,14 @@ class Layer(Penalised):
         overridden = type(self).compute_output_shape is not Layer.compute_output_shape
         if overridden and not options.keys() - {"training"}:
             return self._specs_by_shapes(specs)
-        outer = state.scope
+        outer, known = state.scope, masks.foreseen((args, kwargs))
 
-        def call(*inputs: Any, **others: Any) -> Any:
+        def call(held: Any, *inputs: Any, **others: Any) -> Any:
             state.scope = outer  # weights are named as in a call from here
+            masks.attach((inputs, others), held)
             return self(*inputs, **others)
 
-        concrete, _ = trace(call, specs, options, f"{self._name}_shapes")
+        concrete, _ = trace(call, (known, *specs), options, f"{self._name}_shapes")
         self.__dict__["_output_specs"] = concrete.structured_outputs
         return concrete.structured_outputs
 
@@ -428,34 +449,6 @@ class Layer(Penalised):
         return f"<{type(self).__name__} name={self._name}, built={self.built}>"
 
 
-def _prepared(build: Callable[..., None]) -> Callable[..., None]:
-    """`build` as the library calls it: at once, in the layer's scope, with what it wants."""
-    if getattr(build, "_prepared", False):
-        return build
-
-    @functools.wraps(build)
-    def prepared(self: Layer, *args: Any, **kwargs: Any) -> None:
-        names = build_parameters(build)
-        dtype = self.compute_dtype
-        specs = [as_specs(arg, dtype) for arg in args]
-        named = {key: as_specs(value, dtype) for key, value in kwargs.items()}
-        if specs and self._build_specs is None:
-            self.__dict__["_build_specs"] = specs[0]
-        values = [
-            as_shapes(spec) if index < len(names) and takes_shape(names[index]) else spec
-            for index, spec in enumerate(specs)
-        ]
-        options = {
-            key: as_shapes(spec) if takes_shape(key) else spec for key, spec in named.items()
-        }
-        with init_scope(), self.name_scope:
-            build(self, *values, **options)
-        self.built = True
-
-    prepared._prepared = True  # type: ignore[attr-defined]  # a mark
-    return prepared
-
-
 def _spec_of(x: Any) -> Any:
     """The spec of a tensor; anything else as it is."""
     if isinstance(x, Tensor):
@@ -463,25 +456,6 @@ def _spec_of(x: Any) -> Any:
     if isinstance(x, KerasTensor):
         return x.spec
     return x
-
-
-def _explicit_training(
-    signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """What this call was told by position or keyword; None if nothing."""
-    if "training" in kwargs:
-        return kwargs["training"]
-    place = signature.training
-    return args[place] if place is not None and 0 <= place < len(args) else None
-
-
-def _with_training(
-    signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any], training: Any
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    place = signature.training
-    if place is not None and 0 <= place < len(args):  # None was given by position
-        return (*args[:place], training, *args[place + 1 :]), kwargs
-    return args, {**kwargs, "training": training}
 
 
 def _first_layer_shape(kwargs: dict[str, Any]) -> Shape | None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections import defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _counts: defaultdict[str, int] = defaultdict(int)
 _lock = threading.Lock()
@@ -36,3 +41,17 @@ def clear_session(free_memory: bool = True) -> None:
     del free_memory
     with _lock:
         _counts.clear()
+
+
+@contextlib.contextmanager
+def names_anew() -> Iterator[None]:
+    """Numbers of names start anew inside the block, and afterwards go on where they were."""
+    with _lock:
+        saved = dict(_counts)
+        _counts.clear()
+    try:
+        yield
+    finally:
+        with _lock:
+            _counts.clear()
+            _counts.update(saved)

@@ -117,6 +117,8 @@ def public_module(cls: type) -> str | None:
     home = parts[2] if len(parts) > 2 else ""
     if parts[-1] == "schedules":
         return "keras.optimizers.schedules"
+    if parts[2:] == ["models", "functional"]:
+        return "keras.src.models.functional"  # Keras shows the class nowhere else
     return _HOMES.get(home, f"keras.{home}" if home else "keras")
 
 

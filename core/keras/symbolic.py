@@ -50,6 +50,8 @@ class KerasTensor:
         self.name = name or unique_name("keras_tensor")
         # The call that gives it; None before it is an output of one.
         self.node: Node | None = None
+        # What is known of the mask that the tensor will carry; None if it will carry none.
+        self.mask_spec: TensorSpec | None = None
 
     @property
     def shape(self) -> Shape:

@@ -1,5 +1,6 @@
 """Layers: what models are made of."""
 
+from pinnace.keras import registry as _registry
 from pinnace.keras.input_spec import InputSpec as InputSpec
 from pinnace.keras.layer import Layer as Layer
 from pinnace.keras.layers.activation import ELU as ELU
@@ -8,6 +9,9 @@ from pinnace.keras.layers.activation import LeakyReLU as LeakyReLU
 from pinnace.keras.layers.activation import PReLU as PReLU
 from pinnace.keras.layers.activation import ReLU as ReLU
 from pinnace.keras.layers.activation import Softmax as Softmax
+from pinnace.keras.layers.attention import AdditiveAttention as AdditiveAttention
+from pinnace.keras.layers.attention import Attention as Attention
+from pinnace.keras.layers.attention import MultiHeadAttention as MultiHeadAttention
 from pinnace.keras.layers.conv import Conv1D as Conv1D
 from pinnace.keras.layers.conv import Conv2D as Conv2D
 from pinnace.keras.layers.conv import Conv3D as Conv3D
@@ -17,19 +21,30 @@ from pinnace.keras.layers.conv import Convolution3D as Convolution3D
 from pinnace.keras.layers.conv_transpose import Conv1DTranspose as Conv1DTranspose
 from pinnace.keras.layers.conv_transpose import Conv2DTranspose as Conv2DTranspose
 from pinnace.keras.layers.conv_transpose import Conv3DTranspose as Conv3DTranspose
+from pinnace.keras.layers.conv_transpose import Convolution1DTranspose as Convolution1DTranspose
+from pinnace.keras.layers.conv_transpose import Convolution2DTranspose as Convolution2DTranspose
+from pinnace.keras.layers.conv_transpose import Convolution3DTranspose as Convolution3DTranspose
 from pinnace.keras.layers.dense import Dense as Dense
 from pinnace.keras.layers.dense import last_axis as last_axis
 from pinnace.keras.layers.depthwise import DepthwiseConv2D as DepthwiseConv2D
 from pinnace.keras.layers.depthwise import SeparableConv2D as SeparableConv2D
+from pinnace.keras.layers.depthwise import SeparableConvolution2D as SeparableConvolution2D
+from pinnace.keras.layers.depthwise_steps import DepthwiseConv1D as DepthwiseConv1D
+from pinnace.keras.layers.depthwise_steps import SeparableConv1D as SeparableConv1D
+from pinnace.keras.layers.depthwise_steps import SeparableConvolution1D as SeparableConvolution1D
 from pinnace.keras.layers.dropout import Dropout as Dropout
 from pinnace.keras.layers.dropout import GaussianDropout as GaussianDropout
 from pinnace.keras.layers.dropout import GaussianNoise as GaussianNoise
 from pinnace.keras.layers.dropout import SpatialDropout1D as SpatialDropout1D
 from pinnace.keras.layers.dropout import SpatialDropout2D as SpatialDropout2D
 from pinnace.keras.layers.dropout import SpatialDropout3D as SpatialDropout3D
+from pinnace.keras.layers.einsum_dense import EinsumDense as EinsumDense
 from pinnace.keras.layers.embedding import Embedding as Embedding
+from pinnace.keras.layers.group_normalization import GroupNormalization as GroupNormalization
+from pinnace.keras.layers.group_normalization import RMSNormalization as RMSNormalization
 from pinnace.keras.layers.input import Input as Input
 from pinnace.keras.layers.input import InputLayer as InputLayer
+from pinnace.keras.layers.masking import Masking as Masking
 from pinnace.keras.layers.merge import Add as Add
 from pinnace.keras.layers.merge import Average as Average
 from pinnace.keras.layers.merge import Concatenate as Concatenate
@@ -75,7 +90,20 @@ from pinnace.keras.layers.pooling import MaxPool3D as MaxPool3D
 from pinnace.keras.layers.pooling import MaxPooling1D as MaxPooling1D
 from pinnace.keras.layers.pooling import MaxPooling2D as MaxPooling2D
 from pinnace.keras.layers.pooling import MaxPooling3D as MaxPooling3D
+from pinnace.keras.layers.preprocessing import Normalization as Normalization
 from pinnace.keras.layers.preprocessing import Rescaling as Rescaling
+from pinnace.keras.layers.preprocessing import Resizing as Resizing
+from pinnace.keras.layers.recurrent import GRU as GRU
+from pinnace.keras.layers.recurrent import LSTM as LSTM
+from pinnace.keras.layers.recurrent import RNN as RNN
+from pinnace.keras.layers.recurrent import Bidirectional as Bidirectional
+from pinnace.keras.layers.recurrent import GRUCell as GRUCell
+from pinnace.keras.layers.recurrent import LSTMCell as LSTMCell
+from pinnace.keras.layers.recurrent import SimpleRNN as SimpleRNN
+from pinnace.keras.layers.recurrent import SimpleRNNCell as SimpleRNNCell
+from pinnace.keras.layers.recurrent import StackedRNNCells as StackedRNNCells
+from pinnace.keras.layers.regularization import ActivityRegularization as ActivityRegularization
+from pinnace.keras.layers.regularization import AlphaDropout as AlphaDropout
 from pinnace.keras.layers.reshape import Cropping1D as Cropping1D
 from pinnace.keras.layers.reshape import Cropping2D as Cropping2D
 from pinnace.keras.layers.reshape import Flatten as Flatten
@@ -86,3 +114,11 @@ from pinnace.keras.layers.reshape import UpSampling1D as UpSampling1D
 from pinnace.keras.layers.reshape import UpSampling2D as UpSampling2D
 from pinnace.keras.layers.reshape import ZeroPadding1D as ZeroPadding1D
 from pinnace.keras.layers.reshape import ZeroPadding2D as ZeroPadding2D
+from pinnace.keras.layers.volumes import Cropping3D as Cropping3D
+from pinnace.keras.layers.volumes import UpSampling3D as UpSampling3D
+from pinnace.keras.layers.volumes import ZeroPadding3D as ZeroPadding3D
+from pinnace.keras.layers.wrapper import TimeDistributed as TimeDistributed
+from pinnace.keras.layers.wrapper import Wrapper as Wrapper
+
+serialize = _registry.serialize_keras_object
+deserialize = _registry.deserialize_keras_object

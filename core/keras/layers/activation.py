@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework import dtypes
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.ops.array import casting, selecting
+from pinnace.ops.math import arithmetic, exponents, reduction
 from pinnace.ops.nn import rectifiers, softmaxes
 
 if TYPE_CHECKING:
@@ -54,6 +57,7 @@ class ReLU(Layer):
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
+        self.supports_masking = True
         for name, value in (("max_value", max_value), ("negative_slope", negative_slope)):
             if value is not None and value < 0:
                 raise ValueError(f"ReLU: {name} must be at least 0, got {value}")
@@ -79,6 +83,7 @@ class LeakyReLU(Layer):
         if "alpha" in options:  # its older name
             negative_slope = options.pop("alpha")
         super().__init__(**options)
+        self.supports_masking = True
         if negative_slope is None or negative_slope < 0:
             raise ValueError(
                 f"LeakyReLU: negative_slope must be at least 0, got {negative_slope!r}"
@@ -101,6 +106,7 @@ class ELU(Layer):
 
     def __init__(self, alpha: float = 1.0, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
+        self.supports_masking = True
         self.alpha = alpha
         self.built = True
 
@@ -110,21 +116,46 @@ class ELU(Layer):
 
 
 class Softmax(Layer):
-    """exp(x) / sum(exp(x)) along an axis.
+    """exp(x) / sum(exp(x)) along an axis, or along several.
 
     Args:
-        axis: to sum over.
+        axis: to sum over, or a list of axes.
         **options: see Layer.
+
+    Shapes:
+        x [...], mask broadcastable to x or None → as x; 0 where the mask is.
     """
 
-    def __init__(self, axis: int = -1, **options: Unpack[LayerOptions]) -> None:
+    def __init__(self, axis: int | Sequence[int] = -1, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
         self.axis = axis
+        self.supports_masking = True
         self.built = True
 
-    def call(self, x: Tensor) -> Tensor:
+    def call(self, x: Tensor, mask: Any = None) -> Tensor:
         """The shares."""
-        return softmaxes.softmax(x, self.axis)
+        if mask is not None:
+            self._check(x, mask)
+            # As Keras does it: shares that underflow to 0, and equal ones where nothing counts.
+            low = -3e4 if x.dtype is dtypes.float16 else -1e9
+            x = selecting.where(casting.cast(mask, dtypes.bool), x, casting.cast(low, x.dtype))
+        if isinstance(self.axis, int):
+            return softmaxes.softmax(x, self.axis)
+        axes = list(self.axis)
+        largest = arithmetic.subtract(x, reduction.reduce_max(x, axes, keepdims=True))
+        powers = exponents.exp(largest)
+        return powers / reduction.reduce_sum(powers, axes, keepdims=True)
+
+    def _check(self, x: Tensor, mask: Tensor) -> None:
+        sizes, own = x.shape.as_list()[::-1], mask.shape.as_list()[::-1]
+        pairs = list(zip(own, sizes, strict=False))
+        if len(own) > len(sizes) or any(
+            a not in {None, 1} and b not in {None, a} for a, b in pairs
+        ):
+            raise ValueError(
+                f"{self._described()}: mask must broadcast to the input {x.shape.text}, "
+                f"got {mask.shape.text}"
+            )
 
 
 class PReLU(Layer):
@@ -147,6 +178,7 @@ class PReLU(Layer):
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
+        self.supports_masking = True
         self.alpha_initializer = initializers.get(alpha_initializer)
         self.alpha_regularizer = regularizers.get(alpha_regularizer)
         self.alpha_constraint = constraints.get(alpha_constraint)

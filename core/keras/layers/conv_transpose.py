@@ -114,3 +114,8 @@ class Conv3DTranspose(BaseConvTranspose):
     """The transpose of Conv3D; arguments: see BaseConvTranspose."""
 
     _rank = 3
+
+
+Convolution1DTranspose = Conv1DTranspose
+Convolution2DTranspose = Conv2DTranspose
+Convolution3DTranspose = Conv3DTranspose

@@ -170,6 +170,8 @@ class SeparableConv2D(BaseConv):
             dilation_rate,
             activation=activation,
             use_bias=use_bias,
+            # The kernel has two parts; one made here would draw a seed that Keras does not.
+            kernel_initializer="zeros",
             bias_initializer=bias_initializer,
             bias_regularizer=bias_regularizer,
             bias_constraint=bias_constraint,
@@ -195,7 +197,7 @@ class SeparableConv2D(BaseConv):
         )
         self.pointwise_kernel = self.add_weight(
             "pointwise_kernel",
-            [1, 1, channels * self.depth_multiplier, self.filters],
+            [*[1] * self._rank, channels * self.depth_multiplier, self.filters],
             self.pointwise_initializer,
             regularizer=self.pointwise_regularizer,
             constraint=self.pointwise_constraint,
@@ -212,3 +214,6 @@ class SeparableConv2D(BaseConv):
             data_format=op_format(self.data_format, 2),
             dilations=list(self.dilation_rate),
         )
+
+
+SeparableConvolution2D = SeparableConv2D

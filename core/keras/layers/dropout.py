@@ -109,6 +109,7 @@ class GaussianNoise(Layer):
         self, stddev: float, seed: int | None = None, **options: Unpack[LayerOptions]
     ) -> None:
         super().__init__(**options)
+        self.supports_masking = True
         if stddev < 0:
             raise ValueError(f"GaussianNoise: stddev must be at least 0, got {stddev}")
         self.stddev = stddev
@@ -136,6 +137,7 @@ class GaussianDropout(Layer):
         self, rate: float, seed: int | None = None, **options: Unpack[LayerOptions]
     ) -> None:
         super().__init__(**options)
+        self.supports_masking = True
         if not 0 <= rate < 1:
             raise ValueError(f"GaussianDropout: rate must be from 0 to below 1, got {rate}")
         self.rate = rate

@@ -8,6 +8,7 @@ from pinnace.framework import dtypes
 from pinnace.keras import constraints, initializers, regularizers
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.ops.array import casting, gathering
+from pinnace.ops.math import comparison
 
 if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
@@ -23,7 +24,7 @@ class Embedding(Layer):
         embeddings_initializer: first value of the table.
         embeddings_regularizer: penalty of the table.
         embeddings_constraint: what the table is brought back to after a step.
-        mask_zero: whether 0 stands for no value.
+        mask_zero: whether 0 stands for no value, and layers that follow skip it.
         weights: values of the table.
         **options: see Layer.
 
@@ -80,3 +81,8 @@ class Embedding(Layer):
         if x.dtype not in {dtypes.int32, dtypes.int64}:
             x = casting.cast(x, dtypes.int32)
         return gathering.gather(self.embeddings, x, axis=0)
+
+    def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor | None:
+        """Where the number is not 0, if 0 stands for none."""
+        del previous_mask
+        return comparison.not_equal(inputs, 0) if self.mask_zero else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework import dtypes
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.ops.array import joining
-from pinnace.ops.math import arithmetic, einstein
+from pinnace.ops.array import constants, joining, reshaping
+from pinnace.ops.math import arithmetic, einstein, logic, reduction
 from pinnace.ops.nn import normalization
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ class _Merge(Layer):
 
     def _join(self, x: Tensor, y: Tensor) -> Tensor:
         raise NotImplementedError
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """Where any input counts; None if one has no mask."""
+        del inputs
+        if previous_mask is None or any(mask is None for mask in previous_mask):
+            return None
+        return functools.reduce(logic.logical_or, previous_mask)
 
 
 class Add(_Merge):
@@ -101,6 +109,21 @@ class Concatenate(_Merge):
         """The concatenation."""
         return joining.concat(list(xs), self.axis)
 
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """The masks, one after the other or over each other; an input without one counts."""
+        if previous_mask is None or all(mask is None for mask in previous_mask):
+            return None
+        wide = []
+        for x, mask in zip(inputs, previous_mask, strict=True):
+            whole = constants.ones_like(x, dtypes.bool)
+            if mask is None:
+                wide.append(whole)
+            elif len(mask.shape) < len(x.shape):
+                wide.append(logic.logical_and(reshaping.expand_dims(mask, -1), whole))
+            else:
+                wide.append(mask)
+        return reduction.reduce_any(joining.concat(wide, self.axis), -1)
+
 
 class Dot(_Merge):
     """Products summed along an axis of each of two inputs, sample by sample.
@@ -136,6 +159,10 @@ class Dot(_Merge):
         result = ["a", *(c for c in [*left[1:], *right[1:]] if c != left[first])]
         y = einstein.einsum(f"{''.join(left)},{''.join(right)}->{''.join(result)}", x, y)
         return y[:, None] if len(result) == 1 else y
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """None: there are no steps any more."""
+        del inputs, previous_mask
 
 
 def add(inputs: Any, **options: Any) -> Any:

@@ -288,6 +288,7 @@ class UnitNormalization(Layer):
 
     def __init__(self, axis: int | Sequence[int] = -1, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
+        self.supports_masking = True
         self.axis = axis if isinstance(axis, int) else list(axis)
         self.built = True
 

@@ -21,7 +21,7 @@ class Lambda(Layer):
     Args:
         function: takes the inputs first; `training` too if it has such a parameter.
         output_shape: accepted for Keras' sake: shapes are inferred.
-        mask: accepted for Keras' sake.
+        mask: of the output, or a function of inputs and their mask that gives it.
         arguments: further keyword arguments.
         **options: see Layer.
     """
@@ -41,11 +41,19 @@ class Lambda(Layer):
         self.arguments = arguments or {}
         parameters = inspect.signature(function).parameters if callable(function) else {}
         self._takes_training = "training" in parameters
+        self._takes_mask = "mask" in parameters
+        self.supports_masking = True
         self.built = True
 
-    def call(self, x: Any, training: bool | None = None) -> Any:
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """What `mask` says."""
+        return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
+
+    def call(self, x: Any, mask: Any = None, training: bool | None = None) -> Any:
         """What the function gives."""
         options = dict(self.arguments)
+        if self._takes_mask:
+            options["mask"] = mask
         if self._takes_training:
             options["training"] = training
         return self.function(x, **options)
@@ -76,6 +84,10 @@ class Operator(Layer):
         super().__init__(**options)
         self.operator = operator
         self.built = True
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """None: what an operator gives is a plain tensor."""
+        del inputs, previous_mask
 
     def call(self, *arguments: Any) -> Tensor:
         """What the operator gives."""

@@ -13,7 +13,8 @@ from pinnace.keras.layers.windows import (
     op_format,
     per_axis,
 )
-from pinnace.ops.math import reduction
+from pinnace.ops.array import casting, reshaping
+from pinnace.ops.math import arithmetic, reduction
 from pinnace.ops.nn import pooling
 
 if TYPE_CHECKING:
@@ -136,10 +137,24 @@ class BaseGlobalPooling(Layer):
 
 
 class GlobalAveragePooling1D(BaseGlobalPooling):
-    """The mean over steps: [b, steps, c] → [b, c]; arguments: see BaseGlobalPooling."""
+    """The mean over the steps that count: [b, steps, c] → [b, c]; see BaseGlobalPooling."""
 
     _rank = 1
     _reduce = staticmethod(reduction.reduce_mean)
+
+    def call(self, x: Tensor, mask: Any = None) -> Tensor:
+        """The mean."""
+        if mask is None:
+            return super().call(x)
+        last = self.data_format == "channels_last"
+        counts = casting.cast(reshaping.expand_dims(mask, 2 if last else 1), x.dtype)
+        axis = [1 if last else 2]
+        total = reduction.reduce_sum(arithmetic.multiply(x, counts), axis, keepdims=self.keepdims)
+        return total / reduction.reduce_sum(counts, axis, keepdims=self.keepdims)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """None: there are no steps any more."""
+        del inputs, previous_mask
 
 
 class GlobalAveragePooling2D(BaseGlobalPooling):

@@ -1,15 +1,23 @@
-"""Preprocessing as part of a model."""
+"""Preprocessing as part of a model: numbers brought to a range, pictures to a size."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
+
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
+from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.ops.array import casting
+from pinnace.keras.layers.windows import checked_format
+from pinnace.ops.array import casting, reshaping
+from pinnace.ops.image import resizing
+from pinnace.ops.math import arithmetic, exponents
 
 if TYPE_CHECKING:
-    from pinnace.framework.tensor import Tensor
+    from collections.abc import Iterator, Sequence
 
 
 class Rescaling(Layer):
@@ -23,6 +31,7 @@ class Rescaling(Layer):
 
     def __init__(self, scale: Any, offset: Any = 0.0, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
+        self.supports_masking = True
         self.scale = scale
         self.offset = offset
         self.built = True
@@ -38,3 +47,196 @@ class Rescaling(Layer):
             if isinstance(self.offset, float) and self.offset == 0
             else y + convert_to_tensor(self.offset, kind)
         )
+
+
+class Resizing(Layer):
+    """Pictures in another size: [b, h, w, c] or [h, w, c].
+
+    Args:
+        height: of the result.
+        width: of the result.
+        interpolation: `bilinear`, `nearest`, `bicubic`, `area`, `lanczos3` or `lanczos5`.
+        crop_to_aspect_ratio: whether the middle in the new ratio is cut out first, so that nothing
+            is distorted.
+        data_format: `channels_last` or `channels_first`.
+        **options: see Layer.
+
+    Source:
+        Keras `Resizing`.
+    """
+
+    def __init__(
+        self,
+        height: int,
+        width: int,
+        interpolation: str = "bilinear",
+        crop_to_aspect_ratio: bool = False,
+        data_format: str | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        known = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5")
+        if interpolation not in known:
+            raise ValueError(
+                f"Resizing: interpolation must be one of {', '.join(known)}, got {interpolation!r}"
+            )
+        self.height = height
+        self.width = width
+        self.interpolation = interpolation
+        self.crop_to_aspect_ratio = crop_to_aspect_ratio
+        self.data_format = checked_format("Resizing", data_format)
+        self.built = True
+
+    def call(self, x: Tensor) -> Tensor:
+        """The resized pictures."""
+        first = self.data_format == "channels_first"
+        rank = x.shape.rank or 4
+        if first:
+            x = reshaping.transpose(x, [*range(rank - 3), rank - 2, rank - 1, rank - 3])
+        if self.crop_to_aspect_ratio:
+            x = self._cropped(x, rank - 3)
+        y = resizing.resize(x, [self.height, self.width], method=self.interpolation)
+        y = casting.cast(y, self._policy._compute)
+        if first:
+            y = reshaping.transpose(y, [*range(rank - 3), rank - 1, rank - 3, rank - 2])
+        return y
+
+    def _cropped(self, x: Tensor, axis: int) -> Tensor:
+        height, width = x.shape.as_list()[axis : axis + 2]
+        if height is None or width is None:
+            raise ValueError(
+                f"{self._described()}: crop_to_aspect_ratio needs pictures of known size, "
+                f"got {x.shape.text}"
+            )
+        rows = min(height, int(width * self.height / self.width)) or height
+        columns = min(width, int(height * self.width / self.height)) or width
+        top, left = (height - rows) // 2, (width - columns) // 2
+        return x[..., top : top + rows, left : left + columns, :]
+
+
+class Normalization(Layer):
+    """(x - mean) / sqrt(variance), per feature, with what `adapt` found or was given.
+
+    Args:
+        axis: of the features, or axes; None takes all elements as one feature.
+        mean: if it is known.
+        variance: if it is known.
+        invert: whether it undoes that.
+        **options: see Layer.
+
+    Source:
+        Keras `Normalization`: variances of 0 count as epsilon.
+    """
+
+    def __init__(
+        self,
+        axis: int | Sequence[int] | None = -1,
+        mean: Any = None,
+        variance: Any = None,
+        invert: bool = False,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        if (mean is None) != (variance is None):
+            raise ValueError("Normalization: mean and variance must both be given, or neither")
+        self.axis = axis if axis is None or isinstance(axis, int) else list(axis)
+        self.invert = invert
+        self.input_mean = None if mean is None else np.asarray(mean, np.float32)
+        self.input_variance = None if variance is None else np.asarray(variance, np.float32)
+        self.supports_masking = True
+
+    def _kept(self, rank: int) -> list[int]:
+        axes = [] if self.axis is None else self.axis
+        return sorted(axis % rank for axis in ([axes] if isinstance(axes, int) else axes))
+
+    def build(self, x: TensorSpec) -> None:
+        """Make the variables, or take what was given."""
+        rank = x.rank or 1
+        kept = self._kept(rank)
+        sizes = [x.axis_size(axis) for axis in kept]
+        self.__dict__["_shape"] = [x.shape[i] if i in kept else 1 for i in range(rank)]
+        if self.input_mean is None:
+            self.adapt_mean = self.add_weight("mean", sizes, "zeros", trainable=False)
+            self.adapt_variance = self.add_weight("variance", sizes, "ones", trainable=False)
+            self.count = self.add_weight("count", (), "zeros", dtype="int32", trainable=False)
+
+    def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
+        """Find mean and variance of data.
+
+        Args:
+            data: an array, a tensor, or a dataset of batches.
+            batch_size: accepted for Keras' sake.
+            steps: number of batches of a dataset; None takes all.
+        """
+        del batch_size
+        if self.input_mean is not None:
+            raise ValueError("Normalization.adapt: mean and variance were given to the constructor")
+        count, mean, squares = 0, np.zeros(()), np.zeros(())
+        for batch in batches_of_data(data, steps):
+            array = np.asarray(batch, np.float64)
+            if array.ndim == 1:
+                array = array[:, None] if self.axis is not None else array
+            if not self.built:
+                self.build(TensorSpec((None, *array.shape[1:]), self.compute_dtype))
+            kept = self._kept(array.ndim)
+            axes = tuple(i for i in range(array.ndim) if i not in kept)
+            new = array.size // max(1, int(np.prod([array.shape[i] for i in kept])))
+            its = array.mean(axes)
+            delta = its - mean
+            # Chan et al. 1979: sums of squares about means, joined without cancellation.
+            squares = squares + array.var(axes) * new + delta**2 * count * new / (count + new)
+            mean = mean + delta * new / (count + new)
+            count += new
+        if not count:
+            raise ValueError("Normalization.adapt: there is no data")
+        self.adapt_mean.assign(np.asarray(mean, np.float32))
+        self.adapt_variance.assign(np.asarray(squares / count, np.float32))
+        self.count.assign(np.int32(min(count, 2**31 - 1)))
+
+    @property
+    def mean(self) -> Any:
+        """Of the features."""
+        return self.adapt_mean.value() if self.input_mean is None else self.input_mean
+
+    @property
+    def variance(self) -> Any:
+        """Of the features."""
+        return self.adapt_variance.value() if self.input_variance is None else self.input_variance
+
+    def call(self, x: Tensor) -> Tensor:
+        """The normalised input."""
+        kind = self._policy._compute
+        x = casting.cast(x, kind)
+        shape = self.__dict__["_shape"]
+        mean, variance = (
+            reshaping.reshape(casting.cast(convert_to_tensor(v), kind), _shape_of(v, shape))
+            for v in (self.mean, self.variance)
+        )
+        deviation = arithmetic.maximum(exponents.sqrt(variance), epsilon())
+        return mean + x * deviation if self.invert else (x - mean) / deviation
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        given = self.input_mean is not None
+        return {
+            **super().get_config(),
+            "axis": self.axis,
+            "invert": self.invert,
+            "mean": self.input_mean.tolist() if given else None,  # type: ignore[union-attr]  # it was given
+            "variance": self.input_variance.tolist() if given else None,  # type: ignore[union-attr]  # as above
+        }
+
+
+def _shape_of(value: Any, shape: list[Any]) -> list[Any]:
+    return shape if np.prod(value.shape, dtype=int) > 1 else [1] * len(shape)
+
+
+def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
+    """What `adapt` goes through: an array at once, a dataset batch by batch."""
+    if isinstance(data, (np.ndarray, Tensor, list, tuple)) or np.isscalar(data):
+        yield np.asarray(data)
+        return
+    for index, batch in enumerate(data):
+        if steps is not None and index >= steps:
+            return
+        yield np.asarray(batch[0] if isinstance(batch, tuple) else batch)

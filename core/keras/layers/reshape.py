@@ -114,7 +114,7 @@ class RepeatVector(Layer):
         return joining.tile(reshaping.expand_dims(x, 1), [1, self.n, 1])
 
 
-class _Sided(Layer):
+class Sided(Layer):
     """Layers that add or take away at both ends of spatial axes."""
 
     _rank = 2
@@ -142,7 +142,7 @@ class _Sided(Layer):
         return [[0, 0], [0, 0], *spatial]
 
 
-class ZeroPadding1D(_Sided):
+class ZeroPadding1D(Sided):
     """Zeros before and after the steps of [b, steps, c].
 
     Args:
@@ -167,7 +167,7 @@ class ZeroPadding1D(_Sided):
         return padding.pad(x, self._around((self.padding,), self.data_format))
 
 
-class ZeroPadding2D(_Sided):
+class ZeroPadding2D(Sided):
     """Zeros around the rows and columns of [b, rows, columns, c].
 
     Args:
@@ -193,7 +193,7 @@ class ZeroPadding2D(_Sided):
         return padding.pad(x, self._around(self.padding, self.data_format))
 
 
-class Cropping1D(_Sided):
+class Cropping1D(Sided):
     """[b, steps, c] without steps at the ends.
 
     Args:
@@ -212,10 +212,10 @@ class Cropping1D(_Sided):
 
     def call(self, x: Tensor) -> Tensor:
         """The cropped input."""
-        return x[:, _kept(self.cropping)]
+        return x[:, kept(self.cropping)]
 
 
-class Cropping2D(_Sided):
+class Cropping2D(Sided):
     """[b, rows, columns, c] without rows and columns at the ends.
 
     Args:
@@ -240,7 +240,7 @@ class Cropping2D(_Sided):
 
     def call(self, x: Tensor) -> Tensor:
         """The cropped input."""
-        rows, columns = (_kept(side) for side in self.cropping)
+        rows, columns = (kept(side) for side in self.cropping)
         return (
             x[:, rows, columns] if self.data_format == "channels_last" else x[:, :, rows, columns]
         )
@@ -301,7 +301,8 @@ class UpSampling2D(Layer):
         return x
 
 
-def _kept(side: tuple[int, int]) -> slice:
+def kept(side: tuple[int, int]) -> slice:
+    """What is left when so many are taken away at the two ends."""
     return slice(side[0], -side[1] if side[1] else None)
 
 

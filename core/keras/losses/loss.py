@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from pinnace.framework import dtypes, structure
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.tensor import Operands
+from pinnace.framework.tensor import Operands, Tensor
 from pinnace.keras import registry
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
+from pinnace.keras.masks import mask_of
 from pinnace.keras.names import class_name_in_snake_case
 from pinnace.keras.plain_lists import is_numbers
 from pinnace.ops.array import casting, reshaping, shapes
-from pinnace.ops.math import arithmetic, reduction
+from pinnace.ops.math import arithmetic, logic, reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from pinnace.framework.tensor import Tensor
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
 
@@ -82,10 +81,13 @@ class Loss:
             y_pred: prediction.
             sample_weight: factor of each sample.
         """
+        mask = mask_of(y_pred) if isinstance(y_pred, Tensor) else None
         y_true, y_pred = self._numbers(y_true), self._numbers(y_pred)
-        return reduce_weighted_values(
-            self.call(y_true, y_pred), sample_weight, self.reduction, self._dtype
-        )
+        values = self.call(y_true, y_pred)
+        own = mask_of(values) if isinstance(values, Tensor) else None
+        if own is not None:
+            mask = own if mask is None else logic.logical_and(mask, own)
+        return reduce_weighted_values(values, sample_weight, self.reduction, self._dtype, mask)
 
     def _numbers(self, x: Any) -> Any:
         return self._number(x) if is_numbers(x) else structure.map_structure(self._number, x)
@@ -168,13 +170,13 @@ def reduce_weighted_values(
     sample_weight: Any = None,
     reduction: str | None = "sum_over_batch_size",
     dtype: Any = None,
+    mask: Any = None,
 ) -> Tensor:
-    """Values of samples times their weights, reduced; see Loss."""
+    """Values of samples times their weights, where the mask is true, reduced; see Loss."""
     kind = dtypes.as_dtype(dtype or floatx())
     values = _cast(values, kind)
-    weights = None
-    if sample_weight is not None:
-        weights = _cast(sample_weight, kind)
+    weights = masked_weights(sample_weight, mask, kind, reduction)
+    if weights is not None:
         values, weights = squeeze_or_expand_to_same_rank(values, weights)
         missing = (values.shape.rank or 0) - (weights.shape.rank or 0)
         if missing > 0 and weights.shape.rank:
@@ -193,6 +195,29 @@ def reduce_weighted_values(
     if count is None:
         return arithmetic.divide_no_nan(total, casting.cast(shapes.size(values), kind))
     return total / float(count) if count else arithmetic.multiply(total, 0.0)
+
+
+def masked_weights(
+    sample_weight: Any, mask: Any, dtype: Any, reduction: str | None = "sum"
+) -> Tensor | None:
+    """The weights of samples, 0 where the mask is false.
+
+    If a mean follows, what counts is scaled so that the mean is that of what counts.
+    """
+    weights: Tensor | None = None if sample_weight is None else _cast(sample_weight, dtype)
+    if mask is None:
+        return weights
+    counts: Tensor = _cast(mask, dtype)
+    if reduction in {"mean", "sum_over_batch_size"}:
+        total = casting.cast(shapes.size(counts), dtype)
+        counts = counts * arithmetic.divide_no_nan(total, reduction_of_all(counts))
+    if weights is None:
+        return counts
+    counts, weights = squeeze_or_expand_to_same_rank(counts, weights)
+    missing = (counts.shape.rank or 0) - (weights.shape.rank or 0)
+    if missing > 0 and weights.shape.rank:
+        weights = reshaping.reshape(weights, _with_ones(weights, missing))
+    return arithmetic.multiply(weights, counts)
 
 
 def reduction_of_all(values: Any) -> Tensor:

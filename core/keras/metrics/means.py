@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.tensor import Operands
+from pinnace.framework.tensor import Operands, Tensor
 from pinnace.keras import registry
-from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
+from pinnace.keras.losses.loss import masked_weights, squeeze_or_expand_to_same_rank
+from pinnace.keras.masks import mask_of
 from pinnace.keras.metrics.metric import Metric
-from pinnace.ops.array import casting, shapes
+from pinnace.ops.array import casting, reshaping, shapes
 from pinnace.ops.math import arithmetic, reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from pinnace.framework.tensor import Tensor
 
 
 class Sum(Metric):
@@ -92,7 +91,9 @@ class MeanMetricWrapper(Mean):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]  # as Keras has it
         """Take a batch into account."""
-        super().update_state(self._fn(y_true, y_pred, **self.__dict__["_fn_kwargs"]), sample_weight)
+        mask = mask_of(y_pred) if isinstance(y_pred, Tensor) else None
+        values = self._fn(y_true, y_pred, **self.__dict__["_fn_kwargs"])
+        super().update_state(values, masked_weights(sample_weight, mask, self._dtype))
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes; of a subclass, which brings its own function, without it."""
@@ -111,19 +112,22 @@ def by_sample(
     Source:
         Keras `reduce_to_samplewise_values`.
     """
+    mask = mask_of(values) if isinstance(values, Tensor) else None
     values = values if _is_number(metric, values) else metric._number(values)
-    if sample_weight is None:
-        rank = values.shape.rank
-        return (reduce(values, list(range(1, rank))) if rank and rank > 1 else values), None
-    weights = metric._number(sample_weight)
-    values, weights = squeeze_or_expand_to_same_rank(values, weights)
     rank = values.shape.rank or 0
-    own = weights.shape.rank or 0
+    if sample_weight is None:
+        return (reduce(values, list(range(1, rank))) if rank > 1 else values), None
+    weights = masked_weights(metric._number(sample_weight), mask, metric._dtype)
+    values, weights = squeeze_or_expand_to_same_rank(values, weights)
+    rank, own = values.shape.rank or 0, weights.shape.rank or 0
+    if rank > own:
+        values = reduce(values, list(range(own, rank)))
+    weights = reshaping.broadcast_to(weights, shapes.shape(values))
+    values = arithmetic.multiply(values, weights)
     if own > 1:
         weights = reduce(weights, list(range(1, own)))
-    if rank > 1:
-        values = reduce(values, list(range(1, rank)))
-    return arithmetic.multiply(values, weights), weights
+        values = reduce(values, list(range(1, own)))
+    return values, weights
 
 
 def _is_number(metric: Metric, x: Any) -> bool:

@@ -10,12 +10,13 @@ from pinnace.framework import structure
 from pinnace.framework.context import state
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import Function, trace
-from pinnace.keras import registry
+from pinnace.keras import masks, registry
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import as_specs
 from pinnace.keras.layer import Layer, _spec_of
 from pinnace.keras.models.summary import print_summary
 from pinnace.keras.models.topology import Topology
+from pinnace.keras.saving import weight_files
 from pinnace.keras.training.fit import Fitting
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class Model(Fitting):
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs for these inputs."""
-        del args, kwargs
+        masks.attach(inputs, kwargs.get("mask"))
+        del args
         if self._topology is None:
             raise NotImplementedError(
                 f"{type(self).__name__} must define call(self, inputs), or be made from inputs and "
@@ -255,6 +257,36 @@ class Model(Fitting):
             key: kwargs[key] for key in ("signatures", "options") if key in kwargs
         }
         self._write(str(filepath), kwargs.get("include_optimizer", True), options)
+
+    def save_weights(self, filepath: str | Path, overwrite: bool = True) -> None:
+        """Write the values of the weights.
+
+        Args:
+            filepath: ends in `.weights.h5` for Keras 3's format (needs h5py); without an ending it
+                is a TensorFlow checkpoint.
+            overwrite: whether what is there may be replaced.
+
+        Raises:
+            ValueError: the model is not built; another ending.
+            FileExistsError: the file is there and must not be replaced.
+        """
+        weight_files.save_weights(self, filepath, overwrite)
+
+    def load_weights(self, filepath: str | Path, skip_mismatch: bool = False) -> Any:
+        """Put values that `save_weights` wrote into the weights.
+
+        Args:
+            filepath: see `save_weights`.
+            skip_mismatch: of a `.weights.h5` file, whether layers that do not fit stay as they are.
+
+        Returns:
+            For a checkpoint a status with `assert_consumed()` and the like: what is not built yet
+            gets its values when it is. None for a `.weights.h5` file.
+
+        Raises:
+            ValueError: weights that do not fit.
+        """
+        return weight_files.load_weights(self, filepath, skip_mismatch)
 
     def export(self, filepath: str | Path, format: str = "tf_saved_model", **kwargs: Any) -> None:
         """Write what the model computes, for serving.

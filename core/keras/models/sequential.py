@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pinnace.framework import structure
 from pinnace.framework.context import init_scope
 from pinnace.framework.specs import TensorSpec
-from pinnace.keras import registry
+from pinnace.keras import masks, registry
 from pinnace.keras.layer import Layer
 from pinnace.keras.layers.input import Input, InputLayer
 from pinnace.keras.models.model import Model
@@ -166,7 +166,8 @@ class Sequential(Model):
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """What the last layer gives."""
-        del training, mask
+        del training
+        masks.attach(inputs, mask)
         x = inputs
         given = self.__dict__["_input"]
         if given is not None and not structure.is_nested(x):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
 from pinnace.framework.tensor import Operands
+from pinnace.keras import masks
 from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.ops.array import casting, reshaping
 
@@ -125,7 +126,9 @@ def fitted(value: Any, x: KerasTensor) -> Any:
     shape, wanted = value.shape, x.shape  # type: ignore[attr-defined]
     kind = value.dtype  # type: ignore[attr-defined]
     if kind is not x.dtype and kind.is_numeric and x.dtype.is_numeric:
+        mask = masks.mask_of(value)
         value = casting.cast(value, x.dtype)
+        masks.attach(value, mask)
     if shape.rank is None or wanted.is_compatible_with(shape):
         return value
     if wanted.rank == shape.rank + 1 and wanted[-1] == 1:

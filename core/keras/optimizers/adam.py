@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.keras.optimizers.optimizer import (
     Optimizer,
     OptimizerOptions,
     same_dtype,
+    squared,
 )
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute
@@ -84,6 +86,7 @@ class Adam(_Moments):
     """
 
     _settings = (*_Moments._settings, "amsgrad")
+    _takes_slices = True
 
     def __init__(
         self,
@@ -104,14 +107,13 @@ class Adam(_Moments):
         if self.amsgrad:
             self._add_slots("velocity_hat")
 
-    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
         """Change one variable."""
         kind = variable.dtype
         rate = same_dtype(learning_rate, variable)
-        gradient = same_dtype(gradient, variable)
         first, second = self._power(self.beta_1, kind), self._power(self.beta_2, kind)
         m, v = self.slot("momentum", variable), self.slot("velocity", variable)
-        if not self.amsgrad:
+        if not self.amsgrad and not isinstance(gradient, IndexedSlices):
             execute(
                 APPLY_ADAM,
                 variable.handle,
@@ -123,14 +125,15 @@ class Adam(_Moments):
                 self.beta_1,
                 self.beta_2,
                 self.epsilon,
-                gradient,
+                same_dtype(gradient, variable),
             )
             return
-        mean = self._move(m, gradient, self.beta_1)
-        size = self._move(v, arithmetic.square(gradient), self.beta_2)
-        largest = self.slot("velocity_hat", variable)
-        size = arithmetic.maximum(largest.value(), size)
-        largest.assign(size)
+        size = self._move(v, squared(gradient, variable), self.beta_2)
+        mean = self._move(m, same_dtype(dense(gradient), variable), self.beta_1)
+        if self.amsgrad:
+            largest = self.slot("velocity_hat", variable)
+            size = arithmetic.maximum(largest.value(), size)
+            largest.assign(size)
         alpha = rate * exponents.sqrt(1.0 - second) / (1.0 - first)
         variable.assign_sub(mean * alpha / (exponents.sqrt(size) + self.epsilon))
 
@@ -199,6 +202,8 @@ class Nadam(_Moments):
         Dozat 2015; Keras `Nadam`. Arguments: those of Adam.
     """
 
+    _takes_slices = True
+
     def build(self, var_list: Sequence[Variable]) -> None:
         """Make m and v per variable, and the product of the momenta."""
         super().build(var_list)
@@ -216,15 +221,16 @@ class Nadam(_Moments):
     def _momentum(self, kind: Any, ahead: int) -> Any:
         return self.beta_1 * (1.0 - 0.5 * self._power(0.96, kind, ahead))
 
-    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
         """Change one variable."""
         kind = variable.dtype
         rate = same_dtype(learning_rate, variable)
-        gradient = same_dtype(gradient, variable)
+        squares = squared(gradient, variable)
+        gradient = same_dtype(dense(gradient), variable)
         now, after = self._momentum(kind, 1), self._momentum(kind, 2)
         product = casting.cast(self.__dict__["_product"].value(), kind)
         mean = self._move(self.slot("momentum", variable), gradient, self.beta_1)
-        size = self._move(self.slot("velocity", variable), arithmetic.square(gradient), self.beta_2)
+        size = self._move(self.slot("velocity", variable), squares, self.beta_2)
         step = after * mean / (1.0 - product * after) + (1.0 - now) * gradient / (1.0 - product)
         size = size / (1.0 - self._power(self.beta_2, kind))
         variable.assign_sub(step * rate / (exponents.sqrt(size) + self.epsilon))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.keras.initializers import Constant
 from pinnace.keras.optimizers.optimizer import (
     Optimizer,
     OptimizerOptions,
     same_dtype,
+    squared,
 )
 from pinnace.ops.math import arithmetic, exponents
 
@@ -36,6 +38,7 @@ class RMSprop(Optimizer):
     """
 
     _settings = ("rho", "momentum", "epsilon", "centered")
+    _takes_slices = True
 
     def __init__(
         self,
@@ -61,13 +64,14 @@ class RMSprop(Optimizer):
         if self.centered:
             self._add_slots("average_gradient")
 
-    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
         """Change one variable."""
         rate = same_dtype(learning_rate, variable)
-        gradient = same_dtype(gradient, variable)
+        squares = squared(gradient, variable)
+        gradient = same_dtype(dense(gradient), variable)
         rho = self.rho
         velocity = self.slot("velocity", variable)
-        size = rho * velocity.value() + (1 - rho) * arithmetic.square(gradient)
+        size = rho * velocity.value() + (1 - rho) * squares
         velocity.assign(size)
         if self.centered:
             average = self.slot("average_gradient", variable)
@@ -96,6 +100,7 @@ class Adagrad(Optimizer):
     """
 
     _settings = ("initial_accumulator_value", "epsilon")
+    _takes_slices = True
 
     def __init__(
         self,
@@ -113,12 +118,13 @@ class Adagrad(Optimizer):
         super().build(var_list)
         self._add_slots("accumulator", initializer=Constant(self.initial_accumulator_value))
 
-    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
         """Change one variable."""
         rate = same_dtype(learning_rate, variable)
-        gradient = same_dtype(gradient, variable)
+        squares = squared(gradient, variable)
+        gradient = same_dtype(dense(gradient), variable)
         accumulator = self.slot("accumulator", variable)
-        total = accumulator.value() + arithmetic.square(gradient)
+        total = accumulator.value() + squares
         accumulator.assign(total)
         variable.assign_sub(rate * gradient / exponents.sqrt(total + self.epsilon))
 
@@ -137,6 +143,7 @@ class Adadelta(Optimizer):
     """
 
     _settings = ("rho", "epsilon")
+    _takes_slices = True
 
     def __init__(
         self,
@@ -155,18 +162,24 @@ class Adadelta(Optimizer):
         self._add_slots("accumulated_grad")
         self._add_slots("accumulated_delta_var")
 
-    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
         """Change one variable."""
         rate = same_dtype(learning_rate, variable)
-        gradient = same_dtype(gradient, variable)
+        sliced = isinstance(gradient, IndexedSlices)
+        squares = squared(gradient, variable)
+        gradient = same_dtype(dense(gradient), variable)
         rho = self.rho
         gradients = self.slot("accumulated_grad", variable)
         steps = self.slot("accumulated_delta_var", variable)
-        size = rho * gradients.value() + (1 - rho) * arithmetic.square(gradient)
+        size = rho * gradients.value() + (1 - rho) * squares
         gradients.assign(size)
         past = steps.value()
         step = -self._root(past) * gradient / self._root(size)
-        steps.assign(rho * past + (1 - rho) * arithmetic.square(step))
+        if sliced:  # the steps of slices too are squared one by one
+            moved = arithmetic.square(self._root(past) / self._root(size)) * squares
+        else:
+            moved = arithmetic.square(step)
+        steps.assign(rho * past + (1 - rho) * moved)
         variable.assign_add(rate * step)
 
     def _root(self, x: Any) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from pinnace.framework.context import init_scope
+from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.variable import Variable
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.optimizers.optimizer_state import LearningRate, OptimizerState
@@ -67,6 +68,8 @@ class Optimizer(OptimizerState):
         ValueError: several ways to clip at once, an unknown argument, a weight decay below 0.
     """
 
+    # Whether `update_step` is given IndexedSlices as they are; else it is given their sum.
+    _takes_slices: ClassVar[bool] = False
     # What the updates of one step have in common, while there is a step.
     _shared: dict[str, Any] | None
 
@@ -156,8 +159,10 @@ class Optimizer(OptimizerState):
             return
         if self.loss_scale_factor is not None:
             factor = self.loss_scale_factor
-            gradients = [gradient / factor for gradient in gradients]
+            gradients = [dense(gradient) / factor for gradient in gradients]
         gradients = self._clipped(gradients)
+        if not self._takes_slices:
+            gradients = [dense(gradient) for gradient in gradients]
         rate = self._current_learning_rate()
         rate = rate.value() if isinstance(rate, Variable) else rate
         self.__dict__["_shared"] = {}
@@ -281,7 +286,8 @@ class Optimizer(OptimizerState):
         if self.clipnorm is not None and self.clipnorm > 0:
             return [clipping.clip_by_norm(g, self.clipnorm) for g in gradients]
         if self.global_clipnorm is not None and self.global_clipnorm > 0:
-            return list(clipping.clip_by_global_norm(gradients, self.global_clipnorm)[0])
+            clipped = clipping.clip_by_global_norm(gradients, self.global_clipnorm)[0]
+            return [dense(gradient) for gradient in clipped]
         if self.clipvalue is not None and self.clipvalue > 0:
             value = self.clipvalue
             return [clipping.clip_by_value(g, -value, value) for g in gradients]
@@ -345,3 +351,14 @@ def same_dtype(value: Any, like: Any) -> Any:
     if isinstance(value, (int, float)):
         return value
     return value if value.dtype is like.dtype else casting.cast(value, like.dtype)
+
+
+def squared(gradient: Any, variable: Variable) -> Any:
+    """The gradient's elements squared, as a tensor of the variable's dtype.
+
+    Keras: slices are squared one by one, and then summed, also those of one row.
+    """
+    if type(gradient) is IndexedSlices:
+        squares = arithmetic.square(same_dtype(gradient.values, variable))
+        return dense(IndexedSlices(squares, gradient.indices, gradient.dense_shape))
+    return arithmetic.square(same_dtype(gradient, variable))

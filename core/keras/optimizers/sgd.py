@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.keras.optimizers.optimizer import (
     Optimizer,
     OptimizerOptions,
@@ -15,7 +16,6 @@ from pinnace.ops.state.updates import APPLY_GRADIENT_DESCENT, APPLY_KERAS_MOMENT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pinnace.framework.tensor import Tensor
     from pinnace.framework.variable import Variable
     from pinnace.keras.optimizers.optimizer_state import LearningRate
 
@@ -34,6 +34,7 @@ class SGD(Optimizer):
     """
 
     _settings = ("momentum", "nesterov")
+    _takes_slices = True
 
     def __init__(
         self,
@@ -54,9 +55,15 @@ class SGD(Optimizer):
         if self.momentum:
             self._add_slots("momentum")
 
-    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
         """Change one variable."""
         rate = same_dtype(learning_rate, variable)
+        if self.momentum:
+            gradient = dense(gradient)
+        elif isinstance(gradient, IndexedSlices):
+            values = same_dtype(gradient.values, variable) * rate
+            variable.scatter_sub(IndexedSlices(values, gradient.indices, gradient.dense_shape))
+            return
         gradient = same_dtype(gradient, variable)
         if not self.momentum:
             execute(APPLY_GRADIENT_DESCENT, variable.handle, rate, gradient)

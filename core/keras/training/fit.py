@@ -118,7 +118,9 @@ class Fitting(Evaluating):
     ) -> None:
         hooks.on_train_begin()
         logs: dict[str, Any] = {}
-        for epoch in epochs:
+        # Set by a callback that found training interrupted.
+        first = self.__dict__.pop("_initial_epoch", 0)
+        for epoch in range(max(first, epochs.start), epochs.stop):
             logs = self._train_over(epoch, batches, hooks)
             if test_batches is not None and _is_due(epoch, validation_freq):
                 quiet = CallbackList(

@@ -142,3 +142,11 @@ def test_what_cannot_be_is_told() -> None:
         bool(x)
     with pytest.raises(ValueError, match=r"get_layer: name must be one of .*, got 'nobody'"):
         two_by_two().get_layer("nobody")
+
+
+def test_the_configuration_names_the_class_where_keras_has_it() -> None:
+    inputs = keras.Input((3,))
+    stored = keras.saving.serialize_keras_object(keras.Model(inputs, layers.Dense(1)(inputs)))
+    # What Keras 3.15 writes, and the only place where it looks.
+    assert stored["module"] == "keras.src.models.functional"
+    assert isinstance(keras.saving.deserialize_keras_object(stored), keras.Functional)

@@ -1,0 +1,397 @@
+"""Attention: values averaged by how much the keys beside them match a query."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.framework import dtypes
+from pinnace.keras import constraints, initializers, masks, regularizers
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.activation import Softmax
+from pinnace.keras.layers.dropout import Dropout
+from pinnace.keras.layers.einsum_dense import EinsumDense
+from pinnace.keras.seeds import SeedGenerator
+from pinnace.ops.array import casting, reshaping, selecting, shapes
+from pinnace.ops.math import (
+    arithmetic,
+    comparison,
+    einstein,
+    logic,
+    products,
+    ranges,
+    reduction,
+    trigonometry,
+)
+from pinnace.ops.nn import softmaxes
+from pinnace.ops.nn.dropouts import stateless_dropout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Tensor
+
+
+class Attention(Layer):
+    """softmax(query @ keyᵀ) @ value, called on [query, value] or [query, value, key].
+
+    Args:
+        use_scale: whether the scores are multiplied by a weight.
+        score_mode: `dot`, or `concat` for sums of tanh(query + key).
+        dropout: share of the scores that training drops.
+        seed: of the dropout.
+        **options: see Layer.
+
+    Call:
+        (inputs, mask=None, training=False, return_attention_scores=False, use_causal_mask=False);
+        `mask` is [query_mask, value_mask]; a step sees none after it with `use_causal_mask`.
+
+    Shapes:
+        query [b, t, d], value [b, s, e], key [b, s, d] → [b, t, e], and scores [b, t, s].
+
+    Source:
+        Luong et al. 2015; Keras `Attention`.
+    """
+
+    def __init__(
+        self,
+        use_scale: bool = False,
+        score_mode: str = "dot",
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        if score_mode not in {"dot", "concat"}:
+            raise ValueError(f"Attention: score_mode must be dot or concat, got {score_mode!r}")
+        self.use_scale = use_scale
+        self.score_mode = score_mode
+        self.dropout = dropout
+        self.seed = seed
+        if dropout > 0:
+            self.seed_generator = SeedGenerator(seed)
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights of the scores."""
+        self._check(input_shape)
+        self.scale = self.add_weight("scale", (), "ones") if self.use_scale else None
+        self.concat_score_weight = None
+        if self.score_mode == "concat":
+            self.concat_score_weight = self.add_weight("concat_score_weight", (), "ones")
+
+    def _check(self, given: Any) -> None:
+        if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= 3:
+            raise ValueError(
+                f"{self._described()}: inputs must be a list, [query, value] or [query, value, key]"
+            )
+
+    def _scores(self, query: Tensor, key: Tensor) -> Tensor:
+        if self.score_mode == "dot":
+            scores = products.matmul(query, key, transpose_b=True)
+            return scores if self.scale is None else arithmetic.multiply(scores, self.scale)
+        total = reshaping.expand_dims(query, -2) + reshaping.expand_dims(key, -3)
+        if self.scale is not None:
+            total = arithmetic.multiply(total, self.scale)
+        sums = reduction.reduce_sum(trigonometry.tanh(total), -1)
+        return sums * self.concat_score_weight  # type: ignore[operator]  # this mode has it
+
+    def call(
+        self,
+        inputs: Any,
+        mask: Any = None,
+        training: bool = False,
+        return_attention_scores: bool = False,
+        use_causal_mask: bool = False,
+    ) -> Any:
+        """The averaged values; with the scores, if wanted."""
+        self._check(inputs)
+        query, value = inputs[0], inputs[1]
+        key = inputs[2] if len(inputs) > 2 else value
+        query_mask, value_mask = (mask[0], mask[1]) if mask is not None else (None, None)
+        scores = self._scores(query, key)
+        seen = None if value_mask is None else reshaping.expand_dims(value_mask, -2)
+        if use_causal_mask:
+            before = causal(scores, -2, -1)
+            seen = before if seen is None else logic.logical_and(seen, before)
+        if seen is not None:
+            low = 65504.0 if scores.dtype is dtypes.float16 else 1e9
+            scores = selecting.where(seen, scores, scores - casting.cast(low, scores.dtype))
+        weights = softmaxes.softmax(scores)
+        if training and self.dropout > 0:
+            weights = stateless_dropout(weights, self.dropout, self.seed_generator.next())
+        result = products.matmul(weights, value)
+        if query_mask is not None:
+            counts = reshaping.expand_dims(casting.cast(query_mask, result.dtype), -1)
+            result = arithmetic.multiply(result, counts)
+        return (result, weights) if return_attention_scores else result
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """That of the query."""
+        del inputs
+        return None if previous_mask is None else previous_mask[0]
+
+
+class AdditiveAttention(Attention):
+    """softmax(Σ scale tanh(query + key)) @ value, called on [query, value] or with a key.
+
+    Args:
+        use_scale: whether the sum is weighted, by glorot_uniform at first.
+        dropout: share of the scores that training drops.
+        **options: `seed`; see Layer. See Attention for the call.
+
+    Source:
+        Bahdanau et al. 2015; Keras `AdditiveAttention`.
+    """
+
+    def __init__(self, use_scale: bool = True, dropout: float = 0.0, **options: Any) -> None:
+        super().__init__(use_scale=use_scale, dropout=dropout, **options)
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights of the scores."""
+        self._check(input_shape)
+        size = input_shape[0][-1]
+        self.scale = self.add_weight("scale", [size], "glorot_uniform") if self.use_scale else None
+
+    def _scores(self, query: Tensor, key: Tensor) -> Tensor:
+        total = reshaping.expand_dims(query, -2) + reshaping.expand_dims(key, -3)
+        bent = trigonometry.tanh(total)
+        if self.scale is not None:
+            bent = arithmetic.multiply(bent, self.scale)
+        return reduction.reduce_sum(bent, -1)
+
+
+class MultiHeadAttention(Layer):
+    """Several attentions over projections of query, value and key, and a projection of them all.
+
+    Args:
+        num_heads: number of attentions.
+        key_dim: size of a projected query and key.
+        value_dim: size of a projected value; key_dim if None.
+        dropout: share of the scores that training drops.
+        use_bias: whether the projections have biases.
+        output_shape: size or sizes of the output; the query's if None.
+        attention_axes: axes that steps are along; all but the first and the last if None.
+        kernel_initializer: first value of the kernels.
+        bias_initializer: first value of the biases.
+        kernel_regularizer: penalty of the kernels.
+        bias_regularizer: penalty of the biases.
+        activity_regularizer: penalty of the output.
+        kernel_constraint: what the kernels are brought back to after a step.
+        bias_constraint: what the biases are brought back to after a step.
+        seed: of the dropout.
+        **options: see Layer.
+
+    Call:
+        (query, value, key=None, query_mask=None, value_mask=None, key_mask=None,
+        attention_mask=None, return_attention_scores=False, training=None, use_causal_mask=False);
+        the masks that the tensors carry are found; attention_mask is [b, t, s].
+
+    Shapes:
+        query [b, t, d], value [b, s, e], key [b, s, f] → [b, t, d], and scores [b, heads, t, s].
+
+    Source:
+        Vaswani et al. 2017; Keras `MultiHeadAttention`.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        output_shape: int | Sequence[int] | None = None,
+        attention_axes: int | Sequence[int] | None = None,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(activity_regularizer=activity_regularizer, **options)
+        for name, value in (("num_heads", num_heads), ("key_dim", key_dim)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(
+                    f"MultiHeadAttention: {name} must be an integer of at least 1, got {value!r}"
+                )
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = key_dim if value_dim is None else value_dim
+        self.dropout = dropout
+        self.use_bias = use_bias
+        if isinstance(output_shape, int):
+            output_shape = [output_shape]
+        self.__dict__["output_shape"] = None if output_shape is None else list(output_shape)
+        if isinstance(attention_axes, int):
+            attention_axes = [attention_axes]
+        self.attention_axes = None if attention_axes is None else list(attention_axes)
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = regularizers.get(kernel_regularizer)
+        self.bias_regularizer = regularizers.get(bias_regularizer)
+        self.kernel_constraint = constraints.get(kernel_constraint)
+        self.bias_constraint = constraints.get(bias_constraint)
+        self.seed = seed
+        self.supports_masking = True
+
+    # Building it.
+
+    def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:  # type: ignore[override]  # as `call`
+        """Make the projections."""
+        key_shape = value_shape if key_shape is None else key_shape
+        if tuple(value_shape[1:-1]) != tuple(key_shape[1:-1]):
+            raise ValueError(
+                f"{self._described()}: value and key must have the same steps, got "
+                f"{value_shape.text} and {key_shape.text}"
+            )
+        heads = [self.num_heads, self.key_dim]
+        self._query_dense = self._projection("query", query_shape, 1, heads)
+        self._key_dense = self._projection("key", key_shape, 1, heads)
+        self._value_dense = self._projection(
+            "value", value_shape, 1, [self.num_heads, self.value_dim]
+        )
+        rank = len(query_shape)
+        axes = self.attention_axes
+        self._steps = tuple(range(1, rank - 1)) if axes is None else tuple(a % rank for a in axes)
+        self._softmax = Softmax(axis=list(range(-len(self._steps), 0)), dtype=self.dtype_policy)
+        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
+        self._scores_equation, self._output_equation = _equations(rank, self._steps)
+        between = type(query_shape)((*query_shape[:-1], self.num_heads, self.value_dim))
+        sizes = self.__dict__["output_shape"] or [query_shape[-1]]
+        self._output_dense = self._projection("attention_output", between, 2, sizes)
+
+    def _projection(
+        self, name: str, shape: Shape, folded: int, sizes: Sequence[int]
+    ) -> EinsumDense:
+        """A product over the last axes of an input."""
+        free = len(shape) - folded
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        front, inner = letters[:free], letters[free : free + folded]
+        outer = letters[free + folded : free + folded + len(sizes)]
+        made = EinsumDense(
+            f"{front}{inner},{inner}{outer}->{front}{outer}",
+            [*[None] * (free - 1), *sizes],
+            bias_axes=outer if self.use_bias else None,
+            kernel_initializer=_again(self.kernel_initializer),
+            bias_initializer=_again(self.bias_initializer),
+            kernel_regularizer=self.kernel_regularizer,
+            bias_regularizer=self.bias_regularizer,
+            kernel_constraint=self.kernel_constraint,
+            bias_constraint=self.bias_constraint,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        made.build_inside(shape)
+        return made
+
+    # Running it.
+
+    def call(
+        self,
+        query: Tensor,
+        value: Tensor,
+        key: Tensor | None = None,
+        query_mask: Any = None,
+        value_mask: Any = None,
+        key_mask: Any = None,
+        attention_mask: Any = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+        use_causal_mask: bool = False,
+    ) -> Any:
+        """The attentions, projected; with the scores, if wanted."""
+        key = value if key is None else key
+        query, value, key = (masks.without_mask(x) for x in (query, value, key))
+        seen = attention_mask if attention_mask is None else casting.cast(attention_mask, "bool")
+        for mask, axis in ((query_mask, -1), (value_mask, -2), (key_mask, -2)):
+            if mask is not None:
+                seen = _both(seen, reshaping.expand_dims(casting.cast(mask, "bool"), axis))
+        if use_causal_mask:
+            seen = _both(seen, _causal_between(query, value))
+        scaled = self._query_dense(query) * (1.0 / math.sqrt(self.key_dim))
+        scores = einstein.einsum(self._scores_equation, self._key_dense(key), scaled)
+        if seen is not None:
+            rank = scores.shape.rank or 4
+            while len(seen.shape) < rank:
+                seen = reshaping.expand_dims(seen, -len(self._steps) * 2 - 1)
+        scores = self._softmax(scores, mask=seen)
+        kept = self._dropout_layer(scores, training=training)
+        joined = einstein.einsum(self._output_equation, kept, self._value_dense(value))
+        result = self._output_dense(joined)
+        masks.attach(result, query_mask)
+        return (result, scores) if return_attention_scores else result
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """That of the query; the scores have none."""
+        del inputs
+        return previous_mask
+
+    @property
+    def query_dense(self) -> EinsumDense:
+        """The projection of the query."""
+        return self._query_dense
+
+    @property
+    def key_dense(self) -> EinsumDense:
+        """The projection of the key."""
+        return self._key_dense
+
+    @property
+    def value_dense(self) -> EinsumDense:
+        """The projection of the value."""
+        return self._value_dense
+
+    @property
+    def output_dense(self) -> EinsumDense:
+        """The projection of the attentions."""
+        return self._output_dense
+
+
+def causal(scores: Tensor, rows: int, columns: int) -> Tensor:
+    """[1, t, s]: whether step s is not after step t."""
+    sizes = shapes.shape(scores)
+    return _not_after(sizes[rows], sizes[columns])
+
+
+def _causal_between(query: Tensor, value: Tensor) -> Tensor:
+    return _not_after(shapes.shape(query)[1], shapes.shape(value)[1])
+
+
+def _not_after(rows: Tensor, columns: Tensor) -> Tensor:
+    first = reshaping.reshape(ranges.range(rows), [1, -1, 1])
+    second = reshaping.reshape(ranges.range(columns), [1, 1, -1])
+    return comparison.greater_equal(first, second)
+
+
+def _both(x: Any, y: Tensor) -> Tensor:
+    return y if x is None else logic.logical_and(x, y)
+
+
+def _again(initializer: Any) -> Any:
+    """Another one like it: it draws other values if it was given no seed."""
+    return initializer.clone() if hasattr(initializer, "clone") else initializer
+
+
+def _equations(rank: int, steps: Sequence[int]) -> tuple[str, str]:
+    """The sums that give the scores from key and query, and the result from scores and value.
+
+    All have [batch, axes, heads, size]; attention is along the axes `steps`.
+    """
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    query = [next(letters) for _ in range(rank + 1)]
+    key = [next(letters) if axis in steps else query[axis] for axis in range(rank)] + [query[-1]]
+    value = [*key[:-1], next(letters)]
+    others = [query[axis] for axis in range(rank - 1) if axis not in steps]
+    head = query[rank - 1]
+    scores = [*others, head, *(query[a] for a in steps), *(key[a] for a in steps)]
+    result = [*query[:-1], value[-1]]
+    join = "".join
+    return (
+        f"{join(key)},{join(query)}->{join(scores)}",
+        f"{join(scores)},{join(value)}->{join(result)}",
+    )

@@ -1,0 +1,195 @@
+"""EinsumDense: a Dense layer whose product is any Einstein sum."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.ops.math import arithmetic, einstein
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.framework.tensor import Tensor
+
+
+class EinsumDense(Layer):
+    """activation(einsum(equation, x, kernel) + bias).
+
+    Args:
+        equation: as `ab,bc->ac`; dots at one end of the input's and the output's letters stand for
+            further axes.
+        output_shape: sizes of the output without the batch axis; None where the input tells.
+        activation: name or function.
+        bias_axes: letters of the output that the bias has; None for no bias.
+        kernel_initializer: first value of the kernel.
+        bias_initializer: first value of the bias.
+        kernel_regularizer: penalty of the kernel.
+        bias_regularizer: penalty of the bias.
+        kernel_constraint: what the kernel is brought back to after a step.
+        bias_constraint: what the bias is brought back to after a step.
+        **options: see Layer.
+
+    Raises:
+        ValueError: an equation of another form, or letters whose size nothing tells.
+
+    Source:
+        Keras `EinsumDense`.
+    """
+
+    def __init__(
+        self,
+        equation: str,
+        output_shape: int | Sequence[int | None],
+        activation: activations.ActivationLike = None,
+        bias_axes: str | None = None,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.equation = equation
+        self._letters = _Letters.parsed(equation)
+        self.partial_output_shape = (
+            (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
+        )
+        self.activation = activations.get(activation)
+        self.bias_axes = bias_axes
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = regularizers.get(kernel_regularizer)
+        self.bias_regularizer = regularizers.get(bias_regularizer)
+        self.kernel_constraint = constraints.get(kernel_constraint)
+        self.bias_constraint = constraints.get(bias_constraint)
+
+    def build(self, x: TensorSpec) -> None:
+        """Make kernel and bias."""
+        sizes = self._letters.sizes(x.shape.as_list(), self.partial_output_shape)
+
+        def size(letter: str) -> int:
+            found = sizes.get(letter)
+            if found is None:
+                raise ValueError(
+                    f"{self._described()}: the size of {letter!r} in {self.equation!r} must be "
+                    f"known from the input {x.shape.text} or output_shape "
+                    f"{self.partial_output_shape}"
+                )
+            return found
+
+        self.kernel = self.add_weight(
+            "kernel",
+            [size(letter) for letter in self._letters.kernel],
+            self._first_kernel,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self.bias = None
+        if self.bias_axes is not None:
+            output = self._letters.output
+            missing = [letter for letter in self.bias_axes if letter not in output]
+            if missing:
+                raise ValueError(
+                    f"{self._described()}: bias_axes must be letters of the output {output!r}, "
+                    f"got {self.bias_axes!r}"
+                )
+            first = min((output.find(letter) for letter in self.bias_axes), default=len(output))
+            shape = [size(x) if x in self.bias_axes else 1 for x in output[first:]]
+            if self._letters.dots == "right":
+                shape += [1] * ((x.rank or 0) - len(self._letters.input))
+            self.bias = self.add_weight(
+                "bias",
+                shape,
+                self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+
+    def _first_kernel(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        """What the initializer gives; which axes are inputs of a unit, the equation tells."""
+        make = self.kernel_initializer
+        if not isinstance(make, initializers.VarianceScaling):
+            return make(shape, dtype=dtype)  # type: ignore[no-any-return]
+        outputs = [letter in self._letters.output for letter in self._letters.kernel]
+        fan_in = math.prod(n for n, out in zip(shape, outputs, strict=True) if not out)
+        fan_out = math.prod(n for n, out in zip(shape, outputs, strict=True) if out)
+        return make(shape, dtype=dtype, fans=(fan_in, fan_out))
+
+    def call(self, x: Tensor, training: bool | None = None) -> Tensor:
+        """The sum, the bias, the activation."""
+        del training
+        y = einstein.einsum(self._letters.whole, x, self.kernel.value())
+        if self.bias is not None:
+            y = arithmetic.add(y, self.bias)
+        return self.activation(y)  # type: ignore[no-any-return]
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        config = self._constructor_config()
+        return {
+            **super().get_config(),
+            **config,
+            "output_shape": list(self.partial_output_shape),
+        }
+
+
+class _Letters(NamedTuple):
+    """An equation's parts.
+
+    Attributes:
+        input: letters of the input, without dots.
+        kernel: letters of the kernel.
+        output: letters of the output, without dots.
+        dots: the end at which further axes are: `left`, `right` or nowhere.
+        whole: the equation as `einsum` takes it.
+    """
+
+    input: str
+    kernel: str
+    output: str
+    dots: str
+    whole: str
+
+    @staticmethod
+    def parsed(equation: str) -> _Letters:
+        whole = equation.replace(" ", "")
+        sides = whole.split("->")
+        operands = sides[0].split(",")
+        if len(sides) == 2 and len(operands) == 2:
+            x, kernel, y = *operands, sides[1]
+            dots = "left" if x.startswith("...") else "right" if x.endswith("...") else ""
+            plain = [part.replace("...", "") for part in (x, kernel, y)]
+            fits = ("..." in y) == bool(dots) and "..." not in kernel
+            if fits and all(part == "" or part.isalpha() for part in plain):
+                return _Letters(plain[0], plain[1], plain[2], dots, whole)
+        raise ValueError(
+            "EinsumDense: equation must look like 'ab,bc->ac', '...ab,bc->...ac' or "
+            f"'ab...,bc->ac...', got {equation!r}"
+        )
+
+    def sizes(
+        self, shape: Sequence[int | None], output_shape: Sequence[int | None]
+    ) -> dict[str, int]:
+        """The size of each letter as far as input and output tell it."""
+        known: dict[str, int] = {}
+        if self.dots == "left":
+            pairs = [*zip(self.input[::-1], shape[::-1], strict=False)]
+            pairs += zip(self.output[::-1], output_shape[::-1], strict=False)
+        else:
+            pairs = [*zip(self.input, shape, strict=False)]
+            pairs += zip(self.output[1:], output_shape, strict=False)
+        for letter, size in pairs:
+            if size is None:
+                continue
+            if known.setdefault(letter, size) != size:
+                raise ValueError(
+                    f"EinsumDense: {letter!r} of {self.whole!r} is {known[letter]} in the input "
+                    f"and {size} in output_shape"
+                )
+        return known

@@ -1,0 +1,173 @@
+"""Normalizations over groups of channels, and by the root of the mean square."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.framework import dtypes
+from pinnace.keras import constraints, initializers, regularizers
+from pinnace.keras.input_spec import InputSpec
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.ops.array import casting, joining, reshaping, shapes
+from pinnace.ops.math import arithmetic, exponents, reduction
+from pinnace.ops.nn import normalization
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.framework.tensor import Tensor
+
+
+class GroupNormalization(Layer):
+    """gamma (x - mean) / sqrt(variance + epsilon) + beta, over a group of channels of a sample.
+
+    Args:
+        groups: their number, a divisor of the number of channels; -1 makes a group of each channel.
+        axis: of the channels.
+        epsilon: added to the variance.
+        center: whether there is a beta.
+        scale: whether there is a gamma.
+        beta_initializer: first value of beta.
+        gamma_initializer: first value of gamma.
+        beta_regularizer: penalty of beta.
+        gamma_regularizer: penalty of gamma.
+        beta_constraint: what beta is brought back to after a step.
+        gamma_constraint: what gamma is brought back to after a step.
+        **options: see Layer.
+
+    Shapes:
+        x [b, ..., c] → the same; weights [c].
+
+    Source:
+        Wu and He 2018; Keras `GroupNormalization`.
+    """
+
+    def __init__(
+        self,
+        groups: int = 32,
+        axis: int = -1,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: initializers.InitializerLike = "zeros",
+        gamma_initializer: initializers.InitializerLike = "ones",
+        beta_regularizer: regularizers.RegularizerLike = None,
+        gamma_regularizer: regularizers.RegularizerLike = None,
+        beta_constraint: constraints.ConstraintLike = None,
+        gamma_constraint: constraints.ConstraintLike = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.supports_masking = True
+        self.groups = groups
+        self.axis = axis
+        self.epsilon = epsilon
+        self.center = center
+        self.scale = scale
+        self.beta_initializer = initializers.get(beta_initializer)
+        self.gamma_initializer = initializers.get(gamma_initializer)
+        self.beta_regularizer = regularizers.get(beta_regularizer)
+        self.gamma_regularizer = regularizers.get(gamma_regularizer)
+        self.beta_constraint = constraints.get(beta_constraint)
+        self.gamma_constraint = constraints.get(gamma_constraint)
+
+    def build(self, x: TensorSpec) -> None:
+        """Make gamma and beta."""
+        size = x.axis_size(self.axis)
+        groups = size if self.groups == -1 else self.groups
+        if groups < 1 or size % groups:
+            raise ValueError(
+                f"{self._described()}: groups must divide the {size} channels, got {self.groups}"
+            )
+        self.gamma = self.beta = None
+        if self.scale:
+            self.gamma = self.add_weight(
+                "gamma",
+                [size],
+                self.gamma_initializer,
+                regularizer=self.gamma_regularizer,
+                constraint=self.gamma_constraint,
+            )
+        if self.center:
+            self.beta = self.add_weight(
+                "beta",
+                [size],
+                self.beta_initializer,
+                regularizer=self.beta_regularizer,
+                constraint=self.beta_constraint,
+            )
+        self.input_spec = InputSpec(ndim=x.rank, axes={self.axis: size})
+
+    def call(self, x: Tensor) -> Tensor:
+        """The normalised input."""
+        rank = x.shape.rank or 2
+        axis = self.axis % rank
+        size = x.shape[axis]
+        assert size is not None  # noqa: S101 (build asks for it)
+        groups = size if self.groups == -1 else self.groups
+        sizes = shapes.shape(x)
+        known: list[Any] = [sizes[i] if n is None else n for i, n in enumerate(x.shape.as_list())]
+        split = [*known[:axis], groups, size // groups, *known[axis + 1 :]]
+        # float16 would overflow in the sum of squares.
+        wide = casting.cast(x, dtypes.float32) if x.dtype.size < 4 else x
+        parts = reshaping.reshape(wide, joining.stack(split))
+        parts.set_shape([*x.shape[:axis], groups, size // groups, *x.shape[axis + 1 :]])
+        axes = [i for i in range(1, rank + 1) if i != axis]
+        mean, variance = normalization.moments(parts, axes, keepdims=True)
+        shape = [1] * rank
+        shape[axis : axis + 1] = [groups, size // groups]
+
+        def shaped(value: Any) -> Any:
+            if value is None:
+                return None
+            return casting.cast(reshaping.reshape(value.value(), shape), wide.dtype)
+
+        y = normalization.batch_normalization(
+            parts, mean, variance, shaped(self.beta), shaped(self.gamma), self.epsilon
+        )
+        return casting.cast(reshaping.reshape(y, sizes), x.dtype)
+
+
+class RMSNormalization(Layer):
+    """Scale x / sqrt(mean(x²) + epsilon).
+
+    Args:
+        axis: or axes over which the mean is.
+        epsilon: added to the mean.
+        **options: see Layer.
+
+    Shapes:
+        x [...] → the same; scale has the sizes of the axes.
+
+    Source:
+        Zhang and Sennrich 2019; Keras `RMSNormalization`.
+    """
+
+    def __init__(
+        self,
+        axis: int | Sequence[int] = -1,
+        epsilon: float = 1e-6,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.axis = axis if isinstance(axis, int) else list(axis)
+        self.epsilon = epsilon
+
+    def _axes(self, rank: int) -> list[int]:
+        axes = [self.axis] if isinstance(self.axis, int) else self.axis
+        return sorted(axis % rank for axis in axes)
+
+    def build(self, x: TensorSpec) -> None:
+        """Make the scale."""
+        sizes = [x.axis_size(axis) for axis in self._axes(x.rank or 1)]
+        self.scale = self.add_weight("scale", sizes, "ones")
+
+    def call(self, x: Tensor) -> Tensor:
+        """The normalised input."""
+        rank = x.shape.rank or 1
+        axes = self._axes(rank)
+        square = reduction.reduce_mean(arithmetic.square(x), axes, keepdims=True)
+        shape = [x.shape[i] if i in axes else 1 for i in range(rank)]
+        scale = reshaping.reshape(self.scale.value(), shape)
+        return x * exponents.rsqrt(square + self.epsilon) * scale

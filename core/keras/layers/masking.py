@@ -1,0 +1,46 @@
+"""Masking: steps of a sequence that hold one value only do not count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras import masks
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.ops.array import casting, reshaping
+from pinnace.ops.math import arithmetic, comparison, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+class Masking(Layer):
+    """Steps whose features all equal a value are put to 0, and layers that follow skip them.
+
+    Args:
+        mask_value: what stands for nothing.
+        **options: see Layer.
+
+    Shapes:
+        x [b, steps, ...] → the same, with a mask [b, steps, ...] without the last axis.
+
+    Source:
+        Keras `Masking`.
+    """
+
+    def __init__(self, mask_value: float = 0.0, **options: Unpack[LayerOptions]) -> None:
+        super().__init__(**options)
+        self.mask_value = mask_value
+        self.supports_masking = True
+        self.built = True
+
+    def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor:
+        """Where a step counts."""
+        del previous_mask
+        return reduction.reduce_any(comparison.not_equal(inputs, self.mask_value), -1)
+
+    def call(self, x: Tensor) -> Tensor:
+        """The input, 0 in steps that do not count."""
+        counts = reduction.reduce_any(comparison.not_equal(x, self.mask_value), -1, keepdims=True)
+        y = arithmetic.multiply(x, casting.cast(counts, x.dtype))
+        masks.attach(y, reshaping.squeeze(counts, [-1]))
+        return y

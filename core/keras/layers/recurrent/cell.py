@@ -1,0 +1,281 @@
+"""RecurrentCell: what the cells share: weights, dropout masks, states to begin with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras.layer import Layer
+from pinnace.keras.layers.dense import last_axis
+from pinnace.keras.seeds import SeedGenerator
+from pinnace.ops.array import constants, joining, reshaping, shapes
+from pinnace.ops.math import products
+from pinnace.ops.nn.dropouts import stateless_dropout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.variable import Variable
+
+    Project = Callable[[Tensor], Tensor]
+    Advance = Callable[[Tensor, Any], tuple[Tensor, Any]]
+
+
+class CellOptions(TypedDict, total=False):
+    """The arguments that the cells share.
+
+    activation: of what is remembered and given.
+    use_bias: whether there is a bias.
+    kernel_initializer: first value of what inputs are multiplied by.
+    recurrent_initializer: first value of what states are multiplied by.
+    bias_initializer: first value of the bias.
+    kernel_regularizer: penalty of the kernel.
+    recurrent_regularizer: penalty of the recurrent kernel.
+    bias_regularizer: penalty of the bias.
+    kernel_constraint: what the kernel is brought back to after a step.
+    recurrent_constraint: what the recurrent kernel is brought back to after a step.
+    bias_constraint: what the bias is brought back to after a step.
+    dropout: share of the inputs that training drops, the same in all steps.
+    recurrent_dropout: share of the states that training drops, the same in all steps.
+    seed: of the dropout.
+    """
+
+    activation: activations.ActivationLike
+    use_bias: bool
+    kernel_initializer: initializers.InitializerLike
+    recurrent_initializer: initializers.InitializerLike
+    bias_initializer: initializers.InitializerLike
+    kernel_regularizer: regularizers.RegularizerLike
+    recurrent_regularizer: regularizers.RegularizerLike
+    bias_regularizer: regularizers.RegularizerLike
+    kernel_constraint: constraints.ConstraintLike
+    recurrent_constraint: constraints.ConstraintLike
+    bias_constraint: constraints.ConstraintLike
+    dropout: float
+    recurrent_dropout: float
+    seed: int | None
+
+
+class RecurrentCell(Layer):
+    """What SimpleRNNCell, LSTMCell and GRUCell are made of.
+
+    A subclass defines `_gates`, and `_stepper`: what a cell does to a step, in two halves. The
+    first needs inputs only, so that a layer does it for all steps at once.
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"_kept_masks"}
+
+    # How many parts of `units` columns the kernels have.
+    _gates: ClassVar[int]
+    # Keras' order: the same global seed gives the same weights.
+    _draws_seed_first: ClassVar[bool] = False
+    # Which constructor arguments are kept as attributes, normalised.
+    units: int
+    dropout: float
+    recurrent_dropout: float
+    kernel: Variable
+    recurrent_kernel: Variable
+    bias: Variable | None
+
+    def _keep(self, units: int, options: CellOptions) -> None:
+        """Check the arguments and make them attributes."""
+        who = type(self).__name__
+        if isinstance(units, bool) or int(units) != units or units < 1:
+            raise ValueError(f"{who}: units must be an integer of at least 1, got {units!r}")
+        for name in ("dropout", "recurrent_dropout"):
+            if not 0 <= options[name] <= 1:
+                raise ValueError(f"{who}: {name} must be from 0 to 1, got {options[name]}")
+        self.seed = options["seed"]
+        generator = SeedGenerator(self.seed) if self._draws_seed_first else None
+        self.units = int(units)
+        self.activation = activations.get(options["activation"])
+        self.use_bias = options["use_bias"]
+        self.kernel_initializer = initializers.get(options["kernel_initializer"])
+        self.recurrent_initializer = initializers.get(options["recurrent_initializer"])
+        self.bias_initializer = initializers.get(options["bias_initializer"])
+        self.kernel_regularizer = regularizers.get(options["kernel_regularizer"])
+        self.recurrent_regularizer = regularizers.get(options["recurrent_regularizer"])
+        self.bias_regularizer = regularizers.get(options["bias_regularizer"])
+        self.kernel_constraint = constraints.get(options["kernel_constraint"])
+        self.recurrent_constraint = constraints.get(options["recurrent_constraint"])
+        self.bias_constraint = constraints.get(options["bias_constraint"])
+        self.dropout = options["dropout"]
+        self.recurrent_dropout = options["recurrent_dropout"]
+        self.seed_generator = generator or SeedGenerator(self.seed)
+        self.__dict__["_kept_masks"] = {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The cell with that configuration."""
+        # Initializers draw their seeds when the constructor makes them, in its order.
+        return cls(**config)
+
+    @property
+    def state_size(self) -> Any:
+        """The size of each state."""
+        return self.units
+
+    @property
+    def output_size(self) -> int:
+        """The size of the output."""
+        return self.units
+
+    # Building it.
+
+    def build(self, x: TensorSpec) -> None:
+        """Make kernel, recurrent kernel and bias."""
+        columns = self.units * self._gates
+        self.kernel = self.add_weight(
+            "kernel",
+            [last_axis(self, x), columns],
+            self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self.recurrent_kernel = self.add_weight(
+            "recurrent_kernel",
+            [self.units, columns],
+            self.recurrent_initializer,
+            regularizer=self.recurrent_regularizer,
+            constraint=self.recurrent_constraint,
+        )
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias",
+                self._bias_shape(columns),
+                self._first_bias,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+
+    def _bias_shape(self, columns: int) -> list[int]:
+        return [columns]
+
+    def _first_bias(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return self.bias_initializer(shape, dtype=dtype)  # type: ignore[no-any-return]
+
+    # Running it.
+
+    def call(self, x: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
+        """One step: [b, in] and states → [b, units] and states."""
+        project, advance = self._stepper(x, training)
+        return advance(project(x), states)
+
+    def _stepper(self, x: Tensor, training: bool) -> tuple[Project, Advance]:
+        raise NotImplementedError
+
+    def get_initial_state(
+        self, batch_size: Any = None, *, inputs: Any = None, dtype: Any = None
+    ) -> Any:
+        """States of zeros.
+
+        Args:
+            batch_size: an int, or an integer tensor.
+            inputs: a tensor to take the batch size from, as in older programs.
+            dtype: that it computes in if None.
+
+        Raises:
+            ValueError: the batch size is not known.
+        """
+        sizes = self.state_size
+        several = isinstance(sizes, (list, tuple))
+        batch = _batch_size(type(self).__name__, batch_size, inputs)
+        kind = dtypes.as_dtype(dtype or self.compute_dtype)
+        return [constants.zeros([batch, size], kind) for size in (sizes if several else [sizes])]
+
+    def zero_state(self, batch_size: Any, dtype: Any = None) -> Any:
+        """States of zeros, by the name that TensorFlow 1's cells had for it."""
+        return self.get_initial_state(batch_size, dtype=dtype)
+
+    # Dropout.
+
+    def reset_dropout_mask(self) -> None:
+        """Let the next step draw anew which inputs are dropped."""
+        self.__dict__["_kept_masks"].pop("inputs", None)
+
+    def reset_recurrent_dropout_mask(self) -> None:
+        """Let the next step draw anew which states are dropped."""
+        self.__dict__["_kept_masks"].pop("states", None)
+
+    def reset_dropout_masks(self) -> None:
+        """Both."""
+        self.__dict__["_kept_masks"].clear()
+
+    def _input_masks(self, x: Tensor, training: bool) -> list[Tensor] | None:
+        """Factors of the inputs, [b, in] or for sequences [b, 1, in]; None without dropout."""
+        if not training or not 0 < self.dropout < 1:
+            return None
+        drawn = self._masks("inputs", x, self.kernel.shape[0], self.dropout)
+        if x.shape.rank == 3:
+            return [reshaping.expand_dims(mask, 1) for mask in drawn]
+        return drawn
+
+    def _state_masks(self, x: Tensor, training: bool) -> list[Tensor] | None:
+        """Factors of the states, [b, units]; None without dropout."""
+        if not training or not 0 < self.recurrent_dropout < 1:
+            return None
+        return self._masks("states", x, self.units, self.recurrent_dropout)
+
+    def draw_masks(self, x: Tensor, training: bool) -> None:
+        """Draw what is dropped in all steps of a sequence, before the loop over them begins."""
+        self._input_masks(x, training)
+        self._state_masks(x, training)
+
+    def _masks(self, what: str, x: Tensor, size: Any, rate: float) -> list[Tensor]:
+        kept = self.__dict__["_kept_masks"]
+        tracer, held = kept.get(what, (None, None))
+        if held is not None and _usable(tracer, held, x):
+            return held  # type: ignore[no-any-return]
+        # One for all gates, or one for each: Keras' two implementations.
+        count = self._gates if self.recurrent_dropout > 0 and self._gates > 1 else 1
+        ones = constants.ones([_batch_size(type(self).__name__, None, x), size], x.dtype)
+        drawn = [stateless_dropout(ones, rate, self.seed_generator.next()) for _ in range(count)]
+        kept[what] = (state.tracer, drawn)
+        return drawn
+
+    def _product(self, x: Tensor, kernel: Tensor, masks: list[Tensor] | None) -> Tensor:
+        """X @ kernel, with what is dropped of x; one mask for all gates, or one each."""
+        if masks is None:
+            return product(x, kernel)
+        if len(masks) == 1:
+            return product(x * masks[0], kernel)
+        parts = joining.split(kernel, self._gates, axis=1)
+        products = [product(x * mask, part) for mask, part in zip(masks, parts, strict=True)]
+        return joining.concat(products, -1)
+
+
+def product(x: Tensor, kernel: Tensor) -> Tensor:
+    """X @ kernel for [..., in]: one large product, not one per leading index."""
+    rank = x.shape.rank
+    if rank is not None and rank > 2:
+        return products.tensordot(x, kernel, [[rank - 1], [0]])
+    return products.matmul(x, kernel)
+
+
+def _batch_size(who: str, batch_size: Any, inputs: Any) -> Any:
+    if batch_size is None and inputs is not None:
+        known = inputs.shape[0]
+        batch_size = shapes.shape(inputs)[0] if known is None else known
+    if batch_size is None:
+        raise ValueError(
+            f"{who}: batch_size must be known, got None\n"
+            "  Try: tf.shape(inputs)[0] inside of a graph"
+        )
+    return batch_size
+
+
+def _usable(tracer: Any, masks: list[Tensor], x: Tensor) -> bool:
+    """Whether masks that were drawn there fit here: in the same graph, or a loop in it."""
+    if not masks[0].shape[:1].is_compatible_with(x.shape[:1]):
+        return False
+    here: Any = state.tracer
+    while here is not tracer:
+        if here is None or tracer is None:
+            return False
+        here = here.outer
+    return True

@@ -1,0 +1,262 @@
+"""GRU: a cell with one state, and gates for what of it is renewed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras.layers.recurrent.cell import CellOptions, RecurrentCell
+from pinnace.keras.layers.recurrent.rnn import CellLayer, of_cell
+from pinnace.ops.array import joining
+from pinnace.ops.math import products
+from pinnace.ops.nn import biases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layer import LayerOptions
+
+
+class GRUCell(RecurrentCell):
+    """h' = z h + (1 - z) activation(x_h + r (h @ R_h)); z, r = recurrent_activation(x_… + h @ R_…).
+
+    The kernels hold the parts z, r, h side by side.
+
+    Args:
+        units: size of the state and of the output.
+        activation: name or function.
+        recurrent_activation: of the gates.
+        use_bias: …; for these see CellOptions.
+        reset_after: whether r is applied after the product with the recurrent kernel, which then
+            has a bias of its own; False: (r h) @ R_h.
+        implementation: accepted for Keras' sake.
+        seed: of the dropout.
+        **options: see Layer.
+
+    Shapes:
+        x [b, in], states [[b, units]] → [b, units], [[b, units]]; kernel [in, 3 units],
+        recurrent_kernel [units, 3 units], bias [2, 3 units] or without `reset_after` [3 units].
+
+    Source:
+        Cho et al. 2014; Keras `GRUCell`.
+    """
+
+    _gates = 3
+
+    def __init__(
+        self,
+        units: int,
+        activation: activations.ActivationLike = "tanh",
+        recurrent_activation: activations.ActivationLike = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        recurrent_initializer: initializers.InitializerLike = "orthogonal",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        recurrent_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        recurrent_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        reset_after: bool = True,
+        implementation: int = 2,
+        seed: int | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.recurrent_activation = activations.get(recurrent_activation)
+        self.reset_after = reset_after
+        self.implementation = implementation
+        given: CellOptions = {
+            "activation": activation,
+            "use_bias": use_bias,
+            "kernel_initializer": kernel_initializer,
+            "recurrent_initializer": recurrent_initializer,
+            "bias_initializer": bias_initializer,
+            "kernel_regularizer": kernel_regularizer,
+            "recurrent_regularizer": recurrent_regularizer,
+            "bias_regularizer": bias_regularizer,
+            "kernel_constraint": kernel_constraint,
+            "recurrent_constraint": recurrent_constraint,
+            "bias_constraint": bias_constraint,
+            "dropout": dropout,
+            "recurrent_dropout": recurrent_dropout,
+            "seed": seed,
+        }
+        self._keep(units, given)
+
+    def _bias_shape(self, columns: int) -> list[int]:
+        return [2, columns] if self.reset_after else [columns]
+
+    def _stepper(
+        self, x: Tensor, training: bool
+    ) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Any], tuple[Tensor, Any]]]:
+        kernel, recurrent = self.kernel.value(), self.recurrent_kernel.value()
+        bias = inner = None
+        if self.bias is not None:
+            bias = self.bias.value()
+            if self.reset_after:
+                bias, inner = joining.unstack(bias, axis=0)
+        dropped, forgotten = self._input_masks(x, training), self._state_masks(x, training)
+        activate, open_gate = self.activation, self.recurrent_activation
+        units = self.units
+        of_gates = of_memory = recurrent
+        if not self.reset_after:
+            of_gates, of_memory = recurrent[:, : 2 * units], recurrent[:, 2 * units :]
+
+        def project(x: Tensor) -> Tensor:
+            y = self._product(x, kernel, dropped)
+            return y if bias is None else biases.bias_add(y, bias)
+
+        def after(x_h: Tensor, h: Tensor, x_gates: Tensor) -> tuple[Tensor, Tensor]:
+            u = self._product(h, recurrent, forgotten)
+            if inner is not None:
+                u = biases.bias_add(u, inner)
+            u_gates, u_h = joining.split(u, [2 * units, units], axis=1)
+            z, r = joining.split(open_gate(x_gates + u_gates), 2, axis=1)
+            return z, activate(x_h + r * u_h)
+
+        def before(x_h: Tensor, h: Tensor, x_gates: Tensor) -> tuple[Tensor, Tensor]:
+            z, r = joining.split(
+                open_gate(x_gates + _parts(h, of_gates, forgotten, units)), 2, axis=1
+            )
+            held = r * h if forgotten is None else r * (h * forgotten[2])
+            return z, activate(x_h + products.matmul(held, of_memory))
+
+        candidate = after if self.reset_after else before
+
+        def advance(y: Tensor, states: Any) -> tuple[Tensor, Any]:
+            several = isinstance(states, (list, tuple))
+            h = states[0] if several else states
+            x_gates, x_h = joining.split(y, [2 * units, units], axis=1)
+            z, new = candidate(x_h, h, x_gates)
+            h = z * h + (1 - z) * new
+            return h, [h] if several else h
+
+        return project, advance
+
+
+def _parts(h: Tensor, kernel: Tensor, masks: list[Tensor] | None, units: int) -> Tensor:
+    """The products of the two gates, each with its own mask."""
+    if masks is None:
+        return products.matmul(h, kernel)
+    return joining.concat(
+        [
+            products.matmul(h * masks[0], kernel[:, :units]),
+            products.matmul(h * masks[1], kernel[:, units:]),
+        ],
+        1,
+    )
+
+
+class GRU(CellLayer):
+    """The layer of GRUCell.
+
+    Args:
+        units: size of the state and of the output.
+        activation: name or function.
+        recurrent_activation: of the gates.
+        use_bias: …; for these see CellOptions.
+        activity_regularizer: penalty of the output.
+        return_sequences: whether all outputs are given, or the last.
+        return_state: whether the states after the last step are given too.
+        go_backwards: whether it begins with the last step; the outputs come in that order.
+        stateful: whether a batch begins with the states the one before ended with.
+        unroll: whether a graph holds each step, rather than a loop.
+        reset_after: see GRUCell.
+        use_cudnn: accepted for Keras' sake.
+        implementation: accepted for Keras' sake.
+        **options: `zero_output_for_mask`; see Layer.
+
+    Shapes:
+        x [b, steps, in] → [b, units], or [b, steps, units].
+
+    Source:
+        Keras `GRU`.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: activations.ActivationLike = "tanh",
+        recurrent_activation: activations.ActivationLike = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        recurrent_initializer: initializers.InitializerLike = "orthogonal",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        recurrent_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        recurrent_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        reset_after: bool = True,
+        use_cudnn: Any = "auto",
+        implementation: int = 2,
+        **options: Any,
+    ) -> None:
+        del use_cudnn
+        cell = GRUCell(
+            units,
+            activation=activation,
+            recurrent_activation=recurrent_activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+            dropout=dropout,
+            recurrent_dropout=recurrent_dropout,
+            reset_after=reset_after,
+            implementation=implementation,
+            seed=seed,
+            dtype=options.get("dtype"),
+            trainable=options.get("trainable", True),
+            name="gru_cell",
+        )
+        super().__init__(
+            cell,
+            return_sequences=return_sequences,
+            return_state=return_state,
+            go_backwards=go_backwards,
+            stateful=stateful,
+            unroll=unroll,
+            activity_regularizer=activity_regularizer,
+            **options,
+        )
+
+    units = of_cell("units")
+    activation = of_cell("activation")
+    recurrent_activation = of_cell("recurrent_activation")
+    use_bias = of_cell("use_bias")
+    kernel_initializer = of_cell("kernel_initializer")
+    recurrent_initializer = of_cell("recurrent_initializer")
+    bias_initializer = of_cell("bias_initializer")
+    kernel_regularizer = of_cell("kernel_regularizer")
+    recurrent_regularizer = of_cell("recurrent_regularizer")
+    bias_regularizer = of_cell("bias_regularizer")
+    kernel_constraint = of_cell("kernel_constraint")
+    recurrent_constraint = of_cell("recurrent_constraint")
+    bias_constraint = of_cell("bias_constraint")
+    dropout = of_cell("dropout")
+    recurrent_dropout = of_cell("recurrent_dropout")
+    reset_after = of_cell("reset_after")
+    implementation = of_cell("implementation")
+    seed = of_cell("seed")

@@ -1,0 +1,232 @@
+"""LSTM: a cell whose gates decide what is kept, forgotten and shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras.layers.recurrent.cell import CellOptions, RecurrentCell
+from pinnace.keras.layers.recurrent.rnn import CellLayer, of_cell
+from pinnace.ops.array import constants, joining
+from pinnace.ops.nn import biases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layer import LayerOptions
+
+
+class LSTMCell(RecurrentCell):
+    """c' = f c + i activation(z_c), h' = o activation(c'); i, f, o = recurrent_activation(z_…).
+
+    z = x @ kernel + h @ recurrent_kernel + bias holds z_i, z_f, z_c, z_o side by side.
+
+    Args:
+        units: size of each state and of the output.
+        activation: name or function.
+        recurrent_activation: of the gates.
+        use_bias: …; for these see CellOptions.
+        unit_forget_bias: whether the bias of f begins with 1 (Jozefowicz et al. 2015).
+        implementation: accepted for Keras' sake.
+        seed: of the dropout.
+        **options: see Layer.
+
+    Shapes:
+        x [b, in], states [h, c], each [b, units] → [b, units], [h, c]; kernel [in, 4 units],
+        recurrent_kernel [units, 4 units], bias [4 units].
+
+    Source:
+        Hochreiter and Schmidhuber 1997; Keras `LSTMCell`.
+    """
+
+    _gates = 4
+
+    def __init__(
+        self,
+        units: int,
+        activation: activations.ActivationLike = "tanh",
+        recurrent_activation: activations.ActivationLike = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        recurrent_initializer: initializers.InitializerLike = "orthogonal",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        recurrent_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        recurrent_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        implementation: int = 2,
+        seed: int | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.recurrent_activation = activations.get(recurrent_activation)
+        self.unit_forget_bias = unit_forget_bias
+        self.implementation = implementation
+        given: CellOptions = {
+            "activation": activation,
+            "use_bias": use_bias,
+            "kernel_initializer": kernel_initializer,
+            "recurrent_initializer": recurrent_initializer,
+            "bias_initializer": bias_initializer,
+            "kernel_regularizer": kernel_regularizer,
+            "recurrent_regularizer": recurrent_regularizer,
+            "bias_regularizer": bias_regularizer,
+            "kernel_constraint": kernel_constraint,
+            "recurrent_constraint": recurrent_constraint,
+            "bias_constraint": bias_constraint,
+            "dropout": dropout,
+            "recurrent_dropout": recurrent_dropout,
+            "seed": seed,
+        }
+        self._keep(units, given)
+
+    @property
+    def state_size(self) -> list[int]:
+        """The sizes of h and c."""
+        return [self.units, self.units]
+
+    def _first_bias(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        if not self.unit_forget_bias:
+            return super()._first_bias(shape, dtype)
+        first = self.bias_initializer([self.units], dtype=dtype)
+        ones = constants.ones([self.units], first.dtype)
+        return joining.concat(
+            [first, ones, self.bias_initializer([2 * self.units], dtype=dtype)], 0
+        )
+
+    def _stepper(
+        self, x: Tensor, training: bool
+    ) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Any], tuple[Tensor, Any]]]:
+        kernel, recurrent = self.kernel.value(), self.recurrent_kernel.value()
+        bias = None if self.bias is None else self.bias.value()
+        dropped, forgotten = self._input_masks(x, training), self._state_masks(x, training)
+        activate, open_gate = self.activation, self.recurrent_activation
+
+        def project(x: Tensor) -> Tensor:
+            y = self._product(x, kernel, dropped)
+            return y if bias is None else biases.bias_add(y, bias)
+
+        def advance(z: Tensor, states: Any) -> tuple[Tensor, Any]:
+            h, c = states
+            gates = joining.split(z + self._product(h, recurrent, forgotten), 4, axis=1)
+            c = open_gate(gates[1]) * c + open_gate(gates[0]) * activate(gates[2])
+            h = open_gate(gates[3]) * activate(c)
+            return h, [h, c]
+
+        return project, advance
+
+
+class LSTM(CellLayer):
+    """The layer of LSTMCell.
+
+    Args:
+        units: size of each state and of the output.
+        activation: name or function.
+        recurrent_activation: of the gates.
+        use_bias: …; for these see CellOptions.
+        unit_forget_bias: whether the bias of the forget gate begins with 1.
+        activity_regularizer: penalty of the output.
+        return_sequences: whether all outputs are given, or the last.
+        return_state: whether the states after the last step are given too.
+        go_backwards: whether it begins with the last step; the outputs come in that order.
+        stateful: whether a batch begins with the states the one before ended with.
+        unroll: whether a graph holds each step, rather than a loop.
+        use_cudnn: accepted for Keras' sake.
+        implementation: accepted for Keras' sake.
+        **options: `zero_output_for_mask`; see Layer.
+
+    Shapes:
+        x [b, steps, in] → [b, units], or [b, steps, units]; with `return_state` also h and c.
+
+    Source:
+        Keras `LSTM`.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: activations.ActivationLike = "tanh",
+        recurrent_activation: activations.ActivationLike = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        recurrent_initializer: initializers.InitializerLike = "orthogonal",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        recurrent_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        recurrent_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        use_cudnn: Any = "auto",
+        implementation: int = 2,
+        **options: Any,
+    ) -> None:
+        del use_cudnn
+        cell = LSTMCell(
+            units,
+            activation=activation,
+            recurrent_activation=recurrent_activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            unit_forget_bias=unit_forget_bias,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+            dropout=dropout,
+            recurrent_dropout=recurrent_dropout,
+            implementation=implementation,
+            seed=seed,
+            dtype=options.get("dtype"),
+            trainable=options.get("trainable", True),
+            name="lstm_cell",
+        )
+        super().__init__(
+            cell,
+            return_sequences=return_sequences,
+            return_state=return_state,
+            go_backwards=go_backwards,
+            stateful=stateful,
+            unroll=unroll,
+            activity_regularizer=activity_regularizer,
+            **options,
+        )
+
+    units = of_cell("units")
+    activation = of_cell("activation")
+    recurrent_activation = of_cell("recurrent_activation")
+    use_bias = of_cell("use_bias")
+    kernel_initializer = of_cell("kernel_initializer")
+    recurrent_initializer = of_cell("recurrent_initializer")
+    bias_initializer = of_cell("bias_initializer")
+    unit_forget_bias = of_cell("unit_forget_bias")
+    kernel_regularizer = of_cell("kernel_regularizer")
+    recurrent_regularizer = of_cell("recurrent_regularizer")
+    bias_regularizer = of_cell("bias_regularizer")
+    kernel_constraint = of_cell("kernel_constraint")
+    recurrent_constraint = of_cell("recurrent_constraint")
+    bias_constraint = of_cell("bias_constraint")
+    dropout = of_cell("dropout")
+    recurrent_dropout = of_cell("recurrent_dropout")
+    implementation = of_cell("implementation")
+    seed = of_cell("seed")

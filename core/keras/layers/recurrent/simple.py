@@ -1,0 +1,190 @@
+"""SimpleRNN: the output is what is remembered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras.layers.recurrent.cell import CellOptions, RecurrentCell
+from pinnace.keras.layers.recurrent.rnn import CellLayer, of_cell
+from pinnace.ops.nn import biases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.keras import activations, constraints, initializers, regularizers
+    from pinnace.keras.layer import LayerOptions
+
+
+class SimpleRNNCell(RecurrentCell):
+    """h' = activation(x @ kernel + h @ recurrent_kernel + bias).
+
+    Args:
+        units: size of the state and of the output.
+        activation: name or function.
+        use_bias: …; for these see CellOptions.
+        seed: of the dropout.
+        **options: see Layer.
+
+    Shapes:
+        x [b, in], states [[b, units]] → [b, units], [[b, units]]; kernel [in, units],
+        recurrent_kernel [units, units], bias [units].
+
+    Source:
+        Elman 1990; Keras `SimpleRNNCell`.
+    """
+
+    _gates = 1
+    _draws_seed_first = True
+
+    def __init__(
+        self,
+        units: int,
+        activation: activations.ActivationLike = "tanh",
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        recurrent_initializer: initializers.InitializerLike = "orthogonal",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        recurrent_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        recurrent_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        given: CellOptions = {
+            "activation": activation,
+            "use_bias": use_bias,
+            "kernel_initializer": kernel_initializer,
+            "recurrent_initializer": recurrent_initializer,
+            "bias_initializer": bias_initializer,
+            "kernel_regularizer": kernel_regularizer,
+            "recurrent_regularizer": recurrent_regularizer,
+            "bias_regularizer": bias_regularizer,
+            "kernel_constraint": kernel_constraint,
+            "recurrent_constraint": recurrent_constraint,
+            "bias_constraint": bias_constraint,
+            "dropout": dropout,
+            "recurrent_dropout": recurrent_dropout,
+            "seed": seed,
+        }
+        self._keep(units, given)
+
+    def _stepper(
+        self, x: Tensor, training: bool
+    ) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Any], tuple[Tensor, Any]]]:
+        kernel, recurrent = self.kernel.value(), self.recurrent_kernel.value()
+        bias = None if self.bias is None else self.bias.value()
+        dropped, forgotten = self._input_masks(x, training), self._state_masks(x, training)
+
+        def project(x: Tensor) -> Tensor:
+            y = self._product(x, kernel, dropped)
+            return y if bias is None else biases.bias_add(y, bias)
+
+        def advance(z: Tensor, states: Any) -> tuple[Tensor, Any]:
+            several = isinstance(states, (list, tuple))
+            h = states[0] if several else states
+            h = self.activation(z + self._product(h, recurrent, forgotten))
+            return h, [h] if several else h
+
+        return project, advance
+
+
+class SimpleRNN(CellLayer):
+    """The layer of SimpleRNNCell.
+
+    Args:
+        units: size of the state and of the output.
+        activation: name or function.
+        use_bias: …; for these see CellOptions.
+        activity_regularizer: penalty of the output.
+        return_sequences: whether all outputs are given, or the last.
+        return_state: whether the states after the last step are given too.
+        go_backwards: whether it begins with the last step; the outputs come in that order.
+        stateful: whether a batch begins with the states the one before ended with.
+        unroll: whether a graph holds each step, rather than a loop.
+        **options: `zero_output_for_mask`; see Layer.
+
+    Shapes:
+        x [b, steps, in] → [b, units], or [b, steps, units].
+
+    Source:
+        Keras `SimpleRNN`.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: activations.ActivationLike = "tanh",
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        recurrent_initializer: initializers.InitializerLike = "orthogonal",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        recurrent_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        recurrent_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        **options: Any,
+    ) -> None:
+        cell = SimpleRNNCell(
+            units,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+            dropout=dropout,
+            recurrent_dropout=recurrent_dropout,
+            seed=seed,
+            dtype=options.get("dtype"),
+            trainable=options.get("trainable", True),
+            name="simple_rnn_cell",
+        )
+        super().__init__(
+            cell,
+            return_sequences=return_sequences,
+            return_state=return_state,
+            go_backwards=go_backwards,
+            stateful=stateful,
+            unroll=unroll,
+            activity_regularizer=activity_regularizer,
+            **options,
+        )
+
+    units = of_cell("units")
+    activation = of_cell("activation")
+    use_bias = of_cell("use_bias")
+    kernel_initializer = of_cell("kernel_initializer")
+    recurrent_initializer = of_cell("recurrent_initializer")
+    bias_initializer = of_cell("bias_initializer")
+    kernel_regularizer = of_cell("kernel_regularizer")
+    recurrent_regularizer = of_cell("recurrent_regularizer")
+    bias_regularizer = of_cell("bias_regularizer")
+    kernel_constraint = of_cell("kernel_constraint")
+    recurrent_constraint = of_cell("recurrent_constraint")
+    bias_constraint = of_cell("bias_constraint")
+    dropout = of_cell("dropout")
+    recurrent_dropout = of_cell("recurrent_dropout")
+    seed = of_cell("seed")

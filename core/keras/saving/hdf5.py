@@ -1,0 +1,186 @@
+"""Keras 3's .weights.h5: one group per layer, found by the attribute that the layer is in.
+
+layers/dense/vars/0        the first variable of the first Dense of a functional model
+layers/lstm/cell/vars/2    the third of the cell that a layer has as `cell`
+encoder/vars/0             the first of the layer that a subclassed model has as `encoder`
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.trackable import is_variable
+from pinnace.keras.layer import Layer
+from pinnace.keras.names import class_name_in_snake_case
+from pinnace.keras.weights import Weights
+from pinnace.storage.atomic import write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pinnace.framework.variable import Variable
+    from pinnace.keras.models.model import Model
+
+
+def write(model: Model, path: str) -> None:
+    """Write the weights of a model; the file is there whole, or as it was before."""
+    h5py = _library()
+
+    memory = io.BytesIO()
+    with h5py.File(memory, "w") as file:
+        for place, layer in _places(model):
+            group = file.create_group(f"{place}/vars" if place else "vars")
+            group.attrs["name"] = layer.name
+            for index, variable in enumerate(_own_variables(layer)):
+                group.create_dataset(str(index), data=_storable(variable))
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, lambda file: file.write(memory.getbuffer()))
+
+
+def read(model: Model, path: str, *, skip_mismatch: bool = False) -> None:
+    """Put the weights of a file into a model: all of them, or none if one does not fit.
+
+    Args:
+        model: built.
+        path: of the file.
+        skip_mismatch: whether layers whose weights do not fit are left as they are.
+
+    Raises:
+        ValueError: the model is not built, or a layer's weights do not fit.
+        OSError: there is no such file, or it is no HDF5 file.
+    """
+    if not model.built:
+        raise ValueError(
+            f"load_weights: {model.name!r} has no weights before it is built\n"
+            "  Try: call it on data, or build(shape)"
+        )
+    found: list[tuple[Variable, Any]] = []
+    with _library().File(path, "r") as file:
+        if "layer_names" in file.attrs:
+            raise ValueError(
+                f"load_weights: {path!r} is of Keras 2, whose files are not read\n"
+                "  Try: load it in Keras 3 and save_weights again"
+            )
+        for place, layer in _places(model):
+            variables = _own_variables(layer)
+            group = _entry(file, f"{place}/vars" if place else "vars")
+            try:
+                found.extend(zip(variables, _values(group, variables), strict=True))
+            except ValueError as error:
+                message = f"load_weights: {place or 'the model'} ({layer.name!r}): {error}"
+                if not skip_mismatch:
+                    raise ValueError(message) from None
+                warnings.warn(message, stacklevel=4)
+    for variable, value in found:
+        variable.assign(value)
+
+
+def _values(group: Any, variables: list[Variable]) -> list[Any]:
+    """What the file has for a layer's variables; nothing is read before it is known to fit."""
+    names = [] if group is None else sorted(group, key=lambda name: (len(name), name))
+    if len(names) != len(variables):
+        raise ValueError(f"has {len(variables)} variables, the file has {len(names)}")
+    values = []
+    for name, variable in zip(names, variables, strict=True):
+        data = _entry(group, name)
+        if data is None or not hasattr(data, "dtype") or data.external or data.is_virtual:
+            raise ValueError(f"variable {name} is no plain array in the file")
+        if tuple(data.shape) != tuple(variable.shape):
+            raise ValueError(
+                f"variable {name} must have shape {variable.shape.text}, "
+                f"the file has {list(data.shape)}"
+            )
+        values.append(np.asarray(data[()]).astype(variable.dtype.numpy))
+    return values
+
+
+def _entry(group: Any, path: str) -> Any:
+    """What is there in the same file: links to other files are not followed."""
+    import h5py
+
+    for name in path.split("/"):
+        if group is None or name not in group:
+            return None
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            message = f"{path!r} is a link in the file, which is not followed"
+            raise ValueError(message)  # noqa: TRY004 (the file is wrong, not a type)
+        group = group[name]
+    return group
+
+
+def _storable(variable: Variable) -> Any:
+    array = np.asarray(variable.numpy())
+    # HDF5 knows no bfloat16.
+    return array.astype(np.float32) if variable.dtype.name == "bfloat16" else array
+
+
+def _own_variables(layer: Weights) -> list[Variable]:
+    """Those that are no inner layer's: first what is trained, then the others."""
+    own: list[Any] = [child for child in layer._own() if is_variable(child)]
+    unique = list({id(variable): variable for variable in own}.values())
+    return [v for v in unique if v.trainable] + [v for v in unique if not v.trainable]
+
+
+# Where layers are.
+
+
+def _places(model: Weights) -> Iterator[tuple[str, Weights]]:
+    """Every layer, once, and its path in the file: as Keras walks through attributes."""
+    seen: set[int] = set()
+
+    def visit(layer: Weights, path: str) -> Iterator[tuple[str, Weights]]:
+        if id(layer) in seen:
+            return
+        seen.add(id(layer))
+        yield path, layer
+        for name, child in _attributes(layer):
+            inner = f"{path}/{name}" if path else name
+            if isinstance(child, Weights):
+                yield from visit(child, inner)
+            elif isinstance(child, (list, tuple, dict)):
+                yield from visit_all(child, inner)
+
+    def visit_all(container: Any, path: str) -> Iterator[tuple[str, Weights]]:
+        counts: dict[str, int] = {}
+        for child in container.values() if isinstance(container, dict) else container:
+            if isinstance(child, Weights):
+                name = class_name_in_snake_case(type(child).__name__)
+                count = counts[name] = counts.get(name, -1) + 1
+                yield from visit(child, f"{path}/{name}_{count}" if count else f"{path}/{name}")
+
+    return visit(model, "")
+
+
+def _attributes(layer: Weights) -> Iterator[tuple[str, Any]]:
+    listed = getattr(layer, "_lists_layers", False) or getattr(layer, "_topology", None)
+    if listed:
+        yield "layers", layer.layers  # type: ignore[attr-defined]  # models have it
+    names = [name for name in dir(layer) if not name.startswith("__") and name not in _of_all()]
+    for name in sorted(names, key=lambda name: f"~{name}" if name.startswith("_") else name):
+        try:
+            yield name, getattr(layer, name)
+        except Exception:
+            continue
+
+
+@functools.cache
+def _of_all() -> frozenset[str]:
+    """The attributes that every layer has, and those in which models keep their own layers."""
+    return frozenset(dir(Layer())) | {"_layers", "_given", "_topology"}
+
+
+def _library() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise ImportError(
+            "files of weights that end in .weights.h5 need h5py\n"
+            "  Try: pip install 'pinnace[hdf5]', or a path without an ending, for a checkpoint"
+        ) from None
+    return h5py
