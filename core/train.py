@@ -3,7 +3,12 @@
 from pinnace.checkpoint import Checkpoint as Checkpoint
 from pinnace.checkpoint import CheckpointManager as CheckpointManager
 from pinnace.checkpoint import CheckpointOptions as CheckpointOptions
+from pinnace.checkpoint import CheckpointView as CheckpointView
+from pinnace.checkpoint import TrackableView as TrackableView
 from pinnace.checkpoint import checkpoint_exists as checkpoint_exists
+from pinnace.checkpoint import checkpoints_iterator as checkpoints_iterator
+from pinnace.checkpoint import experimental as experimental
+from pinnace.checkpoint import get_checkpoint_state as get_checkpoint_state
 from pinnace.checkpoint import latest_checkpoint as latest_checkpoint
 from pinnace.checkpoint import list_variables as list_variables
 from pinnace.checkpoint import load_checkpoint as load_checkpoint

@@ -1,5 +1,6 @@
 """Checkpoints: the values below an object in a bundle, found again by the names of children."""
 
+from pinnace.checkpoint import experimental as experimental
 from pinnace.checkpoint.checkpoint import Checkpoint as Checkpoint
 from pinnace.checkpoint.checkpoint import CheckpointOptions as CheckpointOptions
 from pinnace.checkpoint.manager import CheckpointManager as CheckpointManager
@@ -8,4 +9,8 @@ from pinnace.checkpoint.reader import list_variables as list_variables
 from pinnace.checkpoint.reader import load_checkpoint as load_checkpoint
 from pinnace.checkpoint.reader import load_variable as load_variable
 from pinnace.checkpoint.state_file import checkpoint_exists as checkpoint_exists
+from pinnace.checkpoint.state_file import get_checkpoint_state as get_checkpoint_state
 from pinnace.checkpoint.state_file import latest_checkpoint as latest_checkpoint
+from pinnace.checkpoint.views import CheckpointView as CheckpointView
+from pinnace.checkpoint.views import TrackableView as TrackableView
+from pinnace.checkpoint.waiting import checkpoints_iterator as checkpoints_iterator

@@ -74,6 +74,25 @@ def read_state(folder: str | os.PathLike[str], name: str | None = None) -> Check
     return state
 
 
+def get_checkpoint_state(
+    checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
+) -> CheckpointState | None:
+    """What a folder's file says: the latest checkpoint, all that are kept, when each was written.
+
+    Args:
+        checkpoint_dir: the folder.
+        latest_filename: name of the file, "checkpoint" if None.
+
+    Returns:
+        A message with `model_checkpoint_path`, `all_model_checkpoint_paths` and
+        `all_model_checkpoint_timestamps`; None if there is no such file.
+
+    Source:
+        TensorFlow `tf.train.get_checkpoint_state`.
+    """
+    return read_state(checkpoint_dir, latest_filename)
+
+
 def latest_checkpoint(
     checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
 ) -> str | None:

@@ -3,16 +3,18 @@
 from pinnace.data import experimental as experimental
 from pinnace.data import loops as _loops
 from pinnace.data.dataset import Dataset as Dataset
-from pinnace.data.dataset import FixedLengthRecordDataset as FixedLengthRecordDataset
-from pinnace.data.dataset import Options as Options
-from pinnace.data.dataset import TextLineDataset as TextLineDataset
-from pinnace.data.dataset import TFRecordDataset as TFRecordDataset
 from pinnace.data.elements import AUTOTUNE as AUTOTUNE
 from pinnace.data.elements import INFINITE as INFINITE_CARDINALITY
 from pinnace.data.elements import UNKNOWN as UNKNOWN_CARDINALITY
 from pinnace.data.elements import DatasetSpec as DatasetSpec
+from pinnace.data.file_datasets import FixedLengthRecordDataset as FixedLengthRecordDataset
+from pinnace.data.file_datasets import TextLineDataset as TextLineDataset
+from pinnace.data.file_datasets import TFRecordDataset as TFRecordDataset
 from pinnace.data.iterator import DatasetIterator as Iterator
+from pinnace.data.iterator import IteratorSpec as IteratorSpec
 from pinnace.data.iterator import Optional as Optional
+from pinnace.data.options import Options as Options
+from pinnace.data.options import ThreadingOptions as ThreadingOptions
 
 _loops.register()
 
@@ -24,9 +26,11 @@ __all__ = [
     "DatasetSpec",
     "FixedLengthRecordDataset",
     "Iterator",
+    "IteratorSpec",
     "Optional",
     "Options",
     "TFRecordDataset",
     "TextLineDataset",
+    "ThreadingOptions",
     "experimental",
 ]

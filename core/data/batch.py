@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.data import composites
 from pinnace.data.elements import (
     INFINITE,
     UNKNOWN,
@@ -102,6 +103,14 @@ class Batched(Stage):
         """Batches: of rows gathered at once where the source has rows."""
         size = whole_number(int(self._size), "batch", "batch_size", 1)
         full = size if self._drop else 1
+        if composites.holds_composites(self._source.spec):
+            spec = self._source.spec
+            return Stacked(
+                self._source.open(run),
+                size,
+                full,
+                lambda elements: composites.joined(elements, spec, "batch"),
+            )
         found = self._source.indexed(run)
         if found is not None:
             return Gathered(found[0], exactly(found[1], size), full)
@@ -118,12 +127,7 @@ class Batched(Stage):
 
     def cardinality(self) -> int:
         """The source's, divided."""
-        there, size = self._source.cardinality(), known(self._size)
-        if there < 0:
-            return there
-        if size is None:
-            return UNKNOWN
-        return there // size if self._drop else -(-there // size)
+        return _divided(self._source, self._size, self._drop)
 
 
 def _recut(blocks: Iterator[Columns], size: int, full: int) -> Iterator[Columns]:
@@ -171,6 +175,8 @@ class PaddedBatched(Stage):
         self._source = source
         self._size = whole_number(size, "padded_batch", "batch_size", 1)
         self._drop = bool(drop_remainder)
+        if composites.holds_composites(source.spec):
+            raise TypeError(f"padded_batch: elements must be tensors, hold {source.spec}")
         self._shapes = _padded_shapes(source, padded_shapes)
         self._values = _padding_values(source, padding_values)
         front = Shape((known(self._size) if self._drop else None,))
@@ -196,12 +202,7 @@ class PaddedBatched(Stage):
 
     def cardinality(self) -> int:
         """The source's, divided."""
-        there, size = self._source.cardinality(), known(self._size)
-        if there < 0:
-            return there
-        if size is None:
-            return UNKNOWN
-        return there // size if self._drop else -(-there // size)
+        return _divided(self._source, self._size, self._drop)
 
 
 def _padded(arrays: Sequence[Array], shape: Shape, value: Any, component: int) -> Array:
@@ -280,12 +281,19 @@ def _padding_values(source: Stage, given: Nest) -> tuple[Any, ...]:
 class Unbatched(Stage):
     """The rows of elements."""
 
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The rows, where elements hold ragged or sparse tensors."""
+        for element in self._source.open(run):
+            yield from composites.rows(element, self._source.spec, "unbatch")
+
     def __init__(self, source: Stage) -> None:
         super().__init__(without_batch_axis(source.spec, "unbatch"))
         self._source = source
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
         """Each element of the source is a block."""
+        if composites.holds_composites(self._source.spec):
+            return None
         return map(_same_length, self._source.open(run))
 
     def cardinality(self) -> int:
@@ -300,6 +308,16 @@ class Unbatched(Stage):
         return there * size
 
 
+class SliceOf(Unbatched):
+    """The rows of one element, which are counted where its sizes are known."""
+
+    def cardinality(self) -> int:
+        """The size of the first axis."""
+        parts = structure.flatten(self._source.spec)
+        sizes = {part.shape[0] for part in parts if part.shape.rank}
+        return next((int(n) for n in sizes if n is not None), UNKNOWN)
+
+
 def _same_length(element: Element) -> Columns:
     if len({len(leaf) for leaf in element}) > 1:
         raise InvalidArgumentError(
@@ -307,6 +325,68 @@ def _same_length(element: Element) -> Columns:
             f"got {[len(leaf) for leaf in element]}"
         )
     return element
+
+
+class RaggedBatched(Stage):
+    """Consecutive tensors of different shapes as ragged tensors."""
+
+    def __init__(self, source: Stage, size: Any, drop_remainder: bool, splits: Any) -> None:
+        self._source = source
+        self._size = whole_number(size, "ragged_batch", "batch_size", 1)
+        self._drop = bool(drop_remainder)
+        self._ragged = structure.map_structure(
+            lambda leaf: composites.ragged_spec(leaf, splits), source.spec
+        )
+        self._convert = composites.ragged_element(splits, source.spec)
+        front = known(self._size) if self._drop else None
+        super().__init__(with_batch_axis(self._ragged, front))
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Ragged batches."""
+        size = int(self._size)
+        convert, spec = self._convert, self._ragged
+        return Stacked(
+            self._source.open(run),
+            size,
+            size if self._drop else 1,
+            lambda elements: composites.joined(
+                [convert(e) for e in elements], spec, "ragged_batch"
+            ),
+        )
+
+    def cardinality(self) -> int:
+        """The source's, divided."""
+        return _divided(self._source, self._size, self._drop)
+
+
+class SparseBatched(Stage):
+    """Consecutive tensors of different shapes as sparse tensors."""
+
+    def __init__(self, source: Stage, size: Any, row_shape: Any) -> None:
+        self._source = source
+        self._size = whole_number(size, "sparse_batch", "batch_size", 1)
+        if not isinstance(source.spec, TensorSpec):
+            raise TypeError(f"sparse_batch: elements must be one tensor, are {source.spec}")
+        rows = as_shape(row_shape)
+        self._join = composites.sparse_join(list(rows))
+        super().__init__(composites.sparse_spec(Shape((None,)) + rows, source.spec.dtype))
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Sparse batches."""
+        return Stacked(self._source.open(run), int(self._size), 1, self._join)
+
+    def cardinality(self) -> int:
+        """The source's, divided."""
+        return _divided(self._source, self._size, False)
+
+
+def _divided(source: Stage, size: Any, drop: bool) -> int:
+    there, number = source.cardinality(), known(size)
+    if there < 0:
+        return there
+    if number is None:
+        return UNKNOWN
+    return there // number if drop else -(-there // number)
 
 
 class Rebatched(Stage):
@@ -319,6 +399,8 @@ class Rebatched(Stage):
             raise InvalidArgumentError(f"rebatch: batch_size must be at least 1, got {sizes}")
         self._drop = bool(drop_remainder)
         self._source = source
+        if composites.holds_composites(source.spec):
+            raise TypeError(f"rebatch: elements must be tensors, hold {source.spec}")
         same = len(set(self._sizes)) == 1 and self._drop
         super().__init__(
             with_batch_axis(
@@ -388,8 +470,8 @@ class Windows(Stage):
             if not window or (self._drop and len(held) < reach):
                 return
             yield tuple(
-                Held(leaf, [(element[i],) for element in window])
-                for i, leaf in enumerate(self._source.leaves)
+                Held(part, [element[place] for element in window])
+                for part, place in composites.groups_of(self._source.spec)
             )
             skipped = shift - len(held)
             held = held[shift:]

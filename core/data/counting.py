@@ -70,9 +70,11 @@ class Repeat(Stage):
         count, each = known(self._count), self._source.cardinality()
         if count == 0 or each == 0:
             return 0
-        if count is None or each == UNKNOWN:
-            return INFINITE if count is not None and count < 0 and each != UNKNOWN else UNKNOWN
-        return INFINITE if count < 0 or each == INFINITE else each * count
+        if count is None:
+            return UNKNOWN
+        if count < 0 or each == INFINITE:
+            return INFINITE  # TensorFlow: also where nobody knows that there is an element
+        return UNKNOWN if each == UNKNOWN else each * count
 
 
 class Part(Stage):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pinnace.framework import dtypes, structure
+from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
@@ -32,7 +33,22 @@ INFINITE = -1
 UNKNOWN = -2
 
 
-def normalised(value: Nest, convert: Callable[[Any], Any] = convert_to_tensor) -> Nest:
+def as_leaf(value: Any) -> Any:
+    """A tensor; ragged and sparse tensors stay what they are."""
+    return value if is_composite(value) else convert_to_tensor(value)
+
+
+def leaves_of(value: Nest) -> list[Any]:
+    """The leaves of a structure; of ragged and sparse tensors, or their specs, the components."""
+    return structure.flatten(value, expand_composites=True)
+
+
+def packed(spec: Nest, leaves: Iterable[Any]) -> Nest:
+    """Leaves in the structure of `spec`, the inverse of `leaves_of`."""
+    return structure.pack_sequence_as(spec, leaves, expand_composites=True)
+
+
+def normalised(value: Nest, convert: Callable[[Any], Any] = as_leaf) -> Nest:
     """`value` with every leaf a tensor; lists are leaves.
 
     Args:
@@ -75,11 +91,15 @@ def array_of_tensor(tensor: Tensor) -> Any:
 
 def tensor_arrays(value: Nest) -> Element:
     """The leaves of a structure of tensors."""
-    return tuple([array_of_tensor(leaf) for leaf in structure.flatten(value)])
+    return tuple([array_of_tensor(leaf) for leaf in leaves_of(value)])
 
 
-def spec_of(tensor: Tensor) -> TensorSpec:
-    """The spec of a tensor, without a name."""
+def spec_of(tensor: Any) -> Any:
+    """The spec of a tensor, without a name; of a composite value its own."""
+    if is_composite(tensor):
+        return tensor.spec
+    if isinstance(tensor, CompositeSpec):
+        return tensor
     return TensorSpec.of(tensor.shape, tensor.dtype)
 
 
@@ -254,7 +274,11 @@ def with_batch_axis(spec: Nest, size: int | None) -> Nest:
     return structure.map_structure(lambda leaf: _batched(leaf, size), spec)
 
 
-def _batched(leaf: Any, size: int | None) -> TensorSpec:
+def _batched(leaf: Any, size: int | None) -> Any:
+    if isinstance(leaf, CompositeSpec):
+        from pinnace.data.composites import batched_spec
+
+        return batched_spec(leaf, size)
     if not isinstance(leaf, TensorSpec):
         raise TypeError(f"batch: elements hold {leaf}, which has no batches; only tensors have")
     return TensorSpec.of(Shape.of((size,)) + leaf.shape, leaf.dtype)
@@ -263,7 +287,11 @@ def _batched(leaf: Any, size: int | None) -> TensorSpec:
 def without_batch_axis(spec: Nest, who: str) -> Nest:
     """The spec of the rows of an element."""
 
-    def row(leaf: Any) -> TensorSpec:
+    def row(leaf: Any) -> Any:
+        if isinstance(leaf, CompositeSpec):
+            from pinnace.data.composites import row_spec
+
+            return row_spec(leaf, who)
         if not isinstance(leaf, TensorSpec) or leaf.shape.rank == 0:
             raise InvalidArgumentError(f"{who}: every component must have a first axis, got {leaf}")
         return TensorSpec.of(leaf.shape[1:] if leaf.shape.rank else Shape(None), leaf.dtype)

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from pinnace.data.access import TFRecordWriter as TFRecordWriter
+from pinnace.data.access import at as at
+from pinnace.data.access import from_list as from_list
+from pinnace.data.access import from_variant as from_variant
+from pinnace.data.access import get_next_as_optional as get_next_as_optional
+from pinnace.data.access import get_structure as get_structure
+from pinnace.data.access import pad_to_cardinality as pad_to_cardinality
+from pinnace.data.access import to_variant as to_variant
+from pinnace.data.csv_files import CsvRecords
 from pinnace.data.dataset import Dataset
 from pinnace.data.elements import AUTOTUNE as AUTOTUNE
 from pinnace.data.elements import INFINITE as INFINITE_CARDINALITY
 from pinnace.data.elements import UNKNOWN as UNKNOWN_CARDINALITY
 from pinnace.data.elements import Element, Nest
+from pinnace.data.file_datasets import names_of
+from pinnace.data.iterator import Optional as Optional
+from pinnace.data.options import AutoShardPolicy as AutoShardPolicy
+from pinnace.data.options import AutotuneAlgorithm as AutotuneAlgorithm
+from pinnace.data.options import AutotuneOptions as AutotuneOptions
+from pinnace.data.options import DistributeOptions as DistributeOptions
+from pinnace.data.options import ExternalStatePolicy as ExternalStatePolicy
+from pinnace.data.options import OptimizationOptions as OptimizationOptions
+from pinnace.data.options import ServiceOptions as ServiceOptions
+from pinnace.data.options import ThreadingOptions as ThreadingOptions
+from pinnace.data.ready_made import make_batched_features_dataset as make_batched_features_dataset
+from pinnace.data.ready_made import make_csv_dataset as make_csv_dataset
+from pinnace.data.reducing import Reduced
+from pinnace.data.reducing import Reducer as Reducer
+from pinnace.data.sql import SqlRows
 from pinnace.data.stage import Run, Stage
 from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError
+from pinnace.ops.composites.parsing import parse_example
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 Transformation = Callable[[Dataset], Dataset]
-
-
-class AutoShardPolicy(IntEnum):
-    """Accepted for TensorFlow's sake: there is one worker."""
-
-    OFF = -1
-    AUTO = 0
-    FILE = 1
-    DATA = 2
-    HINT = 3
 
 
 class Counted(Stage):
@@ -237,32 +251,169 @@ def choose_from_datasets(
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
 
+# TensorFlow: an index that `shard` replaces where a policy says so.
+SHARD_HINT = -1
+
+
+class CsvDataset(Dataset):
+    """The records of CSV files, a tuple of scalars each.
+
+    Args:
+        filenames: one name, several, or a dataset of names.
+        record_defaults: per wanted column what stands in for an empty field, or a dtype: then the
+            field must not be empty.
+        compression_type: "", "GZIP" or "ZLIB".
+        buffer_size: accepted.
+        header: whether to leave out the first record of each file.
+        field_delim: what separates fields.
+        use_quote_delim: whether quotes protect separators and ends of lines.
+        na_value: a field that counts as empty.
+        select_cols: numbers of the wanted columns, ascending; all if None.
+        exclude_cols: numbers of the columns to leave out.
+
+    Raises:
+        InvalidArgumentError: in a pass, a record that does not fit.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_defaults: Sequence[Any],
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        header: bool = False,
+        field_delim: str = ",",
+        use_quote_delim: bool = True,
+        na_value: str = "",
+        select_cols: Sequence[int] | None = None,
+        exclude_cols: Sequence[int] | None = None,
+    ) -> None:
+        del buffer_size
+        super().__init__(
+            CsvRecords(
+                names_of(filenames),
+                record_defaults,
+                compression_type,
+                header,
+                field_delim,
+                use_quote_delim,
+                na_value,
+                select_cols,
+                exclude_cols,
+            )
+        )
+
+
+class SqlDataset(Dataset):
+    """The rows of a query on an SQLite database, a tuple of scalars each.
+
+    Args:
+        driver_name: "sqlite".
+        data_source_name: path of the database, opened for reading only.
+        query: SQL.
+        output_types: a tuple of dtypes, one per column.
+    """
+
+    def __init__(
+        self, driver_name: Any, data_source_name: Any, query: Any, output_types: Nest
+    ) -> None:
+        super().__init__(SqlRows(driver_name, data_source_name, query, output_types))
+
+
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """One element per key of `key_func`, reduced from its elements; ascending keys."""
+    return lambda dataset: Dataset(Reduced(dataset.stage, key_func, reducer), dataset.options())
+
+
+def rejection_resample(
+    class_func: Callable[..., Any],
+    target_dist: Any,
+    initial_dist: Any = None,
+    seed: int | None = None,
+) -> Transformation:
+    """(class, element), some left out so that classes are distributed as `target_dist` says."""
+    return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
+
+
+def parse_example_dataset(
+    features: Any, num_parallel_calls: Any = 1, deterministic: bool | None = None
+) -> Transformation:
+    """Batches of Example messages as dictionaries of features; see `io.parse_example`."""
+    return lambda dataset: dataset.map(
+        lambda messages: parse_example(messages, features), num_parallel_calls, deterministic
+    )
+
+
+def dense_to_ragged_batch(
+    batch_size: int, drop_remainder: bool = False, row_splits_dtype: Any = dtypes.int64
+) -> Transformation:
+    """Batches of tensors of different shapes, as RaggedTensors."""
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+def dense_to_sparse_batch(batch_size: int, row_shape: Any) -> Transformation:
+    """Batches of tensors of different shapes, as SparseTensors."""
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+
+
+def enable_debug_mode() -> None:
+    """Accepted: errors name the element and the function already."""
+
+
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
+    "SHARD_HINT",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
+    "AutotuneAlgorithm",
+    "AutotuneOptions",
     "Counter",
+    "CsvDataset",
+    "DistributeOptions",
+    "ExternalStatePolicy",
+    "OptimizationOptions",
+    "Optional",
     "RandomDataset",
+    "Reducer",
+    "ServiceOptions",
+    "SqlDataset",
+    "TFRecordWriter",
+    "ThreadingOptions",
     "assert_cardinality",
+    "at",
     "bucket_by_sequence_length",
     "cardinality",
     "choose_from_datasets",
     "copy_to_device",
+    "dense_to_ragged_batch",
+    "dense_to_sparse_batch",
+    "enable_debug_mode",
     "enumerate_dataset",
+    "from_list",
+    "from_variant",
+    "get_next_as_optional",
     "get_single_element",
+    "get_structure",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "load",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
     "map_and_batch",
+    "pad_to_cardinality",
     "parallel_interleave",
+    "parse_example_dataset",
     "prefetch_to_device",
+    "rejection_resample",
     "sample_from_datasets",
     "save",
     "scan",
     "shuffle_and_repeat",
     "snapshot",
     "take_while",
+    "to_variant",
     "unbatch",
     "unique",
 ]

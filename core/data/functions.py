@@ -12,22 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.data import vectorising
+from pinnace.data import row_wise, vectorising
 from pinnace.data.elements import (
     Columns,
     DatasetSpec,
     Element,
     Nest,
     array_of_tensor,
+    as_leaf,
     is_unpacked,
     leaf_array,
+    leaves_of,
     normalised,
+    packed,
     spec_of,
 )
 from pinnace.data.stage import Absent, Bindable, Stage
 from pinnace.framework import structure
 from pinnace.framework.context import state
-from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.functions.function import trace
@@ -66,10 +68,8 @@ class Traced(Bindable):
             raise ValueError(
                 f"{who}: the function made variable {created[0].name!r}\n  Try: make it outside"
             )
-        self.spec = structure.map_structure(
-            lambda leaf: TensorSpec.of(leaf.shape, leaf.dtype), self.concrete.structured_outputs
-        )
-        self.leaves = tuple(structure.flatten(self.spec))
+        self.spec = structure.map_structure(spec_of, self.concrete.structured_outputs)
+        self.leaves = tuple(leaves_of(self.spec))
         self.captures: tuple[Any, ...] = tuple(
             tensor if isinstance(tensor, SymbolicTensor) else array_of_tensor(tensor)
             for tensor in self.concrete.captured
@@ -82,6 +82,11 @@ class Traced(Bindable):
     def __call__(self, leaves: Element) -> Element:
         """The result's leaves for an element's."""
         return self.concrete.run([*[leaf_array(leaf) for leaf in leaves], *self.captures])
+
+    @functools.cached_property
+    def row_wise(self) -> bool:
+        """Whether it may take several batches at once."""
+        return row_wise.is_row_wise(self.concrete)
 
     def batched(self) -> BatchedFunction | None:
         """The same function of many elements at once, None where it has no such form."""
@@ -132,7 +137,7 @@ def _tensor(leaf: Any, who: str) -> Any:
         raise TypeError(f"{who}: the function must return tensors, got None")
     if hasattr(leaf, "stage") and isinstance(leaf.stage, Stage):
         raise TypeError(f"{who}: the function must return tensors, got {leaf!r}\n  Try: flat_map")
-    return convert_to_tensor(leaf)
+    return as_leaf(leaf)
 
 
 def arguments_of(spec: Nest) -> tuple[Nest, ...]:
@@ -161,8 +166,9 @@ class Direct(Bindable):
         self._public = public
         self._specs = tuple(structure.flatten(spec))
         self.spec = self._result_spec()
-        self.leaves = tuple(structure.flatten(self.spec))
+        self.leaves = tuple(leaves_of(self.spec))
         self.draws_random = True  # it cannot be known
+        self.row_wise = False
 
     def _result_spec(self) -> Nest:
         def leaf_spec(leaf: Any) -> Any:
@@ -305,7 +311,7 @@ def check_predicate(function: Traced | Direct, who: str) -> None:
 def wrapped(leaves: Element, specs: Sequence[Any], spec: Nest) -> Nest:
     """Tensors in the structure of `spec`."""
     tensors = [wrap(leaf_array(leaf), one.dtype) for leaf, one in zip(leaves, specs, strict=True)]
-    return structure.pack_sequence_as(spec, tensors)
+    return packed(spec, tensors)
 
 
 def relaxed(before: Nest, after: Nest, who: str) -> Nest:
@@ -321,7 +327,12 @@ def relaxed(before: Nest, after: Nest, who: str) -> Nest:
             f"{who}: the new state must have the structure of the old: {error}"
         ) from None
 
-    def join(old: TensorSpec, new: TensorSpec) -> TensorSpec:
+    def join(old: Any, new: Any) -> Any:
+        if not isinstance(old, TensorSpec):
+            found = old.most_specific_common_supertype([new])
+            if found is None:
+                raise TypeError(f"{who}: the state must stay {old}, becomes {new}")
+            return found
         if old.dtype is not new.dtype:
             raise TypeError(f"{who}: the state must keep its dtype, changes from {old} to {new}")
         return TensorSpec.of(old.shape.most_specific_compatible_shape(new.shape), old.dtype)

@@ -1,4 +1,4 @@
-"""Datasets made of elements, and datasets joined by choice: flat_map, interleave, sampling."""
+"""Datasets made of elements, and datasets joined by choice: flat_map, interleave, groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from pinnace.data.elements import (
     AUTOTUNE,
-    INFINITE,
     UNKNOWN,
     Element,
     leaf_array,
@@ -19,7 +18,7 @@ from pinnace.data.elements import (
     whole_number,
 )
 from pinnace.data.map import worker_count
-from pinnace.data.stage import Run, SeedSource, Stage
+from pinnace.data.stage import Run, Stage
 from pinnace.data.workers import Ahead
 from pinnace.framework.errors import InvalidArgumentError
 
@@ -132,56 +131,6 @@ class Chosen(Stage):
     def cardinality(self) -> int:
         """It depends on the choice."""
         return UNKNOWN
-
-
-class Sampled(Stage):
-    """At each step the next element of one of several datasets, drawn by weight."""
-
-    def __init__(
-        self,
-        sources: Sequence[Stage],
-        weights: Sequence[float],
-        seeds: SeedSource,
-        stop_on_empty: bool,
-    ) -> None:
-        super().__init__(common_spec(sources, "sample_from_datasets"))
-        self._sources = tuple(sources)
-        self._weights = np.asarray(weights, np.float64)
-        if (
-            self._weights.shape != (len(sources),)
-            or (self._weights < 0).any()
-            or not self._weights.sum()
-        ):
-            raise InvalidArgumentError(
-                "sample_from_datasets: one weight of at least 0 is required for each of the "
-                f"{len(sources)} datasets, got {list(weights)}"
-            )
-        self._seeds = seeds
-        self._stop = stop_on_empty
-
-    def elements(self, run: Run) -> Iterator[Element]:
-        """One that ends is drawn no more, or is the end."""
-        generator = np.random.default_rng(run.seed(self._seeds))
-        opened = [source.open(run) for source in self._sources]
-        weights = self._weights.copy()
-        while weights.any():
-            ends = np.cumsum(weights / weights.sum())
-            for place in generator.random(256):
-                index = min(int(np.searchsorted(ends, place, "right")), len(opened) - 1)
-                element = next(opened[index], None)
-                if element is None:
-                    if self._stop:
-                        return
-                    weights[index] = 0
-                    break
-                yield element
-
-    def cardinality(self) -> int:
-        """The sum, or it depends on what is drawn."""
-        sizes = [source.cardinality() for source in self._sources]
-        if self._stop or UNKNOWN in sizes:
-            return UNKNOWN
-        return INFINITE if INFINITE in sizes else sum(sizes)
 
 
 def common_spec(sources: Sequence[Stage], who: str) -> Any:

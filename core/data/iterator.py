@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from pinnace.data import traced_iterator
 from pinnace.data.elements import (
     Columns,
     DatasetSpec,
@@ -17,17 +19,20 @@ from pinnace.data.elements import (
     Nest,
     is_unpacked,
     leaf_array,
+    leaves_of,
+    packed,
     tensors_of,
 )
 from pinnace.data.stage import Run, Stage
 from pinnace.framework import dtypes, structure
+from pinnace.framework.composite import CompositeSpec, CompositeTensor
 from pinnace.framework.context import state
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, OutOfRangeError
+from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, Tensor, wrap
+from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import handle_of
-from pinnace.ops.dataset import iterators
 
 Packer = Callable[[Element], Any]
 
@@ -45,12 +50,13 @@ def packer(stage: Stage, public: Callable[[Stage], Any]) -> Packer:
     if isinstance(spec, TensorSpec):
         kind = spec.dtype
         return lambda element: wrap(leaf_array(element[0]), kind)
-    if is_unpacked(spec) and plain and len(spec) == len(leaves):
+    flat = is_unpacked(spec) and all(isinstance(part, TensorSpec) for part in spec)
+    if flat and plain:
         kinds = [leaf.dtype for leaf in leaves]
         return lambda element: tuple(
             [wrap(leaf_array(leaf), kind) for leaf, kind in zip(element, kinds, strict=True)]
         )
-    return lambda element: structure.pack_sequence_as(
+    return lambda element: packed(
         spec, [one(leaf, leaf_spec) for leaf, leaf_spec in zip(element, leaves, strict=True)]
     )
 
@@ -62,6 +68,8 @@ class Pass:
         self.stage = stage
         self._pack = packer(stage, public)
         self._lock = threading.Lock()
+        # The iterator that ops read through this pass.
+        self.owner: Callable[[], Any] = lambda: None
         self._begin(Run(stage), 0)
 
     def _begin(self, run: Run, skipped: int) -> None:
@@ -125,11 +133,56 @@ class Pass:
     def next_arrays(self) -> tuple[Array, ...]:
         """The next element's leaves, for the op IteratorGetNext; OutOfRangeError after the last."""
         for element in self:
-            return tuple([np.asarray(leaf._array) for leaf in structure.flatten(element)])
+            return tuple([np.asarray(leaf._array) for leaf in leaves_of(element)])
         raise OutOfRangeError("End of sequence")
 
 
-class DatasetIterator(Trackable):
+class IteratorSpec(CompositeSpec):
+    """What a function knows of an iterator it is given: the spec of its elements.
+
+    Args:
+        element_spec: the structure of the elements, with a spec at each leaf.
+    """
+
+    __slots__ = ("element_spec",)
+
+    def __init__(self, element_spec: Nest) -> None:
+        self.element_spec = element_spec
+
+    @property
+    def value_type(self) -> type:
+        """`Iterator`."""
+        return DatasetIterator
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return (self.element_spec,)
+
+    def __hash__(self) -> int:
+        return hash((IteratorSpec, tuple(leaves_of(self.element_spec))))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IteratorSpec) and bool(self.element_spec == other.element_spec)
+
+    def component_specs(self) -> tuple[TensorSpec, ...]:
+        """Of the resource by which ops read the iterator."""
+        return (TensorSpec.of(Shape(()), dtypes.resource),)
+
+    def to_components(self, value: Any) -> tuple[object, ...]:
+        """That resource."""
+        return (value.handle,)
+
+    def from_components(self, components: Sequence[Any]) -> Any:
+        """The iterator a resource stands for."""
+        (handle,) = components
+        if isinstance(handle, SymbolicTensor):
+            return traced_iterator.TracedIterator(handle, self.element_spec)
+        held = np.asarray(handle._array)[()]
+        if not isinstance(held, Pass):
+            raise InvalidArgumentError(f"IteratorSpec: the resource is no iterator: {held!r}")
+        return held.owner()
+
+
+class DatasetIterator(Trackable, CompositeTensor):
     """One pass over a dataset.
 
     A `train.Checkpoint` that holds it saves its position: how many elements it has given, and the
@@ -172,29 +225,29 @@ class DatasetIterator(Trackable):
 
     next = get_next
 
-    def get_next_as_optional(self) -> Optional:
+    def get_next_as_optional(self) -> Optional | traced_iterator.TracedOptional:
         """The next element, or an empty Optional."""
+        if state.tracer is not None:
+            return traced_iterator.optional_of(self.handle, self._spec)
         for element in self._pass:
             return Optional(self._spec, element, True)
         return Optional(self._spec, None, False)
 
     @property
+    def spec(self) -> IteratorSpec:
+        """The spec by which a function knows it."""
+        return IteratorSpec(self._spec)
+
+    @property
     def handle(self) -> Tensor:
         """The resource by which ops read this iterator."""
         if self._handle is None:
+            self._pass.owner = weakref.ref(self)
             self._handle = handle_of(self._pass)
         return self._handle
 
     def _traced_next(self) -> Any:
-        for leaf in self._leaves:
-            if not isinstance(leaf, TensorSpec):
-                raise TypeError(f"an iterator in a function must give tensors, gives {leaf}")
-        tensors = iterators.iterator_get_next(
-            self.handle,
-            [leaf.dtype for leaf in self._leaves],
-            [leaf.shape for leaf in self._leaves],
-        )
-        return structure.pack_sequence_as(self._spec, tensors)
+        return traced_iterator.traced_next(self.handle, self._spec)
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
         array = np.empty((), object)
@@ -240,12 +293,14 @@ class Optional:
         """The spec of the element."""
         return self._spec
 
-    def has_value(self) -> Tensor:
+    def has_value(self, name: str | None = None) -> Tensor:
         """Whether there is a value."""
+        del name
         return wrap(np.array(self._present))
 
-    def get_value(self) -> Any:
+    def get_value(self, name: str | None = None) -> Any:
         """The value; InvalidArgumentError if there is none."""
+        del name
         if not self._present:
             raise InvalidArgumentError("Optional: there is no value")
         return self._value
@@ -261,6 +316,6 @@ def _tensors_of_block(block: Columns, stage: Stage) -> Iterable[Any]:
     if isinstance(spec, TensorSpec):
         return columns[0]
     rows = zip(*columns, strict=True)
-    if is_unpacked(spec) and len(spec) == len(leaves):
+    if is_unpacked(spec) and all(isinstance(part, TensorSpec) for part in spec):
         return rows
-    return (structure.pack_sequence_as(spec, row) for row in rows)
+    return (packed(spec, row) for row in rows)

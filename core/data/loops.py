@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pinnace.data import traced_iterator
 from pinnace.data.dataset import Dataset
+from pinnace.data.elements import packed
 from pinnace.data.iterator import DatasetIterator
-from pinnace.framework import structure
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.specs import TensorSpec
 from pinnace.functions.control import while_loop
 from pinnace.ops.dataset import iterators
 from pinnace.ops.math import logic
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def for_dataset(
-    iterated: Dataset | DatasetIterator,
+    iterated: Dataset | DatasetIterator | traced_iterator.TracedIterator,
     extra_test: Callable[[], Any] | None,
     body: Callable[[Any], Any],
     get_state: Callable[[], Any],
@@ -59,7 +59,7 @@ def register() -> None:
         operators: Any = importlib.import_module("pinnace.functions.autograph.operators")
     except ImportError:
         return
-    for kind in (Dataset, DatasetIterator):
+    for kind in (Dataset, DatasetIterator, traced_iterator.TracedIterator):
         operators.register_iteration(kind, for_dataset)
 
 
@@ -93,19 +93,14 @@ def _as_reduce(
 
 
 def _as_while(
-    iterated: Dataset | DatasetIterator,
+    iterated: Dataset | DatasetIterator | traced_iterator.TracedIterator,
     extra_test: Callable[[], Any] | None,
     body: Callable[[Any], Any],
     get_state: Callable[[], Any],
     set_state: Callable[[Any], None],
 ) -> None:
     spec = iterated.element_spec
-    leaves = structure.flatten(spec)
-    for leaf in leaves:
-        if not isinstance(leaf, TensorSpec):
-            raise TypeError(f"a loop in a function must be over tensors, an element holds {leaf}")
-    kinds = [leaf.dtype for leaf in leaves]
-    shapes = [leaf.shape for leaf in leaves]
+    kinds, shapes = traced_iterator.kinds_and_shapes(spec, "a loop")
     if isinstance(iterated, Dataset):
         handle = iterators.make_iterator(iterated.variant_tensor, kinds, shapes)
     else:
@@ -122,7 +117,7 @@ def _as_while(
     def turn(optional: Tensor, *current: Any) -> Any:
         set_state(current)
         found = iterators.optional_value(optional, kinds, shapes)
-        body(structure.pack_sequence_as(spec, found))
+        body(packed(spec, found))
         return (iterators.next_optional(handle, kinds, shapes), *get_state())
 
     first = iterators.next_optional(handle, kinds, shapes)

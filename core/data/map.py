@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.data.batch import Batched, Stacked
 from pinnace.data.elements import (
     AUTOTUNE,
     UNKNOWN,
@@ -14,11 +15,13 @@ from pinnace.data.elements import (
     Element,
     array_of_tensor,
     columns_of,
+    leaves_of,
     normalised,
     rows_of,
     spec_of,
 )
 from pinnace.data.functions import BatchedFunction, Direct, Traced, arguments_of, relaxed
+from pinnace.data.row_wise import Together
 from pinnace.data.stage import Indices, Rows, Run, Stage
 from pinnace.data.workers import InParallelIfSlow
 from pinnace.framework import structure
@@ -92,6 +95,10 @@ class Mapped(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """One call per element."""
         source = self._source.open(run)
+        # A source of single elements may wait for each: it is not read ahead.
+        known = isinstance(self._source, Batched) and not isinstance(source, Stacked)
+        if known and self._function.row_wise:
+            return Together(source, self._function)
         count = worker_count(self._parallel)
         # Calls that draw random numbers stay in order: the numbers follow from the seed.
         if count > 1 and not self._function.draws_random:
@@ -243,9 +250,7 @@ class StateFunction:
         self, initial: Any, function: Callable[..., Any], spec: Any, who: str, gives: bool
     ) -> None:
         state = normalised(initial)
-        self.initial: tuple[Any, ...] = tuple(
-            array_of_tensor(leaf) for leaf in structure.flatten(state)
-        )
+        self.initial: tuple[Any, ...] = tuple(array_of_tensor(leaf) for leaf in leaves_of(state))
         state_spec = structure.map_structure(spec_of, state)
 
         def called(state: Any, *arguments: Any) -> Any:

@@ -6,7 +6,7 @@ import gzip
 import io
 import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
 
 _CHUNK = 1 << 20
 _LINES = 256
@@ -160,9 +162,10 @@ class _Inflating(io.RawIOBase):
         return 0
 
 
-def _decoded(
-    name: str, compression: str, who: str, read: Callable[[IO[bytes]], Iterator[list[bytes]]]
-) -> Iterator[list[bytes]]:
+def decoded(
+    name: str, compression: str, who: str, read: Callable[[IO[bytes]], Iterator[T]]
+) -> Iterator[T]:
+    """What `read` makes of the unpacked bytes of a file; DataLossError if they cannot be."""
     with explained("read", name), Path(name).open("rb", _CHUNK) as packed:
         try:
             with _unpacked(packed, compression) as file:
@@ -181,7 +184,7 @@ class TextLines(Files):
 
     def read(self, name: str) -> Iterator[list[bytes]]:
         """The lines of one file, in lists."""
-        return _decoded(name, self._compression, self._who, self._lines)
+        return decoded(name, self._compression, self._who, self._lines)
 
     @staticmethod
     def _lines(file: IO[bytes]) -> Iterator[list[bytes]]:
@@ -207,7 +210,7 @@ class FixedRecords(Files):
 
     def read(self, name: str) -> Iterator[list[bytes]]:
         """The records of one file, in lists."""
-        return _decoded(name, self._compression, self._who, lambda file: self._cut(file, name))
+        return decoded(name, self._compression, self._who, lambda file: self._cut(file, name))
 
     def _cut(self, file: IO[bytes], name: str) -> Iterator[list[bytes]]:
         length, footer = int(self._length), int(self._footer)

@@ -15,6 +15,7 @@ from pinnace.data.elements import (
     Nest,
     array_of_tensor,
     is_unpacked,
+    leaves_of,
     normalised,
     spec_of,
     spec_text,
@@ -23,6 +24,7 @@ from pinnace.data.elements import (
 )
 from pinnace.data.stage import Indices, Rows, Run, SeedSource, Stage
 from pinnace.framework import dtypes, structure
+from pinnace.framework.composite import components_of
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
@@ -48,7 +50,7 @@ class Single(Stage):
     def __init__(self, tensors: Nest) -> None:
         value = normalised(tensors)
         super().__init__(structure.map_structure(spec_of, value))
-        self.arrays = arrays_of(structure.flatten(value))
+        self.arrays = arrays_of(leaves_of(value))
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The one element."""
@@ -234,7 +236,7 @@ class Generated(Stage):
         values = iter(
             self._generator(*[array[()] if not array.ndim else array for array in self._args])
         )
-        single = not structure.is_nested(self.spec)
+        single = not structure.is_nested(self.spec) and len(self.leaves) == 1
         while True:
             try:
                 value = next(values)
@@ -249,7 +251,10 @@ class Generated(Stage):
         try:
             if is_unpacked(self.spec) and isinstance(value, list):
                 value = tuple(value)
-            leaves = structure.flatten_up_to(self.spec, value, check_types=False)
+            parts = structure.flatten_up_to(self.spec, value, check_types=False)
+            leaves = [leaf for part in parts for leaf in components_of(part)]
+            if len(leaves) != len(self.leaves):
+                raise ValueError("a part is not ragged, or not sparse, as it should be")  # noqa: TRY301
         except (TypeError, ValueError) as error:
             raise TypeError(
                 f"from_generator: every element must have the structure {spec_text(self.spec)}, "

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pinnace.data.elements import UNKNOWN, Columns, Element, Nest, rows_of
-from pinnace.framework import structure
+from pinnace.data.elements import UNKNOWN, Columns, Element, Nest, leaves_of, rows_of
 from pinnace.framework.tensor import Array, SymbolicTensor
 from pinnace.ops.random import seeds
 
@@ -121,7 +120,7 @@ class Stage:
 
     def __init__(self, spec: Nest) -> None:
         self.spec = spec
-        self.leaves: tuple[Any, ...] = tuple(structure.flatten(spec))
+        self.leaves: tuple[Any, ...] = tuple(leaves_of(spec))
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements, one at a time; called if there are no blocks."""

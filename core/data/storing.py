@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.data.elements import Element, Nest, compatible, leaf_array, spec_text
+from pinnace.data.elements import (
+    DatasetSpec,
+    Element,
+    Nest,
+    compatible,
+    leaf_array,
+    leaves_of,
+    spec_text,
+)
 from pinnace.data.stage import Run, Stage
-from pinnace.framework import structure
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.errors import (
     AlreadyExistsError,
@@ -36,6 +43,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _VERSION = 1
+# All of them are open at once while they are written.
+_MOST_FILES = 512
 _HEADER = "dataset.json"
 _RANK = struct.Struct("<I")
 
@@ -159,14 +168,23 @@ class _Writer:
     def __init__(self, folder: Path, spec: Nest, files: int, compression: str | None) -> None:
         self._folder = folder
         self._spec = spec
-        self._writers = [
-            RecordWriter(_file(folder, number), compression) for number in range(files)
-        ]
+        self._writers: list[RecordWriter] = []
         self._compression = compression
         self.count = 0
+        self._open(files)
+
+    def _open(self, files: int) -> None:
+        for number in range(len(self._writers), files):
+            self._writers.append(RecordWriter(_file(self._folder, number), self._compression))
 
     def write(self, element: Element, file: int = 0) -> None:
-        """Append one."""
+        """Append one to the file of that number."""
+        if not 0 <= file < _MOST_FILES:
+            raise InvalidArgumentError(
+                f"save: shard_func must give numbers in [0, {_MOST_FILES}), gave {file}"
+            )
+        if file >= len(self._writers):
+            self._open(file + 1)
         self._writers[file].write(encode_element(element))
         self.count += 1
 
@@ -197,13 +215,12 @@ def write_folder(
     folder: Path,
     compression: str | None,
     shard: Callable[[Element], int] | None = None,
-    shards: int = 1,
 ) -> None:
     """Write every element; the folder is there complete, or as it was."""
     encode_spec(stage.spec)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with replace_folder(folder) as made:
-        writer = _Writer(made, stage.spec, shards, compression)
+        writer = _Writer(made, stage.spec, 1, compression)
         try:
             for element in stage.open(Run()):
                 writer.write(element, 0 if shard is None else shard(element))
@@ -235,9 +252,48 @@ class Stored(Stage):
         del run
         return read_files(self._folder, self.leaves, self._files, self._compression)
 
+    def parts(self) -> list[StoredFile]:
+        """The files, one by one."""
+        return [
+            StoredFile(self.spec, _file(self._folder, number), self._compression)
+            for number in range(self._files)
+        ]
+
     def cardinality(self) -> int:
         """How many were saved."""
         return self._count
+
+
+class StoredFile(Stage):
+    """The elements of one of the files of a folder."""
+
+    def __init__(self, spec: Nest, path: Path, compression: str | None) -> None:
+        super().__init__(spec)
+        self._path = path
+        self._compression = compression
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The elements."""
+        del run
+        return _elements_of(self._path, self.leaves, self._compression)
+
+
+class StoredFiles(Stage):
+    """One dataset per file of a folder that `save` wrote, for a `reader_func`."""
+
+    def __init__(self, folder: Path, spec: Nest = None) -> None:
+        whole = Stored(folder, spec)
+        super().__init__(DatasetSpec(whole.spec))
+        self._parts = whole.parts()
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The datasets."""
+        del run
+        return iter([(part,) for part in self._parts])
+
+    def cardinality(self) -> int:
+        """How many files there are."""
+        return len(self._parts)
 
 
 def read_files(
@@ -245,10 +301,13 @@ def read_files(
 ) -> Iterator[Element]:
     """The elements in the files of a folder."""
     for number in range(files):
-        path = _file(folder, number)
-        for records in read_record_blocks(path, compression):
-            for record in records:
-                yield decode_element(record, leaves, str(path))
+        yield from _elements_of(_file(folder, number), leaves, compression)
+
+
+def _elements_of(path: Path, leaves: tuple[Any, ...], compression: str | None) -> Iterator[Element]:
+    for records in read_record_blocks(path, compression):
+        for record in records:
+            yield decode_element(record, leaves, str(path))
 
 
 class FolderCache:
@@ -258,14 +317,25 @@ class FolderCache:
         folder: where; its parent must exist.
         spec: of the elements.
         compression: of the files.
+        shard: gives the number of the file an element goes to; all to one if None.
+        reader: gives the elements, of a stage with one dataset per file; file by file if None.
     """
 
-    def __init__(self, folder: Path, spec: Nest, compression: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        spec: Nest,
+        compression: str | None = None,
+        shard: Callable[[Element], int] | None = None,
+        reader: Callable[[Stage], Stage] | None = None,
+    ) -> None:
         encode_spec(spec)
         self._folder = folder
         self._spec = spec
-        self._leaves = tuple(structure.flatten(spec))
+        self._leaves = tuple(leaves_of(spec))
         self._compression = compression
+        self._shard = shard
+        self._reader = reader
 
     def exists(self) -> bool:
         """Whether a pass was completed."""
@@ -279,6 +349,8 @@ class FolderCache:
                 f"cache: {self._folder} holds elements {spec_text(found)}, "
                 f"not {spec_text(self._spec)}"
             )
+        if self._reader is not None:
+            return self._reader(StoredFiles(self._folder, self._spec)).open(Run())
         return read_files(self._folder, self._leaves, files, self._compression)
 
     def write(self, source: Iterator[Element]) -> Iterator[Element]:
@@ -289,7 +361,7 @@ class FolderCache:
             writer = _Writer(made, self._spec, 1, self._compression)
             stack.callback(writer.close)
             for element in source:
-                writer.write(element)
+                writer.write(element, 0 if self._shard is None else self._shard(element))
                 yield element
             writer.finish()
 

@@ -24,6 +24,8 @@ _names = itertools.count()
 # most of a short call holds the interpreter's lock.
 WORTH_A_THREAD = 200e-6
 WORTH_A_POOL = 1e-3
+# What the reader must do between elements, as a part of the time they take to make.
+_WORTH_BESIDE = 0.1
 # How many elements are made inline before that is decided.
 _MEASURED = 4
 
@@ -132,28 +134,42 @@ class Ahead:
 
 
 class AheadIfSlow:
-    """Like Ahead, but with a thread only once elements turn out to take long enough to make."""
+    """Like Ahead, but with a thread only once it pays.
+
+    It does if elements take long enough to make, and the reader does something in between that the
+    thread can work beside: where the reader only waits, handing over costs and gains nothing.
+    """
 
     def __init__(self, source: Iterator[Element], capacity: int) -> None:
         self._source = source
         self._capacity = capacity
-        self._count = 0
+        self._count = -1
         self._spent = 0.0
+        self._between = 0.0
+        self._last = 0.0
+        self._ahead = False
 
     def __iter__(self) -> AheadIfSlow:
         return self
 
     def __next__(self) -> Element:
-        # The first element opens files and compiles plans: it says nothing about the others.
-        if self._count > _MEASURED:
+        if self._ahead:
             return next(self._source)
         began = time.perf_counter()
         element = next(self._source)
-        if self._count:
-            self._spent += time.perf_counter() - began
+        ended = time.perf_counter()
+        # The first element opens files and compiles plans: it says nothing about the others.
+        if self._count >= 0:
+            self._spent += ended - began
+            self._between += began - self._last
+        self._last = ended
         self._count += 1
-        if self._count > _MEASURED and self._spent > _MEASURED * WORTH_A_THREAD:
-            self._source = Ahead(self._source, self._capacity)
+        if self._count == _MEASURED:
+            worth = self._spent > _MEASURED * WORTH_A_THREAD
+            if worth and self._between > _WORTH_BESIDE * self._spent:
+                self._source = Ahead(self._source, self._capacity)
+                self._ahead = True
+            self._count, self._spent, self._between = 0, 0.0, 0.0
         return element
 
 

@@ -174,6 +174,11 @@ class BundleWriter:
             raise FailedPreconditionError(f"bundle {self._prefix} is finished")
         try:
             self._close_shard()
+            if len(self._paths) == _shards_in_place(self._prefix):
+                # Data files are named by how many there are. Under the names of the older bundle
+                # they would take its place before the index does: one more, empty, has names anew.
+                self._open_shard()
+                self._close_shard()
             count = len(self._paths)
             places = [Path(data_path(self._prefix, n, count)) for n in range(count)]
             places.append(Path(index_path(self._prefix)))
@@ -281,6 +286,14 @@ class BundleWriter:
                 table.add(key, self._entries[key].SerializeToString())
             table.finish()
             sync_file(file)
+
+
+def _shards_in_place(prefix: str) -> int:
+    """How many data files the bundle has that stands under this name; 0 if none does."""
+    try:
+        return BundleReader(prefix)._shards
+    except OpError:
+        return 0
 
 
 def _key(name: str) -> bytes:

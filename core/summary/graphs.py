@@ -70,7 +70,7 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = 
     if profiler:
         raise UnimplementedError("trace_on: profiler is not supported")
     # `functions/concrete.py` appends what it runs.
-    state.__dict__["graphs"] = [] if graph else None
+    state.graphs = [] if graph else None
 
 
 def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
@@ -85,10 +85,10 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
         RuntimeError: `trace_on` was not called.
     """
     del profiler_outdir
-    collected: list[Graph] | None = state.__dict__.get("graphs")
+    collected: list[Graph] | None = state.graphs
     if collected is None:
         raise RuntimeError("trace_export: summary.trace_on must be called first")
-    state.__dict__["graphs"] = None
+    state.graphs = None
     unique = list({id(one): one for one in collected}.values())
     encoded = run_metadata([graph_bytes(one) for one in unique])
     write(name, _scalar(encoded), step, metadata("graph_run_metadata_graph", data_class=3))
@@ -96,7 +96,7 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
 
 def trace_off() -> None:
     """Stop remembering, and forget."""
-    state.__dict__["graphs"] = None
+    state.graphs = None
 
 
 def run_metadata(graphs: list[bytes]) -> bytes:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.data import AUTOTUNE, Dataset
-from pinnace.data.dataset import public
 from pinnace.data.iterator import Pass
+from pinnace.data.pipeline import public
 from pinnace.framework.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -319,17 +319,24 @@ def test_prefetching_works_ahead_and_no_further() -> None:
     del iterator
 
 
-def test_autotune_starts_threads_for_slow_elements_only() -> None:
+def test_autotune_starts_threads_where_they_pay_only() -> None:
     def generator() -> Iterator[int]:
-        for i in range(12):
+        for i in range(24):
             threading.Event().wait(0.003)
             yield i
 
     slow = Dataset.from_generator(generator, output_signature=tf.TensorSpec([], tf.int32))
     iterator = iter(slow.prefetch(AUTOTUNE))
-    for _ in range(8):
+    for _ in range(8):  # the reader only waits: a thread would gain nothing
         next(iterator)
+    assert not data_threads()
+    seen = 8
+    for _ in range(8):  # now it works beside
+        threading.Event().wait(0.003)
+        assert int(next(iterator)) == seen
+        seen += 1
     assert len(data_threads()) == 1
+    assert [int(x) for x in iterator] == list(range(seen, 24))
     del iterator
     fast = iter(Dataset.range(1000).prefetch(AUTOTUNE))
     for _ in range(100):

@@ -5,6 +5,7 @@ import struct
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, NoReturn, TypeAlias
 
 import ml_dtypes
@@ -162,7 +163,7 @@ def test_tensors_come_back(tmp_path: Path, tensors: dict[str, tuple[DType, Array
 @given(values=arrays())
 def test_big_endian_bundles_are_swapped(tmp_path: Path, values: tuple[DType, Array]) -> None:
     dtype, array = values
-    prefix = tmp_path / "b"
+    prefix = Path(mkdtemp(dir=tmp_path)) / "b"  # an overwrite would name its data file otherwise
     if dtype is string:
         elements: list[bytes] = array.ravel().tolist()
         words = b"".join(struct.pack(">I", len(element)) for element in elements)

@@ -240,6 +240,8 @@ def test_traced_graphs_are_exported(tmp_path: Path) -> None:
     assert (event.step, event.summary.value[0].tag) == (3, "t")
     plugin = event.summary.value[0].metadata.plugin_data.plugin_name
     assert plugin == "graph_run_metadata_graph"
+    (metadata,) = event.summary.value[0].tensor.string_val
+    assert b"Mul" in metadata  # the op of the graph that was called
     writer.close()
 
 

@@ -1,0 +1,5 @@
+"""What TensorFlow has under `train.experimental`."""
+
+from pinnace.checkpoint.python_state import PythonState as PythonState
+
+__all__ = ["PythonState"]

@@ -1,0 +1,39 @@
+"""Objects of any kind in a checkpoint, as bytes they make themselves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.tensor import Tensor, wrap
+from pinnace.framework.trackable import Trackable
+
+_KEY = "py_state"
+
+
+class PythonState(Trackable):
+    """A mixin: what `serialize` gives is saved, and `deserialize` is given it back.
+
+    Source:
+        TensorFlow `tf.train.experimental.PythonState`.
+    """
+
+    @abstractmethod
+    def serialize(self) -> bytes | str:
+        """What to save."""
+
+    @abstractmethod
+    def deserialize(self, string_value: bytes) -> None:
+        """Become what was saved."""
+
+    def _serialize_to_tensors(self) -> dict[str, Tensor]:
+        value = self.serialize()
+        array = np.empty((), object)
+        array[()] = value.encode() if isinstance(value, str) else bytes(value)
+        return {_KEY: wrap(array, dtypes.string)}
+
+    def _restore_from_tensors(self, tensors: dict[str, Any]) -> None:
+        self.deserialize(bytes(np.asarray(tensors[_KEY], object)[()]))

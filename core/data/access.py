@@ -1,0 +1,195 @@
+"""Datasets as values: from lists, at an index, as variants, filled up, written to files."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.data.elements import Element, Nest, array_of_tensor, text_of
+from pinnace.data.functions import wrapped
+from pinnace.data.pipeline import Pipeline, Readable, public, stage_of
+from pinnace.data.stage import Run, Stage
+from pinnace.framework import dtypes, structure
+from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
+from pinnace.storage.record import RecordWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pinnace.data.dataset import Dataset
+    from pinnace.data.iterator import DatasetIterator
+
+
+def from_list(elements: Sequence[Nest], name: str | None = None) -> Dataset:
+    """The elements of a list, which must have one structure and may have shapes of their own.
+
+    Raises:
+        ValueError: the list is empty.
+    """
+    from pinnace.data.dataset import Dataset
+
+    del name
+    if not isinstance(elements, list):
+        raise TypeError(f"from_list: elements must be a list, got {type(elements).__name__}")
+    if not elements:
+        raise ValueError("from_list: at least one element is required, got none")
+    parts = [Dataset.from_tensors(element) for element in elements]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.concatenate(part)
+    return public(Listed(whole.element_spec, [part.stage for part in parts]))
+
+
+class Listed(Stage):
+    """The elements of stages of one element each."""
+
+    def __init__(self, spec: Nest, parts: list[Stage]) -> None:
+        super().__init__(spec)
+        self._parts = parts
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """One after the other."""
+        for part in self._parts:
+            yield from part.open(run)
+
+    def cardinality(self) -> int:
+        """How many there are."""
+        return len(self._parts)
+
+
+def at(dataset: Dataset, index: Any) -> Any:
+    """The element of that number; what comes before it is made too unless it has rows.
+
+    Raises:
+        OutOfRangeError: there are fewer elements.
+        InvalidArgumentError: a negative index.
+    """
+    number = int(array_of_tensor(index)) if isinstance(index, Tensor) else int(index)
+    if number < 0:
+        raise InvalidArgumentError(f"at: index must be at least 0, got {number}")
+    stage = stage_of(dataset, "at")
+    part = dataset.skip(number).take(1)
+    for element in part.stage.open(Run()):
+        return wrapped(element, stage.leaves, stage.spec)
+    raise OutOfRangeError(f"at: index must be below the number of elements, got {number}")
+
+
+def get_next_as_optional(iterator: DatasetIterator) -> Any:
+    """The iterator's next element, or an empty Optional."""
+    return iterator.get_next_as_optional()
+
+
+def get_structure(dataset_or_iterator: Any) -> Nest:
+    """The structure of the elements, with a spec at each leaf."""
+    found = getattr(dataset_or_iterator, "element_spec", None)
+    if found is None:
+        raise TypeError(
+            f"get_structure: a dataset or an iterator is required, got {dataset_or_iterator!r}"
+        )
+    return found
+
+
+def to_variant(dataset: Dataset) -> Tensor:
+    """A scalar variant that stands for the dataset, within this process."""
+    stage_of(dataset, "to_variant")
+    return dataset.variant_tensor
+
+
+def from_variant(variant: Tensor, structure: Nest) -> Dataset:
+    """The dataset that a variant stands for.
+
+    Args:
+        variant: of `to_variant`.
+        structure: of its elements.
+    """
+    held: Any = np.asarray(variant._array)[()]
+    if not isinstance(held, Readable):
+        raise InvalidArgumentError(f"from_variant: the variant holds no dataset, got {held!r}")
+    del structure  # the stage knows it
+    return public(held.stage)
+
+
+class FilledUp(Stage):
+    """(element, whether it is one), as many as wanted: zeros follow the last."""
+
+    def __init__(self, source: Stage, count: int, mask_key: str) -> None:
+        if not isinstance(source.spec, dict):
+            raise ValueError(  # noqa: TRY004 (TensorFlow's class)
+                f"pad_to_cardinality: elements must be dictionaries, are {source.spec}"
+            )
+        there = source.cardinality()
+        if not 0 < there <= count:
+            raise ValueError(
+                f"pad_to_cardinality: the number of elements must be known and at most {count}, "
+                f"is {there}"
+            )
+        for leaf in source.leaves:
+            if not isinstance(leaf, TensorSpec) or not leaf.shape.is_fully_defined():
+                raise ValueError(f"pad_to_cardinality: shapes must be known in full, got {leaf}")
+        valid = TensorSpec.of(Shape(()), dtypes.bool_)
+        spec = {**source.spec, mask_key: valid}
+        super().__init__(spec)
+        self._source = source
+        self._count = count
+        # Leaves stand in the order of sorted keys.
+        self._place = len(structure.flatten({k: v for k, v in spec.items() if k < mask_key}))
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The elements, then zeros."""
+        place = self._place
+        missing = self._count
+        for element in self._source.open(run):
+            missing -= 1
+            yield (*element[:place], np.True_, *element[place:])
+        empty = tuple(
+            b"" if leaf.dtype is dtypes.string and not leaf.shape.rank else _zeros(leaf)
+            for leaf in self._source.leaves
+        )
+        filled = (*empty[:place], np.False_, *empty[place:])
+        yield from itertools.repeat(filled, missing)
+
+    def cardinality(self) -> int:
+        """As many as wanted."""
+        return self._count
+
+
+def _zeros(leaf: TensorSpec) -> Any:
+    shape = tuple(int(n) for n in leaf.shape if n is not None)
+    return np.full(shape, b"" if leaf.dtype is dtypes.string else 0, leaf.dtype.numpy)
+
+
+def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Callable[[Dataset], Dataset]:
+    """Elements of zeros added until there are that many; `mask_key` tells which are real."""
+    return lambda dataset: public(FilledUp(dataset.stage, int(cardinality), mask_key))
+
+
+class TFRecordWriter:
+    """Writes a dataset of scalar strings to a TFRecord file.
+
+    Args:
+        filename: overwritten if it exists.
+        compression_type: None, "GZIP" or "ZLIB".
+    """
+
+    def __init__(self, filename: Any, compression_type: str | None = None) -> None:
+        self._filename = text_of(filename, "TFRecordWriter", "filename")
+        self._compression = compression_type or None
+
+    def write(self, dataset: Dataset) -> None:
+        """Write every element.
+
+        Raises:
+            TypeError: elements that are no scalar strings.
+        """
+        stage = stage_of(dataset, "TFRecordWriter")
+        wanted = TensorSpec.of(Shape(()), dtypes.string)
+        if not isinstance(dataset, Pipeline) or not wanted.is_compatible_with(stage.spec):
+            raise TypeError(f"TFRecordWriter: elements must be scalar strings, are {stage.spec}")
+        with RecordWriter(self._filename, self._compression) as writer:
+            for (leaf,) in stage.open(Run()):
+                writer.write(leaf if isinstance(leaf, bytes) else np.asarray(leaf, object).item())

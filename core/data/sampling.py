@@ -1,0 +1,185 @@
+"""Datasets whose elements are drawn: by weights from several, by class from one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.data.elements import INFINITE, UNKNOWN, Element
+from pinnace.data.interleave import common_spec
+from pinnace.data.stage import Run, SeedSource, Stage
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pinnace.framework import dtypes
+    from pinnace.framework.tensor import Array
+
+_WHO = "sample_from_datasets"
+
+
+class Sampled(Stage):
+    """At each step the next element of one of several datasets, drawn by weight."""
+
+    def __init__(
+        self,
+        sources: Sequence[Stage],
+        weights: Sequence[float],
+        seeds: SeedSource,
+        stop_on_empty: bool,
+    ) -> None:
+        super().__init__(common_spec(sources, _WHO))
+        self._sources = tuple(sources)
+        self._weights = _checked(weights, len(sources))
+        self._seeds = seeds
+        self._stop = stop_on_empty
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """One that ends is drawn no more, or is the end."""
+        generator = np.random.default_rng(run.seed(self._seeds))
+        opened = [source.open(run) for source in self._sources]
+        weights = self._weights.copy()
+        while weights.any():
+            ends = np.cumsum(weights / weights.sum())
+            for place in generator.random(256):
+                index = min(int(np.searchsorted(ends, place, "right")), len(opened) - 1)
+                element = next(opened[index], None)
+                if element is None:
+                    if self._stop:
+                        return
+                    weights[index] = 0
+                    break
+                yield element
+
+    def cardinality(self) -> int:
+        """The sum, or it depends on what is drawn."""
+        sizes = [source.cardinality() for source in self._sources]
+        if self._stop or UNKNOWN in sizes:
+            return UNKNOWN
+        return INFINITE if INFINITE in sizes else sum(sizes)
+
+
+class SampledBy(Stage):
+    """At each step the next element of a dataset drawn by the weights of that step."""
+
+    def __init__(
+        self, sources: Sequence[Stage], weights: Stage, seeds: SeedSource, stop_on_empty: bool
+    ) -> None:
+        super().__init__(common_spec(sources, _WHO))
+        leaf = weights.spec
+        if (
+            not isinstance(leaf, TensorSpec)
+            or not leaf.dtype.is_floating
+            or not leaf.shape.is_compatible_with(Shape((len(sources),)))
+        ):
+            raise TypeError(
+                f"{_WHO}: weights must give floating vectors of {len(sources)}, give {leaf}"
+            )
+        self._sources = tuple(sources)
+        self._weights = weights
+        self._seeds = seeds
+        self._stop = stop_on_empty
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Until the weights end; a draw of one that has ended is passed over, or is the end."""
+        generator = np.random.default_rng(run.seed(self._seeds))
+        opened = [source.open(run) for source in self._sources]
+        ended: set[int] = set()
+        for (row,) in self._weights.open(run):
+            weights = _checked(row, len(opened))
+            ends = np.cumsum(weights / weights.sum())
+            index = min(int(np.searchsorted(ends, generator.random(), "right")), len(opened) - 1)
+            element = next(opened[index], None)
+            if element is not None:
+                yield element
+                continue
+            ended.add(index)
+            if self._stop or len(ended) == len(opened):
+                return
+
+
+def _checked(weights: Any, count: int) -> Array:
+    found = np.asarray(weights, np.float64)
+    if found.shape != (count,) or (found < 0).any() or not found.sum():
+        raise InvalidArgumentError(
+            f"{_WHO}: one weight of at least 0 is required for each of the {count} datasets, "
+            f"got {found.tolist()}"
+        )
+    return found
+
+
+class Resampled(Stage):
+    """(class, element), some elements left out so that classes are distributed as wanted.
+
+    An element is kept with a probability in proportion to target / initial of its class; the class
+    that is rarest by that measure is kept whole. Without `initial` it is counted on the way.
+
+    Args:
+        source: the elements.
+        class_of: gives an element's class, an int32 or int64 scalar.
+        target: what the distribution shall be.
+        initial: what it is, None if that is not known.
+        seeds: of the draws.
+    """
+
+    def __init__(
+        self,
+        source: Stage,
+        class_of: Callable[[Element], Element],
+        target: Any,
+        initial: Any,
+        seeds: SeedSource,
+        kind: dtypes.DType,
+    ) -> None:
+        super().__init__((TensorSpec.of(Shape(()), kind), source.spec))
+        self._source = source
+        self._class_of = class_of
+        self._target = _distribution(target, "target_dist")
+        self._initial = None if initial is None else _distribution(initial, "initial_dist")
+        if self._initial is not None and len(self._initial) != len(self._target):
+            raise InvalidArgumentError(
+                "rejection_resample: target_dist and initial_dist must have one size, "
+                f"got {len(self._target)} and {len(self._initial)}"
+            )
+        self._seeds = seeds
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """Those kept."""
+        generator = np.random.default_rng(run.seed(self._seeds))
+        seen = np.ones(len(self._target)) if self._initial is None else self._initial
+        chances = self._chances(seen)
+        for element in self._source.open(run):
+            (found,) = self._class_of(element)
+            number = int(found)
+            if not 0 <= number < len(seen):
+                raise InvalidArgumentError(
+                    f"rejection_resample: a class must be in [0, {len(seen)}), got {number}"
+                )
+            if self._initial is None:
+                seen[number] += 1
+                chances = self._chances(seen)
+            if generator.random() < chances[number]:
+                yield (found, *element)
+
+    def _chances(self, seen: Array) -> Array:
+        ratios = self._target / np.maximum(seen / seen.sum(), np.finfo(np.float64).tiny)
+        found: Array = ratios / ratios.max()
+        return found
+
+    def cardinality(self) -> int:
+        """It depends on what is drawn."""
+        return INFINITE if self._source.cardinality() == INFINITE else UNKNOWN
+
+
+def _distribution(given: Any, name: str) -> Array:
+    found = np.asarray(given, np.float64)
+    if found.ndim != 1 or not len(found) or (found < 0).any() or not found.sum():
+        raise InvalidArgumentError(
+            f"rejection_resample: {name} must be a vector of numbers of at least 0, got {given!r}"
+        )
+    made: Array = found / found.sum()
+    return made
