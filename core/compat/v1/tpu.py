@@ -1,0 +1,3 @@
+"""`tf.compat.v1.tpu`."""
+
+from pinnace.estimator.tpu import CrossShardOptimizer as CrossShardOptimizer
