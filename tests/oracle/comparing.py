@@ -1,0 +1,191 @@
+"""Two answers to one call: the same or not, and in which words.
+
+Tolerances. A result of a case that allows `ulps` and `slack` (tests/support/opcase.py) may be off
+by so much on either side, so twice that lies between the two. Sums of products in another order
+differ by a few units of the largest term: gradients, which are such sums, get a multiple of their
+largest element. Narrow types: TensorFlow rounds after every step here and only at the end there,
+and some of its approximations are coarse; what is as near to the float64 result as TensorFlow's own
+answer is right (the float64 result is TensorFlow's too, by another call of the same case).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from support.opcase import is_float
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.opcase import OpCase
+
+# Classes that TensorFlow's Python raises where its kernels would say InvalidArgumentError.
+INVALID = frozenset({"InvalidArgumentError", "ValueError", "TypeError"})
+# Units of the dtype's epsilon, of the largest element of a gradient.
+GRADIENT_UNITS = 64
+# Units of epsilon that any gradient may be off: 1 - y² near 1, times a cotangent of up to 2.
+LEAST_UNITS = 8
+
+
+def failed(answer: Any) -> bool:
+    """Whether the answer is an error."""
+    return isinstance(answer, dict) and "error" in answer
+
+
+def has_no_kernel(answer: Any) -> bool:
+    """Whether TensorFlow has no code for these types on CPU: it then says nothing about the op."""
+    if not failed(answer):
+        return False
+    message = answer["message"]
+    return (
+        (answer["error"] == "NotFoundError" and "Could not find" in message)
+        or "No OpKernel was registered" in message
+        or "not in the list of allowed values" in message
+        or answer["error"] == "UnimplementedError"
+    )
+
+
+def errors_differ(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    """How two errors differ; nothing if their class is the same."""
+    a, b = theirs["error"], ours["error"]
+    if a == b or (a in INVALID and b in INVALID):
+        return ""
+    return (
+        f"TensorFlow raises {a}: {theirs['message'][:300]}\n  we raise {b}: {ours['message'][:300]}"
+    )
+
+
+def values_differ(
+    case: OpCase, theirs: list[Any], ours: list[Any], exact: Callable[[], list[Any]] | None
+) -> str:
+    """How two lists of outputs differ; nothing if they agree."""
+    if len(theirs) != len(ours):
+        return f"{len(theirs)} outputs there, {len(ours)} here"
+    for index, (a, b) in enumerate(zip(theirs, ours, strict=True)):
+        truth = _entry(exact, index)
+        problem = array_differs(a, b, 2 * case.ulps, 2 * case.slack, truth)
+        if problem:
+            return f"output {index}: {problem}"
+    return ""
+
+
+def gradients_differ(
+    case: OpCase, theirs: Any, ours: Any, exact: Callable[[], Any] | None, outputs: list[Any]
+) -> str:
+    """How two lists of gradients differ, None being no gradient; `outputs` are of the op."""
+    # A gradient is no finer than the type of the output that it comes from.
+    coarsest = max((_eps(y.dtype) for y in outputs), default=0.0)
+    for index, (a, b) in enumerate(zip(theirs, ours, strict=True)):
+        if a is None and b is None:
+            continue
+        if a is None or b is None:
+            some = a if b is None else b
+            if not np.any(some):
+                continue
+            have, none = ("TensorFlow", "we") if b is None else ("we", "TensorFlow")
+            return f"input {index}: {have} have a gradient, {none} none"
+        coarser = max(coarsest / (_eps(a.dtype) or 1.0), 1.0)
+        scale = _scale(a) * GRADIENT_UNITS * case.smooth * coarser
+        truth = _entry(exact, index)
+        slack = 2 * case.slack + scale + LEAST_UNITS
+        problem = array_differs(a, b, 2 * case.ulps, slack, truth)
+        if problem:
+            return f"gradient of input {index}: {problem}"
+    return ""
+
+
+def _eps(dtype: Any) -> float:
+    real = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+    return float(ml_dtypes.finfo(real).eps) if is_float(np.empty(0, real)) else 0.0
+
+
+def _scale(x: Any) -> float:
+    with np.errstate(all="ignore"):
+        wide = np.abs(x.astype(np.complex128))
+    finite = wide[np.isfinite(wide)]
+    return float(finite.max()) if finite.size else 0.0
+
+
+def _entry(exact: Callable[[], Any] | None, index: int) -> Callable[[], Any] | None:
+    """The exact result number `index`, if there are any."""
+
+    def entry() -> Any:
+        found = None if exact is None else exact()
+        return None if found is None or failed(found) else found[index]
+
+    return entry
+
+
+def array_differs(
+    theirs: Any, ours: Any, ulps: float, slack: float, exact: Callable[[], Any] | None = None
+) -> str:
+    """How two arrays differ; nothing if they agree within the tolerance."""
+    if theirs.dtype != ours.dtype:
+        return f"dtype {theirs.dtype} there, {ours.dtype} here"
+    if theirs.shape != ours.shape:
+        return f"shape {list(theirs.shape)} there, {list(ours.shape)} here"
+    if theirs.dtype.kind == "c":
+        for part in ("real", "imag"):
+            # The parts are made of the same products, so one tolerance holds for both.
+            one, other = getattr(theirs, part), getattr(ours, part)
+            problem = array_differs(one, other, ulps, slack + ulps * _scale(theirs), None)
+            if problem:
+                return f"{part}: {problem}"
+        return ""
+    if not is_float(theirs):
+        bad = np.asarray(theirs != ours)
+        return _first(bad, theirs, ours) if bad.any() else ""
+    a, b = theirs.astype(np.float64), ours.astype(np.float64)
+    limits = ml_dtypes.finfo(theirs.dtype)
+    eps = float(limits.eps)
+    with np.errstate(all="ignore"):
+        allowed = ulps * np.maximum(np.abs(a), float(limits.smallest_normal)) * eps + slack * eps
+        same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed)
+        if not same.all() and exact is not None and eps > 1e-10:
+            right = exact()
+            if right is not None:
+                right = right.astype(np.float64)
+                # Beyond the largest number both infinity and that number are right.
+                rounded = right.astype(theirs.dtype).astype(np.float64)
+                near = np.abs(b - right) <= np.maximum(np.abs(a - right), allowed)
+                same |= near | (b == rounded) | (np.isnan(right) & np.isnan(b))
+    return "" if same.all() else _first(~same, a, b)
+
+
+def _first(bad: Any, theirs: Any, ours: Any) -> str:
+    place = tuple(int(n) for n in np.argwhere(bad)[0])
+    return (
+        f"at {list(place)}: {theirs[place]!r} there, {ours[place]!r} here ({int(bad.sum())} such)"
+    )
+
+
+def shapes_differ(theirs: Any, ours: Any, actual: list[Any]) -> str:
+    """Where an inferred shape is wrong, or tells less than TensorFlow's."""
+    for index, (a, b, y) in enumerate(zip(theirs, ours, actual, strict=True)):
+        told = f"output {index}: {_text(b)} here, {_text(a)} there, and it is {list(y.shape)}"
+        if b is not None:
+            if len(b) != y.ndim:
+                return f"wrong shape, {told}"
+            if any(n is not None and n != m for n, m in zip(b, y.shape, strict=True)):
+                return f"wrong shape, {told}"
+        if a is None or not _possible(a, y.shape):
+            continue
+        if b is None:
+            return f"less than TensorFlow knows, {told}"
+        if len(a) == len(b) and any(n is not None and m is None for n, m in zip(a, b, strict=True)):
+            return f"less than TensorFlow knows, {told}"
+    return ""
+
+
+def _possible(told: Any, actual: tuple[int, ...]) -> bool:
+    """Whether TensorFlow's inference is right: there are ops for which it is not."""
+    return len(told) == len(actual) and all(
+        n in {None, m} for n, m in zip(told, actual, strict=True)
+    )
+
+
+def _text(shape: Any) -> str:
+    return "unknown" if shape is None else str(list(shape)).replace("None", "?")

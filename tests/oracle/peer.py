@@ -1,0 +1,83 @@
+"""TensorFlow in its own process, as an object: asks and answers."""
+
+import os
+import selectors
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from oracle import wire
+
+WORKER = Path(__file__).with_name("worker.py")
+START_S = 120.0
+ANSWER_S = 60.0
+
+
+class PeerDiedError(Exception):
+    """TensorFlow's process ended, or gave no answer in time."""
+
+
+class Peer:
+    """One process with TensorFlow, started when it is first asked and again after it died.
+
+    Args:
+        python: its interpreter.
+    """
+
+    def __init__(self, python: str) -> None:
+        self.python = python
+        self.version = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (as long as this lives)
+
+    def send(self, calls: list[dict[str, Any]]) -> None:
+        """Ask; `receive` gives the answer."""
+        process = self._process or self._start()
+        assert process.stdin is not None
+        try:
+            wire.write(process.stdin, calls)
+        except BrokenPipeError as error:
+            raise self._death() from error
+
+    def receive(self, timeout_s: float = ANSWER_S) -> Any:
+        """The answer to what was sent last, one entry per call."""
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(process.stdout, selectors.EVENT_READ)
+            if not waiting.select(timeout_s):
+                raise self._death(f"no answer within {timeout_s} s")
+        try:
+            return wire.read(process.stdout)
+        except EOFError as error:
+            raise self._death() from error
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._log.seek(0)
+        self._log.truncate()
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        self._process = subprocess.Popen(
+            [self.python, str(WORKER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+            cwd=tempfile.gettempdir(),
+        )
+        self.version = self.receive(START_S)["version"]
+        return self._process
+
+    def _death(self, why: str = "it ended") -> PeerDiedError:
+        self.close()
+        self._log.seek(0)
+        tail = self._log.read()[-2000:].decode(errors="replace")
+        return PeerDiedError(f"TensorFlow's process: {why}\n{tail}")

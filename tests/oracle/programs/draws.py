@@ -1,0 +1,45 @@
+"""Random ops with seeds, each drawing twice in one run of a graph."""
+
+from typing import Any
+
+
+def seeded(tf: Any, ops: Any, logits: Any, seed: Any) -> list[Any]:
+    """Streams of ops that have both seeds."""
+    shape = tf.constant([2, 3])
+    first = int(seed[0])
+
+    def function(logits: Any) -> list[Any]:
+        seeds = {"seed": first, "seed2": 7}
+        return [
+            ops.RandomUniform(shape=shape, dtype=tf.float32, **seeds),
+            ops.RandomStandardNormal(shape=shape, dtype=tf.float32, **seeds),
+            ops.TruncatedNormal(shape=shape, dtype=tf.float32, **seeds),
+            ops.RandomUniformInt(
+                shape=shape, minval=tf.constant(-5), maxval=tf.constant(9), **seeds
+            ),
+            ops.RandomShuffle(value=logits, **seeds),
+            ops.Multinomial(logits=logits, num_samples=tf.constant(4), **seeds),
+        ]
+
+    return list(ops.trace(function, logits))
+
+
+def stateful(tf: Any, ops: Any, _: Any, seed: Any) -> list[Any]:
+    """Draws that move a generator's state along."""
+    shape = tf.constant([3, 2], tf.int64)
+    state = tf.Variable(tf.concat([tf.abs(seed), seed[:1]], 0))
+    algorithm = tf.constant(1, tf.int64)
+    given = {"resource": state.handle, "algorithm": algorithm, "shape": shape}
+    low, high = tf.constant(-9, tf.int64), tf.constant(1000, tf.int64)
+    found = [
+        ops.StatefulUniform(dtype=tf.float32, **given),
+        ops.StatefulStandardNormalV2(dtype=tf.float32, **given),
+        ops.StatefulTruncatedNormal(dtype=tf.float32, **given),
+        ops.StatefulUniformFullInt(dtype=tf.uint64, **given),
+        ops.StatefulUniformInt(minval=low, maxval=high, **given),
+        ops.RngReadAndSkip(
+            resource=state.handle, alg=tf.constant(1), delta=tf.constant(10, tf.uint64)
+        ),
+    ]
+    ops.RngSkip(resource=state.handle, algorithm=algorithm, delta=tf.constant(77, tf.int64))
+    return [*found, state.read_value()]

@@ -1,0 +1,183 @@
+"""Every case of every op, beside TensorFlow: values, gradients, errors, static shapes, the plan."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from oracle import comparing, ours, wide
+from oracle.calls import Call, calls_of, knowledge
+from oracle.deviations import excused
+from oracle.peer import Peer, PeerDiedError
+from support.opcase import OpCase, all_cases, widened
+
+if TYPE_CHECKING:
+    from oracle.coverage import Coverage
+
+EXAMPLES = int(os.environ.get("ORACLE_EXAMPLES") or 40)
+# After so many deaths of TensorFlow's process at wrong inputs of an op, it is asked no more.
+DEATHS = 2
+DIED: Counter[str] = Counter()
+
+
+@cache
+def compared_cases() -> tuple[OpCase, ...]:
+    """The cases of the ops that give the same every time."""
+    cases = (*all_cases(), *wide.CASES)
+    # A name with a bar in front is one of TensorFlow's own use, and its kernels trust their caller.
+    return tuple(c for c in cases if c.definition.effect is None and not c.op.startswith("_"))
+
+
+def label(case: OpCase) -> str:
+    """The name of the op."""
+    return case.op
+
+
+@pytest.mark.parametrize("case", compared_cases(), ids=label)
+def test_an_op_is_tensorflows(case: OpCase, peer: Peer, coverage: Coverage) -> None:
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @given(data=st.data())
+    def compare(data: st.DataObject) -> None:
+        calls = [
+            call
+            for call in data.draw(calls_of(case), label="calls")
+            if call.kind != "wrong" or DIED[case.op] < DEATHS
+        ]
+        seed = data.draw(st.integers(0, 1000), label="seed")
+        told = data.draw(knowledge(calls[0]), label="told")
+        found = ask(case, calls, peer, seed, told)
+        problems = [
+            f"{problem}\n{call}"
+            for call, (theirs, here) in zip(calls, found, strict=True)
+            for problem in differences(case, call, theirs, here, seed, coverage)
+        ]
+        problems += graph_differences(calls[0], *found[0], told, coverage)
+        assert not problems, "\n\n".join(problems)
+
+    compare()
+
+
+def ask(
+    case: OpCase, calls: list[Call], peer: Peer, seed: int, told: list[Any]
+) -> list[tuple[Any, Any]]:
+    """What TensorFlow gives and what we give, per call."""
+    requests = [
+        call.request(case.definition, seed, told if call is calls[0] else None) for call in calls
+    ]
+    try:
+        peer.send(requests)
+        here = [ours.attempt(ours.answer, call, seed) for call in calls]
+        return list(zip(peer.receive(), here, strict=True))
+    except PeerDiedError:
+        if calls[-1].kind != "wrong":
+            raise
+        # TensorFlow has checks that end the process; the other calls are asked again.
+        DIED[case.op] += 1
+        died = {"error": "PeerDiedError", "message": "TensorFlow's process ended"}
+        return [*ask(case, calls[:-1], peer, seed, told), (died, died)]
+
+
+def differences(
+    case: OpCase, call: Call, theirs: Any, here: Any, seed: int, coverage: Coverage
+) -> list[str]:
+    """What TensorFlow and we do not agree on."""
+    if comparing.has_no_kernel(theirs):
+        return []
+    if comparing.failed(theirs) or comparing.failed(here):
+        return note(call, "error", error_difference(theirs, here), coverage, coverage.errors)
+
+    def exact(part: str) -> Any:
+        """The same in float64, None if the op does not run in it."""
+        finer = Call(call.op, widened(call.inputs), call.attrs)
+        found = ours.attempt(ours.answer, finer, seed)
+        return None if comparing.failed(found) else found[part]
+
+    problem = comparing.values_differ(
+        case, theirs["values"], here["values"], lambda: exact("values")
+    )
+    found = note(call, "values", problem, coverage, coverage.values)
+    return found + gradient_differences(
+        case, call, theirs, here, lambda: exact("gradients"), coverage
+    )
+
+
+def error_difference(theirs: Any, here: Any) -> str:
+    if not comparing.failed(here):
+        values = [y.tolist() for y in here["values"]]
+        return f"TensorFlow raises {theirs['error']}: {theirs['message'][:300]}\n  we give {values}"
+    if not comparing.failed(theirs):
+        values = [y.tolist() for y in theirs["values"]]
+        return f"we raise {here['error']}: {here['message'][:600]}\n  TensorFlow gives {values}"
+    return comparing.errors_differ(theirs, here)
+
+
+def gradient_differences(
+    case: OpCase, call: Call, theirs: Any, here: Any, exact: Any, coverage: Coverage
+) -> list[str]:
+    wanted, got = theirs["gradients"], here["gradients"]
+    if comparing.failed(wanted):
+        # No gradient there, or none for this type or attribute: ours has nobody to agree with.
+        return []
+    if not any(dx is not None for dx in wanted) and not comparing.failed(got):
+        return []
+    if comparing.failed(got):
+        problem = f"we raise {got['error']}: {got['message'][:600]}"
+    else:
+        problem = comparing.gradients_differ(case, wanted, got, exact, here["values"])
+    if not problem:  # what the gradient is made of gave the right values too
+        coverage.backward.update(here["backward"])
+    return note(call, "gradients", problem, coverage, coverage.gradients)
+
+
+def note(
+    call: Call, what: str, problem: str, coverage: Coverage, counts: Counter[str]
+) -> list[str]:
+    """Count what agrees; what does not is told, unless we mean it."""
+    reason = excused(call, what, problem) if problem else ""
+    if reason:
+        coverage.excused[call.op, reason] += 1
+    elif not problem:
+        counts[call.op] += 1
+    return [f"{what}: {problem}"] if problem and not reason else []
+
+
+def graph_differences(
+    call: Call, theirs: Any, here: Any, told: list[Any], coverage: Coverage
+) -> list[str]:
+    """What the traced op tells of its shapes, and what its plan computes."""
+    if comparing.failed(here):
+        return []
+    concrete = ours.attempt(ours.traced, call, told)
+    if comparing.failed(concrete):
+        return [f"tracing: {concrete['error']}: {concrete['message']}\n  told {told}\n{call}"]
+    found = []
+    if not comparing.failed(theirs) and not comparing.failed(theirs["shapes"]):
+        problem = comparing.shapes_differ(
+            theirs["shapes"], ours.graph_shapes(concrete), here["values"]
+        )
+        found = note(call, "shapes", problem, coverage, coverage.shapes)
+    plan = ours.attempt(ours.planned, concrete, call, told)
+    if comparing.failed(plan):
+        found.append(f"plan: {plan['error']}: {plan['message']}")
+    elif not same(plan, here["values"]):
+        found.append(f"plan: {plan}, eagerly {here['values']}")
+    return [f"{problem}\n  told {told}\n{call}" for problem in found]
+
+
+def same(some: list[Any], other: list[Any]) -> bool:
+    """Bit for bit, but for the payload of NaN."""
+    return all(
+        a.dtype == b.dtype and a.shape == b.shape and not comparing.array_differs(a, b, 0, 0)
+        for a, b in zip(some, other, strict=True)
+    )

@@ -1,0 +1,136 @@
+"""What has state or branches, beside TensorFlow: programs of ops that both sides run."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from oracle import comparing, ours
+from pinnace.proto.example_pb2 import Example
+
+if TYPE_CHECKING:
+    from oracle.coverage import Coverage
+    from oracle.peer import Peer
+
+EXAMPLES = int(os.environ.get("ORACLE_EXAMPLES") or 20)
+# Units of epsilon that steps in another order may cost; no program here has more than ten steps.
+UNITS = 64
+
+
+def matrices(draw: st.DrawFn, *dtypes: Any) -> tuple[Any, Any]:
+    """Two matrices of one shape, at least two rows."""
+    shape = (draw(st.integers(2, 4)), draw(st.integers(1, 3)))
+    dtype = draw(st.sampled_from(dtypes))
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    # No zeros: programs divide.
+    x, y = (
+        rng.integers(1, 33, shape)
+        * rng.choice([-1, 1], shape)
+        / (8 if dtype().dtype.kind == "f" else 1)
+        for _ in range(2)
+    )
+    return x.astype(dtype), y.astype(dtype)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> list[Any]:
+    return list(matrices(draw, np.float32, np.float64))
+
+
+@st.composite
+def with_rows(draw: st.DrawFn) -> list[Any]:
+    """Two matrices and some of their rows, none twice."""
+    x, y = matrices(draw, np.float32, np.float64, np.int32, np.int64)
+    rows = draw(st.lists(st.integers(0, len(x) - 1), unique=True, min_size=1))
+    return [x, y, np.array(rows, draw(st.sampled_from([np.int32, np.int64])))]
+
+
+@st.composite
+def listed(draw: st.DrawFn) -> list[Any]:
+    x, _ = matrices(draw, np.float32, np.float64, np.int64)
+    rows = draw(st.lists(st.integers(0, len(x) - 1), max_size=4))
+    return [x, np.array(rows, np.int32)]
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> list[Any]:
+    """Keys, none twice, their values, and keys to look for."""
+    keys = draw(st.lists(st.integers(-50, 50), min_size=3, max_size=6, unique=True))
+    values = draw(st.lists(st.integers(-99, 99), min_size=len(keys), max_size=len(keys)))
+    queries = draw(st.lists(st.sampled_from([*keys, 77]), min_size=1, max_size=5))
+    dtype = draw(st.sampled_from([np.int64, np.float32]))
+    return [np.array(keys, np.int64), np.array(values, dtype), np.array(queries, np.int64)]
+
+
+@st.composite
+def logits_and_seed(draw: st.DrawFn) -> list[Any]:
+    x, _ = matrices(draw, np.float32)
+    seeds = [draw(st.integers(1, 2**31)) for _ in range(2)]
+    return [x, np.array(seeds, np.int64)]
+
+
+@st.composite
+def examples(draw: st.DrawFn) -> list[Any]:
+    """Serialised examples, some of them without the features that have a default."""
+    found = []
+    for _ in range(draw(st.integers(1, 4))):
+        example = Example()
+        features = example.features.feature
+        features["numbers"].float_list.value.extend([draw(st.integers(-9, 9)) / 4 for _ in "ab"])
+        if draw(st.booleans()):
+            features["count"].int64_list.value.append(draw(st.integers(-(2**62), 2**62)))
+        if draw(st.booleans()):
+            features["word"].bytes_list.value.append(draw(st.binary(max_size=5)))
+        found.append(example.SerializeToString())
+    return [np.array(found, object)]
+
+
+PROGRAMS = {
+    **{f"variables.{name}": pairs() for name in ("assigned", "sliced", "trained")},
+    **{f"variables.{name}": with_rows() for name in ("gathered", "scattered")},
+    **{f"lists.{name}": listed() for name in ("of_rows", "scattered")},
+    **{f"tables.{n}": entries() for n in ("fixed", "mutable", "of_rows", "dense", "from_file")},
+    **{
+        f"flow.{name}": pairs()
+        for name in (
+            *("conditions", "conditions_with_effects", "loops"),
+            *("calls", "checks", "refused", "python"),
+        )
+    },
+    **{f"draws.{name}": logits_and_seed() for name in ("seeded", "stateful")},
+    "records.parsed": examples(),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_gives_what_it_gives_in_tensorflow(
+    name: str, peer: Peer, coverage: Coverage
+) -> None:
+    module, function = name.split(".")
+    program = getattr(importlib.import_module(f"oracle.programs.{module}"), function)
+
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(inputs=PROGRAMS[name])
+    def compare(inputs: list[Any]) -> None:
+        peer.send([{"program": [module, function], "inputs": inputs}])
+        here = ours.attempt(ours.run_program, program, inputs)
+        (theirs,) = peer.receive()
+        if comparing.failed(theirs) and comparing.failed(here):
+            assert not comparing.errors_differ(theirs, here)
+            return
+        assert not comparing.failed(theirs), theirs
+        assert not comparing.failed(here), here
+        values, used = here
+        assert len(values) == len(theirs["values"])
+        for index, (a, b) in enumerate(zip(theirs["values"], values, strict=True)):
+            problem = comparing.array_differs(a, b, UNITS, UNITS)
+            assert not problem, f"output {index}: {problem}"
+        coverage.values.update(used)
+
+    compare()
