@@ -10,6 +10,7 @@ CACHE ?= .cache
 JOBS ?= 2
 ARGS ?=
 ONCE ?=
+ORACLE_EXAMPLES ?=
 INTEROP_PATHS ?= v2,v1,c,lite,resave
 
 # The environments of peers and generators are named by a sum of their pins: a new pin makes a new one.
@@ -97,6 +98,10 @@ demo: $(INSTALLED) ## train, save, export and serve a digit classifier; ONCE=1 s
 $(DIGITS)/saved_model.pb:
 	$(MAKE) demo ONCE=1
 
+.PHONY: examples
+examples: $(INSTALLED) ## run every program of examples/; ARGS=--short does less of each
+	$(VENV)/bin/python examples/all_examples.py $(ARGS)
+
 ## checks
 
 .PHONY: fmt
@@ -125,9 +130,14 @@ test: $(INSTALLED) $(PROTOC)/.installed ## the fast tests, in parallel
 deep: $(INSTALLED) $(PROTOC)/.installed ## all tests but those with TensorFlow, 500 examples each
 	$(VENV)/bin/pytest -n $(JOBS) -q -m "not oracle and not interop" --hypothesis-profile=deep $(ARGS)
 
+.PHONY: crash
+crash: $(INSTALLED) ## kill a process 2000 times while it saves checkpoints
+	PINNACE_KILLS=2000 PINNACE_KILLS_SEED=$${RANDOM:-1} $(VENV)/bin/pytest -q tests/unit/checkpoint/test_kill.py $(ARGS)
+
+# ARGS="-k Conv" narrows it; ORACLE_EXAMPLES=3 asks each case three times instead of forty.
 .PHONY: oracle
-oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare with TensorFlow itself
-	$(VENV)/bin/pytest -q -m oracle $(ARGS)
+oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare every op with TensorFlow itself
+	ORACLE_EXAMPLES=$(ORACLE_EXAMPLES) $(VENV)/bin/pytest -q -m oracle tests/oracle $(ARGS)
 
 .PHONY: interop
 interop: $(INSTALLED) $(TENSORFLOW)/.installed $(DIGITS)/saved_model.pb ## let TensorFlow load what we save

@@ -48,6 +48,8 @@ from pinnace.framework.dtypes import uint16 as uint16
 from pinnace.framework.dtypes import uint32 as uint32
 from pinnace.framework.dtypes import uint64 as uint64
 from pinnace.framework.dtypes import variant as variant
+from pinnace.framework.indexed_slices import IndexedSlices as IndexedSlices
+from pinnace.framework.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
 from pinnace.framework.module import Module as Module
 from pinnace.framework.shapes import TensorShape as TensorShape
 from pinnace.framework.specs import TensorSpec as TensorSpec
@@ -68,11 +70,17 @@ from pinnace.functions.control import vectorized_map as vectorized_map
 from pinnace.functions.control import while_loop as while_loop
 from pinnace.functions.customised import recompute_grad as recompute_grad
 from pinnace.functions.function import function as function
+from pinnace.functions.graph_gradients import gradients as gradients
+from pinnace.functions.graph_gradients import hessians as hessians
+from pinnace.ops import audio as audio
+from pinnace.ops import composites as _composites  # noqa: F401 (functions take ragged tensors)
 from pinnace.ops import image as image
 from pinnace.ops import linalg as linalg
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn
+from pinnace.ops import quantization as quantization
 from pinnace.ops import random as random
+from pinnace.ops import signal as signal
 from pinnace.ops import strings as strings
 from pinnace.ops.array.casting import bitcast as bitcast
 from pinnace.ops.array.casting import cast as cast
@@ -134,6 +142,10 @@ from pinnace.ops.array.sorting import sort as sort
 from pinnace.ops.array.space_depth import batch_to_space as batch_to_space
 from pinnace.ops.array.space_depth import space_to_batch as space_to_batch
 from pinnace.ops.array.space_depth import space_to_batch_nd as space_to_batch_nd
+from pinnace.ops.composites.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
+from pinnace.ops.composites.ragged.tensor import RaggedTensor as RaggedTensor
+from pinnace.ops.composites.sparse.tensor import SparseTensor as SparseTensor
+from pinnace.ops.composites.sparse.tensor import SparseTensorSpec as SparseTensorSpec
 from pinnace.ops.composites.tensor_array import TensorArray as TensorArray
 from pinnace.ops.composites.tensor_array import TensorArraySpec as TensorArraySpec
 from pinnace.ops.control import assertions as _debugging
@@ -148,7 +160,11 @@ from pinnace.ops.control.grouping import no_op as no_op
 from pinnace.ops.control.printing import tf_print as _print
 from pinnace.ops.functional.python_calls import numpy_function as numpy_function
 from pinnace.ops.functional.python_calls import py_function as py_function
+from pinnace.ops.image.patches import extract_volume_patches as extract_volume_patches
 from pinnace.ops.linalg.bands import eye as eye
+from pinnace.ops.linalg.eigen import eig as eig
+from pinnace.ops.linalg.eigen import eigvals as eigvals
+from pinnace.ops.linalg.functions import sqrtm as _sqrtm
 from pinnace.ops.linalg.norms import norm as norm
 from pinnace.ops.math import bits as _bits
 from pinnace.ops.math.arithmetic import abs as abs
@@ -159,6 +175,7 @@ from pinnace.ops.math.arithmetic import maximum as maximum
 from pinnace.ops.math.arithmetic import minimum as minimum
 from pinnace.ops.math.arithmetic import multiply as multiply
 from pinnace.ops.math.arithmetic import negative as negative
+from pinnace.ops.math.arithmetic import scalar_mul as scalar_mul
 from pinnace.ops.math.arithmetic import sign as sign
 from pinnace.ops.math.arithmetic import square as square
 from pinnace.ops.math.arithmetic import subtract as subtract
@@ -181,6 +198,10 @@ from pinnace.ops.math.exponents import exp as exp
 from pinnace.ops.math.exponents import pow as pow
 from pinnace.ops.math.exponents import sigmoid as sigmoid
 from pinnace.ops.math.exponents import sqrt as sqrt
+from pinnace.ops.math.histograms import histogram_fixed_width as histogram_fixed_width
+from pinnace.ops.math.histograms import (
+    histogram_fixed_width_bins as histogram_fixed_width_bins,
+)
 from pinnace.ops.math.logic import logical_and as logical_and
 from pinnace.ops.math.logic import logical_not as logical_not
 from pinnace.ops.math.logic import logical_or as logical_or
@@ -213,17 +234,25 @@ from pinnace.ops.math.trigonometry import sin as sin
 from pinnace.ops.math.trigonometry import sinh as sinh
 from pinnace.ops.math.trigonometry import tan as tan
 from pinnace.ops.math.trigonometry import tanh as tanh
+from pinnace.ops.signal.fourier import fftnd as fftnd
+from pinnace.ops.signal.fourier import ifftnd as ifftnd
+from pinnace.ops.signal.fourier import irfftnd as irfftnd
+from pinnace.ops.signal.fourier import rfftnd as rfftnd
+from pinnace.ops.strings.conversion import as_string as as_string
 
 bitwise = _bits
 debugging = _debugging
+matrix_square_root = _sqrtm
 print = _print  # TensorFlow's name
 nest = _structure
 newaxis = None
 
 _ON_FIRST_USE = {
     "autograph": "pinnace.functions.autograph",
+    "compat": "pinnace.compat",
     "data": "pinnace.data",
     "deploy": "pinnace.deploy",
+    "estimator": "pinnace.estimator",
     "initializers": "pinnace.keras.initializers",
     "io": "pinnace.io",
     "keras": "pinnace.keras",
@@ -231,8 +260,11 @@ _ON_FIRST_USE = {
     "losses": "pinnace.keras.losses",
     "metrics": "pinnace.keras.metrics",
     "optimizers": "pinnace.keras.optimizers",
+    "ragged": "pinnace.ops.composites.ragged",
     "saved_model": "pinnace.saved_model",
     "serving": "pinnace.serving",
+    "sets": "pinnace.ops.composites.sets",
+    "sparse": "pinnace.ops.composites.sparse",
     "summary": "pinnace.summary",
     "train": "pinnace.train",
 }

@@ -29,6 +29,7 @@ LAYERS = {
     "deploy.onnx": 11,
     "distribute": 11,
     "estimator": 11,
+    "compat": 11.2,
     "serving": 12,
     "deploy.cli": 13,
     "deploy.cluster": 13,
