@@ -16,11 +16,18 @@ INTEROP_PATHS ?= v2,v1,c,lite,resave
 # The environments of peers and generators are named by a sum of their pins: a new pin makes a new one.
 EXTRAS := onnx,grpc,image,dev
 TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0.34.2 google-crc32c==1.9.0 threadpoolctl==3.8.0 diastatic-malt==2.15.3
+# Each client pins another protobuf: an environment each.
+TRITON_PINS := tritonclient[http,grpc]==2.73.0
+KSERVE_PINS := kserve==0.21.0
+SERVING_API_PINS := tensorflow-serving-api==2.21.0
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/.installed-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
 TENSORFLOW := $(CACHE)/venvs/tensorflow-$(call sum,$(TENSORFLOW_PINS))
+TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
+KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
+SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -61,6 +68,20 @@ $(INSTALLED):
 
 $(TENSORFLOW)/.installed:
 	$(call venv,$(TENSORFLOW),$(TENSORFLOW_PINS),$(TENSORFLOW_PINS) to compare with (about 2 GB; a minute or two))
+	@touch $@
+
+$(TRITON)/.installed:
+	$(call venv,$(TRITON),$(TRITON_PINS),$(TRITON_PINS))
+	@touch $@
+
+$(KSERVE)/.installed:
+	$(call venv,$(KSERVE),$(KSERVE_PINS),$(KSERVE_PINS))
+	@touch $@
+
+# Its messages import TensorFlow's: it stands beside that environment, not in it.
+$(SERVING_API)/.installed: $(TENSORFLOW)/.installed
+	@echo "$(SERVING_API): installing $(SERVING_API_PINS)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(SERVING_API) $(SERVING_API_PINS)
 	@touch $@
 
 $(PROTOC)/.installed:
@@ -120,7 +141,7 @@ types: links $(INSTALLED) ## mypy --strict over the library and tests/support
 # Two workers share two cores: one BLAS thread each.
 test deep: export OMP_NUM_THREADS = 1
 test deep: export PINNACE_PROTOC_PYTHON = $(abspath $(PROTOC))/bin/python
-oracle interop bench: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+oracle interop bench clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 
 .PHONY: test
 test: $(INSTALLED) $(PROTOC)/.installed ## the fast tests, in parallel
@@ -146,6 +167,13 @@ interop: $(INSTALLED) $(TENSORFLOW)/.installed $(DIGITS)/saved_model.pb ## let T
 
 .PHONY: check
 check: lint types test ## lint, types, test
+
+.PHONY: clients
+clients: export PINNACE_TRITON_PYTHON = $(abspath $(TRITON))/bin/python
+clients: export PINNACE_KSERVE_PYTHON = $(abspath $(KSERVE))/bin/python
+clients: export PINNACE_SERVING_API = $(abspath $(SERVING_API))
+clients: $(INSTALLED) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.installed ## let clients that others wrote ask our server
+	$(VENV)/bin/pytest -q -m clients $(ARGS)
 
 ## measurements and releases
 

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
-MARKED_FOLDERS = {"oracle": pytest.mark.oracle, "interop": pytest.mark.interop}
+MARKED_FOLDERS = {
+    "clients": pytest.mark.clients,
+    "interop": pytest.mark.interop,
+    "oracle": pytest.mark.oracle,
+}
 
 # No deadline: the first example of an op may compile a kernel. In CI the same examples every time.
 for name, examples in {"fast": 10, "deep": 500}.items():
@@ -23,7 +27,7 @@ settings.load_profile("fast")  # --hypothesis-profile=deep wins over this
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of tests/oracle and tests/interop, before `-m` chooses among them."""
+    """Mark the tests of the folders that `make` has targets for, before `-m` chooses among them."""
     for item in items:
         if item.path.is_relative_to(TESTS):
             folder = item.path.relative_to(TESTS).parts[0]

@@ -1,0 +1,91 @@
+"""Asks with Triton's own clients: HTTP and gRPC, blocking and asyncio."""
+
+import asyncio
+import json
+import sys
+
+import numpy as np
+import tritonclient.grpc as grpc
+import tritonclient.grpc.aio as grpc_aio
+import tritonclient.http as http
+import tritonclient.http.aio as http_aio
+from tritonclient.utils import InferenceServerException
+
+http_url, grpc_url = sys.argv[1:3]
+X = np.float32([[1, 2], [3, 4]])
+answers: dict[str, object] = {}
+
+
+def tensors(kind, *given):
+    inputs = []
+    for name, array, datatype in given:
+        tensor = kind.InferInput(name, list(array.shape), datatype)
+        tensor.set_data_from_numpy(array)
+        inputs.append(tensor)
+    return inputs
+
+
+def status(call):
+    try:
+        call()
+    except InferenceServerException as error:
+        return str(error.status()), error.message()
+    return "none", ""
+
+
+def common(kind, client, name):
+    answers[f"{name} live"] = client.is_server_live()
+    answers[f"{name} ready"] = client.is_server_ready()
+    answers[f"{name} model ready"] = client.is_model_ready("m")
+    answers[f"{name} other ready"] = client.is_model_ready("none")
+    x = tensors(kind, ("x", X, "FP32"))
+    answers[f"{name} infer"] = client.infer("m", x).as_numpy("y").tolist()
+    answers[f"{name} version"] = client.infer("m", x, model_version="3").as_numpy("y").tolist()
+    text = np.array([b"ab", "é".encode(), b""], dtype=object)
+    found = client.infer(
+        "m", tensors(kind, ("text", text, "BYTES")), parameters={"signature_name": "upper"}
+    )
+    answers[f"{name} text"] = [item.decode() for item in found.as_numpy("upper").tolist()]
+    answers[f"{name} length"] = found.as_numpy("length").tolist()
+    two = tensors(kind, ("a", np.int64([1, 2**40]), "INT64"), ("b", np.float16([1, 3]), "FP16"))
+    found = client.infer("m", two, parameters={"signature_name": "both"}, request_id="5")
+    answers[f"{name} both"] = [found.as_numpy(n).tolist() for n in ("double", "half")]
+    answers[f"{name} unknown"] = status(lambda: client.infer("none", x))
+    wrong = tensors(kind, ("x", np.float32([1]), "FP32"))
+    answers[f"{name} wrong"] = status(lambda: client.infer("m", wrong))
+
+
+with http.InferenceServerClient(http_url) as client:
+    common(http, client, "http")
+    answers["http metadata"] = client.get_model_metadata("m")
+    answers["http index"] = client.get_model_repository_index()
+    x = tensors(http, ("x", X, "FP32"))
+    for algorithm in ("gzip", "deflate"):
+        found = client.infer("m", x, request_compression_algorithm=algorithm)
+        answers[f"http {algorithm}"] = found.as_numpy("y").tolist()
+    plain = http.InferInput("x", [2, 2], "FP32")
+    plain.set_data_from_numpy(X, binary_data=False)
+    outputs = [http.InferRequestedOutput("y", binary_data=False)]
+    answers["http json"] = client.infer("m", [plain], outputs=outputs).as_numpy("y").tolist()
+    best = [http.InferRequestedOutput("y", binary_data=True, class_count=1)]
+    found = client.infer("m", x, outputs=best).as_numpy("y")
+    answers["http classes"] = [item.decode() for item in found.ravel().tolist()]
+with grpc.InferenceServerClient(grpc_url) as client:
+    common(grpc, client, "grpc")
+    answers["grpc metadata"] = client.get_model_metadata("m", as_json=True)
+    answers["grpc index"] = client.get_model_repository_index(as_json=True)
+
+
+async def both():
+    async with http_aio.InferenceServerClient(http_url) as client:
+        calls = [client.infer("m", tensors(http_aio, ("x", X * k, "FP32"))) for k in range(20)]
+        found = [answer.as_numpy("y")[0, 0].item() for answer in await asyncio.gather(*calls)]
+        answers["http many"] = found
+    async with grpc_aio.InferenceServerClient(grpc_url) as client:
+        calls = [client.infer("m", tensors(grpc_aio, ("x", X * k, "FP32"))) for k in range(20)]
+        found = [answer.as_numpy("y")[0, 0].item() for answer in await asyncio.gather(*calls)]
+        answers["grpc many"] = found
+
+
+asyncio.run(both())
+print(json.dumps(answers))
