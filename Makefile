@@ -20,11 +20,18 @@ TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0
 TRITON_PINS := tritonclient[http,grpc]==2.73.0
 KSERVE_PINS := kserve==0.21.0
 SERVING_API_PINS := tensorflow-serving-api==2.21.0
+# Servers to compare with. MLServer's worker processes do not start with a newer uvloop.
+SERVERS_PINS := litserve==0.2.19 onnxruntime==1.31.1 fastapi==0.165.0 uvicorn[standard]==0.54.0
+MLSERVER_PINS := mlserver==1.7.1 uvloop==0.21.0 onnxruntime==1.31.1
+BENTOML_PINS := bentoml==1.4.38 onnxruntime==1.31.1
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/.installed-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
 TENSORFLOW := $(CACHE)/venvs/tensorflow-$(call sum,$(TENSORFLOW_PINS))
+SERVERS := $(CACHE)/venvs/servers-$(call sum,$(SERVERS_PINS))
+MLSERVER := $(CACHE)/venvs/mlserver-$(call sum,$(MLSERVER_PINS))
+BENTOML := $(CACHE)/venvs/bentoml-$(call sum,$(BENTOML_PINS))
 TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
 KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
@@ -76,6 +83,18 @@ $(TRITON)/.installed:
 
 $(KSERVE)/.installed:
 	$(call venv,$(KSERVE),$(KSERVE_PINS),$(KSERVE_PINS))
+	@touch $@
+
+$(SERVERS)/.installed:
+	$(call venv,$(SERVERS),$(SERVERS_PINS),$(SERVERS_PINS))
+	@touch $@
+
+$(MLSERVER)/.installed:
+	$(call venv,$(MLSERVER),$(MLSERVER_PINS),$(MLSERVER_PINS))
+	@touch $@
+
+$(BENTOML)/.installed:
+	$(call venv,$(BENTOML),$(BENTOML_PINS),$(BENTOML_PINS))
 	@touch $@
 
 # Its messages import TensorFlow's: it stands beside that environment, not in it.
@@ -184,6 +203,13 @@ bench: $(INSTALLED) $(TENSORFLOW)/.installed ## time against TensorFlow; writes 
 .PHONY: bench-short
 bench-short: $(INSTALLED) ## run every benchmark once, without peers: none has rotted
 	$(VENV)/bin/python benchmarks/run.py --short $(ARGS)
+
+.PHONY: bench-serving
+bench-serving: export PINNACE_PEERS_PYTHON = $(abspath $(SERVERS))/bin/python
+bench-serving: export PINNACE_MLSERVER_PYTHON = $(abspath $(MLSERVER))/bin/python
+bench-serving: export PINNACE_BENTOML_PYTHON = $(abspath $(BENTOML))/bin/python
+bench-serving: $(INSTALLED) $(SERVERS)/.installed $(MLSERVER)/.installed $(BENTOML)/.installed ## load our server and others; writes benchmarks/SERVING.md
+	$(VENV)/bin/python benchmarks/servers/run.py --markdown benchmarks/SERVING.md $(ARGS)
 
 .PHONY: wheel
 wheel: $(INSTALLED) ## dist/*.whl

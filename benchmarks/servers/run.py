@@ -1,0 +1,394 @@
+"""`make bench-serving`: pinnace beside other servers, the same models and load on the same cores.
+
+Each server answers once and its answer is compared with the formula in float64; then wrk loads it
+from the same machine. CPU is the time of the server's process tree for each request: less noisy
+than requests a second where the load generator shares the cores.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from servers import models  # noqa: E402
+from servers.bodies import FORMS, Form  # noqa: E402
+from servers.processes import Started, ask, start  # noqa: E402
+
+ROOT = HERE.parent.parent
+MODELS = ROOT / ".cache" / "serving-models"
+PINNED = ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+UVICORN = ["-m", "uvicorn", "--host", "127.0.0.1", "--log-level", "error", "--no-access-log"]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A way to start a server.
+
+    Attributes:
+        python: environment variable that names its interpreter; empty for ours.
+        arguments: of the interpreter; @PORT@, @MODELS@ and @MODEL@ are filled in.
+        paths: route for each form of request.
+    """
+
+    python: str
+    arguments: tuple[str, ...]
+    paths: dict[str, str]
+
+
+TFS, V2 = "/v1/models/@MODEL@:predict", "/v2/models/@MODEL@/infer"
+PINNACE = (
+    *("-m", "pinnace.deploy.cli.main", "serve", "--host=127.0.0.1", "--port=0"),
+    *("--rest_api_port=@PORT@", "@MODEL@=@MODELS@/@MODEL@"),
+)
+SERVERS = {
+    "pinnace": Server("", PINNACE, {"json": TFS, "binary": V2, "v2": V2}),
+    "uvicorn echo": Server(
+        "", (*UVICORN, "--port=@PORT@", "uvicorn_echo:app"), {"echo": "/", "binary echo": "/"}
+    ),
+    "fastapi": Server(
+        "PINNACE_PEERS_PYTHON",
+        (*UVICORN, "--port=@PORT@", "fastapi_server:app"),
+        {"json": "/predict"},
+    ),
+    "litserve": Server(
+        "PINNACE_PEERS_PYTHON", (str(HERE / "peers" / "litserve_server.py"),), {"json": "/predict"}
+    ),
+    "mlserver": Server(
+        "PINNACE_MLSERVER_PYTHON",
+        ("-c", "from mlserver.cli import main; main()", "start", "."),
+        {"v2": "/v2/models/m/infer"},
+    ),
+    "bentoml": Server(
+        "PINNACE_BENTOML_PYTHON",
+        (
+            "-m",
+            "bentoml",
+            "serve",
+            "bentoml_server:Perceptron",
+            "--host=127.0.0.1",
+            "--port=@PORT@",
+        ),
+        {"json": "/predict"},
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One load.
+
+    Attributes:
+        model: of `models.SIZES`.
+        form: of the requests to us; peers that do not read it get the one they read.
+        rows: of each request.
+        connections: that ask at once.
+        peers: with the least ratio of our requests a second to theirs.
+        cpu_us: the most processor time for each request; 0 for no aim.
+    """
+
+    model: str
+    form: str
+    rows: int
+    connections: int
+    peers: dict[str, float]
+    cpu_us: float = 0.0
+
+
+CASES = (
+    Case(
+        *("a", "json", 1, 64),
+        {"litserve": 35, "mlserver": 10, "uvicorn echo": 1.0, "fastapi": 1, "bentoml": 1},
+        cpu_us=25,
+    ),
+    Case("a", "binary", 1, 64, {"uvicorn echo": 1.7}, cpu_us=12),
+    Case("a", "json", 32, 64, {"litserve": 30, "mlserver": 1, "fastapi": 1}),
+    Case("b", "json", 1, 64, {"litserve": 7, "mlserver": 1, "fastapi": 1}),
+    Case("b", "json", 1, 1, {"litserve": 1, "fastapi": 1}),
+)
+
+
+@dataclass
+class Point:
+    """What was measured of one server under one load; medians of the runs."""
+
+    server: str
+    model: str
+    form: str
+    rows: int
+    connections: int
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+    cpu_us: float
+    errors: int
+
+
+def measure(started: Started, path: str, form: Form, case: Case, seconds: int, runs: int) -> Point:
+    """Load a server with wrk."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "load.lua"
+        (Path(folder) / "body").write_bytes(form.body(case.rows))
+        headers = "".join(
+            f'wrk.headers["{key}"] = "{value}"\n' for key, value in form.headers(case.rows).items()
+        )
+        script.write_text(
+            f'local file = io.open("{folder}/body", "rb")\nwrk.body = file:read("*a")\n'
+            f'file:close()\nwrk.method = "POST"\n{headers}'
+            "done = function(summary, latency)\n"
+            '  io.write(string.format("DONE %d %d %d %d\\n", summary.requests, summary.duration,'
+            " latency:percentile(50), latency:percentile(99)))\nend\n"
+        )
+        url = f"http://127.0.0.1:{started.port}{path}"
+        load = ["wrk", "-t1", f"-c{case.connections}", "--timeout=20s", "-s", str(script), url]
+        subprocess.run([*load, "-d1s"], capture_output=True, check=True)
+        found = []
+        for _ in range(runs):
+            before = started.cpu_s()
+            done = subprocess.run([*load, f"-d{seconds}s"], capture_output=True, check=True)
+            used = started.cpu_s() - before
+            text = done.stdout.decode()
+            match = re.search(r"DONE (\d+) (\d+) (\d+) (\d+)", text)
+            assert match is not None, text
+            requests, duration, p50, p99 = map(int, match.groups())
+            failed = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+            errors = int(failed[1]) if failed else 0
+            broken = re.search(
+                r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text
+            )
+            errors += sum(map(int, broken.groups())) if broken else 0
+            found.append(
+                (requests / duration * 1e6, p50 / 1e3, p99 / 1e3, used / requests * 1e6, errors)
+            )
+    columns = list(zip(*found, strict=True))
+    middle = [statistics.median(column) for column in columns[:4]]
+    return Point("", case.model, "", case.rows, case.connections, *middle, sum(columns[4]))
+
+
+def run_server(
+    name: str, model: str, cases: list[Case], seconds: int, runs: int
+) -> tuple[list[Point], dict[str, float]]:
+    """The points of one server with one model; and its start."""
+    server = SERVERS[name]
+    python = os.environ.get(server.python, "") if server.python else sys.executable
+    if not python:
+        raise SystemExit(f"{server.python} is not set: run `make bench-serving`")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    values = {"@PORT@": str(port), "@MODELS@": str(MODELS), "@MODEL@": model}
+
+    def filled(text: str) -> str:
+        for key, value in values.items():
+            text = text.replace(key, value)
+        return text
+
+    environment = {key: value for key, value in os.environ.items() if key not in PINNED}
+    environment |= {
+        "PORT": str(port),
+        "MODEL": str(MODELS / f"{model}.onnx"),
+        "PYTHONPATH": str(HERE / "peers"),
+        "BENTOML_DO_NOT_TRACK": "true",
+        "PATH": f"{Path(python).parent}:{os.environ['PATH']}",
+    }
+    points = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        _write_mlserver(folder, port)
+        first = next(iter(server.paths))
+        form = FORMS[first]
+        started = start(
+            [python, *map(filled, server.arguments)],
+            environment,
+            folder,
+            port,
+            filled(server.paths[first]),
+            form.body(1),
+            form.headers(1),
+        )
+        try:
+            begin = {"cold_s": started.cold_s, "pss_mib": started.pss_mib()}
+            for case in cases:
+                kind = _form_for(server, case.form)
+                form, path = FORMS[kind], filled(server.paths[kind])
+                _check(name, port, path, form, case)
+                point = measure(started, path, form, case, seconds, runs)
+                point.server, point.form = name, kind
+                points.append(point)
+                Console(stderr=True).print(
+                    f"{name:13} {model} {kind:11} {case.rows:2} rows, {case.connections:2} "
+                    f"connections: {point.per_second:8.0f} /s, {point.cpu_us:6.0f} us CPU, "
+                    f"p50 {point.p50_ms:.2f} ms, p99 {point.p99_ms:.2f} ms, {point.errors} errors"
+                )
+        finally:
+            started.stop()
+    return points, begin
+
+
+def _form_for(server: Server, form: str) -> str:
+    if form in server.paths:
+        return form
+    if form == "binary" and "binary echo" in server.paths:
+        return "binary echo"
+    return next(iter(server.paths))
+
+
+def _check(name: str, port: int, path: str, form: Form, case: Case) -> None:
+    """The server answers what the formula gives."""
+    status, body, headers = ask(port, path, form.body(case.rows), form.headers(case.rows))
+    assert status == 200, (name, status, body[:500])
+    if form.read is not None:
+        expected = np.array(json.loads((MODELS / f"{case.model}.json").read_text()))[: case.rows]
+        np.testing.assert_allclose(form.read(body, headers), expected, rtol=1e-3, atol=1e-5)
+
+
+def _write_mlserver(folder: Path, port: int) -> None:
+    settings = {
+        "http_port": port,
+        "grpc_port": port + 1 if port < 65000 else port - 1,
+        "metrics_port": port + 2 if port < 65000 else port - 2,
+        "host": "127.0.0.1",
+        "debug": False,
+        "parallel_workers": 0,
+        "metrics_dir": str(folder),
+    }
+    (folder / "settings.json").write_text(json.dumps(settings))
+    model = {"name": "m", "implementation": "mlserver_runtime.Onnx"}
+    (folder / "model-settings.json").write_text(json.dumps(model))
+
+
+def main() -> int:
+    """Measure, print the table, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--servers", default=",".join(SERVERS), help="names, with commas")
+    parser.add_argument("--seconds", type=int, default=3, help="of one run")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--markdown", type=Path, help="file to write the table to")
+    given = parser.parse_args()
+    if shutil.which("wrk") is None:
+        sys.stderr.write("wrk is missing; it makes the load.\n  Try: apt install wrk\n")
+        return 1
+    MODELS.mkdir(parents=True, exist_ok=True)
+    for name in models.SIZES:
+        models.write(name, MODELS)
+    points: list[Point] = []
+    starts: dict[str, dict[str, float]] = {}
+    for name in given.servers.split(","):
+        for model in models.SIZES:
+            cases = [
+                case
+                for case in CASES
+                if case.model == model and (name == "pinnace" or name in case.peers)
+            ]
+            if cases:
+                found, begin = run_server(name, model, cases, given.seconds, given.runs)
+                points += found
+                starts.setdefault(name, begin)
+    rows, is_met = compare(points, starts)
+    headings = (
+        "load",
+        "server",
+        "requests/s",
+        "CPU µs",
+        "p50 ms",
+        "p99 ms",
+        "ours / theirs",
+        "aim",
+        "",
+    )
+    table = Table(*headings, title="pinnace beside other servers, load generator on the same cores")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=140).print(table)
+    if given.markdown:
+        lines = [
+            "# Serving benchmarks",
+            "",
+            "Written by `make bench-serving`: wrk and the servers share the machine's cores;",
+            "answers are checked before they are timed. CPU is the processor time of the server's",
+            "process tree for each request. Model a is 784-128-10, model b 784-2048-2048-10.",
+            "",
+            f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} then.",
+            "",
+            "| " + " | ".join(headings) + " |",
+            "|" + "---|" * len(headings),
+            *("| " + " | ".join(row) + " |" for row in rows),
+        ]
+        given.markdown.write_text("\n".join(lines) + "\n")
+        given.markdown.with_suffix(".json").write_text(
+            json.dumps({"points": [asdict(p) for p in points], "starts": starts}, indent=1) + "\n"
+        )
+    return 0 if is_met else 2
+
+
+def compare(
+    points: list[Point], starts: dict[str, dict[str, float]]
+) -> tuple[list[tuple[str, ...]], bool]:
+    """The rows of the table; and whether every aim is met."""
+    rows: list[tuple[str, ...]] = []
+    is_met = True
+    for case in CASES:
+        load = f"{case.model}, {case.form}, {case.rows} rows, {case.connections} connections"
+
+        def point(server: str, case: Case = case) -> Point | None:
+            wanted = (server, case.model, case.rows, case.connections)
+            form = _form_for(SERVERS[server], case.form)
+            for p in points:
+                if (p.server, p.model, p.rows, p.connections) == wanted and p.form == form:
+                    return p
+            return None
+
+        ours = point("pinnace")
+        if ours is None:
+            continue
+        aim = f"≤ {case.cpu_us:g} µs CPU" if case.cpu_us else ""
+        good = not case.cpu_us or ours.cpu_us <= case.cpu_us
+        is_met &= good and not ours.errors
+        rows.append((load, *_cells(ours), "", aim, "" if good else "missed"))
+        for peer, least in case.peers.items():
+            theirs = point(peer)
+            if theirs is None:
+                continue
+            ratio = ours.per_second / theirs.per_second
+            good = ratio >= least
+            is_met &= good
+            rows.append(
+                ("", *_cells(theirs), f"{ratio:.2f}", f"≥ {least:g}", "" if good else "missed")
+            )
+    for name, begin in starts.items():
+        good = name != "pinnace" or (begin["cold_s"] <= 0.4 and begin["pss_mib"] <= 90)
+        is_met &= good
+        aim = "≤ 0.4 s, ≤ 90 MiB" if name == "pinnace" else ""
+        text = f"{begin['cold_s']:.2f} s to the first answer, {begin['pss_mib']:.0f} MiB"
+        rows.append((f"start: {text}", name, "", "", "", "", "", aim, "" if good else "missed"))
+    return rows, is_met
+
+
+def _cells(point: Point) -> tuple[str, ...]:
+    name = point.server + (f" ({point.errors} errors)" if point.errors else "")
+    return (
+        name,
+        f"{point.per_second:,.0f}",
+        f"{point.cpu_us:.0f}",
+        f"{point.p50_ms:.2f}",
+        f"{point.p99_ms:.2f}",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
