@@ -236,3 +236,28 @@ def test_long_runs_go_on_side_by_side() -> None:
     results = gather(servable, [feeds(1), feeds(2)])
     servable.close()
     assert [r["y"].tolist() for r in results] == [[1], [2]]
+
+
+def test_rows_that_cost_nothing_are_found_out() -> None:
+    """A run takes as long with many rows as with one: batches grow although one is long already."""
+    sizes: list[int] = []
+
+    def run(given: Arrays) -> Arrays:
+        sizes.append(len(given["x"]))
+        time.sleep(0.01)
+        return {"y": given["x"]}
+
+    model = NumpyModel({"x": ROWS}, {"y": ROWS}, run, is_pure=True)
+    servable = Servable(
+        "m",
+        1,
+        LoadedModel({"s": model}),
+        batching=BatchOptions(max_run_s=0.001),
+        inline_s=10.0,
+        checks_batches=False,
+    )
+    servable.warm_up({"s": feeds(0.0)})
+    gather(servable, [feeds(i) for i in range(64)])
+    servable.close()
+    assert sum(sizes) == 65
+    assert max(sizes) >= 16
