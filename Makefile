@@ -194,6 +194,11 @@ clients: export PINNACE_SERVING_API = $(abspath $(SERVING_API))
 clients: $(INSTALLED) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.installed ## let clients that others wrote ask our server
 	$(VENV)/bin/pytest -q -m clients $(ARGS)
 
+# MINUTES=1 is a short form.
+.PHONY: soak
+soak: $(INSTALLED) ## serve for 30 minutes under mixed load, with reloads and faults
+	$(VENV)/bin/python tests/soak/run.py --minutes $(if $(MINUTES),$(MINUTES),30) $(ARGS)
+
 ## measurements and releases
 
 .PHONY: bench
