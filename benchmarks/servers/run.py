@@ -58,6 +58,7 @@ PINNACE = (
 )
 SERVERS = {
     "pinnace": Server("", PINNACE, {"json": TFS, "binary": V2, "v2": V2}),
+    "pinnace, onnxruntime": Server("", (*PINNACE, "--engine=onnxruntime"), {"json": TFS}),
     "uvicorn echo": Server(
         "", (*UVICORN, "--port=@PORT@", "uvicorn_echo:app"), {"echo": "/", "binary echo": "/"}
     ),
@@ -100,6 +101,7 @@ class Case:
         connections: that ask at once.
         peers: with the least ratio of our requests a second to theirs.
         cpu_us: the most processor time for each request; 0 for no aim.
+        ours: which of our servers.
     """
 
     model: str
@@ -108,6 +110,7 @@ class Case:
     connections: int
     peers: dict[str, float]
     cpu_us: float = 0.0
+    ours: str = "pinnace"
 
 
 CASES = (
@@ -119,6 +122,7 @@ CASES = (
     Case("a", "binary", 1, 64, {"uvicorn echo": 1.7}, cpu_us=12),
     Case("a", "json", 32, 64, {"litserve": 30, "mlserver": 1, "fastapi": 1}),
     Case("b", "json", 1, 64, {"litserve": 7, "mlserver": 1, "fastapi": 1}),
+    Case("b", "json", 1, 64, {"litserve": 14}, ours="pinnace, onnxruntime"),
     Case("b", "json", 1, 1, {"litserve": 1, "fastapi": 1}),
 )
 
@@ -291,9 +295,7 @@ def main() -> int:
     for name in given.servers.split(","):
         for model in models.SIZES:
             cases = [
-                case
-                for case in CASES
-                if case.model == model and (name == "pinnace" or name in case.peers)
+                case for case in CASES if case.model == model and name in (case.ours, *case.peers)
             ]
             if cases:
                 found, begin = run_server(name, model, cases, given.seconds, given.runs)
@@ -353,7 +355,7 @@ def compare(
                     return p
             return None
 
-        ours = point("pinnace")
+        ours = point(case.ours)
         if ours is None:
             continue
         aim = f"≤ {case.cpu_us:g} µs CPU" if case.cpu_us else ""
