@@ -15,6 +15,9 @@ from pinnace.ops import registry
 from pinnace.saved_model import layout
 from pinnace.saved_model.codecs.signatures import decode_tensor_info
 from pinnace.saved_model.codecs.structures import decode_structure
+from pinnace.saved_model.inspection_writer import keras_of, writer_of
+from pinnace.saved_model.options import LoadOptions
+from pinnace.saved_model.picture.page import signature_page
 from pinnace.saved_model.reading import choose_graph, load, read_messages
 from pinnace.saved_model.restored import described
 from pinnace.storage.bundle import BundleReader, index_path
@@ -22,10 +25,11 @@ from pinnace.storage.bundle import BundleReader, index_path
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from pinnace.functions.concrete import ConcreteFunction
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
 
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+VARIABLE_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 # Nodes without a kernel that need none: they stand for what is given.
 _GIVEN = frozenset({"Placeholder", "VarHandleOp", "VariableV2", "Variable", "_Arg", "_Retval"})
 
@@ -108,6 +112,7 @@ class ModelReport:
         assets: by name.
         file_bytes: size of each file in the folder.
         problems: what could not be read, in words.
+        keras: which Keras wrote the model, empty if none did.
     """
 
     path: str
@@ -121,6 +126,7 @@ class ModelReport:
     assets: tuple[AssetReport, ...]
     file_bytes: Mapping[str, int]
     problems: tuple[str, ...]
+    keras: str = ""
 
     @property
     def unsupported(self) -> tuple[OpReport, ...]:
@@ -158,7 +164,7 @@ def inspect(
     return ModelReport(
         os.fspath(export_dir),
         tuple(meta.meta_info_def.tags),
-        _writer(meta),
+        writer_of(meta),
         "TensorFlow 2" if meta.HasField("object_graph_def") else "TensorFlow 1",
         _signatures(meta, problems),
         _ops(meta),
@@ -167,15 +173,8 @@ def inspect(
         _assets(folder, meta),
         _files(folder),
         tuple(problems),
+        keras_of(folder, meta),
     )
-
-
-def _writer(meta: MetaGraphDef) -> str:
-    info = meta.meta_info_def
-    version = info.tensorflow_version
-    if info.tensorflow_git_version == "pinnace":
-        return "pinnace"
-    return f"TensorFlow {version}" if version else "unknown"
 
 
 def _signatures(meta: MetaGraphDef, problems: list[str]) -> tuple[SignatureReport, ...]:
@@ -273,7 +272,7 @@ def _variables(folder: Path, problems: list[str]) -> tuple[VariableReport, ...]:
         for key in reader.keys():  # noqa: SIM118 (no dict)
             if key != OBJECT_GRAPH_KEY:
                 entry = reader.entry(key)
-                name = key.removesuffix(_VALUE)
+                name = key.removesuffix(VARIABLE_VALUE)
                 found.append(VariableReport(name, entry.dtype.name, entry.shape, entry.size))
     except OpError as error:
         problems.append(error.message)
@@ -354,10 +353,38 @@ def graph_text(
     Raises:
         InvalidArgumentError: there is no such signature.
     """
-    signatures = load(export_dir, tags).signatures
+    return text_of(_signature_of(export_dir, signature, tags).graph, functions=True)
+
+
+def graph_page(
+    export_dir: str | os.PathLike[str],
+    signature: str = layout.DEFAULT_SIGNATURE,
+    tags: str | Iterable[str] | None = None,
+) -> str:
+    """The graph of a signature as an HTML page that needs nothing else.
+
+    Args:
+        export_dir: the folder.
+        signature: its name.
+        tags: which of several graphs.
+
+    Raises:
+        InvalidArgumentError: there is no such signature.
+    """
+    function = _signature_of(export_dir, signature, tags)
+    return signature_page(function, f"{Path(export_dir).resolve().name} · {signature}")
+
+
+def _signature_of(
+    export_dir: str | os.PathLike[str], signature: str, tags: str | Iterable[str] | None
+) -> ConcreteFunction:
+    # The graph needs no variable's value, and a model without its variables has a graph too.
+    options = LoadOptions(experimental_skip_checkpoint=True)
+    signatures = load(export_dir, tags, options).signatures
     if signature not in signatures:
         known = ", ".join(sorted(signatures)) or "none"
         raise InvalidArgumentError(
             f"{export_dir}: there is no signature {signature!r}; the model has: {known}"
         )
-    return text_of(signatures[signature].graph, functions=True)
+    found: ConcreteFunction = signatures[signature]
+    return found

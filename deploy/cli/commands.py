@@ -6,27 +6,43 @@ from typing import Annotated
 
 import typer
 
+from pinnace.deploy.cli.diff import diff
+from pinnace.deploy.cli.edit import edit
 from pinnace.deploy.cli.export import export
+from pinnace.deploy.cli.replay import replay
+from pinnace.deploy.cli.run import run as run_model
+from pinnace.deploy.cli.scan import scan
 from pinnace.deploy.cli.show import show
 
 USAGE = 2
+_LOOK, _USE, _CHANGE = "Look at a model", "Use a model", "Change a model"
 
 app = typer.Typer(
     name="pinnace",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    help="SavedModels without TensorFlow: look at them, serve them, export them.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="SavedModels without TensorFlow: look at them, run them, serve them, export them.",
+    epilog="Each command explains itself: pinnace COMMAND --help",
 )
-app.command()(show)
-app.command()(export)
+app.command(rich_help_panel=_LOOK)(show)
+app.command(rich_help_panel=_LOOK)(scan)
+app.command(rich_help_panel=_LOOK)(diff)
+app.command("run", rich_help_panel=_USE)(run_model)
 
 
 @app.command(
-    help="Serve models over HTTP; `pinnace serve --help` lists the flags.", add_help_option=False
+    help="Serve models over HTTP and gRPC; `pinnace serve --help` lists the flags.",
+    add_help_option=False,
+    rich_help_panel=_USE,
 )
 def serve() -> None:
     """Only for the list of commands: `main` runs it before typer is loaded."""
+
+
+app.command(rich_help_panel=_USE)(replay)
+app.command(rich_help_panel=_CHANGE)(export)
+app.command(rich_help_panel=_CHANGE)(edit)
 
 
 def _print_version(wanted: bool) -> None:
@@ -57,10 +73,14 @@ def run(arguments: list[str]) -> int:
     except typer.Abort:
         return 130
     except Exception as error:
-        # A usage error knows how to show itself.
-        show_usage = getattr(error, "show", None)
-        if show_usage is None:
+        # A usage error knows how to tell itself.
+        message = getattr(error, "format_message", None)
+        if message is None:
             raise
-        show_usage()
-        return int(getattr(error, "exit_code", USAGE))
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "pinnace"
+        if not str(message()):  # no command at all: the help was shown
+            return USAGE
+        typer.echo(f"{command}: {message()}\n  Try: {command} --help", err=True)
+        return USAGE
     return result if isinstance(result, int) else 0

@@ -13,16 +13,64 @@ def export(
     signature: Annotated[str, typer.Option(help="Which signature.")] = "serving_default",
     opset: Annotated[int, typer.Option(help="ONNX opset version.")] = 18,
     ir_version: Annotated[int, typer.Option(help="ONNX IR version.")] = 8,
+    float16: Annotated[bool, typer.Option("--float16", help="Half precision inside.")] = False,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Weights of matrix products in 8 bits.")
+    ] = False,
+    int8_static: Annotated[
+        bool, typer.Option("--int8-static", help="All in 8 bits; needs --calibration.")
+    ] = False,
+    calibration: Annotated[
+        Path | None, typer.Option(help="Examples for --int8-static: .npz, arrays by input.")
+    ] = None,
+    ort: Annotated[
+        bool, typer.Option("--ort", help="Write .ort for phones beside the file, too.")
+    ] = False,
+    web: Annotated[
+        Path | None, typer.Option(help="Folder for a page that runs the model in the browser.")
+    ] = None,
+    web_runtime: Annotated[
+        Path | None, typer.Option(help="Where onnxruntime-web is, if not in node_modules here.")
+    ] = None,
 ) -> None:
     """Convert MODEL to ONNX, check it, run it in ONNX Runtime and compare."""
     from rich.console import Console
 
     from pinnace.deploy import onnx
+    from pinnace.framework.errors import InvalidArgumentError
 
-    report = onnx.export(model, output, signature=signature, opset=opset, ir_version=ir_version)
-    Console().print(
+    if int8_static != (calibration is not None):
+        raise InvalidArgumentError(
+            "--int8-static and --calibration FILE.npz belong together: the ranges of the numbers "
+            "come from examples"
+        )
+    report = onnx.export(
+        model,
+        output,
+        signature=signature,
+        opset=opset,
+        ir_version=ir_version,
+        float16=float16,
+        int8=int8,
+        int8_static=calibration,
+        ort=ort,
+        web=web,
+        web_runtime=web_runtime,
+    )
+    console = Console()
+    console.print(
         f"{output}: {report.node_count} nodes, opset {opset}, checked against ONNX Runtime, "
         f"largest difference {report.largest_difference:.1e}",
         highlight=False,
         soft_wrap=True,
     )
+    for line in report.variant.lines() if report.variant else ():
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if report.ort_path:
+        console.print(f"{report.ort_path}: the same for phones", highlight=False, soft_wrap=True)
+    if web is not None:
+        console.print(
+            f"{web}: a page; look at it with: python -m http.server -d {web}",
+            highlight=False,
+            soft_wrap=True,
+        )

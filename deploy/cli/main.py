@@ -1,7 +1,8 @@
-"""`pinnace`: the entry point. A failure is one line, no traceback, a non-zero exit."""
+"""`pinnace`: the entry point. A failure is one line and advice, no traceback, a non-zero exit."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,18 +12,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FAILURE = 1
+# `diff` and `scan` answer with 1.
+FAILURES = {"diff": 2, "scan": 2}
 INTERRUPTED = 130
+_ADVICE = "Try:"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code.
 
     Source:
-        0 done, 1 it failed, 2 it was called wrongly: the convention of Unix tools.
+        0 done, 1 it failed, 2 it was called wrongly: the convention of Unix tools; for `diff` and
+        `scan`, 1 says that something was found and 2 that they failed, as for diff and grep.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    command = arguments[0] if arguments else ""
     try:
-        if arguments[:1] == ["serve"]:
+        if command == "serve":
             # A server starts in a fraction of a second: no time for typer, and its flags are TF
             # Serving's.
             from pinnace.serving.command import main as serve
@@ -31,16 +37,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         from pinnace.deploy.cli.commands import run
 
         return run(arguments)
-    except (OpError, OSError, ValueError, TypeError, ImportError) as error:
-        print(f"pinnace: {_one_line(error)}", file=sys.stderr)  # noqa: T201 (for people)
-        return FAILURE
+    except BrokenPipeError:
+        # The reader had enough (`| head`); Python would complain again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (OpError, OSError, ValueError, TypeError, ImportError, KeyError) as error:
+        _tell(command, error)
+        return FAILURES.get(command, FAILURE)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def _one_line(error: Exception) -> str:
-    text = str(error) or type(error).__name__
-    return "; ".join(line.strip() for line in text.splitlines() if line.strip())
+def _tell(command: str, error: Exception) -> None:
+    said = error.args[0] if isinstance(error, KeyError) and error.args else error
+    text = str(said) or type(error).__name__
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    advice = [line for line in lines if line.startswith(_ADVICE)]
+    problem = "; ".join(line for line in lines if not line.startswith(_ADVICE))
+    name = "pinnace" if command.startswith("-") or not command else f"pinnace {command}"
+    from pinnace.deploy.cli.terminal import visible
+
+    sys.stderr.write(visible(f"{name}: {problem}\n"))
+    for line in advice:
+        sys.stderr.write(visible(f"  {line}\n"))
 
 
 if __name__ == "__main__":

@@ -2,94 +2,191 @@
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import dataclasses
-import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from pinnace.deploy.cli.models import find_model, unknown_name
+from pinnace.deploy.cli.terminal import Terminal, print_json, size_text, visible
 
+if TYPE_CHECKING:
     from pinnace.saved_model.inspection import ModelReport
+
+_LARGEST = 8
+_OPS = 12
 
 
 def show(
-    model: Annotated[Path, typer.Argument(help="The SavedModel's folder.")],
+    model: Annotated[Path, typer.Argument(help="The SavedModel's folder.", show_default=False)],
     tags: Annotated[
-        str | None, typer.Option(help="Tag set, comma-separated; the only one if left out.")
+        str | None,
+        typer.Option(help="Tag set, comma-separated; the only one if left out.", metavar="TAGS"),
+    ] = None,
+    graph: Annotated[
+        str | None,
+        typer.Option(help="Print the graph of this signature as text.", metavar="SIGNATURE"),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write that graph as a picture: one HTML file.", metavar="FILE"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="List every op, variable and function too.")
+        bool, typer.Option("--all", help="List every op, variable, function and file.")
     ] = False,
 ) -> None:
-    """Print the signatures of MODEL as a table, and what else is in it."""
+    """Look at MODEL without running it: signatures, ops, variables, functions, assets.
+
+    With --graph SIGNATURE its graph as text; with --html FILE as a picture to open in a browser.
+    """
+    folder, _ = find_model(model)
+    chosen = tags.split(",") if tags else None
+    if graph is not None or html is not None:
+        _show_graph(folder, graph, html, chosen)
+        return
     from pinnace.saved_model.inspection import inspect
 
-    report = inspect(model, tags.split(",") if tags else None)
+    report = inspect(folder, chosen)
     if as_json:
-        print(json.dumps(dataclasses.asdict(report), indent=2))  # noqa: T201 (this is the output)
+        print_json(
+            {
+                **dataclasses.asdict(report),
+                "node_count": report.node_count,
+                "variable_bytes": report.variable_bytes,
+                "unsupported": [op.name for op in report.unsupported],
+            }
+        )
         return
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    _print_signatures(console, report)
-    _print_summary(console, report)
-    if everything:
-        _print_details(console, report)
-    for problem in report.problems:
-        console.print(f"[red]problem[/] {problem}", soft_wrap=True)
-
-
-def _print_signatures(console: "Console", report: "ModelReport") -> None:
-    from rich.table import Table
-
-    table = Table(title=f"{report.path}  [dim]({', '.join(report.tags)}; {report.writer})[/]")
-    for column in ("signature", "", "name", "dtype", "shape"):
-        table.add_column(column)
-    for signature in report.signatures:
-        rows = [("in", tensor) for tensor in signature.inputs]
-        rows += [("out", tensor) for tensor in signature.outputs]
-        for index, (way, tensor) in enumerate(rows):
-            last = index == len(rows) - 1
-            name = signature.name if index == 0 else ""
-            shape = tensor.shape.replace("[", r"\[")
-            table.add_row(name, way, tensor.name, tensor.dtype, shape, end_section=last)
-    console.print(table)
-
-
-def _print_summary(console: "Console", report: "ModelReport") -> None:
-    nodes = sum(op.count for op in report.ops)
-    size = sum(variable.bytes for variable in report.variables)
-    console.print(
-        f"{nodes} nodes of {len(report.ops)} ops, {len(report.variables)} variables "
-        f"({size / 1e6:.2f} MB), {len(report.functions)} functions, {len(report.assets)} assets"
+    terminal = Terminal()
+    written = ", ".join(filter(None, (report.writer, report.keras)))
+    terminal.heading(
+        str(folder), f"{', '.join(report.tags) or 'no tags'} · {report.format} · by {written}"
     )
-    missing = [op for op in report.ops if not op.supported]
-    if missing:
-        console.print("[yellow]not supported here:[/]", soft_wrap=True)
-        for op in missing:
-            console.print(f"  {op.name} ({op.count}), for example {op.example}", soft_wrap=True)
+    _print_signatures(terminal, report)
+    _print_ops(terminal, report, everything)
+    _print_variables(terminal, report, everything)
+    _print_functions(terminal, report, everything)
+    _print_files(terminal, report, everything)
+    for problem in report.problems:
+        terminal.line(f"problem: {problem}", "red")
 
 
-def _print_details(console: "Console", report: "ModelReport") -> None:
-    from rich.table import Table
+def _show_graph(
+    folder: Path, signature: str | None, html: Path | None, tags: list[str] | None
+) -> None:
+    from pinnace.saved_model.inspection import graph_page, graph_text, inspect
+    from pinnace.storage.atomic import write_file
 
-    ops = Table("op", "nodes", "supported", title="ops")
-    for op in report.ops:
-        ops.add_row(op.name, str(op.count), "yes" if op.supported else "[red]no[/]")
-    console.print(ops)
-    variables = Table("variable", "dtype", "shape", "bytes", title="variables")
-    for variable in report.variables:
-        shape = f"[{', '.join(map(str, variable.shape))}]"
-        shape = shape.replace("[", r"\[")
-        variables.add_row(variable.name, variable.dtype, shape, str(variable.bytes))
-    console.print(variables)
-    for function in report.functions:
-        console.print(f"[bold]{function.path}[/]")
-        for trace in function.traces:
-            console.print(f"  {trace}", markup=False)
-    for asset in report.assets:
-        size = "missing" if asset.bytes is None else f"{asset.bytes} bytes"
-        console.print(f"asset {asset.name}: {size}")
+    known = [one.name for one in inspect(folder, tags).signatures]
+    chosen = signature or ("serving_default" if "serving_default" in known else "")
+    if not chosen and len(known) == 1:
+        chosen = known[0]
+    if chosen not in known:
+        raise unknown_name("signature", chosen, known, folder)
+    if html is None:
+        sys.stdout.write(visible(graph_text(folder, chosen, tags)))
+        return
+    page = graph_page(folder, chosen, tags).encode()
+    write_file(html, page)
+    Terminal().line(f"{html}: {size_text(len(page))}, open it in a browser")
+
+
+def _print_signatures(terminal: Terminal, report: "ModelReport") -> None:
+    rows = []
+    for signature in report.signatures:
+        tensors = [("in", tensor) for tensor in signature.inputs]
+        tensors += [("out", tensor) for tensor in signature.outputs]
+        for index, (way, tensor) in enumerate(tensors):
+            name = signature.name if index == 0 else ""
+            rows.append((name, way, tensor.name, tensor.dtype, tensor.shape))
+        if not tensors:
+            rows.append((signature.name, "", "", "", ""))
+    if not rows:
+        terminal.line("no signatures")
+    terminal.table(("signature", "", "name", "dtype", "shape"), rows)
+
+
+def _print_ops(terminal: Terminal, report: "ModelReport", everything: bool) -> None:
+    missing = report.unsupported
+    terminal.heading(
+        "ops",
+        f"{report.node_count} nodes of {len(report.ops)} ops, "
+        + (f"{len(missing)} of them not supported here" if missing else "all supported"),
+    )
+    if everything:
+        rows = [
+            (op.name, str(op.count), "" if op.supported else f"not supported: {op.example}")
+            for op in report.ops
+        ]
+        styles = ["" if op.supported else "red" for op in report.ops]
+        terminal.table(("op", "nodes", ""), rows, right=(1,), styles=styles)
+        return
+    common = ", ".join(f"{op.name} {op.count}" for op in report.ops[:_OPS])
+    more = f", and {len(report.ops) - _OPS} more (--all)" if len(report.ops) > _OPS else ""
+    terminal.line(f"  {common}{more}")
+    for op in missing:
+        terminal.line(f"  not supported: {op.name} ({op.count}), as in {op.example}", "red")
+    terminal.line()
+
+
+def _print_variables(terminal: Terminal, report: "ModelReport", everything: bool) -> None:
+    variables = report.variables
+    count = sum(_elements(one.shape) for one in variables if one.dtype != "string")
+    terminal.heading(
+        "variables",
+        f"{len(variables)}, {count:,} numbers, {size_text(report.variable_bytes)}"
+        if variables
+        else "none",
+    )
+    shown = variables if everything else sorted(variables, key=lambda one: -one.bytes)[:_LARGEST]
+    rows = [
+        (one.name, one.dtype, f"[{', '.join(map(str, one.shape))}]", size_text(one.bytes))
+        for one in shown
+    ]
+    terminal.table(("variable", "dtype", "shape", "size"), rows, right=(3,))
+    if len(shown) < len(variables):
+        terminal.line(f"  the largest {len(shown)} of {len(variables)} (--all lists them)")
+
+
+def _print_functions(terminal: Terminal, report: "ModelReport", everything: bool) -> None:
+    if not report.functions:
+        return
+    traces = sum(len(one.traces) for one in report.functions)
+    terminal.heading("functions", f"{len(report.functions)} by name, {traces} traces")
+    for function in report.functions if everything else report.functions[:_LARGEST]:
+        for trace in function.traces if everything else function.traces[:2]:
+            terminal.line(f"  {function.path}{_cut(trace, everything)}")
+        if not everything and len(function.traces) > 2:
+            terminal.line(f"  {function.path}: {len(function.traces) - 2} more traces (--all)")
+    if not everything and len(report.functions) > _LARGEST:
+        terminal.line(f"  and {len(report.functions) - _LARGEST} more (--all)")
+    terminal.line()
+
+
+def _print_files(terminal: Terminal, report: "ModelReport", everything: bool) -> None:
+    if report.assets:
+        terminal.heading("assets", str(len(report.assets)))
+        for asset in report.assets:
+            size = "missing" if asset.bytes is None else size_text(asset.bytes)
+            terminal.line(f"  {asset.name}: {size}", "" if asset.bytes is not None else "red")
+        terminal.line()
+    total = size_text(sum(report.file_bytes.values()))
+    terminal.heading("files", f"{len(report.file_bytes)}, {total}")
+    if everything:
+        rows = [(name, size_text(size)) for name, size in report.file_bytes.items()]
+        terminal.table(("file", "size"), rows, right=(1,))
+
+
+def _elements(shape: Sequence[int]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def _cut(text: str, everything: bool) -> str:
+    most = 150
+    return text if everything or len(text) <= most else f"{text[:most]}…"

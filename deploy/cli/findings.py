@@ -1,0 +1,70 @@
+"""What a scan finds: how serious it is, and what it means for those who did not write the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# From harmless to dangerous.
+LEVELS = ("info", "low", "medium", "high")
+_MOST_PLACES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a model has or could do.
+
+    Attributes:
+        level: one of `LEVELS`.
+        title: what it is.
+        meaning: what follows from it, in words.
+        places: where, some of them.
+        count: how many there are.
+    """
+
+    level: str
+    title: str
+    meaning: str
+    places: tuple[str, ...] = ()
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What was found in a model.
+
+    Attributes:
+        path: of the model.
+        kind: SavedModel, Keras or ONNX.
+        findings: the most serious first.
+    """
+
+    path: str
+    kind: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def level(self) -> str:
+        """The level of the most serious finding."""
+        return max((one.level for one in self.findings), key=LEVELS.index, default=LEVELS[0])
+
+
+class Findings:
+    """Findings, collected; those of one title are one with several places."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[str, dict[str, None], int]] = {}
+
+    def add(self, level: str, title: str, meaning: str, place: str = "", count: int = 1) -> None:
+        """One more."""
+        known, places, number = self._found.get((level, title), (meaning, {}, 0))
+        if place and len(places) < _MOST_PLACES:
+            places[place] = None
+        self._found[level, title] = known, places, number + count
+
+    def all(self) -> tuple[Finding, ...]:
+        """Them, the most serious first."""
+        found = [
+            Finding(level, title, meaning, tuple(places), count)
+            for (level, title), (meaning, places, count) in self._found.items()
+        ]
+        return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))

@@ -1,0 +1,125 @@
+"""Which model a path means, and what was probably meant if it means none."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.saved_model import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+SAVED_MODEL, ONNX, KERAS = "SavedModel", "ONNX", "Keras"
+_SUFFIXES = {".onnx": ONNX, ".keras": KERAS, ".h5": KERAS, ".hdf5": KERAS}
+_OTHERS = {
+    ".tflite": "TensorFlow Lite",
+    ".pb": "a frozen graph or the inside of a SavedModel",
+    ".ckpt": "a checkpoint",
+    ".index": "a checkpoint",
+    ".pt": "PyTorch",
+    ".pth": "PyTorch",
+    ".safetensors": "weights alone",
+}
+_DEPTH, _MOST_LOOKED_AT, _MOST_TOLD = 3, 2_000, 3
+
+
+def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path, str]:
+    """The model at a path, and its kind.
+
+    Args:
+        path: a folder with saved_model.pb, or one of numbered versions (the newest is taken), or a
+            file.
+        kinds: which the caller can read.
+
+    Raises:
+        NotFoundError: there is none; says what is near.
+        InvalidArgumentError: it is of another kind.
+    """
+    kind = _SUFFIXES.get(path.suffix.lower()) if path.is_file() else SAVED_MODEL
+    if path.is_file() and path.name in (layout.MODEL_FILE, layout.MODEL_TEXT_FILE):
+        path, kind = path.parent, SAVED_MODEL
+    if not path.exists():
+        raise NotFoundError(
+            f"there is no {' or '.join(kinds)} at {path}: there is no such file or folder"
+            f"{_advice(_nearby(path))}"
+        )
+    if kind not in kinds:
+        what = kind or _OTHERS.get(path.suffix.lower(), "unknown")
+        raise InvalidArgumentError(
+            f"{path} is no {' or '.join(kinds)}: its kind is {what}{_advice(_instead(path, kind))}"
+        )
+    if kind == SAVED_MODEL and not _is_saved_model(path):
+        versions = sorted(
+            (one for one in _folders(path) if one.name.isdecimal() and _is_saved_model(one)),
+            key=lambda one: int(one.name),
+        )
+        if not versions:
+            raise NotFoundError(
+                f"there is no SavedModel at {path}: {layout.MODEL_FILE} is missing"
+                f"{_advice(_models_below(path))}"
+            )
+        return versions[-1], SAVED_MODEL
+    return path, str(kind)
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], where: object) -> InvalidArgumentError:
+    """The error for a name that a model does not have."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, 1, 0.5) or (names if len(names) == 1 else [])
+    advice = f"\n  Try: {near[0]}" if near else ""
+    listed = ", ".join(names) or "none"
+    return InvalidArgumentError(f"{where}: there is no {what} {name!r}; it has: {listed}{advice}")
+
+
+def _is_saved_model(path: Path) -> bool:
+    return any((path / name).exists() for name in (layout.MODEL_FILE, layout.MODEL_TEXT_FILE))
+
+
+def _instead(path: Path, kind: str | None) -> list[str]:
+    if path.suffix == ".pb":
+        return [os.fspath(path.parent)]
+    return [f"pinnace scan {path}"] if kind in (ONNX, KERAS) else []
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        return sorted(one for one in path.iterdir() if one.is_dir())
+    except OSError:
+        return []
+
+
+def _models_below(path: Path) -> list[str]:
+    """SavedModels and files of models inside a folder."""
+    found: list[str] = []
+    waiting = [(path, 0)]
+    looked_at = 0
+    while waiting and len(found) < _MOST_TOLD and looked_at < _MOST_LOOKED_AT:
+        folder, depth = waiting.pop(0)
+        looked_at += 1
+        if _is_saved_model(folder):
+            found.append(os.fspath(folder))
+        elif depth < _DEPTH:
+            waiting.extend((one, depth + 1) for one in _folders(folder))
+    return found
+
+
+def _nearby(path: Path) -> list[str]:
+    """What in the last folder that exists has a similar name."""
+    folder = path.parent
+    missing = path.name
+    while not folder.is_dir() and folder != folder.parent:
+        folder, missing = folder.parent, folder.name
+    try:
+        names = {one.name for one in folder.iterdir() if not one.name.startswith(".")}
+    except OSError:
+        return []
+    close = difflib.get_close_matches(missing, sorted(names), _MOST_TOLD, 0.6)
+    return [os.fspath(folder / name) for name in close] or _models_below(folder)
+
+
+def _advice(tries: list[str]) -> str:
+    return f"\n  Try: {' or '.join(tries)}" if tries else ""

@@ -1,0 +1,136 @@
+"""Models that can be run, whatever they are stored as: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.deploy.cli.models import ONNX, SAVED_MODEL, find_model, unknown_name
+from pinnace.framework.dtypes import as_dtype
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pinnace.framework.tensor import Array
+
+    Run = Callable[[Mapping[str, Array]], dict[str, Array]]
+
+DEFAULT_SIGNATURE = "serving_default"
+# ONNX's names of types where they are not ours.
+_ONNX_TYPES = {"float": "float32", "double": "float64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """One signature of a model, ready to run.
+
+    Attributes:
+        path: the model.
+        signature: its name; empty for ONNX, which has one.
+        inputs: specs by name.
+        outputs: names.
+        run: arrays by name to arrays by name.
+    """
+
+    path: Path
+    signature: str
+    inputs: Mapping[str, TensorSpec]
+    outputs: tuple[str, ...]
+    run: Run
+
+
+def load_runner(
+    path: Path,
+    signature: str | None = None,
+    tags: list[str] | None = None,
+    *,
+    allow_io: bool = False,
+) -> Runner:
+    """A signature of the model at a path.
+
+    Args:
+        path: a SavedModel or a file.onnx.
+        signature: `serving_default` or the only one if left out.
+        tags: which of several graphs.
+        allow_io: let the model's ops reach files; only if it is trusted.
+
+    Raises:
+        NotFoundError: there is no model.
+        InvalidArgumentError: there is no such signature.
+    """
+    found, kind = find_model(path, (SAVED_MODEL, ONNX))
+    if kind == ONNX:
+        return _onnx_runner(found, signature)
+    return _saved_model_runner(found, signature, tags, allow_io=allow_io)
+
+
+def _saved_model_runner(
+    path: Path, signature: str | None, tags: list[str] | None, *, allow_io: bool
+) -> Runner:
+    from pinnace.saved_model.options import LoadOptions
+    from pinnace.saved_model.reading import load
+
+    signatures = load(path, tags, LoadOptions(allow_io=allow_io)).signatures
+    name = signature or DEFAULT_SIGNATURE
+    if signature is None and name not in signatures and len(signatures) == 1:
+        name = next(iter(signatures))
+    if name not in signatures:
+        raise unknown_name("signature", name, signatures, path)
+    function = signatures[name]
+    specs: dict[str, TensorSpec] = function.structured_input_signature[1]
+    return Runner(path, name, dict(specs), tuple(function.structured_outputs), function.run_arrays)
+
+
+def _onnx_runner(path: Path, signature: str | None) -> Runner:
+    if signature is not None:
+        raise InvalidArgumentError(f"{path}: an ONNX file has no signatures; leave --signature out")
+    try:
+        import onnxruntime
+    except ImportError:
+        raise InvalidArgumentError(
+            f"{path} needs ONNX Runtime\n  Try: pip install 'pinnace[onnx]'"
+        ) from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # its errors share no class of their own
+        raise InvalidArgumentError(f"{path}: ONNX Runtime refuses it: {error}") from None
+    inputs = {one.name: _onnx_spec(one, path) for one in session.get_inputs()}
+    outputs = tuple(one.name for one in session.get_outputs())
+
+    def run(arrays: Mapping[str, Array]) -> dict[str, Array]:
+        try:
+            # It takes strings as text.
+            found = session.run(list(outputs), {k: _as_text(v) for k, v in arrays.items()})
+        except Exception as error:
+            raise InvalidArgumentError(f"{path}: ONNX Runtime: {error}") from None
+        return {name: np.asarray(value) for name, value in zip(outputs, found, strict=True)}
+
+    return Runner(path, "", inputs, outputs, run)
+
+
+def _onnx_spec(one: object, path: Path) -> TensorSpec:
+    kind, shape = getattr(one, "type", ""), getattr(one, "shape", None)
+    if not kind.startswith("tensor("):
+        raise InvalidArgumentError(f"{path}: input {getattr(one, 'name', '')!r} is a {kind}")
+    name = kind.removeprefix("tensor(").removesuffix(")")
+    sizes = None if shape is None else [n if isinstance(n, int) else None for n in shape]
+    return TensorSpec.of(Shape(sizes), as_dtype(_ONNX_TYPES.get(name, name)))
+
+
+def _as_text(array: Array) -> Array:
+    if array.dtype != object:
+        return array
+    flat = [one.decode() if isinstance(one, bytes) else one for one in array.reshape(-1).tolist()]
+    result = np.empty(array.shape, object)
+    result.reshape(-1)[:] = flat
+    return result

@@ -1,0 +1,31 @@
+"""The command line in this process: what it prints, and its exit code."""
+
+import contextlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from pinnace.deploy.cli.main import main
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command did.
+
+    Attributes:
+        code: its exit code.
+        out: what it printed.
+        err: what it said of failures.
+    """
+
+    code: int
+    out: str
+    err: str
+
+
+def pinnace(*arguments: str | Path) -> Answer:
+    """Run `pinnace` with these arguments."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(one) for one in arguments])
+    return Answer(code, out.getvalue(), err.getvalue())

@@ -1,0 +1,108 @@
+"""`pinnace show`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pinnace.deploy.cli import terminal
+from pinnace.deploy.cli.terminal import size_text, time_text
+from support.command_line import pinnace
+from support.golden import FOLDER
+
+SAVED_MODELS = FOLDER / "saved_models"
+MODELS = sorted(one.name for one in SAVED_MODELS.iterdir() if one.is_dir())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_can_be_shown(name: str) -> None:
+    model = (SAVED_MODELS / f"{name}") / "model"
+    answer = pinnace("show", model, "--all")
+    assert answer.code == 0, answer.err
+    told = json.loads(pinnace("show", model, "--json").out)
+    for signature in told["signatures"]:
+        assert signature["name"] in answer.out
+        for tensor in (*signature["inputs"], *signature["outputs"]):
+            assert tensor["name"] in answer.out
+            assert tensor["shape"] in answer.out
+    for variable in told["variables"]:
+        assert variable["name"] in answer.out
+    assert told["writer"] in answer.out
+    assert told["node_count"] == sum(op["count"] for op in told["ops"])
+
+
+def test_what_is_piped_is_plain_columns() -> None:
+    out = pinnace("show", (SAVED_MODELS / "poly_module") / "model").out
+    assert "\x1b" not in out
+    assert not set("│┃─━") & set(out)
+    assert "serving_default  in   x     float32  [?, 3]" in out
+
+
+def test_a_terminal_gets_tables(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    terminal.Terminal().table(("name", "size"), [("[red]a[/]", "1")], right=(1,))
+    out = capsys.readouterr().out
+    assert "\x1b[" in out
+    assert "[red]a[/]" in out  # names from a model are no markup
+    assert "─" in out
+
+
+@pytest.mark.parametrize("on_terminal", [False, True])
+def test_a_name_cannot_steer_the_terminal(
+    on_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = terminal.Terminal(plain=not on_terminal)
+    shown.heading("a\x1b[2Jb", "\x9bc")
+    shown.line("a\rb\x07")
+    shown.table(("name",), [("\x1b]0;title\x07",)])
+    out = capsys.readouterr().out
+    assert not set(map(chr, range(32))) - {"\n"} & set(out)
+    assert r"a\x1b[2Jb" in out
+    assert r"a\x0db\x07" in out
+
+
+def test_keras_is_told() -> None:
+    assert "Keras 3" in pinnace("show", (SAVED_MODELS / "keras_mlp") / "model").out
+    assert "Keras" not in pinnace("show", (SAVED_MODELS / "counter") / "model").out
+
+
+def test_the_graph_is_printed_as_text() -> None:
+    model = (SAVED_MODELS / "several_signatures") / "model"
+    answer = pinnace("show", model, "--graph", "b")
+    assert answer.code == 0
+    assert "MatMul(" in answer.out
+    wrong = pinnace("show", model, "--graph", "describ")
+    assert wrong.code == 1
+    assert "Try: describe" in wrong.err
+
+
+def test_the_graph_is_written_as_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "graph.html"
+    model = (SAVED_MODELS / "keras_cnn") / "model"
+    answer = pinnace("show", model, "--graph", "serving_default", "--html", page)
+    assert answer.code == 0, answer.err
+    text = page.read_text()
+    assert text.startswith("<!doctype html>")
+    assert "Conv2D" in text
+    unwritable = pinnace("show", model, "--html", tmp_path / "none" / "graph.html")
+    assert unwritable.code == 1
+    assert "graph.html" in unwritable.err
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted"), [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2.5e9, "2.5 GB")]
+)
+def test_sizes_are_readable(count: float, wanted: str) -> None:
+    assert size_text(count) == wanted
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wanted"), [(2.5, "2.5 s"), (0.0025, "2.5 ms"), (2.5e-6, "2.5 µs")]
+)
+def test_times_are_readable(seconds: float, wanted: str) -> None:
+    assert time_text(seconds) == wanted
