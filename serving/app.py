@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from pinnace.framework.errors import INTERNAL, OpError
+from pinnace.serving.access_log import AccessLog, Logged
 from pinnace.serving.errors import LOG, canonical_code
 from pinnace.serving.exchange import Exchange
 from pinnace.serving.http import health, openinference, tfserving
 from pinnace.serving.http.bodies import error_reply, error_response
+from pinnace.serving.http.guards import Guarded, Packed, open_paths
 from pinnace.serving.http.paths import FoldedPaths
 from pinnace.serving.metrics import Metrics
+from pinnace.serving.policies import ApiKeys
+from pinnace.serving.web import routes as web
+from pinnace.serving.web.description import Description
+from pinnace.serving.web.graphs import Pictures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from pinnace.serving.calls import Reply
+    from pinnace.serving.exchange import Exchanging
     from pinnace.serving.repository import Repository
     from pinnace.serving.settings import Settings
 
@@ -35,15 +43,40 @@ _CORS_HEADERS = (
     (b"access-control-allow-methods", b"POST, GET"),
     (b"access-control-allow-headers", b"Content-Type"),
 )
+_CORS_HEADERS_WITH_KEYS = (
+    *_CORS_HEADERS[:2],
+    (b"access-control-allow-headers", b"Content-Type, Authorization, X-API-Key"),
+)
 
 
-def create_app(settings: Settings, repository: Repository, fronts: Sequence[Front] = ()) -> FastAPI:
+class Watcher(Protocol):
+    """Sees the requests that are over."""
+
+    def observe(
+        self, exchanging: Exchanging, reply: Reply | None, error: BaseException | None, /
+    ) -> None:
+        """A request is over."""
+
+    def close(self) -> None:
+        """There will be no more."""
+
+
+def create_app(
+    settings: Settings,
+    repository: Repository,
+    fronts: Sequence[Front] = (),
+    metrics: Metrics | None = None,
+) -> FastAPI:
     """The application that answers for these models; its lifespan loads them first.
 
     Args:
         settings: limits and times.
         repository: of the models; `start` and `close` are called here.
         fronts: other ways in, open as long as the application runs.
+        metrics: None makes some for this application alone.
+
+    Raises:
+        OpError: the keys cannot be read, or a log cannot be written.
     """
 
     @asynccontextmanager
@@ -56,6 +89,8 @@ def create_app(settings: Settings, repository: Repository, fronts: Sequence[Fron
                 yield
         finally:
             await asyncio.to_thread(repository.close)
+            for watcher in watchers:
+                await asyncio.to_thread(watcher.close)
 
     app = FastAPI(
         title="pinnace",
@@ -63,27 +98,70 @@ def create_app(settings: Settings, repository: Repository, fronts: Sequence[Fron
         lifespan=lifespan,
         docs_url=None,  # FastAPI's pages load scripts from the internet
         redoc_url=None,
+        openapi_url=None,  # `web` writes one that knows the models
         redirect_slashes=False,
     )
     app.state.settings = settings
     app.state.repository = repository
-    metrics = Metrics(lambda name: name in repository)
+    metrics = metrics or Metrics(lambda name: name in repository)
     app.state.metrics = metrics
-    app.state.exchange = Exchange(settings, repository, metrics)
+    exchange = app.state.exchange = Exchange(settings, repository, metrics)
+    keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
+    app.state.keys = keys
+    if keys is not None:
+        exchange.policies.append(keys)
+    log = AccessLog(settings.access_log) if settings.access_log else None
+    watchers: list[Watcher] = [*([log] if log is not None else []), *_other_watchers(settings)]
+    exchange.observers.extend(watcher.observe for watcher in watchers)
     app.include_router(tfserving.router)
     app.include_router(openinference.router)
     app.include_router(health.router)
+    app.include_router(web.router)
+    app.state.description = Description(repository, keys is not None)
+    app.state.pictures = Pictures()
     if settings.metrics_path:
-        app.get(settings.metrics_path, tags=["Health"])(health.metrics)
+        route = app.get(settings.metrics_path, tags=["Health"], response_class=PlainTextResponse)
+        route(health.metrics)
     app.add_exception_handler(OpError, _answer_error)
     app.add_exception_handler(MemoryError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_no_route)
     app.add_middleware(UnexpectedErrors)
     app.add_middleware(FoldedPaths)
+    if keys is not None:
+        free = open_paths(
+            settings.health_without_key,
+            settings.metrics_path if settings.metrics_without_key else "",
+        )
+        app.add_middleware(Guarded, keys=keys, open_paths=free)
+    if settings.gzip:
+        app.add_middleware(Packed)
     if settings.cors:
-        app.add_middleware(OpenOrigins)
+        headers = _CORS_HEADERS if keys is None else _CORS_HEADERS_WITH_KEYS
+        app.add_middleware(OpenOrigins, headers=headers)
+    if log is not None:
+        app.add_middleware(Logged, log=log)
     return app
+
+
+def _other_watchers(settings: Settings) -> list[Watcher]:
+    """What else sees the requests that are over."""
+    found: list[Watcher] = []
+    if settings.record and settings.record_fraction:
+        from pinnace.serving.recording import Recorder  # late: needs protobuf's messages
+
+        recorder = Recorder(
+            settings.record,
+            settings.record_fraction,
+            settings.record_max_bytes,
+            settings.workers,
+        )
+        found.append(recorder)
+    if settings.otel:
+        from pinnace.serving.tracing import Tracing  # late: an extra
+
+        found.append(Tracing())
+    return found
 
 
 class UnexpectedErrors:
@@ -119,17 +197,19 @@ class OpenOrigins:
 
     Args:
         app: whose replies get them.
+        headers: that they get.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, headers: tuple[tuple[bytes, bytes], ...]) -> None:
         self._app = app
+        self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
 
         async def add(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message["headers"], *_CORS_HEADERS]}
+                message = {**message, "headers": [*message["headers"], *self._headers]}
             await send(message)
 
         await self._app(scope, receive, add if scope["type"] == "http" else send)

@@ -55,7 +55,6 @@ _IGNORED = (
     _Ignored("grpc_socket_path", _NO_GRPC),
     _Ignored("grpc_channel_arguments", _NO_GRPC),
     _Ignored("grpc_max_threads", _NO_GRPC),
-    _Ignored("ssl_config_file", _NO_GRPC),
     _Ignored("enable_grpc_healthcheck_service", "it is always there", is_switch=True),
     _Ignored("allow_version_labels", "labels are always allowed", is_switch=True),
     _Ignored("rest_api_num_threads", "one event loop reads all requests; see --run_threads"),
@@ -81,6 +80,11 @@ _IGNORED = (
 )
 _SWITCHES = {
     "cors",
+    "gzip",
+    "health_without_key",
+    "kserve_status",
+    "metrics_without_key",
+    "otel",
     "enable_batching",
     "enable_model_warmup",
     "enable_per_model_batching_parameters",
@@ -150,6 +154,7 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             host=given.host,
             rest_api_port=given.rest_api_port,
             grpc_port=given.port,
+            workers=given.workers,
             tensor_content=given.enable_serialization_as_tensor_content,
             file_system_poll_s=given.file_system_poll_wait_seconds,
             max_load_retries=given.max_num_load_retries,
@@ -159,14 +164,34 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             body_timeout_s=given.body_timeout_in_ms / 1e3,
             drain_timeout_s=given.drain_timeout_in_ms / 1e3,
             max_body_bytes=given.max_body_bytes,
+            max_body_bytes_of=tuple(given.model_max_body_bytes),
+            max_concurrent_requests=given.max_concurrent_requests,
+            max_inflight_bytes=given.max_inflight_bytes,
             max_waiting_runs=given.max_waiting_runs,
             run_threads=given.run_threads,
             batching=_batching(given),
+            engines=dict(map(_named_engine, given.engine)),
             checks_batches=given.check_batches,
             batching_per_model=given.enable_per_model_batching_parameters,
             warmup_iterations=given.enable_model_warmup * given.num_request_iterations_for_warmup,
+            max_run_s=given.max_run_ms / 1e3,
+            max_run_bytes=given.max_run_bytes,
             cors=given.rest_api_enable_cors_support or given.cors,
+            gzip=given.gzip,
+            kserve_status=given.kserve_status,
             metrics_path=_metrics_path(given),
+            api_keys_file=given.api_keys_file,
+            health_without_key=given.health_without_key,
+            metrics_without_key=given.metrics_without_key,
+            ssl_config_file=given.ssl_config_file,
+            tls_cert=given.tls_cert,
+            tls_key=given.tls_key,
+            tls_client_ca=given.tls_client_ca,
+            access_log=given.access_log,
+            otel=given.otel,
+            record=given.record,
+            record_fraction=given.record_fraction,
+            record_max_bytes=given.record_max_bytes,
         )
     except OpError as error:
         raise UsageError(one_line(error)) from None
@@ -186,6 +211,23 @@ def _metrics_path(given: argparse.Namespace) -> str:
     if not given.monitoring_config_file:
         return str(given.metrics_path)
     return read_metrics_path(given.monitoring_config_file)
+
+
+def flags() -> list[tuple[str, list[tuple[str, str]]]]:
+    """What can be said on the command line: by heading, each flag and what it does."""
+    parser = _parser()
+    ignored = {flag.name for flag in _IGNORED}
+    found: list[tuple[str, list[tuple[str, str]]]] = [
+        ("## Flags", []),
+        ("## TensorFlow Serving's flags that are accepted and do nothing", []),
+    ]
+    for action in parser._actions:
+        if not action.option_strings:
+            continue
+        name = action.option_strings[0].removeprefix("--")
+        metavar = "" if action.metavar is None else f" {action.metavar}"
+        found[name in ignored][1].append((f"--{name}{metavar}", action.help or ""))
+    return found
 
 
 class _Parser(argparse.ArgumentParser):
@@ -220,6 +262,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="[NAME=]PATH",
         help="a model; may be given several times",
     )
+    parser.add_argument(
+        "--engine",
+        action="append",
+        default=[],
+        metavar="[NAME=]ENGINE",
+        help="what runs a model, or all: pinnace (default), or onnxruntime through an export",
+    )
     add("model_name", str, "", "NAME", "name of the model in --model_base_path, else 'default'")
     add("model_base_path", str, "", "PATH", "folder of a single model")
     add("model_config_file", str, "", "FILE", "TensorFlow Serving's models.config")
@@ -242,6 +291,28 @@ def _parser() -> argparse.ArgumentParser:
     add("body_timeout_in_ms", _positive, 30000, "MS", "longest time for a body to arrive")
     add("drain_timeout_in_ms", _positive, 30000, "MS", "time to finish requests at the end")
     add("max_body_bytes", _positive, defaults.max_body_bytes, "N", "largest body, unpacked")
+    parser.add_argument(
+        "--model_max_body_bytes",
+        action="append",
+        type=_named_size,
+        default=[],
+        metavar="NAME=N",
+        help="another limit for one model; may be given several times",
+    )
+    add("max_concurrent_requests", _natural, 0, "N", "then 503; 0: no limit")
+    add("max_inflight_bytes", _natural, defaults.max_inflight_bytes, "N", "of bodies, then 503")
+    add("max_run_ms", _natural, 0, "MS", "longest run of a model, then 504; 0: no limit")
+    add("max_run_bytes", _natural, 0, "N", "memory of a run, then 429; 0: no limit")
+    add("workers", _positive, defaults.workers, "N", "processes that answer")
+    add("api_keys_file", str, "", "FILE", "keys that clients must send, one a line")
+    add("tls_cert", str, "", "FILE", "certificates, for HTTP and gRPC")
+    add("tls_key", str, "", "FILE", "the key of these")
+    add("tls_client_ca", str, "", "FILE", "authorities of clients that may ask")
+    add("ssl_config_file", str, "", "FILE", "TensorFlow Serving's SSLConfig, for gRPC")
+    add("access_log", str, "", "FILE", "a line of JSON for each request; -: stdout")
+    add("record", str, "", "FOLDER", "gets requests and answers as PredictionLogs")
+    add("record_fraction", _fraction, 1.0, "F", "of the requests, from 0 to 1")
+    add("record_max_bytes", _positive, defaults.record_max_bytes, "N", "then the oldest files go")
     add("max_waiting_runs", _positive, defaults.max_waiting_runs, "N", "then 503, per version")
     add("run_threads", _integer, defaults.run_threads, "N", "per version; 0: one per core")
     add("batching_parameters_file", str, "", "FILE", "TensorFlow Serving's batching parameters")
@@ -251,6 +322,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("rest_api_enable_cors_support", "let pages of any origin ask"),
         ("cors", "the same"),
+        ("kserve_status", "show name and ready, as KServe v1, beside TensorFlow Serving's status"),
+        ("gzip", "pack replies for clients that accept it"),
+        ("otel", "send OpenTelemetry traces (extra otel; OTEL_* variables say where)"),
         ("enable_serialization_as_tensor_content", "answer gRPC with raw bytes, not with lists"),
         ("enable_per_model_batching_parameters", "read batching_params.pbtxt of each model"),
         ("allow_version_labels_for_unavailable_models", "labels may name versions to come"),
@@ -260,6 +334,8 @@ def _parser() -> argparse.ArgumentParser:
         ("enable_batching", "join requests that wait for one signature"),
         ("check_batches", "compare the first joined requests with the same alone"),
         ("enable_model_warmup", "answer the model's warm-up requests before others"),
+        ("health_without_key", "answer health questions without an API key"),
+        ("metrics_without_key", "show metrics without an API key"),
     ):
         parser.add_argument(f"--{name}", type=_switch, default=True, metavar="BOOL", help=text)
     ignored = parser.add_argument_group("accepted without effect")
@@ -293,6 +369,12 @@ def _named_path(text: str) -> ModelConfig:
     return ModelConfig(name, path)
 
 
+def _named_engine(text: str) -> tuple[str, str]:
+    """`NAME=ENGINE`, or an engine for all."""
+    name, equals, engine = text.partition("=")
+    return (name, engine) if equals else ("", name)
+
+
 def _integer(text: str) -> int:
     try:
         return int(text)
@@ -305,6 +387,27 @@ def _positive(text: str) -> int:
     if value <= 0:
         raise argparse.ArgumentTypeError(f"must be above 0, got {value}")
     return value
+
+
+def _natural(text: str) -> int:
+    value = _integer(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, got {value}")
+    return value
+
+
+def _fraction(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got '{text}'") from None
+
+
+def _named_size(text: str) -> tuple[str, int]:
+    name, _, size = text.rpartition("=")
+    if not name:
+        raise argparse.ArgumentTypeError(f"must be NAME=N, got '{text}'")
+    return name, _positive(size)
 
 
 def _seconds(text: str) -> float:

@@ -7,7 +7,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pinnace.framework.errors import INTERNAL, DeadlineExceededError, InvalidArgumentError
+from pinnace.framework.errors import (
+    INTERNAL,
+    CancelledError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    UnavailableError,
+)
 from pinnace.serving.calls import Call
 from pinnace.serving.errors import LOG, RequestTooLargeError, canonical_code
 from pinnace.serving.handlers import check_feeds
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
 
 Headers: TypeAlias = "Mapping[bytes, bytes]"
 Policy: TypeAlias = "Callable[[Request], None]"
+Observer: TypeAlias = "Callable[[Exchanging, Reply | None, BaseException | None], None]"
+Charge: TypeAlias = "Callable[[int], None]"
 
 _LARGE_BYTES = 2**20  # decoding and encoding beyond it would keep the event loop from its work
 _MAX_TIMEOUT_DIGITS = 12
@@ -62,6 +70,12 @@ class Exchange:
         self.repository = repository
         self.metrics = metrics
         self.policies: list[Policy] = []
+        self.observers: list[Observer] = []
+        self.in_flight = 0
+        self.bytes_in_flight = 0
+        self.enough = settings.max_concurrent_requests or 2**62
+        self.plenty = settings.max_inflight_bytes or 2**62
+        self._body_limits = dict(settings.max_body_bytes_of)
 
     def open(self, request: Request, finish: Callable[[Reply], None]) -> Exchanging:
         """Judge a request before its body is read. On the event loop.
@@ -77,12 +91,22 @@ class Exchange:
         exchanging.judge()
         return exchanging
 
-    async def answer(self, request: Request, read: Callable[[], Awaitable[bytes]]) -> Reply:
+    async def answer(
+        self,
+        request: Request,
+        read: Callable[[Charge], Awaitable[bytes]],
+        leaving: Callable[[], Awaitable[object]] | None = None,
+    ) -> Reply:
         """The reply to a request, for fronts that wait for it.
 
         Args:
             request: what came.
-            read: gives the body; asked only if the request is not refused without it.
+            read: gives the body; asked only if the request is not refused without it. Tells the
+                function that it is given of bytes that nobody had announced.
+            leaving: ends when the client has gone away; asked once the body is there.
+
+        Raises:
+            CancelledError: the client went away: nobody reads a reply.
         """
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
@@ -94,24 +118,47 @@ class Exchange:
         try:
             if not exchanging.is_over:
                 try:
-                    body = await read()
+                    body = await read(exchanging.charge)
                 except Exception as error:
                     exchanging.fail(error)
                 else:
                     exchanging.start(body)
-            return await future
+            if leaving is None or future.done():
+                return await future
+            return await _unless_left(future, leaving())
         finally:
             exchanging.cancel()
 
-    def check_size(self, body: bytes) -> None:
+    def body_limit(self, model: str) -> int:
+        """The largest body of a request for a model, in bytes."""
+        if self._body_limits:
+            return self._body_limits.get(model, self.settings.max_body_bytes)
+        return self.settings.max_body_bytes
+
+    def check_size(self, body: bytes, model: str) -> None:
         """Nothing, if a body is within the limit.
 
         Raises:
             RequestTooLargeError: it is not.
         """
-        limit = self.settings.max_body_bytes
+        limit = self.body_limit(model)
         if len(body) > limit:
             raise RequestTooLargeError(f"The body is larger than {limit} bytes, the server's limit")
+
+    def check_load(self) -> None:
+        """Nothing, if the server has room for the requests that it has.
+
+        Raises:
+            UnavailableError: it has not: clients are to come back.
+        """
+        if self.in_flight > self.enough:
+            raise UnavailableError(
+                f"{self.enough} requests are being answered already; try again later"
+            )
+        if self.bytes_in_flight > self.plenty and self.in_flight > 1:
+            raise UnavailableError(
+                f"requests of {self.plenty} bytes are being answered already; try again later"
+            )
 
     def timeout_s(self, headers: Headers) -> float:
         """How long a request may take: the server's limit, or less if the client says so.
@@ -141,16 +188,18 @@ class Exchanging:
     """
 
     __slots__ = (
-        "_call",
-        "_decoded",
         "_exchange",
         "_finish",
-        "_servable",
         "begun",
+        "call",
+        "charged",
+        "decoded",
         "decoded_at",
         "is_over",
+        "outputs",
         "read_at",
         "request",
+        "servable",
     )
 
     def __init__(
@@ -162,18 +211,40 @@ class Exchanging:
         self.decoded_at = 0.0
         self._exchange = exchange
         self._finish = finish
-        self._servable: Servable | None = None
-        self._decoded: Decoded | None = None
-        self._call: Call | None = None
+        self.servable: Servable | None = None
+        self.decoded: Decoded | None = None
+        self.call: Call | None = None
+        self.outputs: Arrays | None = None
         self.is_over = False
+        self.charged = request.size
+        exchange.in_flight += 1
+        exchange.bytes_in_flight += request.size
 
     def judge(self) -> None:
         """Ask the policies; a refusal becomes the reply."""
         try:
-            for policy in self._exchange.policies:
+            exchange = self._exchange
+            for policy in exchange.policies:
                 policy(self.request)
+            if exchange.in_flight > exchange.enough or exchange.bytes_in_flight > exchange.plenty:
+                exchange.check_load()
         except Exception as error:
             self.fail(error)
+
+    def charge(self, size: int) -> None:
+        """Count bytes that are held for the request and that its headers did not announce.
+
+        Args:
+            size: of the body so far.
+
+        Raises:
+            UnavailableError: the server holds too many.
+        """
+        more = size - self.charged
+        if more > 0 and not self.is_over:
+            self.charged = size
+            self._exchange.bytes_in_flight += more
+            self._exchange.check_load()
 
     def start(self, body: bytes) -> None:
         """Decode and queue the request; errors become its reply.
@@ -184,9 +255,11 @@ class Exchanging:
         exchange, request = self._exchange, self.request
         self.read_at = time.perf_counter()
         try:
-            exchange.check_size(body)
+            exchange.check_size(body, request.which.name)
+            if len(body) > self.charged:
+                self.charge(len(body))
             deadline = self.read_at + exchange.timeout_s(request.headers)
-            servable = self._servable = exchange.repository.get(request.which)
+            servable = self.servable = exchange.repository.get(request.which)
             if len(body) > _LARGE_BYTES:
                 self._decode_in_thread(servable, body, deadline)
             else:
@@ -197,10 +270,17 @@ class Exchanging:
     def cancel(self) -> None:
         """The client went away: what has not begun to run never will."""
         if not self.is_over:
-            self.is_over = True
-            if self._call is not None:
-                self._call.cancel()
+            self._end()
+            if self.call is not None:
+                self.call.cancel()
             self._exchange.metrics.count_cancelled(self.request)
+            for observe in self._exchange.observers:
+                observe(self, None, None)
+
+    def _end(self) -> None:
+        self.is_over = True
+        self._exchange.in_flight -= 1
+        self._exchange.bytes_in_flight -= self.charged
 
     def _decode(self, servable: Servable, body: bytes) -> Decoded:
         decoded = self.request.wire.decode(servable, body, self.request.headers)
@@ -222,16 +302,17 @@ class Exchanging:
         loop.run_in_executor(None, self._decode, servable, body).add_done_callback(done)
 
     def _queue(self, servable: Servable, decoded: Decoded, deadline: float) -> None:
-        self._decoded = decoded
+        self.decoded = decoded
         self.decoded_at = time.perf_counter()
-        self._call = Call(decoded.feeds, self._ran, deadline)
-        servable.lanes[decoded.signature_name].submit(self._call)
+        self.call = Call(decoded.feeds, self._ran, deadline)
+        servable.lanes[decoded.signature_name].submit(self.call)
 
     def _ran(self, outputs: Arrays | None, error: BaseException | None) -> None:
-        if outputs is None or self._decoded is None:
+        if outputs is None or self.decoded is None:
             self.fail(error if error is not None else DeadlineExceededError("No answer came"))
             return
-        encode = self._decoded.encode
+        self.outputs = outputs
+        encode = self.decoded.encode
         if sum(array.size for array in outputs.values()) * 16 > _LARGE_BYTES:
             self._encode_in_thread(encode, outputs)
             return
@@ -257,19 +338,38 @@ class Exchanging:
     def _succeed(self, reply: Reply) -> None:
         if self.is_over:
             return
-        self.is_over = True
+        self._end()
         self._finish(reply)
-        self._exchange.metrics.count(self, None, self._call)
+        exchange = self._exchange
+        exchange.metrics.count(self, None, self.call)
+        if exchange.observers:
+            for observe in exchange.observers:
+                observe(self, reply, None)
 
     def fail(self, error: BaseException) -> None:
         """Let an error be the reply."""
         if self.is_over:
             return
-        self.is_over = True
+        self._end()
         request = self.request
         if canonical_code(error) == INTERNAL:
             LOG.error(
                 "%s of model '%s' failed", request.wire.api, request.which.name, exc_info=error
             )
-        self._finish(request.wire.refuse(error))
-        self._exchange.metrics.count(self, error, self._call)
+        reply = request.wire.refuse(error)
+        self._finish(reply)
+        self._exchange.metrics.count(self, error, self.call)
+        for observe in self._exchange.observers:
+            observe(self, reply, error)
+
+
+async def _unless_left(future: asyncio.Future[Reply], leaving: Awaitable[object]) -> Reply:
+    """The reply, unless the client goes away before it is there."""
+    left = asyncio.ensure_future(leaving)
+    try:
+        await asyncio.wait((future, left), return_when=asyncio.FIRST_COMPLETED)
+        if not future.done():
+            raise CancelledError("The client went away before it was answered")
+        return future.result()
+    finally:
+        left.cancel()

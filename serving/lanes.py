@@ -18,7 +18,7 @@ from pinnace.serving.batching import agree, batch_key, join, split
 from pinnace.serving.errors import LOG, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
     from pinnace.serving.batching import BatchOptions
@@ -77,6 +77,7 @@ class Lane:
         self._in_threads: list[_Batch] = []
         self._is_scheduled = False
         self._measured_at = float("-inf")
+        self._slowest_s = 0.0
         self._sweep: asyncio.TimerHandle | None = None
 
     @property
@@ -101,7 +102,8 @@ class Lane:
                 f"{self._name} has {self._max_waiting} requests waiting already; try again later"
             )
         now = call.arrived = time.perf_counter()
-        if call.deadline != float("inf"):
+        is_busy = self._waiting or self._in_threads
+        if call.deadline != float("inf") and (is_busy or call.deadline < now + self._slowest_s):
             self._refuse_if_late(call, now)
         self._waiting.append(call)
         if not self._is_scheduled:
@@ -166,49 +168,30 @@ class Lane:
     def _take(self, now: float) -> _Batch | None:
         """The calls that run next; None if none does now."""
         waiting, options = self._waiting, self._options
-        calls: list[Call] = []
-        rows: list[int] = []
-        elements, total = 0, 0
-        longest_s = options.max_run_s
-        key = None
+        batch: _Batch | None = None
         while waiting:
             call = waiting[0]
             if call.is_over or call.deadline <= now:
                 waiting.popleft()
                 call.settle(None, self._too_late(call))
                 continue
-            found = batch_key(call.feeds) if self._joins else None
-            size = count_elements(call.feeds)
-            if calls:
-                if found is None or found[1] != key:
-                    break
-                if total + found[0] > options.max_batch_size:
-                    break
-                if self._times.expect(elements + size) > longest_s:
-                    break
-            else:
-                # Where one call alone takes long, joined ones may take a little longer: many rows
-                # often cost what one costs, which only a try can tell.
-                alone_s = self._times.expect(size)
-                if alone_s != float("inf"):
-                    longest_s = max(longest_s, _STRETCH * alone_s)
-            waiting.popleft()
-            calls.append(call)
-            elements += size
-            if found is None:
+            key = batch_key(call.feeds) if self._joins else None
+            if batch is None:
+                batch = _Batch(options, self._times)
+            elif not batch.has_room(call, key):
                 break
-            rows.append(found[0])
-            total += found[0]
-            key = found[1]
-        if not calls:
+            waiting.popleft()
+            batch.add(call, key)
+            if key is None:
+                break
+        if batch is None:
             return None
-        wait = options.batch_timeout_s
-        is_short = bool(rows) and total < options.max_batch_size and not waiting
-        if wait and is_short and now - calls[0].arrived < wait:
-            waiting.extendleft(reversed(calls))
-            self._schedule(wait - (now - calls[0].arrived))
+        waited = now - batch.calls[0].arrived
+        if options.batch_timeout_s > waited and not waiting and batch.may_grow:
+            waiting.extendleft(reversed(batch.calls))
+            self._schedule(options.batch_timeout_s - waited)
             return None
-        return _Batch(calls, rows, options.padded(total) if rows else 0, elements, self._times)
+        return batch
 
     def _start(self, batch: _Batch) -> None:
         loop = asyncio.get_running_loop()
@@ -237,10 +220,13 @@ class Lane:
         for call in batch.calls:
             call.started = now
             call.batch_rows = batch.padded_rows
+        begin = now
         outcomes = self._run_joined(batch) if batch.is_joined else None
         if outcomes is None:
             outcomes = [self._run_alone(call) for call in batch.calls]
         now = self._measured_at = time.perf_counter()
+        if now - begin > self._slowest_s:
+            self._slowest_s = now - begin
         for call in batch.calls:
             call.ended = now
         return outcomes
@@ -271,7 +257,7 @@ class Lane:
             return [(part, None) for part in parts]
         alone = [self._run_alone(call) for call in batch.calls]
         pairs = zip(parts, alone, strict=True)
-        if len(batch.calls) > 1 or batch.padded_rows > sum(batch.rows):
+        if len(batch.calls) > 1 or batch.padded_rows > batch.total:
             self._trials -= 1
         if any(found is not None and not agree(part, found) for part, (found, _) in pairs):
             self._stop_joining("rows of one batch change each other's results")
@@ -314,33 +300,70 @@ class _Batch:
     """Calls that run together.
 
     Args:
-        calls: at least one.
-        rows: of each call; empty if it cannot be joined.
-        padded_rows: of the run.
-        elements: of all inputs together.
-        times: how long such runs take.
+        options: how calls may be joined.
+        times: how long runs take.
     """
 
-    __slots__ = ("calls", "elements", "expected_s", "padded_rows", "rows")
+    __slots__ = ("_key", "_limit_s", "_options", "_times", "calls", "elements", "rows", "total")
 
-    def __init__(
-        self,
-        calls: Sequence[Call],
-        rows: Sequence[int],
-        padded_rows: int,
-        elements: int,
-        times: RunTimes,
-    ) -> None:
-        self.calls = calls
-        self.rows = rows
-        self.padded_rows = padded_rows
-        self.elements = elements
-        self.expected_s = times.expect(elements)
+    def __init__(self, options: BatchOptions, times: RunTimes) -> None:
+        self.calls: list[Call] = []
+        self.rows: list[int] = []  # of each call; empty if it cannot be joined
+        self.total = 0  # rows of all calls
+        self.elements = 0  # of all inputs together
+        self._options = options
+        self._times = times
+        self._limit_s = options.max_run_s
+        self._key: object = None
+
+    def has_room(self, call: Call, key: tuple[int, object] | None) -> bool:
+        """Whether one more call may run with the others.
+
+        Args:
+            call: the one.
+            key: its rows, and the shape of a row.
+        """
+        if key is None or key[1] != self._key:
+            return False
+        if self.total + key[0] > self._options.max_batch_size:
+            return False
+        return self._times.expect(self.elements + count_elements(call.feeds)) <= self._limit_s
+
+    def add(self, call: Call, key: tuple[int, object] | None) -> None:
+        """Let a call run with the others."""
+        size = count_elements(call.feeds)
+        if not self.calls:
+            # Where one call alone takes long, joined ones may take a little longer: many rows
+            # often cost what one costs, which only a try can tell.
+            alone_s = self._times.expect(size)
+            if alone_s != float("inf"):
+                self._limit_s = max(self._limit_s, _STRETCH * alone_s)
+        self.calls.append(call)
+        self.elements += size
+        if key is not None:
+            self.rows.append(key[0])
+            self.total += key[0]
+            self._key = key[1]
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether more calls may join."""
+        return bool(self.rows) and self.total < self._options.max_batch_size
+
+    @property
+    def padded_rows(self) -> int:
+        """Rows of the run; 0 if it cannot be joined."""
+        return self._options.padded(self.total) if self.rows else 0
+
+    @property
+    def expected_s(self) -> float:
+        """Seconds that the run should take."""
+        return self._times.expect(self.elements)
 
     @property
     def is_joined(self) -> bool:
         """Whether the calls make another run than they would make alone."""
-        return len(self.calls) > 1 or self.padded_rows > sum(self.rows)
+        return len(self.calls) > 1 or self.padded_rows > self.total
 
     def settle(self, outcomes: list[Outcome]) -> None:
         """Tell everyone who waits."""

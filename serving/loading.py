@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError
-from pinnace.graph.effects import is_pure
+from pinnace.graph.effects import has_loops, is_pure
 from pinnace.serving.servable import LoadedModel, SignatureDefinition, TensorDefinition
 
 if TYPE_CHECKING:
@@ -48,26 +48,33 @@ class FunctionSignature:
         function: of a loaded model.
     """
 
-    __slots__ = ("inputs", "is_pure", "outputs", "run_arrays")
+    __slots__ = ("graph", "inputs", "is_bounded", "is_pure", "outputs", "run_arrays")
 
     def __init__(self, function: LoadedFunction) -> None:
         self.inputs = dict(function.structured_input_signature[1])
         self.outputs = dict(function.structured_outputs)
         self.run_arrays = function.run_arrays
-        self.is_pure = is_pure(function.graph)
+        self.graph = function.graph
+        self.is_pure = is_pure(self.graph)
+        self.is_bounded = not has_loops(self.graph)
 
 
 def load_model(path: Path) -> LoadedModel:
     """The SavedModel in a folder, ready to run.
 
     Args:
-        path: of the folder that holds `saved_model.pb`.
+        path: of the folder that holds `saved_model.pb`, or one ONNX file; or of an ONNX file.
 
     Raises:
         NotFoundError: there is no SavedModel.
         FailedPreconditionError: it has no signature to serve.
         OpError: it cannot be read or run; the message says why.
     """
+    file = _onnx_file(path)
+    if file is not None:
+        from pinnace.serving.engines import load_onnx
+
+        return load_onnx(file)
     if not (path / "saved_model.pb").is_file():
         raise NotFoundError(f"{path}: saved_model.pb is missing")
     # Imported here: the rest of the server, and `serving.client`, run without the loader.
@@ -78,6 +85,14 @@ def load_model(path: Path) -> LoadedModel:
         name: FunctionSignature(function) for name, function in loaded.signatures.items()
     }
     return LoadedModel(signatures, read_definitions(path), loaded)
+
+
+def _onnx_file(path: Path) -> Path | None:
+    """The ONNX file that a version is, if it is no SavedModel."""
+    if path.is_file():
+        return path
+    files = sorted(path.glob("*.onnx"))
+    return files[0] if len(files) == 1 and not (path / "saved_model.pb").is_file() else None
 
 
 def read_definitions(path: Path) -> dict[str, SignatureDefinition]:

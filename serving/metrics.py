@@ -7,8 +7,9 @@ them. Source of names: SERVING_API.md 3, metric names.
 from __future__ import annotations
 
 import time
+from array import array
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import HistogramMetricFamily, Metric
@@ -22,11 +23,17 @@ if TYPE_CHECKING:
 
     from pinnace.serving.calls import Call
     from pinnace.serving.exchange import Exchanging, Request
+    from pinnace.serving.ledger import Ledger
+
+Cells: TypeAlias = "memoryview[float] | list[float]"
+Labels: TypeAlias = tuple[str, str, str]
 
 _PREFIX = ":tensorflow:serving:"
 _OWN_PREFIX = "pinnace:serving:"
 _BUCKETS_US = tuple(10 * 1.8**k for k in range(33))
 _BUCKETS_ROWS = tuple(float(2**k) for k in range(13))
+_STAGES = ("read", "parse", "queue", "run", "write")
+_CODES = 18  # the canonical ones, and one for what is none of them
 # Requests for models that are not served are counted under one name: clients choose theirs.
 _OTHER = ""
 
@@ -36,52 +43,63 @@ class Histogram:
 
     Args:
         bounds: ascending; one more bucket holds what is above the last.
+        cells: where the counts are, and after them the total of the values.
     """
 
-    __slots__ = ("bounds", "counts", "total")
+    __slots__ = ("bounds", "cells")
 
-    def __init__(self, bounds: tuple[float, ...]) -> None:
+    def __init__(self, bounds: tuple[float, ...], cells: Cells | None = None) -> None:
         self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
+        self.cells: Cells = [0] * (len(bounds) + 2) if cells is None else cells
 
     def observe(self, value: float) -> None:
         """Count a value."""
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
+        cells = self.cells
+        cells[bisect_left(self.bounds, value)] += 1
+        cells[-1] += value
 
     def cumulated(self) -> list[tuple[str, float]]:
         """Prometheus's form: the count of values up to each bound."""
-        below = 0
+        below = 0.0
         rows = []
         names = [*(repr(bound) for bound in self.bounds), "+Inf"]
-        for name, count in zip(names, self.counts.copy(), strict=True):
+        for name, count in zip(names, list(self.cells)[:-1], strict=True):
             below += count
-            rows.append((name, float(below)))
+            rows.append((name, below))
         return rows
 
 
 class Meter:
     """What is counted of one model, through one way in.
 
+    Args:
+        cells: where the counts are, `Meter.CELLS` of them; None keeps them here.
+
     Attributes:
-        statuses: requests by the name of their code.
+        statuses: requests by their canonical code; the last one is of codes that there are not.
         latency: microseconds from a request's headers to its reply.
         runtime: microseconds that its batch ran.
         stages: microseconds of each stage of a request.
         batch_rows: rows of the batch that a request ran in.
     """
 
-    __slots__ = ("batch_rows", "latency", "runtime", "stages", "statuses")
+    __slots__ = ("batch_rows", "cells", "latency", "runtime", "stages", "statuses")
 
-    def __init__(self) -> None:
-        self.statuses: dict[str, int] = {}
-        self.latency = Histogram(_BUCKETS_US)
-        self.runtime = Histogram(_BUCKETS_US)
-        self.stages = {
-            name: Histogram(_BUCKETS_US) for name in ("read", "parse", "queue", "run", "write")
-        }
-        self.batch_rows = Histogram(_BUCKETS_ROWS)
+    CELLS = _CODES + (2 + len(_STAGES)) * (len(_BUCKETS_US) + 2) + len(_BUCKETS_ROWS) + 2
+
+    def __init__(self, cells: memoryview[float] | None = None) -> None:
+        self.cells = cells
+        # Lists where nobody else looks: they are twice as quick.
+        self.statuses: Cells = [0] * _CODES if cells is None else cells[:_CODES]
+        at = _CODES
+        histograms = []
+        for bounds in (_BUCKETS_US,) * (2 + len(_STAGES)) + (_BUCKETS_ROWS,):
+            end = at + len(bounds) + 2
+            histograms.append(Histogram(bounds, None if cells is None else cells[at:end]))
+            at = end
+        self.latency, self.runtime = histograms[:2]
+        self.stages = dict(zip(_STAGES, histograms[2:-1], strict=True))
+        self.batch_rows = histograms[-1]
 
 
 class Metrics(Collector):
@@ -89,11 +107,15 @@ class Metrics(Collector):
 
     Args:
         is_known: whether a model of this name is served.
+        ledger: where they are, if several workers count; None keeps them here.
     """
 
-    def __init__(self, is_known: Callable[[str], bool]) -> None:
+    def __init__(self, is_known: Callable[[str], bool], ledger: Ledger | None = None) -> None:
         self._is_known = is_known
-        self._meters: dict[tuple[str, str, str], Meter] = {}
+        self._ledger = ledger
+        self._meters: dict[Labels, Meter] = {}
+        if ledger is not None:  # of the worker whose place this one takes
+            self._meters.update((key, Meter(cells)) for key, cells in ledger.own())
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -108,7 +130,11 @@ class Metrics(Collector):
         meter = self._meters.get((model, api, entrypoint))
         if meter is None:
             name = model if self._is_known(model) else _OTHER
-            meter = self._meters.setdefault((name, api, entrypoint), Meter())
+            key = (name, api, entrypoint)
+            meter = self._meters.get(key)
+            if meter is None:
+                cells = None if self._ledger is None else self._ledger.add(key)
+                meter = self._meters.setdefault(key, Meter(cells))
         return meter
 
     def count(self, exchanging: Exchanging, error: BaseException | None, call: Call | None) -> None:
@@ -117,8 +143,7 @@ class Metrics(Collector):
         meter = self.meter(exchanging.request.which.name, wire.api, wire.entrypoint)
         now = time.perf_counter()
         code = OK if error is None else canonical_code(error)
-        name = CODE_NAMES.get(code, "UNKNOWN")
-        meter.statuses[name] = meter.statuses.get(name, 0) + 1
+        meter.statuses[code if 0 <= code < _CODES else _CODES - 1] += 1
         meter.latency.observe((now - exchanging.begun) * 1e6)
         if error is None and call is not None:
             stages = meter.stages
@@ -134,8 +159,17 @@ class Metrics(Collector):
     def count_cancelled(self, request: Request) -> None:
         """Count a request whose client went away."""
         meter = self.meter(request.which.name, request.wire.api, request.wire.entrypoint)
-        name = CODE_NAMES[CANCELLED]
-        meter.statuses[name] = meter.statuses.get(name, 0) + 1
+        meter.statuses[CANCELLED] += 1
+
+    def _everywhere(self) -> list[tuple[Labels, Meter]]:
+        """The meters of all workers, those of the same labels added up."""
+        if self._ledger is None:
+            return list(self._meters.items())
+        found: dict[Labels, list[float]] = {}
+        for key, cells in self._ledger.all():
+            total = found.setdefault(key, [0.0] * Meter.CELLS)
+            found[key] = [a + b for a, b in zip(total, cells, strict=True)]
+        return [(key, Meter(memoryview(array("d", total)))) for key, total in found.items()]
 
     def text(self) -> bytes:
         """All of it in Prometheus's text format."""
@@ -143,12 +177,14 @@ class Metrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """What prometheus_client writes."""
-        meters = list(self._meters.items())
+        meters = self._everywhere()
         requests = Metric(f"{_PREFIX}request_count", "Requests, by model and status.", "unknown")
-        totals: dict[tuple[str, str], int] = {}
+        totals: dict[tuple[str, str], float] = {}
         for (model, _, _), meter in meters:
-            for status, count in list(meter.statuses.items()):
-                totals[model, status] = totals.get((model, status), 0) + count
+            for code, count in enumerate(meter.statuses):
+                if count:
+                    status = CODE_NAMES.get(code, "UNKNOWN")
+                    totals[model, status] = totals.get((model, status), 0) + count
         for (model, status), count in totals.items():
             labels = {"model_name": model, "status": status}
             requests.add_sample(requests.name, labels, count)
@@ -187,7 +223,7 @@ class Metrics(Collector):
 
 
 def _by_model(
-    meters: list[tuple[tuple[str, str, str], Meter]],
+    meters: list[tuple[Labels, Meter]],
 ) -> dict[tuple[str, str], list[Meter]]:
     found: dict[tuple[str, str], list[Meter]] = {}
     for (model, api, _), meter in meters:
@@ -198,11 +234,11 @@ def _by_model(
 def _sum(histograms: list[Histogram]) -> Histogram:
     result = Histogram(histograms[0].bounds)
     for histogram in histograms:
-        result.total += histogram.total
-        result.counts = [a + b for a, b in zip(result.counts, histogram.counts, strict=True)]
+        result.cells = [a + b for a, b in zip(result.cells, histogram.cells, strict=True)]
     return result
 
 
 def _add(family: HistogramMetricFamily, labels: tuple[str, ...], histogram: Histogram) -> None:
-    if any(histogram.counts):
-        family.add_metric(labels, histogram.cumulated(), histogram.total)
+    rows = histogram.cumulated()
+    if rows[-1][1]:
+        family.add_metric(labels, rows, histogram.cells[-1])

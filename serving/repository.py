@@ -26,6 +26,7 @@ from pinnace.framework.errors import (
 )
 from pinnace.serving.batching_config import PER_MODEL_FILE, read_batching_parameters
 from pinnace.serving.errors import canonical_code, one_line
+from pinnace.serving.limits import RunLimits
 from pinnace.serving.loading import load_model
 from pinnace.serving.model_config import Latest, ModelConfig, check_models, read_model_config
 from pinnace.serving.servable import LoadedModel, Servable
@@ -112,6 +113,7 @@ class Repository:
     def __init__(self, settings: Settings, loader: Loader = load_model) -> None:
         self._settings = settings
         self._loader = loader
+        self._limits = RunLimits(settings.max_run_s, settings.max_run_bytes)
         self._models: dict[str, _Model] = {}
         self._writing = threading.RLock()
         self._stopped = threading.Event()
@@ -177,6 +179,14 @@ class Repository:
         with self._writing:
             for model in self._models.values():
                 self._refresh_model(model)
+
+    def reload(self) -> None:
+        """Read the configuration file again, and look for versions, those that failed included."""
+        with self._writing:
+            self._reread_config()
+            for model in self._models.values():
+                model.failures.clear()
+            self.refresh()
 
     def load(self, name: str) -> None:
         """Serve a model again that was unloaded, and look for its new versions.
@@ -409,13 +419,23 @@ class Repository:
         return Servable(
             name,
             version,
-            self._loader(path),
+            self._load(name, path),
             threads=self._settings.run_threads,
             inline_s=self._settings.inline_run_s,
             max_waiting=self._settings.max_waiting_runs,
             batching=self._batching(path),
             checks_batches=self._settings.checks_batches,
+            guard=self._limits.guard,
         )
+
+    def _load(self, name: str, path: Path) -> LoadedModel:
+        model = self._loader(path)
+        engines = self._settings.engines
+        if engines.get(name, engines.get("", "pinnace")) == "pinnace" or not model.definitions:
+            return model
+        from pinnace.serving.engines import through_onnx  # late: exporting is an extra
+
+        return through_onnx(name, model)
 
     def _batching(self, path: Path) -> BatchOptions | None:
         """How requests for the version in this folder are joined."""

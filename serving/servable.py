@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
@@ -21,6 +21,7 @@ from pinnace.serving.lanes import Lane, count_elements
 
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
+Guard: TypeAlias = Callable[[Callable[[Arrays], Arrays]], Callable[[Arrays], Arrays]]
 
 
 class Runnable(Protocol):
@@ -130,6 +131,7 @@ class Servable:
         max_waiting: calls that may wait, per signature.
         batching: how calls are joined; None joins none.
         checks_batches: compare the first joined batches with the same calls alone.
+        guard: makes a signature's function keep to limits.
     """
 
     def __init__(
@@ -143,26 +145,32 @@ class Servable:
         max_waiting: int = 1024,
         batching: BatchOptions | None = None,
         checks_batches: bool = True,
+        guard: Guard = lambda run: run,
     ) -> None:
         self.name = name
         self.version = version
         self.model = model
         self.signatures = model.signatures
+        self.examples: dict[str, Arrays] = {}  # small requests that it answered, by signature
         options = batching or BatchOptions()
         self._threads = threads or options.threads or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
         self._times = {key: RunTimes() for key in model.signatures}
+        self._runs = {
+            key: guard(signature.run_arrays) for key, signature in self.signatures.items()
+        }
         self.lanes = {
             key: Lane(
                 f"Model '{name}' version {version}",
-                signature.run_arrays,
+                self._runs[key],
                 self._times[key],
                 options,
                 may_join=batching is not None and _may_join(signature),
                 is_checked=checks_batches,
-                inline_s=inline_s,
+                # A loop that was short may be endless with other inputs.
+                inline_s=inline_s if getattr(signature, "is_bounded", True) else 0.0,
                 threads=self._threads,
                 executor=self._executor,
                 max_waiting=options.max_waiting or max_waiting,
@@ -220,7 +228,7 @@ class Servable:
     def run_now(self, signature_name: str, feeds: Arrays) -> Arrays:
         """The outputs of a signature, in this thread."""
         begin = time.perf_counter()
-        outputs = self.signatures[signature_name].run_arrays(feeds)
+        outputs = self._runs[signature_name](feeds)
         self._times[signature_name].record(count_elements(feeds), time.perf_counter() - begin)
         return outputs
 

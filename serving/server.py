@@ -6,24 +6,34 @@ import asyncio
 import errno
 import importlib.util
 import logging
+import os
 import signal
 import socket
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from pinnace.framework.errors import AlreadyExistsError, OpError, UnavailableError
+from pinnace.framework.errors import (
+    AlreadyExistsError,
+    OpError,
+    UnavailableError,
+    UnimplementedError,
+)
 from pinnace.serving.app import Front, create_app
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.example_request import example_command
+from pinnace.serving.ledger import Ledger
 from pinnace.serving.loading import load_model
+from pinnace.serving.metrics import Meter, Metrics
 from pinnace.serving.repository import Repository
+from pinnace.serving.tls import Credentials
+from pinnace.serving.workers import Seat, SharedRepository, Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fastapi import FastAPI
 
@@ -50,28 +60,88 @@ def serve(settings: Settings, loader: Loader = load_model) -> int:
         failed.
     """
     try:
-        repository = Repository(settings, loader)
         with bind(settings.host, settings.rest_api_port) as listener:
-            repository.start()
-            try:
-                _listen(listener, settings)
-                _log_to_stderr()
-                announce(repository.newest(), _url(settings.host, listener))
-                _run(settings, repository, listener)
-            finally:
-                repository.close()
+            if settings.workers == 1:
+                _serve(settings, Repository(settings, loader), listener)
+                return 0
+            return _supervise(settings, loader, listener)
     except OpError as error:
         sys.stderr.write(f"pinnace serve: {one_line(error)}\n")
         return 1
-    return 0
 
 
-def bind(host: str, port: int) -> socket.socket:
+def _serve(
+    settings: Settings,
+    repository: Repository,
+    listener: socket.socket,
+    seat: Seat | None = None,
+    ledger: Ledger | None = None,
+) -> None:
+    """Load the models and answer, until a signal comes."""
+    certificates = Credentials(settings)
+    metrics = Metrics(lambda name: name in repository, ledger)
+    repository.start()
+    try:
+        _listen(listener, settings)
+        _log_to_stderr()
+        app = create_app(settings, repository, _other_fronts(settings, certificates), metrics)
+        if seat is None or seat.is_first:
+            announce(repository.newest(), _url(settings, listener))
+
+        def reload() -> None:
+            try:
+                certificates.reload()
+            except OpError as error:
+                LOG.error("%s; the certificates stay", one_line(error))
+            if app.state.keys is not None:
+                app.state.keys.reload()
+            if seat is None:
+                repository.reload()
+
+        if seat is not None and isinstance(repository, SharedRepository):
+            _obey(seat, repository, reload)
+        with _hangups(reload):
+            _run(settings, app, certificates, listener)
+    finally:
+        repository.close()
+
+
+def _obey(seat: Seat, repository: SharedRepository, reload: Callable[[], None]) -> None:
+    def obey(message: dict[str, Any]) -> None:
+        if message["do"] == "reload":
+            reload()
+        repository.obey(message)
+
+    seat.listen(obey)
+    seat.tell({"do": "ready"})
+
+
+def _supervise(settings: Settings, loader: Loader, listener: socket.socket) -> int:
+    """Let several processes answer; the exit code."""
+    if not hasattr(os, "fork"):
+        raise UnimplementedError("--workers above 1 needs a system that can fork processes")
+    ledger = Ledger(settings.workers, Meter.CELLS)
+
+    def work(seat: Seat) -> int:
+        repository = SharedRepository(settings, loader, seat)
+        try:
+            _serve(settings, repository, listener, seat, ledger)
+        except OpError as error:
+            sys.stderr.write(f"pinnace serve: {one_line(error)}\n")
+            return 1
+        return 0
+
+    _log_to_stderr()
+    return Supervisor(settings.workers, work, ledger, settings.drain_timeout_s).run()
+
+
+def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
     """A socket that has the port. It refuses connections until the server listens on it.
 
     Args:
         host: address or name.
         port: 0 takes a free one.
+        is_shared: whether other processes may have it too, if they say so as well.
 
     Raises:
         AlreadyExistsError: the port is in use.
@@ -86,6 +156,8 @@ def bind(host: str, port: int) -> socket.socket:
         raise UnavailableError(f"host '{host}': {error.strerror}") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(address)
     except OSError as error:
         listener.close()
@@ -137,8 +209,9 @@ def _log_to_stderr() -> None:
     LOG.setLevel(logging.INFO)
 
 
-def _run(settings: Settings, repository: Repository, listener: socket.socket) -> None:
-    app = create_app(settings, repository, _other_fronts(settings))
+def _run(
+    settings: Settings, app: FastAPI, certificates: Credentials, listener: socket.socket
+) -> None:
     config = uvicorn.Config(
         app,
         loop="uvloop" if importlib.util.find_spec("uvloop") else "asyncio",
@@ -153,11 +226,14 @@ def _run(settings: Settings, repository: Repository, listener: socket.socket) ->
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(settings.drain_timeout_s)),
     )
-    with _quiet_endings():
-        uvicorn.Server(config).run(sockets=[listener])
+    config.load()
+    config.ssl = certificates.context
+    server = uvicorn.Server(config)
+    with _quiet_endings(server):
+        server.run(sockets=[listener])
 
 
-def _other_fronts(settings: Settings) -> list[Front]:
+def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:
     """The gRPC front, if it is asked for or costs nobody anything."""
     port = settings.grpc_port
     if port == 0 or (port is None and not importlib.util.find_spec("grpc")):
@@ -168,7 +244,7 @@ def _other_fronts(settings: Settings) -> list[Front]:
             "  Try: pip install 'pinnace[grpc]'"
         )
     try:
-        bind(settings.host, port or DEFAULT_GRPC_PORT).close()
+        bind(settings.host, port or DEFAULT_GRPC_PORT, is_shared=settings.workers > 1).close()
     except OpError as error:
         if port is not None:
             raise
@@ -178,7 +254,7 @@ def _other_fronts(settings: Settings) -> list[Front]:
 
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"{host}:{port or DEFAULT_GRPC_PORT}"
-    return [lambda exchange: listening(exchange, address)]
+    return [lambda exchange: listening(exchange, address, certificates.for_grpc())]
 
 
 def _front(settings: Settings, app: FastAPI) -> str | type[asyncio.Protocol]:
@@ -193,12 +269,38 @@ def _front(settings: Settings, app: FastAPI) -> str | type[asyncio.Protocol]:
 
 
 @contextmanager
-def _quiet_endings() -> Iterator[None]:
+def _hangups(reload: Callable[[], None]) -> Iterator[None]:
+    """Let SIGHUP read everything again, as long as no terminal can send it."""
+    if (
+        not hasattr(signal, "SIGHUP")
+        or threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        or (sys.stdin is not None and sys.stdin.isatty())
+    ):
+        yield
+        return
+
+    def work(*_: object) -> None:
+        threading.Thread(target=reload, name="pinnace-reload", daemon=True).start()
+
+    before = signal.signal(signal.SIGHUP, work)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@contextmanager
+def _quiet_endings(server: uvicorn.Server) -> Iterator[None]:
     """Let a signal end uvicorn and no more: it sends itself the signal again at its end."""
+
+    def end(*_: object) -> None:
+        server.should_exit = True  # it came before uvicorn listens to signals
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, lambda *_: None) for number in _ENDINGS}
+    before = {number: signal.signal(number, end) for number in _ENDINGS}
     try:
         yield
     finally:
@@ -214,11 +316,12 @@ def _port_error(host: str, port: int, error: OSError) -> OpError:
     return UnavailableError(f"port {port} on {host} cannot be used: {error.strerror}")
 
 
-def _url(host: str, listener: socket.socket) -> str:
-    port = listener.getsockname()[1]
+def _url(settings: Settings, listener: socket.socket) -> str:
+    host, port = settings.host, listener.getsockname()[1]
+    scheme = "https" if settings.tls_cert else "http"
     if host in ("", "0.0.0.0", "::"):
-        return f"http://localhost:{port}"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return f"{scheme}://localhost:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _describe(specs: Mapping[str, TensorSpec]) -> str:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.batching import BatchOptions
 from pinnace.serving.model_config import ModelConfig, check_models, read_model_config
+
+_ABOVE_ZERO = (
+    "request_timeout_s",
+    "body_timeout_s",
+    "max_body_bytes",
+    "max_waiting_runs",
+    "record_max_bytes",
+    "workers",
+)
+_ZERO_FOR_NONE = ("max_concurrent_requests", "max_inflight_bytes", "max_run_s", "max_run_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,9 @@ class Settings:
         body_timeout_s: longest time for a body to arrive.
         drain_timeout_s: longest time that requests get to finish when the server stops.
         max_body_bytes: largest body, unpacked.
+        max_body_bytes_of: other limits for single models, by name.
+        max_concurrent_requests: requests that are answered at once, then 503; 0 for no limit.
+        max_inflight_bytes: bytes of bodies that are held at once, then 503; 0 for no limit.
         max_waiting_runs: largest number of runs that wait for a thread, per model version.
         run_threads: threads per model version for runs that are too long for the event loop; 0 is
             one per core.
@@ -39,9 +53,27 @@ class Settings:
         checks_batches: compare the first joined batches with the same requests alone, and join no
             more if they differ.
         batching_per_model: let `batching_params.pbtxt` in a model's folder say it for the model.
+        engines: what runs a model, by its name; under the empty name, all others: `pinnace`, or
+            `onnxruntime` through an export to ONNX.
         warmup_iterations: how often the warm-up requests of a version run; 0 runs none.
+        max_run_s: longest time that a run of a model may take; 0 for no limit.
+        max_run_bytes: memory that a run of a model may take; 0 for no limit.
         cors: answer with CORS headers for any origin.
+        gzip: pack replies for clients that ask for it.
+        kserve_status: add KServe v1's `name` and `ready` to the status of a model.
         metrics_path: where Prometheus reads; empty turns it off.
+        api_keys_file: keys that clients must ask with; empty asks for none.
+        health_without_key: answer questions for health to anybody.
+        metrics_without_key: let anybody read the metrics.
+        ssl_config_file: TensorFlow Serving's SSLConfig, for gRPC.
+        tls_cert: file of the certificates, for HTTP and gRPC; empty for plain text.
+        tls_key: file of the key that belongs to it.
+        tls_client_ca: file of the authorities whose clients may ask; empty asks for none.
+        access_log: file that gets a line of JSON for each request; `-` is stdout, empty is none.
+        otel: send traces, as OpenTelemetry's environment variables say.
+        record: folder that gets requests and answers as TFRecords of PredictionLogs.
+        record_fraction: of requests that are recorded.
+        record_max_bytes: of all such files together; the oldest go.
     """
 
     models: tuple[ModelConfig, ...] = ()
@@ -60,27 +92,67 @@ class Settings:
     body_timeout_s: float = 30.0
     drain_timeout_s: float = 30.0
     max_body_bytes: int = 64 * 2**20
+    max_body_bytes_of: tuple[tuple[str, int], ...] = ()
+    max_concurrent_requests: int = 0
+    max_inflight_bytes: int = 2**30
     max_waiting_runs: int = 1024
     run_threads: int = 0
     inline_run_s: float = 0.005
     batching: BatchOptions | None = field(default_factory=BatchOptions)
     checks_batches: bool = True
     batching_per_model: bool = False
+    engines: Mapping[str, str] = field(default_factory=dict)
     warmup_iterations: int = 1
+    max_run_s: float = 0.0
+    max_run_bytes: int = 0
     cors: bool = False
+    gzip: bool = False
+    kserve_status: bool = False
     metrics_path: str = "/monitoring/prometheus/metrics"
+    api_keys_file: str = ""
+    health_without_key: bool = True
+    metrics_without_key: bool = True
+    ssl_config_file: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_client_ca: str = ""
+    access_log: str = ""
+    otel: bool = False
+    record: str = ""
+    record_fraction: float = 1.0
+    record_max_bytes: int = 2**30
 
     def __post_init__(self) -> None:
         check_models(self.models)
+        for name, engine in self.engines.items():
+            if engine not in ("pinnace", "onnxruntime"):
+                raise InvalidArgumentError(
+                    f"engine of model '{name}' must be 'pinnace' or 'onnxruntime', got '{engine}'"
+                )
         if not 0 <= self.rest_api_port <= 65535:
             raise InvalidArgumentError(
                 f"rest_api_port must be from 0 to 65535, got {self.rest_api_port}"
             )
-        for name in ("request_timeout_s", "body_timeout_s", "max_body_bytes", "max_waiting_runs"):
-            if getattr(self, name) <= 0:
-                raise InvalidArgumentError(f"{name} must be above 0, got {getattr(self, name)}")
+        self._check_limits()
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise InvalidArgumentError("tls_cert and tls_key belong together: give both")
+        if self.tls_client_ca and not self.tls_cert:
+            raise InvalidArgumentError("tls_client_ca needs tls_cert and tls_key")
         if self.metrics_path and not self.metrics_path.startswith("/"):
             raise InvalidArgumentError(f"metrics_path must begin with '/', got {self.metrics_path}")
+
+    def _check_limits(self) -> None:
+        for name in _ABOVE_ZERO:
+            if getattr(self, name) <= 0:
+                raise InvalidArgumentError(f"{name} must be above 0, got {getattr(self, name)}")
+        for name in _ZERO_FOR_NONE:
+            value = getattr(self, name)
+            if value < 0:
+                raise InvalidArgumentError(f"{name} must not be negative, got {value}")
+        if not 0 <= self.record_fraction <= 1:
+            raise InvalidArgumentError(
+                f"record_fraction must be from 0 to 1, got {self.record_fraction}"
+            )
 
     def read_models(self) -> tuple[ModelConfig, ...]:
         """The models to serve, those of the configuration file included.

@@ -49,13 +49,13 @@ def find_versions(base_path: str) -> dict[int, Path]:
 
     Args:
         base_path: folder of numbered folders; a folder that is itself a SavedModel is its own
-            version 1.
+            version 1, as is an ONNX file.
 
     Raises:
         NotFoundError: there is no such folder.
     """
     base = Path(base_path)
-    if (base / "saved_model.pb").is_file():
+    if (base / "saved_model.pb").is_file() or (base.suffix == ".onnx" and base.is_file()):
         return {1: base}
     try:
         names = sorted(entry.name for entry in base.iterdir() if entry.is_dir())
@@ -71,7 +71,8 @@ def find_versions(base_path: str) -> dict[int, Path]:
 def take_fingerprint(path: Path) -> tuple[object, ...]:
     """What changes when somebody mends a version: its files' sizes and times."""
     prints: list[object] = []
-    for file in (path / "saved_model.pb", *sorted((path / "variables").glob("*"))):
+    parts = [path] if path.is_file() else [path / "saved_model.pb", *sorted(path.glob("*.onnx"))]
+    for file in (*parts, *sorted((path / "variables").glob("*"))):
         try:
             stat = file.stat()
         except OSError:

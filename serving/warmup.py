@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.proto.prediction_log_pb2 import PredictionLog
-    from pinnace.serving.servable import Array, Servable
+    from pinnace.serving.servable import Array, Runnable, Servable
     from pinnace.serving.wires import Wire
 
 FILE = "assets.extra/tf_serving_warmup_requests"
 
 _MAX_RECORDS = 1000
+_MOST_SHOWN = 4096  # elements of a request that is kept as an example
 _MAX_ELEMENTS = 2**22  # of zeros for one input
 _NICENESS = 10
 
@@ -121,6 +122,8 @@ def _answer_file(servable: Servable, file: Path) -> None:
                 decoded = wire.decode(servable, b"", {})
                 check_feeds(servable.signature(decoded.signature_name), decoded.feeds)
                 decoded.encode(servable.run_now(decoded.signature_name, decoded.feeds))
+                if sum(array.size for array in decoded.feeds.values()) <= _MOST_SHOWN:
+                    servable.examples.setdefault(decoded.signature_name, decoded.feeds)
         except OpError as error:
             raise InvalidArgumentError(
                 f"{file}: warm-up request {i} failed: {one_line(error)}"
@@ -129,16 +132,20 @@ def _answer_file(servable: Servable, file: Path) -> None:
 
 def _answer_zeros(servable: Servable) -> None:
     for name, signature in servable.signatures.items():
-        if not signature.is_pure:
-            continue
-        feeds = {key: _zeros(spec) for key, spec in signature.inputs.items()}
-        known = {key: array for key, array in feeds.items() if array is not None}
-        if len(known) < len(feeds):
+        known = zeros(signature) if signature.is_pure else None
+        if known is None:
             continue
         # Zeros need not be a request that makes sense, as in a table's keys.
         with contextlib.suppress(Exception):
             for _ in range(2):  # the first run compiles, the second is the measure
                 servable.run_now(name, known)
+
+
+def zeros(signature: Runnable) -> dict[str, Array] | None:
+    """One row of zeros for each input of a signature; None if a size is not known."""
+    feeds = {key: _zeros(spec) for key, spec in signature.inputs.items()}
+    known = {key: array for key, array in feeds.items() if array is not None}
+    return known if len(known) == len(feeds) else None
 
 
 def _zeros(spec: TensorSpec) -> Array | None:

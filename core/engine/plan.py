@@ -14,8 +14,10 @@ import numpy as np
 
 from pinnace.engine.workspace import Workspaces
 from pinnace.framework import errors
+from pinnace.framework.context import state
 from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.graph.walk import ordered
+from pinnace.ops.kernels import weights
 from pinnace.ops.opdef import explain
 from pinnace.ops.running import RunContext
 
@@ -25,12 +27,22 @@ if TYPE_CHECKING:
     from pinnace.engine.codegen.fused import Fused
     from pinnace.engine.codegen.loops import Loop
     from pinnace.engine.codegen.turns import Turns
+    from pinnace.engine.workspace import Workspace
     from pinnace.framework.tensor import Array
 
 # The source begins with the def and one line each for arguments and buffers; step k is on line
 # k + this.
 _FIRST_LINE = 4
 _NOTHING: Mapping[int, Fused | None] = MappingProxyType({})
+
+
+# Ops whose second input is kept in another form if it stays the same from call to call.
+_WEIGHTED = frozenset({"Conv2D", "MatMul"})
+
+
+def _is_steady(value: Any) -> bool:
+    """Whether the array is a variable's or a constant: nobody writes into those."""
+    return isinstance(value, Value) and value.node.op.name in {"Const", "ReadVariableOp"}
 
 
 class Step:
@@ -78,6 +90,7 @@ class Plan:
         self._file = code.co_filename
         exec(code, self._globals)
         self._run = self._globals["run"]
+        self._looking: Callable[..., Any] | None = None
         self.workspaces = Workspaces(self)
 
     def __call__(
@@ -89,16 +102,22 @@ class Plan:
             OpError: a kernel refused its inputs; the message ends with the node and the user's
                 line.
         """
-        if self.needs_context and context is None:
+        stop = state.stop
+        if context is None and (self.needs_context or stop is not None):
             context = RunContext()
             context.streams = self.streams
             context.lock = self._stream_lock
+            if stop is not None:
+                stop.watch(context)
         buffers = self.workspaces.lease(arrays)
         try:
             with np.errstate(all="ignore"):
-                results = (
-                    self._run(arrays, context) if buffers is None else buffers.run(arrays, context)
-                )
+                if stop is not None:
+                    results = self._run_looking(buffers, arrays, context)
+                elif buffers is None:
+                    results = self._run(arrays, context)
+                else:
+                    results = buffers.run(arrays, context)
         except Exception as error:
             self._locate(error)
             raise
@@ -106,6 +125,18 @@ class Plan:
             if buffers is not None:
                 self.workspaces.give_back(buffers)
         return results
+
+    def _run_looking(
+        self, buffers: Workspace | None, arrays: Sequence[Array], context: RunContext | None
+    ) -> tuple[Array, ...]:
+        """A run that looks between its steps whether it is to end."""
+        if buffers is not None:
+            return buffers.run(arrays, context, looks=True)
+        if self._looking is None:
+            namespace = dict(self._globals)
+            exec(compile(self._write(looks=True), self._file, "exec"), namespace)
+            self._looking = namespace["run"]
+        return self._looking(arrays, context)  # type: ignore[no-any-return]
 
     def nested(self, context: RunContext) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """The plan as part of a run that has set up everything already.
@@ -162,11 +193,9 @@ class Plan:
 
     # Writing the function.
 
-    def _write(self) -> str:
-        return (
-            "\n".join(["def run(arguments, ctx):", self.unpacking(), "    pass", *self.body()])
-            + "\n"
-        )
+    def _write(self, *, looks: bool = False) -> str:
+        body = self.body(looks=looks)
+        return "\n".join(["def run(arguments, ctx):", self.unpacking(), "    pass", *body]) + "\n"
 
     def unpacking(self) -> str:
         """The line that gives the arguments their names."""
@@ -174,13 +203,18 @@ class Plan:
         return f"    {', '.join(names)}, = arguments" if names else "    pass"
 
     def body(
-        self, buffers: dict[Value, str] | None = None, fused: Mapping[int, Fused | None] = _NOTHING
+        self,
+        buffers: dict[Value, str] | None = None,
+        fused: Mapping[int, Fused | None] = _NOTHING,
+        *,
+        looks: bool = False,
     ) -> list[str]:
         """The steps as source lines, and the return.
 
         Args:
             buffers: names of the arrays that values are written into.
             fused: for a place, what runs there instead; None where that is nothing.
+            looks: ask after each step whether the run is to end; there must be a context then.
         """
         lines = []
         deaths = self.deaths(fused) if fused else [step.dies for step in self.steps]
@@ -197,6 +231,8 @@ class Plan:
             ]
             if dead:
                 lines[-1] += f"; del {', '.join(dead)}"
+            if looks:  # on the step's line: errors are located by it
+                lines[-1] += "; ctx.cancelled and ctx.check()"
         results = [self._result(value) for value in self.graph.outputs]
         lines.append(f"    return ({', '.join(results)}{',' if results else ''})")
         return lines
@@ -243,10 +279,14 @@ class Plan:
         op = node.op
         packed = op.pack_inputs(node.inputs, node.attrs)
         arguments = []
-        for value in packed:
-            if isinstance(value, tuple):
-                inner = "".join(f"{self.name(one)}, " for one in value)
-                arguments.append(f"({inner})")
+        for position, value in enumerate(packed):
+            if position == 1 and op.name in _WEIGHTED and _is_steady(value):
+                arguments.append(f"{self.bind('note', weights.note)}({self.name(value)})")
+            elif isinstance(value, tuple):
+                names = [self.name(one) for one in value]
+                if op.name == "Einsum" and len(value) == 2 and _is_steady(value[1]):
+                    names[1] = f"{self.bind('note', weights.note)}({names[1]})"
+                arguments.append(f"({''.join(f'{name}, ' for name in names)})")
             else:
                 arguments.append(self.name(value))
         arguments.extend(

@@ -50,15 +50,24 @@ class Workspace:
         self.layout = layout
         self.buffers = [np.empty(shape, dtype) for shape, dtype in layout.slots]
 
-    def run(self, arrays: Sequence[Array], context: RunContext | None) -> tuple[Array, ...]:
-        """The plan's outputs, intermediate results in these buffers."""
+    def run(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
+    ) -> tuple[Array, ...]:
+        """The plan's outputs, intermediate results in these buffers.
+
+        Args:
+            arrays: arguments of the plan.
+            context: of the run.
+            looks: ask between steps whether the run is to end.
+        """
         layout = self.layout
+        function = layout.looking() if looks else layout.function
         start = perf_counter()
         if layout.has_products:
             with one_thread:
-                results = layout.function(arrays, context, self.buffers)
+                results = function(arrays, context, self.buffers)
         else:
-            results = layout.function(arrays, context, self.buffers)
+            results = function(arrays, context, self.buffers)
         layout.seconds += perf_counter() - start
         return results  # type: ignore[no-any-return]
 
@@ -66,7 +75,19 @@ class Workspace:
 class Layout:
     """Where the intermediate results of one plan go for one set of argument shapes."""
 
-    __slots__ = ("function", "fused", "has_products", "known", "seconds", "slots", "spare")
+    __slots__ = (
+        "_looking",
+        "_members",
+        "_names",
+        "_plan",
+        "function",
+        "fused",
+        "has_products",
+        "known",
+        "seconds",
+        "slots",
+        "spare",
+    )
 
     def __init__(
         self,
@@ -85,18 +106,31 @@ class Layout:
         self.slots: list[tuple[tuple[int, ...], Any]] = []
         self.spare: list[Workspace] = []
         where = self._assign(plan, sizes, fused or {})
-        names = {value: f"b{slot}" for value, slot in where.items()}
+        self._plan = plan
+        self._names = {value: f"b{slot}" for value, slot in where.items()}
+        self._members = fused or {}
+        self.function = self._compiled()
+        self._looking: Any = None
+
+    def looking(self) -> Any:
+        """The function that asks between steps whether the run is to end."""
+        if self._looking is None:
+            self._looking = self._compiled(looks=True)
+        return self._looking
+
+    def _compiled(self, *, looks: bool = False) -> Any:
+        plan = self._plan
         buffers = ", ".join(f"b{slot}" for slot in range(len(self.slots)))
         lines = [
             "def run(arguments, ctx, buffers):",
             plan.unpacking(),
             f"    {buffers}, = buffers" if buffers else "    pass",
-            *plan.body(names, fused or {}),
+            *plan.body(self._names, self._members, looks=looks),
         ]
         code = compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec")
         namespace = dict(plan.namespace)
         exec(code, namespace)
-        self.function = namespace["run"]
+        return namespace["run"]
 
     def _assign(
         self,

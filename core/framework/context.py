@@ -68,6 +68,8 @@ class State(threading.local):
     scope: str = ""
     # The graphs that were called since `summary.trace_on`, None if nobody asks.
     graphs: list[Any] | None = None
+    # What may end the runs of this thread from another one (`ops/running.Stop`).
+    stop: Any = None
     # Who is told of each variable that is made.
     collectors: tuple[Callable[[Variable], None], ...] = ()
 
@@ -131,6 +133,16 @@ def name_scope(name: str) -> Iterator[str]:
 def executing_eagerly() -> bool:
     """Whether an op would run now rather than become a node."""
     return state.tracer is None
+
+
+def inside_function() -> bool:
+    """Whether a function is being traced."""
+    return state.tracer is not None
+
+
+def get_current_name_scope() -> str:
+    """The scope of the block that is run, `a/b`; empty outside of all."""
+    return state.scope.rstrip("/")
 
 
 def push_tape(tape: Tape) -> None:

@@ -8,7 +8,11 @@ from pinnace.graph.graph import FunctionRef
 from pinnace.graph.walk import ordered
 
 if TYPE_CHECKING:
-    from pinnace.graph.graph import Graph
+    from collections.abc import Iterator
+
+    from pinnace.graph.graph import Graph, Node
+
+_LOOPS = frozenset({"While", "StatelessWhile"})
 
 
 def is_pure(graph: Graph) -> bool:
@@ -16,6 +20,21 @@ def is_pure(graph: Graph) -> bool:
 
     The graphs of its conditions, loops and calls count as part of it.
     """
+    for node, called in _nodes(graph):
+        # An op that calls functions has the effects that these have.
+        is_harmless = node.op.effect in (None, "read") or node.op.name == "Assert"
+        if not is_harmless and not called:
+            return False
+    return True
+
+
+def has_loops(graph: Graph) -> bool:
+    """Whether how long a graph runs may depend on values, and on nothing else."""
+    return any(node.op.name in _LOOPS for node, _ in _nodes(graph))
+
+
+def _nodes(graph: Graph) -> Iterator[tuple[Node, list[Graph]]]:
+    """The nodes of a graph and of all that it calls, each with the graphs that it calls itself."""
     seen: set[int] = set()
     waiting = [graph]
     while waiting:
@@ -28,9 +47,5 @@ def is_pure(graph: Graph) -> bool:
             for value in node.attrs.values():
                 if isinstance(value, tuple):
                     calls += [item.graph for item in value if isinstance(item, FunctionRef)]
-            # An op that calls functions has the effects that these have.
-            is_harmless = node.op.effect in (None, "read") or node.op.name == "Assert"
-            if not is_harmless and not calls:
-                return False
+            yield node, calls
             waiting += calls
-    return True

@@ -35,7 +35,7 @@ def install_call(
 class RunContext:
     """One run, or all eager calls: nested functions, random streams, cancellation."""
 
-    __slots__ = ("cancelled", "lock", "streams")
+    __slots__ = ("cancelled", "lock", "reason", "streams")
 
     def __init__(self) -> None:
         # Random streams: each random op of a graph draws from its own, also beside another with
@@ -43,6 +43,7 @@ class RunContext:
         self.streams: dict[object, Any] = {}
         self.lock = threading.Lock()
         self.cancelled = False
+        self.reason: Exception | None = None
 
     def call(self, function: Any, arrays: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs of `function`, a FunctionRef, for these arrays."""
@@ -76,8 +77,10 @@ class RunContext:
         return values if _finish is None else _finish(cond, body, values, self, hot)
 
     def check(self) -> None:
-        """Raise CancelledError if the run was cancelled; loops call this at each turn."""
+        """Raise if the run was cancelled, the reason if one was given; loops ask at each turn."""
         if self.cancelled:
+            if self.reason is not None:
+                raise self.reason
             message = "the run was cancelled"
             raise CancelledError(message)
 
@@ -95,6 +98,28 @@ class RunContext:
     def of(self, node: object) -> NodeContext:
         """What a random op of a graph is handed: the run, with streams of the node's own."""
         return NodeContext(self, node)
+
+
+class Stop:
+    """A way to end the runs of a thread from another one: `context.state.stop` in theirs."""
+
+    __slots__ = ("_contexts", "reason")
+
+    def __init__(self) -> None:
+        self._contexts: list[RunContext] = []
+        self.reason: Exception | None = None
+
+    def watch(self, context: RunContext) -> None:
+        """A run begins."""
+        self._contexts.append(context)
+        if self.reason is not None:
+            context.reason, context.cancelled = self.reason, True
+
+    def end(self, reason: Exception) -> None:
+        """Let the runs raise this as soon as they look, and those that begin later."""
+        self.reason = reason
+        for context in list(self._contexts):
+            context.reason, context.cancelled = reason, True
 
 
 class NodeContext:

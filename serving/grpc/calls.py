@@ -14,7 +14,7 @@ from pinnace.serving.grpc.messages import refusal
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pinnace.serving.exchange import Exchange
+    from pinnace.serving.exchange import Charge, Exchange
     from pinnace.serving.repository import Which
     from pinnace.serving.wires import Wire
 
@@ -45,7 +45,7 @@ async def answer(
         headers[b"x-request-timeout-ms"] = str(left).encode()
     request = Request(wire, which, headers, context.peer(), len(data))
 
-    async def read() -> bytes:
+    async def read(_: Charge) -> bytes:
         return data
 
     reply = await exchange.answer(request, read)

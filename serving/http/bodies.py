@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from pinnace.serving.exchange import Exchange
+    from pinnace.serving.exchange import Charge, Exchange
     from pinnace.serving.repository import Which
     from pinnace.serving.wires import Wire
 
 VERSION_HEADER = "X-Model-Version"
+EXCHANGED = "pinnace.exchanged"  # in the scope: a list that is filled if the exchange answers
 
 _ZLIB_FORMATS = {
     "gzip": 16 + zlib.MAX_WBITS,
@@ -33,13 +34,16 @@ _ZLIB_FORMATS = {
 }
 
 
-async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
+async def read_body(
+    request: Request, max_bytes: int, timeout_s: float, charge: Charge = lambda _: None
+) -> bytes:
     """The body of a request, unpacked.
 
     Args:
         request: whose body nobody has read.
         max_bytes: largest size, as sent and unpacked.
         timeout_s: longest time that it may take to arrive.
+        charge: told of the bytes that came so far; may refuse more.
 
     Raises:
         RequestTooLargeError: it is larger; the rest is not read.
@@ -59,6 +63,7 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
                 size += len(part)
                 if size > max_bytes:
                     raise _too_large(max_bytes)
+                charge(size)
                 parts.append(part)
     except ClientDisconnect:
         raise CancelledError("The client went away before its body was complete") from None
@@ -114,10 +119,17 @@ async def exchange_response(request: Request, wire: Wire, which: Which) -> Respo
     peer = "" if request.client is None else request.client.host
     judged = Judged(wire, which, dict(request.headers.raw), peer, size)
 
-    async def read() -> bytes:
-        return await read_body(request, settings.max_body_bytes, settings.body_timeout_s)
+    limit = exchange.body_limit(which.name)
 
-    reply = await exchange.answer(judged, read)
+    async def read(charge: Charge) -> bytes:
+        return await read_body(request, limit, settings.body_timeout_s, charge)
+
+    async def leaving() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    request.scope.get(EXCHANGED, []).append(True)
+    reply = await exchange.answer(judged, read, leaving)
     response = Response(reply.body, reply.status)
     response.raw_headers.extend(reply.headers)
     return response

@@ -7,6 +7,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pinnace.framework.errors import NotFoundError
 from pinnace.serving.http.bodies import json_response
 from pinnace.serving.http.paths import Models
 
@@ -22,9 +23,11 @@ async def live() -> Response:
 
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
-async def ready(models: Models) -> Response:
-    """200 if every model has a version that answers, else 503."""
-    if models.is_ready():
+async def ready(models: Models, model: str = "") -> Response:
+    """200 if every model, or the one named, has a version that answers, else 503."""
+    if model and model not in models:
+        raise NotFoundError(f"Model '{model[:200]}' is not served")
+    if models.is_ready() if not model else any(s.name == model for s in models.newest()):
         return json_response(b'{"ready":true}')
     return json_response(b'{"ready":false}', 503)
 

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's predict in JSON, as a wire.
+"""TensorFlow Serving's predict as a wire: in JSON, as .npy files, and with tensors as bytes.
 
 A body of numbers for one float input, which is most of them, goes through simdjson into one buffer;
 whatever is not exactly that is decoded by the full rules of `json_tensors`.
@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.calls import Reply
 from pinnace.serving.handlers import DEFAULT_SIGNATURE
+from pinnace.serving.http.infer import INFER, LENGTH_HEADER
 from pinnace.serving.http.json_tensors import (
     Form,
     decode_feeds,
     encode_outputs,
     parse_predict,
 )
+from pinnace.serving.http.npy import NPY, npy_encoder, read_npy
 from pinnace.serving.http.replies import JSON, refusal
 from pinnace.serving.wires import Decoded
 
@@ -44,20 +47,31 @@ class JsonPredict:
     api = "predict"
     entrypoint = "REST"
 
-    def decode(self, servable: Servable, body: bytes, _: Mapping[bytes, bytes]) -> Decoded:
-        """What the body asks.
+    def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes]) -> Decoded:
+        """What the body asks: JSON, an .npy file, or JSON with tensors as bytes behind it.
 
         Raises:
             InvalidArgumentError: it cannot be understood; the message says where.
         """
+        if LENGTH_HEADER in headers:  # the Open Inference Protocol's own form, asked and answered
+            return INFER.decode(servable, body, headers)
         version = str(servable.version).encode()
-        fast = _decode_numbers(servable, body)
-        if fast is not None:
-            name, feeds = fast
-            return Decoded(name, feeds, _encoder(Form.ROW, version))
-        call = parse_predict(body)
-        feeds = decode_feeds(call, servable.signature(call.signature_name).inputs)
-        return Decoded(call.signature_name, feeds, _encoder(call.form, version))
+        if NPY in headers.get(b"content-type", b""):
+            name, feeds, form = *_decode_npy(servable, body, headers), Form.COLUMN
+        else:
+            fast = _decode_numbers(servable, body)
+            if fast is not None:
+                name, feeds = fast
+                form = Form.ROW
+            else:
+                call = parse_predict(body)
+                name, form = call.signature_name, call.form
+                feeds = decode_feeds(call, servable.signature(name).inputs)
+        if NPY in headers.get(b"accept", b""):
+            output = _npy_output(servable, name, headers)
+            if output is not None:
+                return Decoded(name, feeds, npy_encoder(output, version))
+        return Decoded(name, feeds, _encoder(form, version))
 
     def refuse(self, error: BaseException) -> Reply:
         """`{"error": message}`."""
@@ -65,6 +79,35 @@ class JsonPredict:
 
 
 PREDICT = JsonPredict()
+
+
+def _decode_npy(
+    servable: Servable, body: bytes, headers: Mapping[bytes, bytes]
+) -> tuple[str, dict[str, Array]]:
+    """The signature that `X-Signature-Name` says, and its one input."""
+    name = headers.get(b"x-signature-name", DEFAULT_SIGNATURE.encode()).decode("utf-8", "replace")
+    inputs = servable.signature(name).inputs
+    if len(inputs) != 1:
+        raise InvalidArgumentError(
+            f"An .npy file is one array, but signature '{name}' has the inputs "
+            f"{{{', '.join(sorted(inputs))}}}\n  Try: JSON, or /v2/models/{servable.name}/infer"
+        )
+    ((key, spec),) = inputs.items()
+    return name, {key: read_npy(body, spec.dtype)}
+
+
+def _npy_output(servable: Servable, name: str, headers: Mapping[bytes, bytes]) -> str | None:
+    """The output that an .npy file can hold; None if there are several and JSON will do."""
+    outputs = servable.signature(name).outputs
+    if len(outputs) == 1:
+        return next(iter(outputs))
+    accepted = headers[b"accept"]
+    if b"json" in accepted or b"*/*" in accepted:
+        return None
+    raise InvalidArgumentError(
+        f"An .npy file is one array, but signature '{name}' has the outputs "
+        f"{{{', '.join(sorted(outputs))}}}\n  Try: Accept: application/json"
+    )
 
 
 def _encoder(form: Form, version: bytes) -> Callable[[Arrays], Reply]:

@@ -20,7 +20,7 @@ _INT64_MAX = 2**63 - 1
 _MODEL_PATH = re.compile(
     r"/v1/models(?:/(?P<name>[^/:]+)"
     r"(?:/(?P<by>versions|labels)/(?P<id>[^/:]+))?"
-    r"(?P<rest>:[a-z]+|/metadata)?)?",
+    r"(?P<rest>:[a-z]+|/metadata|/graph)?)?",
     re.IGNORECASE,
 )
 

@@ -18,6 +18,7 @@ from pinnace.serving.errors import SlowRequestError
 from pinnace.serving.exchange import Request
 from pinnace.serving.http.infer import INFER
 from pinnace.serving.http.json_predict import PREDICT
+from pinnace.serving.policies import accepts
 from pinnace.serving.repository import Which
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ class InferenceProtocol(HttpToolsProtocol):
             if found is None:
                 self._pass_on(data)
                 return
-        if found.length > self.exchange.settings.max_body_bytes:
+        if found.length > self.exchange.body_limit(found.which.name):
             self._pass_on(data)  # refused there, before the body is read
             return
         self._unset_keepalive_if_required()
@@ -241,6 +242,8 @@ class InferenceProtocol(HttpToolsProtocol):
 
     def _remember(self, block: bytes) -> _Block | None:
         found = read_block(block)
+        if found is not None and self.exchange.settings.gzip and accepts(found.headers):
+            found = None  # the application packs replies
         if len(self._blocks) >= _MAX_BLOCKS:
             self._blocks.clear()  # clients that never send the same block twice
         self._blocks[block] = found

@@ -16,6 +16,8 @@ def refusal(error: BaseException) -> Reply:
     headers: Headers = (JSON,)
     if status in (429, 503):
         headers = (JSON, (b"retry-after", b"1"))
+    elif status == 401:
+        headers = (JSON, (b"www-authenticate", b"Bearer"))
     elif status in (408, 413):
         headers = (JSON, (b"connection", b"close"))  # the rest of the body is not worth reading
     text = public_message(error).encode("utf-8", "replace").decode()

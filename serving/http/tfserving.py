@@ -12,12 +12,13 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.serving import handlers
 from pinnace.serving.http.bodies import VERSION_HEADER, exchange_response, json_response
 from pinnace.serving.http.json_examples import CLASSIFY, REGRESS
 from pinnace.serving.http.json_predict import PREDICT
 from pinnace.serving.http.paths import Models, WhichModel
+from pinnace.serving.versions import State
 
 if TYPE_CHECKING:
     from pinnace.serving.servable import SignatureDefinition, TensorDefinition
@@ -94,10 +95,21 @@ async def regress(request: Request, which: WhichModel) -> Response:
     return await exchange_response(request, REGRESS, which)
 
 
+@router.post(_MODEL + ":explain", include_in_schema=False)
+@router.post(_VERSION + ":explain", include_in_schema=False)
+async def explain(models: Models, which: WhichModel) -> Response:
+    """KServe v1 has it; a SavedModel says nothing about why it answers as it does."""
+    models.get(which)
+    raise UnimplementedError(
+        f"Model '{which.name}' has no explainer\n"
+        "  Try: ':predict'; an explainer is a server of its own that asks this one"
+    )
+
+
 @router.get(_MODEL)
 @router.get(_VERSION)
 @router.get(_LABEL)
-async def status(models: Models, which: WhichModel) -> Response:
+async def status(request: Request, models: Models, which: WhichModel) -> Response:
     """Where the versions of a model stand: TensorFlow Serving REST, model status."""
     statuses = [
         {
@@ -107,7 +119,11 @@ async def status(models: Models, which: WhichModel) -> Response:
         }
         for status in models.status(which)
     ]
-    return json_response(_pretty({"model_version_status": statuses}))
+    document: dict[str, object] = {"model_version_status": statuses}
+    if request.app.state.settings.kserve_status:
+        is_ready = any(status["state"] == State.AVAILABLE.name for status in statuses)
+        document = {"name": which.name, "ready": is_ready, **document}
+    return json_response(_pretty(document))
 
 
 @router.get(_MODEL + "/metadata")

@@ -1,10 +1,20 @@
 """A server process for test_server.py: folders of `write_version` in place of SavedModels."""
 
 import sys
+from pathlib import Path
 
 from pinnace.serving.command import parse_settings
+from pinnace.serving.servable import LoadedModel
 from pinnace.serving.server import serve
-from unit.serving.numpy_models import read_version
+from unit.serving.numpy_models import read_version, slow
+
+
+def load(folder: Path) -> LoadedModel:
+    """Half plus something; a model named `slow` takes its time."""
+    if folder.parent.name == "slow":
+        return LoadedModel({"serving_default": slow(0.5)})
+    return read_version(folder)
+
 
 if __name__ == "__main__":
-    sys.exit(serve(parse_settings(sys.argv[1:])[0], read_version))
+    sys.exit(serve(parse_settings(sys.argv[1:])[0], load))

@@ -59,6 +59,50 @@ def test_flags_of_tensorflow_serving_have_their_units() -> None:
     )
 
 
+def test_flags_of_operations_have_their_units() -> None:
+    settings, remarks = parse_settings(
+        [
+            "m=/m",
+            "--workers=4",
+            "--max-run-ms=250",
+            "--max-run-bytes=1000",
+            "--max-concurrent-requests=7",
+            "--max-inflight-bytes=0",
+            "--model-max-body-bytes=m=10",
+            "--model-max-body-bytes",
+            "a=b=20",
+            "--gzip",
+            "--otel",
+            "--api-keys-file=/k",
+            "--health-without-key=false",
+            "--tls-cert=/c",
+            "--tls-key=/t",
+            "--access-log=-",
+            "--record=/r",
+            "--record-fraction=0.5",
+        ]
+    )
+    assert remarks == []
+    assert settings == Settings(
+        models=(ModelConfig("m", "/m"),),
+        workers=4,
+        max_run_s=0.25,
+        max_run_bytes=1000,
+        max_concurrent_requests=7,
+        max_inflight_bytes=0,
+        max_body_bytes_of=(("m", 10), ("a=b", 20)),
+        gzip=True,
+        otel=True,
+        api_keys_file="/k",
+        health_without_key=False,
+        tls_cert="/c",
+        tls_key="/t",
+        access_log="-",
+        record="/r",
+        record_fraction=0.5,
+    )
+
+
 def test_a_flag_without_effect_says_so() -> None:
     _, remarks = parse_settings(
         [
@@ -90,6 +134,11 @@ def test_a_flag_without_effect_says_so() -> None:
         (["m=x", "--enable_profiler=maybe"], None),
         (["m=x", "--cors=maybe"], "--cors: must be true or false, got 'maybe'"),
         (["m=x", "--rest_api"], "unrecognized arguments: --rest_api"),
+        (["m=x", "--max_run_ms=-1"], "--max_run_ms: must not be negative, got -1"),
+        (["m=x", "--workers=0"], "--workers: must be above 0, got 0"),
+        (["m=x", "--record_fraction=2"], "record_fraction must be from 0 to 1, got 2.0"),
+        (["m=x", "--model_max_body_bytes=5"], "must be NAME=N, got '5'"),
+        (["m=x", "--tls_cert=x"], "tls_cert and tls_key belong together: give both"),
         (["m=x", "--metrics-path=x"], "metrics_path must begin with '/', got x"),
     ],
 )

@@ -2,12 +2,20 @@ import json
 import shlex
 import subprocess
 
+import numpy as np
 import pytest
 
-from pinnace.serving.example_request import example_command
+from pinnace.serving.example_request import example_command, example_of
 from pinnace.serving.servable import LoadedModel, Servable
 from unit.serving.memory_server import Server
-from unit.serving.numpy_models import NumpyModel, digits, echo, half_plus_two, sum_and_difference
+from unit.serving.numpy_models import (
+    NumpyModel,
+    digits,
+    echo,
+    half_plus_two,
+    sum_and_difference,
+    total,
+)
 
 URL = "http://localhost:8501"
 
@@ -37,6 +45,7 @@ def test_a_line_is_short_and_complete() -> None:
         (half_plus_two(), "serving_default"),
         (digits(), "digits"),
         (sum_and_difference(), "two"),
+        (total(), "total"),
         (echo("string"), "echo_string"),
         (echo("bool", shape=[None, 3]), "echo_bool"),
         (echo("int64", shape=[]), "echo_int64"),
@@ -56,3 +65,23 @@ def test_the_line_is_answered(server: Server, model: NumpyModel, signature: str)
 def test_there_is_none_where_json_has_no_form() -> None:
     assert command(echo("float16")) is None
     assert command(half_plus_two(), "__saved_model_init_op") is None
+
+
+def test_a_request_that_the_model_answered_is_the_better_example() -> None:
+    servable = Servable("m", 1, LoadedModel({"two": sum_and_difference(), "text": echo("string")}))
+    servable.examples["two"] = {
+        "a": np.float32([[0.1, 2], [5, 6]]),
+        "b": np.float32([[-1e-7, 3.5], [7, 8]]),
+    }
+    example = example_of(servable, "two")
+    assert example is not None
+    row = {"a": [0.1, 2], "b": [-1e-7, 3.5]}
+    assert example.document() == {"signature_name": "two", "instances": [row]}
+    assert isinstance(row["a"][1], int)
+    line = example_command(servable, URL)
+    assert line is not None
+    for unwritable in (b"\xff", float("nan")):
+        servable.examples["text"] = {"x": np.array([unwritable], object)}
+        example = example_of(servable, "text")
+        assert example is not None
+        assert example.document() == {"signature_name": "text", "instances": [""]}

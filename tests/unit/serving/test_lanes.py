@@ -261,3 +261,19 @@ def test_rows_that_cost_nothing_are_found_out() -> None:
     servable.close()
     assert sum(sizes) == 65
     assert max(sizes) >= 16
+
+
+def test_what_cannot_be_done_in_time_is_refused_until_once_the_measure_is_old() -> None:
+    recorder = Recorder(lambda x: x, seconds=0.05)
+    servable = recorder.servable()
+    gather(servable, [feeds(1)], timeout_s=10)
+    (refused,) = gather(servable, [feeds(1)], timeout_s=0.01)
+    assert isinstance(refused, UnavailableError)
+    assert "such a request takes about" in str(refused)
+    assert recorder.sizes == [1]
+    servable.lanes["s"]._measured_at -= 60
+    recorder._seconds = 0.0
+    (answered,) = gather(servable, [feeds(1)], timeout_s=0.04)
+    assert answered["y"].tolist() == [1]
+    (answered,) = gather(servable, [feeds(1)], timeout_s=0.04)
+    assert answered["y"].tolist() == [1]

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -140,7 +140,12 @@ def test_a_broken_model_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
 
 
 def wait_until_ready(client: Client) -> None:
+    wait_for(client.is_ready)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return when the condition holds; it has to within 20 s."""
     deadline = time.monotonic() + 20
-    while not client.is_ready():
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)

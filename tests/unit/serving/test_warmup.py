@@ -71,6 +71,14 @@ def write_logs(folder: Path, *logs: PredictionLog | bytes) -> None:
             writer.write(log if isinstance(log, bytes) else log.SerializeToString())
 
 
+def test_the_first_small_one_is_kept_as_an_example(tmp_path: Path) -> None:
+    write_logs(tmp_path, predict_log(*[[1, 2]] * 3000), predict_log([3, 4]), predict_log([5, 6]))
+    servable = Servable("m", 1, Seen().model)
+    warm_up(servable, tmp_path, 1)
+    assert list(servable.examples) == ["serving_default"]
+    np.testing.assert_array_equal(servable.examples["serving_default"]["x"], [[3, 4]])
+
+
 def test_recorded_requests_are_answered(tmp_path: Path) -> None:
     write_logs(tmp_path, predict_log([1, 2], [3, 4]), regress_log())
     seen = Seen()

@@ -37,6 +37,7 @@ from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
 from pinnace.serving.exchange import Exchange
 from pinnace.serving.metrics import Metrics
 from pinnace.serving.model_config import ModelConfig
+from pinnace.serving.policies import ApiKeys
 from pinnace.serving.repository import Repository
 from pinnace.serving.servable import LoadedModel
 from pinnace.serving.settings import Settings
@@ -62,7 +63,7 @@ def load(_: Path) -> LoadedModel:
     return LoadedModel(signatures)
 
 
-def serving(tmp_path: Path, work: Callable[[Ask], Awaitable[None]]) -> None:
+def serving(tmp_path: Path, work: Callable[[Ask], Awaitable[None]], keys: str = "") -> None:
     """Ask a server on a port of its own."""
     write_version(tmp_path / "m", 7)
     models = (ModelConfig("m", str(tmp_path / "m")),)
@@ -72,17 +73,23 @@ def serving(tmp_path: Path, work: Callable[[Ask], Awaitable[None]]) -> None:
 
     async def run() -> None:
         exchange = Exchange(settings, repository, Metrics(lambda name: name in repository))
+        if keys:
+            exchange.policies.append(ApiKeys(keys))
         async with (
             listening(exchange, "127.0.0.1:0") as port,
             grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
         ):
 
             async def ask(
-                path: str, request: Message | bytes, kind: type[R], timeout: float | None = 10
+                path: str,
+                request: Message | bytes,
+                kind: type[R],
+                timeout: float | None = 10,
+                metadata: tuple[tuple[str, str], ...] = (),
             ) -> R:
                 call = channel.unary_unary(path, response_deserializer=kind.FromString)
                 data = request if isinstance(request, bytes) else request.SerializeToString()
-                answer: R = await call(data, timeout=timeout)
+                answer: R = await call(data, timeout=timeout, metadata=metadata)
                 return answer
 
             await work(ask)
@@ -323,3 +330,33 @@ def test_models_are_unloaded_and_loaded_and_health_tells(tmp_path: Path) -> None
         assert found[0] == "NOT_FOUND"
 
     serving(tmp_path, work)
+
+
+def test_every_method_but_those_of_health_needs_a_key(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("right\n")
+    x = predict_request(x=np.float32([1]))
+    status = GetModelStatusRequest()
+    status.model_spec.name = "m"
+    unload = v2.RepositoryModelUnloadRequest(model_name="m")
+    calls: list[tuple[str, Message, type[Message]]] = [
+        (PREDICTION + "Predict", x, PredictResponse),
+        (MODEL + "GetModelStatus", status, GetModelStatusResponse),
+        (INFERENCE + "RepositoryModelUnload", unload, v2.RepositoryModelUnloadResponse),
+    ]
+
+    async def work(ask: Ask) -> None:
+        for path, request, kind in calls:
+            code, details = await status_of(ask(path, request, kind))
+            assert (code, details[:21]) == ("UNAUTHENTICATED", "An API key is needed:")
+            wrong = (("x-api-key", "wrong"),)
+            code, details = await status_of(ask(path, request, kind, metadata=wrong))
+            assert (code, details) == ("UNAUTHENTICATED", "The API key is not valid")
+        for metadata in ((("x-api-key", "right"),), (("authorization", "Bearer right"),)):
+            response = await ask(*calls[0], metadata=metadata)
+            assert list(response.outputs["y"].float_val) == [2.5]
+        path = "/grpc.health.v1.Health/Check"
+        healthy = await ask(path, HealthCheckRequest(), HealthCheckResponse)
+        assert healthy.status == HealthCheckResponse.SERVING
+
+    serving(tmp_path, work, str(file))

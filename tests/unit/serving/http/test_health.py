@@ -58,13 +58,6 @@ def test_the_path_of_metrics_can_be_chosen(tmp_path: Path) -> None:
             assert server.ask("GET", path or "/metrics").status_code == status
 
 
-def test_the_api_describes_itself_without_the_internet(server: Server) -> None:
-    document = server.ask("GET", "/openapi.json").json()
-    assert "/v1/models/{name}:predict" in document["paths"]
-    assert server.ask("GET", "/docs").status_code == 404
-    assert server.ask("GET", "/redoc").status_code == 404
-
-
 def test_the_lifespan_loads_and_unloads(tmp_path: Path) -> None:
     write_version(tmp_path, 1)
     repository = Repository(Settings(models=(ModelConfig("m", str(tmp_path)),)), read_version)

@@ -1,10 +1,14 @@
 """The hot front answers what the application answers, byte for byte, and leaves it the rest."""
 
 import asyncio
+import hashlib
+import io
 import json
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +21,16 @@ from pinnace.serving.app import create_app
 from pinnace.serving.http.protocol import bound, read_block
 from pinnace.serving.model_config import ModelConfig
 from pinnace.serving.repository import Repository
+from pinnace.serving.servable import LoadedModel
 from pinnace.serving.settings import Settings
-from unit.serving.numpy_models import every_kind, write_version
+from unit.serving.numpy_models import NumpyModel, every_kind, half_plus_two, write_version
 
 Array = npt.NDArray[Any]
 
 PREDICT = b"/v1/models/m:predict"
 INFER = b"/v2/models/m/infer"
+NPY = b"Content-Type: application/x-npy"
+ONE, ONE_OUT = half_plus_two().inputs, half_plus_two().outputs
 
 
 def request(body: bytes, path: bytes = PREDICT, *headers: bytes, method: bytes = b"POST") -> bytes:
@@ -33,6 +40,12 @@ def request(body: bytes, path: bytes = PREDICT, *headers: bytes, method: bytes =
 
 def rows(*values: object, **more: object) -> bytes:
     return json.dumps({"instances": list(values), **more}).encode()
+
+
+def npy(array: Array) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
 
 
 BODIES = [
@@ -73,6 +86,12 @@ BODIES = [
     rows({"a": [1, 2], "b": [3, 4]}, signature_name="two"),
 ]
 OTHERS = [
+    request(npy(np.float32([1, 2])), PREDICT, NPY),
+    request(npy(np.float32([1, 2])), PREDICT, NPY, b"Accept: application/x-npy"),
+    request(npy(np.float64([1, 2])), PREDICT, NPY, b"X-Signature-Name: echo_float64"),
+    request(npy(np.float64([1, 2])), PREDICT, NPY),
+    request(b"no array", PREDICT, NPY),
+    request(rows(1), PREDICT, b"Accept: application/x-npy"),
     request(rows(1), b"/v1/models/m/versions/7:predict"),
     request(rows(1), b"/v1/models/m/versions/8:predict"),
     request(rows(1), b"/v1/models/m/versions/99999999999999999999:predict"),
@@ -144,7 +163,7 @@ INFERS = [
 
 
 @contextmanager
-def application(tmp_path: Path) -> Iterator[tuple[Settings, Repository]]:
+def application(tmp_path: Path, **more: Any) -> Iterator[tuple[Settings, Repository]]:
     write_version(tmp_path / "m", 7)
     models = (ModelConfig("m", str(tmp_path / "m")),)
     settings = Settings(
@@ -154,6 +173,7 @@ def application(tmp_path: Path) -> Iterator[tuple[Settings, Repository]]:
         body_timeout_s=0.3,
         batching=None,
     )
+    settings = replace(settings, **more)
     repository = Repository(settings, lambda _: every_kind())
     repository.start()
     try:
@@ -196,7 +216,12 @@ async def read_reply(reader: asyncio.StreamReader) -> bytes:
 
 
 def replies(
-    tmp_path: Path, is_hot: bool, requests: list[bytes], chunk: int = 0, gap_s: float = 0.0
+    tmp_path: Path,
+    is_hot: bool,
+    requests: list[bytes],
+    chunk: int = 0,
+    gap_s: float = 0.0,
+    **more: Any,
 ) -> list[bytes]:
     """The reply to each request, each on a connection of its own."""
     found: list[bytes] = []
@@ -213,9 +238,147 @@ def replies(
             found.append(await asyncio.wait_for(read_reply(reader), 10))
             writer.close()
 
-    with application(tmp_path) as (settings, repository):
+    with application(tmp_path, **more) as (settings, repository):
         serve(settings, repository, is_hot, ask)
     return found
+
+
+KEYED = [
+    request(rows(1), path, *headers)
+    for path in (PREDICT, b"/v1/models/%6d:predict", b"/v1/models/none:predict", b"/healthz")
+    for headers in (
+        [b"Authorization: Bearer right"],
+        [b"authorization: bearer   right"],
+        [b"X-API-Key: right"],
+        [b"X-API-Key: wrong", b"Authorization: Bearer right"],
+        [b"X-API-Key: hashed"],
+        [b"X-API-Key:"],
+        [b"Authorization: Basic right"],
+        [b"Authorization: Bearer"],
+        [b"Authorization: Bearer right right"],
+        [b"X-API-Key: righ\xe9"],
+    )
+]
+PACKED = [
+    request(rows(*range(size)), PREDICT, b"Accept-Encoding: " + encoding)
+    for size in (1, 1000)
+    for encoding in (b"gzip", b"identity", b"deflate, gzip;q=0.5", b"gzip;q=0", b"*", b"")
+]
+KEY_LINES = "right  somebody\n# nobody\nsha256:" + hashlib.sha256(b"hashed").hexdigest() + "\n"
+POLICIES: dict[str, dict[str, Any]] = {
+    "keys": {"api_keys_file": "keys"},
+    "concurrency": {"max_concurrent_requests": 1},
+    "bytes": {"max_inflight_bytes": 100},
+    "body limits": {"max_body_bytes_of": (("m", 60), ("other", 5))},
+    "gzip": {"gzip": True},
+    "cors": {"cors": True},
+    "run limits": {"max_run_s": 0.1, "max_run_bytes": 10**6},
+    "access log": {"access_log": "log"},
+    "recording": {"record": "records"},
+    "everything": {
+        "api_keys_file": "keys",
+        "gzip": True,
+        "access_log": "log",
+        "record": "records",
+        "max_concurrent_requests": 10,
+        "max_run_s": 10.0,
+    },
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_both_ways_give_the_same_bytes_with_each_policy(tmp_path: Path, policy: str) -> None:
+    requests = [
+        *(request(body) for body in BODIES),
+        *(request(body, PREDICT, b"X-API-Key: right") for body in BODIES),
+        *OTHERS,
+        *INFERS,
+        *KEYED,
+        *PACKED,
+    ]
+    found = []
+    for is_hot in (True, False):
+        folder = tmp_path / str(is_hot)
+        folder.mkdir()
+        (folder / "keys").write_text(KEY_LINES)
+        more = dict(POLICIES[policy])
+        for name in {"api_keys_file", "access_log", "record"} & more.keys():
+            more[name] = str(folder / more[name])
+        found.append(replies(folder, is_hot and "cors" not in more, requests, **more))
+    for text, one, other in zip(requests, *found, strict=True):
+        assert one == other, text[:200]
+    assert any(reply.startswith(b"HTTP/1.1 200 OK") for reply in found[0])
+    if "api_keys_file" in POLICIES[policy]:
+        refused = [b"HTTP/1.1 401 " in reply for reply in found[0]]
+        assert refused[: len(BODIES)] == [True] * len(BODIES)
+        assert not any(refused[len(BODIES) : 2 * len(BODIES)])
+    if policy == "gzip":
+        packed = [reply for reply in found[0] if b"content-encoding: gzip" in reply]
+        assert len(packed) == 3
+
+
+def test_no_more_requests_at_once_than_allowed(tmp_path: Path) -> None:
+    for is_hot in (True, False):
+        found: list[bytes] = []
+
+        async def ask(port: int, found: list[bytes] = found) -> None:
+            async def one(body: bytes) -> bytes:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(request(body))
+                reply = await asyncio.wait_for(read_reply(reader), 10)
+                writer.close()
+                return reply
+
+            bodies = [rows(i, signature_name="slow") for i in range(8)]
+            found += await asyncio.gather(*map(one, bodies))
+            found.append(await one(rows(1)))  # room again
+
+        with application(tmp_path / str(is_hot), max_concurrent_requests=3) as (settings, models):
+            serve(settings, models, is_hot, ask)
+        statuses = sorted(reply[9:12] for reply in found[:-1])
+        assert statuses == [b"200"] * 3 + [b"503"] * 5
+        refused = next(reply for reply in found if b" 503 " in reply)
+        assert b"retry-after: 1" in refused
+        assert b"3 requests are being answered already; try again later" in refused
+        assert found[-1].endswith(b'{"predictions":[2.5]}')
+
+
+def test_a_client_that_leaves_gives_its_place_to_others(tmp_path: Path) -> None:
+    """The runs of clients that left while they waited never begin."""
+    ran: list[float] = []
+
+    def count(feeds: Any) -> Any:
+        ran.append(1)
+        time.sleep(0.1)
+        return {"y": feeds["x"]}
+
+    for is_hot in (True, False):
+        ran.clear()
+
+        async def ask(port: int) -> None:
+            writers = []
+            for i in range(10):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(request(rows(i)))
+                await writer.drain()
+                writers.append(writer)
+            while not ran:
+                await asyncio.sleep(0.01)
+            for writer in writers:
+                writer.transport.abort()
+            await asyncio.sleep(0.05)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(request(rows(1)))
+            assert b"200 OK" in await asyncio.wait_for(read_reply(reader), 10)
+            writer.close()
+
+        model = LoadedModel({"serving_default": NumpyModel(ONE, ONE_OUT, count)})
+        with application(tmp_path / str(is_hot), run_threads=1, warmup_iterations=0) as (found, _):
+            repository = Repository(found, lambda _, model=model: model)
+            repository.start()
+            serve(found, repository, is_hot, ask)
+            repository.close()
+        assert len(ran) <= 4  # one that ran, perhaps another that had begun, and the last
 
 
 def test_both_ways_give_the_same_bytes(tmp_path: Path) -> None:

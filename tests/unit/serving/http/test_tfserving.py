@@ -182,7 +182,7 @@ def test_a_malformed_body_is_400(
         ("/v1/models/:predict", 400, "Malformed request: POST /v1/models/:predict"),
         ("/v1/nothing", 400, "Malformed request: POST /v1/nothing"),
         ("/other", 404, "Not found: POST /other"),
-        ("/", 404, "Not found: POST /"),
+        ("/", 405, "Method Not Allowed: POST /"),
     ],
 )
 def test_a_path_that_leads_nowhere_says_so(

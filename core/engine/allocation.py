@@ -1,0 +1,167 @@
+"""How much memory a run may take: while one is watched, NumPy asks here for each array's memory.
+
+NumPy lets a thread have an allocator of its own (NEP 49). This one asks a budget and then NumPy's
+own; memory is given back by NumPy's own alone, so that arrays may outlive everything here. Where
+nobody watches, nothing is different.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.errors import ResourceExhaustedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Places in the table of NumPy's C interface: they never change.
+_SET_HANDLER = 304
+_GET_HANDLER = 305
+_UNASKED = 16  # this part of what a run may take is given without a look at the process
+_STATM = Path("/proc/self/statm")
+
+
+class _Allocator(ctypes.Structure):
+    _fields_ = (
+        ("ctx", ctypes.c_void_p),
+        ("malloc", ctypes.c_void_p),
+        ("calloc", ctypes.c_void_p),
+        ("realloc", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+    )
+
+
+class _Handler(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("allocator", _Allocator),
+    )
+
+
+# PYFUNCTYPE: NumPy's own allocator keeps small pieces in a list that the interpreter's lock guards.
+_MALLOC = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_CALLOC = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+_REALLOC = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+class _Budget(threading.local):
+    """What the run of this thread may still take."""
+
+    left = 0
+    most = 0
+    start: int | None = None  # what the process held before; None until it matters
+    refused = 0
+
+
+_budget = _Budget()
+
+
+def _allows(size: int) -> bool:
+    budget = _budget
+    if size <= budget.left:
+        budget.left -= size
+        return True
+    if not budget.most:  # an array that was made inside grows outside
+        return True
+    if budget.start is None:  # small runs never get here: asking the system takes a while
+        used = budget.most // _UNASKED - budget.left
+        budget.start = _held() - used
+        budget.left = budget.most - used
+        return _allows(size)
+    # Much of what was counted may have been given back: the system knows what is really held.
+    grown = max(_held() - budget.start, 0)
+    if grown + size > budget.most:
+        budget.refused = size
+        return False
+    budget.left = budget.most - grown - size
+    return True
+
+
+def _held() -> int:
+    """Bytes that the process has taken of the system, touched or not."""
+    try:
+        return int(_STATM.read_bytes().split()[5]) * os.sysconf("SC_PAGESIZE")
+    except (OSError, ValueError, IndexError):
+        import resource  # systems without /proc: the largest size so far is the best there is
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@functools.cache
+def _interface() -> tuple[Any, Any, Any]:
+    """NumPy's function to set a thread's allocator, our allocator, and what keeps it alive."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    table = ctypes.cast(
+        pointer(np._core._multiarray_umath._ARRAY_API, None),  # type: ignore[attr-defined]
+        ctypes.POINTER(ctypes.c_void_p),
+    )
+    get = ctypes.PYFUNCTYPE(ctypes.py_object)(table[_GET_HANDLER])
+    install = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER])
+    name = b"mem_handler"
+    own = _Handler.from_address(pointer(get(), name)).allocator
+    malloc, calloc, realloc = _MALLOC(own.malloc), _CALLOC(own.calloc), _REALLOC(own.realloc)
+
+    # Returning None is NULL: NumPy raises MemoryError then.
+    @_MALLOC
+    def bounded_malloc(ctx: int | None, size: int) -> int | None:
+        return malloc(ctx, size) if _allows(size) else None
+
+    @_CALLOC
+    def bounded_calloc(ctx: int | None, count: int, size: int) -> int | None:
+        return calloc(ctx, count, size) if _allows(count * size) else None
+
+    @_REALLOC
+    def bounded_realloc(ctx: int | None, old: int | None, size: int) -> int | None:
+        return realloc(ctx, old, size) if _allows(size) else None
+
+    functions = (bounded_malloc, bounded_calloc, bounded_realloc)
+    places = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
+    handler = _Handler(b"pinnace_bounded", 1, _Allocator(own.ctx, *places, own.free))
+    capsule = make(ctypes.addressof(handler), name, None)
+    return install, capsule, (handler, functions, malloc, calloc, realloc)
+
+
+@contextlib.contextmanager
+def bounded(most_bytes: int) -> Iterator[None]:
+    """Arrays that this thread makes inside the block may not take more memory than this.
+
+    What other threads take at the same time counts when the system is asked, which is when the run
+    has allocated that much in all.
+
+    Args:
+        most_bytes: of arrays, at any moment.
+
+    Raises:
+        ResourceExhaustedError: an array would take more.
+    """
+    install, capsule, _ = _interface()
+    budget = _budget
+    outer = (budget.left, budget.most, budget.start)
+    budget.most, budget.left = most_bytes, most_bytes // _UNASKED
+    budget.start, budget.refused = None, 0
+    before = install(capsule)
+    try:
+        yield
+    except MemoryError:
+        if budget.refused:
+            raise ResourceExhaustedError(
+                f"a run may take {most_bytes} bytes of memory, and this one asked for "
+                f"{budget.refused} more"
+            ) from None
+        raise
+    finally:
+        install(before)
+        budget.left, budget.most, budget.start = outer

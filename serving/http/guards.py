@@ -1,0 +1,123 @@
+"""What stands around the application: API keys for every route, and packed replies."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import UnauthenticatedError
+from pinnace.serving.http.bodies import error_response
+from pinnace.serving.policies import accepts
+from pinnace.serving.web.routes import OPEN_PATHS
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from pinnace.serving.policies import ApiKeys
+
+_HEALTH = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})
+_LEAST_BYTES = 512  # below it packing gains nothing
+_THREAD_BYTES = 2**16  # above it packing would keep the event loop from its work
+_LEVEL = 5
+_FORMATS = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+
+
+class Guarded:
+    """Refuses requests without an API key, on every route but the open ones.
+
+    Args:
+        app: that is asked then.
+        keys: that there are.
+        open_paths: that anybody may ask.
+    """
+
+    def __init__(self, app: ASGIApp, keys: ApiKeys, open_paths: frozenset[str]) -> None:
+        self._app = app
+        self._keys = keys
+        self._open = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, if it has a key."""
+        # A browser asks OPTIONS without what it will send later.
+        if (
+            scope["type"] == "http"
+            and scope["path"] not in self._open
+            and scope["method"] != "OPTIONS"
+        ):
+            try:
+                self._keys.check(dict(scope["headers"]))
+            except UnauthenticatedError as error:
+                await error_response(error)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def open_paths(health: bool, metrics_path: str) -> frozenset[str]:
+    """The paths that need no key; the files of the page are among them.
+
+    Args:
+        health: whether questions for health are among them.
+        metrics_path: where metrics are, if these are too; else empty.
+    """
+    found = _HEALTH | OPEN_PATHS if health else OPEN_PATHS
+    return found | {metrics_path} if metrics_path else found
+
+
+class Packed:
+    """Packs replies for clients that accept it.
+
+    Args:
+        app: whose replies are packed.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        encoding = accepts(dict(scope["headers"])) if scope["type"] == "http" else ""
+        if not encoding:
+            await self._app(scope, receive, send)
+            return
+        start: Message | None = None
+
+        async def pack(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            if start is None:
+                await send(message)
+                return
+            begun, start = start, None
+            body = message.get("body", b"")
+            names = {name.lower() for name, _ in begun["headers"]}
+            if (
+                len(body) >= _LEAST_BYTES
+                and not message.get("more_body")
+                and b"content-encoding" not in names
+            ):
+                is_long = len(body) > _THREAD_BYTES
+                body = (
+                    await asyncio.to_thread(_pack, body, encoding)
+                    if is_long
+                    else _pack(body, encoding)
+                )
+                kept = [pair for pair in begun["headers"] if pair[0].lower() != b"content-length"]
+                kept += [
+                    (b"content-length", str(len(body)).encode()),
+                    (b"content-encoding", encoding.encode()),
+                    (b"vary", b"Accept-Encoding"),
+                ]
+                begun = {**begun, "headers": kept}
+                message = {**message, "body": body}
+            await send(begun)
+            await send(message)
+
+        await self._app(scope, receive, pack)
+
+
+def _pack(body: bytes, encoding: str) -> bytes:
+    stream = zlib.compressobj(_LEVEL, wbits=_FORMATS[encoding])
+    return stream.compress(body) + stream.flush()

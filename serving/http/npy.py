@@ -1,0 +1,115 @@
+"""NumPy's .npy files as bodies: one array, with its dtype and shape, and nothing executable.
+
+Source: NumPy enhancement proposal 1, "A simple file format for NumPy arrays".
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
+from pinnace.serving.calls import Reply
+from pinnace.serving.datatypes import checked_shape, count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.serving.servable import Array, Arrays
+
+NPY = b"application/x-npy"
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def read_npy(body: bytes, dtype: DType) -> Array:
+    """The array of an .npy file.
+
+    Args:
+        body: the file.
+        dtype: that it should have; strings come as fixed-size bytes or text.
+
+    Returns:
+        An array of any shape. One of numbers has the file's own dtype.
+
+    Raises:
+        InvalidArgumentError: it is no such file, holds Python objects, or is cut short.
+    """
+    file = io.BytesIO(body)
+    try:
+        read_header = _HEADERS[np.lib.format.read_magic(file)]
+        shape, by_columns, kind = read_header(file)
+    except KeyError:
+        raise InvalidArgumentError("The body is an .npy file of an unknown version") from None
+    except Exception as error:  # what the header is parsed with raises many things
+        raise InvalidArgumentError(f"The body is not an .npy file: {error}") from None
+    if kind.hasobject or kind.names is not None or kind.subdtype is not None or not kind.itemsize:
+        raise InvalidArgumentError(
+            f"The .npy file must hold numbers, bools or strings, got dtype {kind}"
+        )
+    shape = checked_shape("of the .npy file", list(shape))
+    rest = memoryview(body)[file.tell() :]
+    needed = count(shape) * kind.itemsize
+    if len(rest) != needed:
+        raise InvalidArgumentError(
+            f"The .npy file of {kind}{list(shape)} must have {needed} bytes of values, "
+            f"got {len(rest)}"
+        )
+    array: Array = np.frombuffer(rest, kind).reshape(shape, order="F" if by_columns else "C")
+    if dtype is dtypes.string and kind.kind in "SU":
+        return _strings(array)
+    if kind.kind == "V" and kind.itemsize == dtype.numpy.itemsize:
+        # NumPy has no name for bfloat16 and such.
+        return np.require(array, None, ["C", "A"]).view(dtype.numpy).reshape(shape)
+    if kind.kind == "b" and np.frombuffer(rest, np.uint8).max(initial=0) > 1:
+        raise InvalidArgumentError("The .npy file of bools must have bytes 0 and 1 only")
+    return np.require(array, kind.newbyteorder("="), ["C", "A"]).reshape(shape)
+
+
+def write_npy(array: Array, name: str) -> bytes:
+    """An array as an .npy file.
+
+    Raises:
+        FailedPreconditionError: it has strings that end in zero bytes, which the file would lose.
+    """
+    if array.dtype == object:
+        texts = [x if isinstance(x, bytes) else str(x).encode() for x in array.ravel().tolist()]
+        if any(text.endswith(b"\0") for text in texts):
+            raise FailedPreconditionError(
+                f"Output '{name}' has a string that ends in a zero byte, which .npy cannot hold\n"
+                "  Try: the Open Inference Protocol with binary data"
+            )
+        array = np.array(texts, np.dtype("S") if texts else "S1").reshape(array.shape)
+    file = io.BytesIO()
+    if array.dtype.kind == "V":  # as `np.save` would, without its warning
+        array = array.view(f"V{array.dtype.itemsize}")
+    np.lib.format.write_array(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def npy_encoder(name: str, version: bytes) -> Callable[[Arrays], Reply]:
+    """What makes a reply of one output.
+
+    Args:
+        name: of the output.
+        version: that answers.
+    """
+    headers = ((b"content-type", NPY), (b"x-model-version", version))
+
+    def encode(outputs: Arrays) -> Reply:
+        return Reply(write_npy(np.asarray(outputs[name]), name), 200, headers)
+
+    return encode
+
+
+def _strings(array: Array) -> Array:
+    found: np.ndarray[Any, np.dtype[Any]] = np.empty(array.size, object)
+    leaves = array.ravel().tolist()
+    found[:] = [leaf.encode() if isinstance(leaf, str) else leaf for leaf in leaves]
+    return found.reshape(array.shape)

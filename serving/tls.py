@@ -1,0 +1,172 @@
+"""Certificates: what HTTP and gRPC need to speak TLS, and to ask clients for theirs."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+
+if TYPE_CHECKING:
+    from pinnace.serving.settings import Settings
+
+_MAX_FILE_BYTES = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """What a server shows and whom it believes, as PEM.
+
+    Attributes:
+        key: of the server.
+        chain: the server's certificate, then those between it and the authority.
+        client_ca: authorities of clients; empty if nobody asks.
+        verifies: whether clients must show a certificate.
+    """
+
+    key: bytes
+    chain: bytes
+    client_ca: bytes = b""
+    verifies: bool = False
+
+
+class Credentials:
+    """What a server's fronts speak TLS with; it can be read again while they do.
+
+    Args:
+        settings: name the files.
+
+    Raises:
+        NotFoundError: a file cannot be read.
+        InvalidArgumentError: a file is not what it must be.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._http = of_files(settings)
+        self._grpc = of_config(settings.ssl_config_file) or self._http
+        self.context = None if self._http is None else make_context(self._http)
+        if self._grpc is not None and self._grpc is not self._http:
+            make_context(self._grpc)  # gRPC would not say what is wrong
+
+    def reload(self) -> None:
+        """Read the files again: for connections to come.
+
+        Raises:
+            NotFoundError: a file cannot be read.
+            InvalidArgumentError: a file is not what it must be.
+        """
+        http = of_files(self._settings)
+        grpc = of_config(self._settings.ssl_config_file) or http
+        for found in (http, grpc):
+            if found is not None:
+                make_context(found)
+        if self.context is not None and http is not None:
+            load(self.context, http)
+        self._http, self._grpc = http, grpc
+
+    def for_grpc(self) -> Any:
+        """GRPC's credentials, which look for new certificates at each connection; None for none."""
+        if self._grpc is None:
+            return None
+        from pinnace.serving.grpc.listening import make_credentials
+
+        return make_credentials(lambda: self._grpc)
+
+
+def of_files(settings: Settings) -> Certificates | None:
+    """The certificates of `tls_cert` and `tls_key`; None if there are none.
+
+    Raises:
+        NotFoundError: a file cannot be read.
+    """
+    if not settings.tls_cert:
+        return None
+    client_ca = _read(settings.tls_client_ca) if settings.tls_client_ca else b""
+    return Certificates(
+        _read(settings.tls_key), _read(settings.tls_cert), client_ca, bool(client_ca)
+    )
+
+
+def of_config(path: str) -> Certificates | None:
+    """The certificates in TensorFlow Serving's SSLConfig, a protobuf text file; None for no file.
+
+    Raises:
+        NotFoundError: the file cannot be read.
+        InvalidArgumentError: it is no SSLConfig, or a part is missing.
+    """
+    if not path:
+        return None
+    from google.protobuf import text_format
+
+    from pinnace.proto.server_config_pb2 import SSLConfig
+
+    message = SSLConfig()
+    try:
+        text_format.Parse(_read(path).decode(), message)
+    except (text_format.ParseError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"{path}: not an SSLConfig: {error}") from None
+    if not message.server_key or not message.server_cert:
+        raise InvalidArgumentError(f"{path}: needs server_key and server_cert")
+    if message.client_verify and not message.custom_ca:
+        raise InvalidArgumentError(f"{path}: client_verify needs custom_ca")
+    return Certificates(
+        message.server_key.encode(),
+        message.server_cert.encode(),
+        message.custom_ca.encode(),
+        message.client_verify,
+    )
+
+
+def make_context(certificates: Certificates) -> ssl.SSLContext:
+    """The context of an HTTPS server.
+
+    Raises:
+        InvalidArgumentError: OpenSSL does not take key, chain or authorities.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    load(context, certificates)
+    return context
+
+
+def load(context: ssl.SSLContext, certificates: Certificates) -> None:
+    """Let new connections see these certificates.
+
+    Raises:
+        InvalidArgumentError: OpenSSL does not take them.
+    """
+    # OpenSSL's binding reads files only.
+    with tempfile.TemporaryDirectory() as folder:
+        chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")
+        for path, content in ((chain, certificates.chain), (key, certificates.key)):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+        try:
+            context.load_cert_chain(chain, key, password=_no_password)
+            if certificates.client_ca:
+                context.load_verify_locations(cadata=certificates.client_ca.decode("ascii"))
+        except (ssl.SSLError, ValueError) as error:
+            raise InvalidArgumentError(
+                f"TLS: the certificate or key is not usable: {error}"
+            ) from None
+    if certificates.verifies:
+        context.verify_mode = ssl.CERT_REQUIRED
+
+
+def _no_password() -> str:
+    raise InvalidArgumentError("TLS: the key must not be encrypted: nobody could type its password")
+
+
+def _read(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_MAX_FILE_BYTES)
+    except OSError as error:
+        raise NotFoundError(f"{path}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,56 @@
+"""Pictures of signatures: drawn when somebody asks, one at a time, a few remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from pinnace.framework.errors import NotFoundError, UnimplementedError
+
+if TYPE_CHECKING:
+    from pinnace.serving.servable import Servable
+
+_MOST_REMEMBERED = 8
+
+
+class Pictures:
+    """The pictures that one server has drawn; those of versions that are gone are forgotten."""
+
+    def __init__(self) -> None:
+        self._pages: WeakKeyDictionary[Servable, dict[str, bytes]] = WeakKeyDictionary()
+        self._turn = asyncio.Lock()
+
+    async def page(self, servable: Servable, signature_name: str) -> bytes:
+        """A page that shows the graph of a signature; it needs no other file.
+
+        Args:
+            servable: whose signature it is.
+            signature_name: of the signature.
+
+        Raises:
+            NotFoundError: there is no such signature.
+            UnimplementedError: the model has no graph, or one too large to draw.
+        """
+        if signature_name not in servable.signatures:
+            raise NotFoundError(
+                f"Model '{servable.name}' has no signature '{signature_name[:200]}'"
+            )
+        async with self._turn:  # drawing takes a core: never more than one
+            known = self._pages.setdefault(servable, {})
+            if signature_name not in known:
+                if sum(map(len, self._pages.values())) >= _MOST_REMEMBERED:
+                    self._pages.clear()
+                    known = self._pages.setdefault(servable, {})
+                known[signature_name] = await asyncio.to_thread(_draw, servable, signature_name)
+            return known[signature_name]
+
+
+def _draw(servable: Servable, signature_name: str) -> bytes:
+    from pinnace.saved_model.picture.page import picture_page  # late: few ask for it
+
+    graph = getattr(servable.signatures[signature_name], "graph", None)
+    if graph is None:
+        raise UnimplementedError(f"Model '{servable.name}' has no graph to show")
+    title = f"{servable.name} {servable.version}: {signature_name}"
+    return picture_page(graph, title).encode()

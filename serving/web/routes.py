@@ -1,0 +1,100 @@
+"""The page's routes: `/`, `/docs`, `/openapi.json`, and the JSON and files they are made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pinnace.framework.errors import NotFoundError
+from pinnace.serving.handlers import DEFAULT_SIGNATURE
+from pinnace.serving.http.bodies import VERSION_HEADER, json_response
+from pinnace.serving.http.paths import Models, WhichModel
+from pinnace.serving.web.files import STATIC, file_response
+
+if TYPE_CHECKING:
+    from pinnace.serving.web.description import Description
+    from pinnace.serving.web.graphs import Pictures
+
+# Files that hold nothing of the models: who has no key reads them too, to be asked for it.
+OPEN_PATHS = frozenset({"/", "/docs", *(f"/page/{name}" for name in STATIC)})
+
+_MODEL = "/v1/models/{name:word}"
+_VERSION = _MODEL + "/versions/{version:digits}"
+_NO_STORE = {"Cache-Control": "no-store"}
+# A picture carries its own script: it may run that, and reach nothing.
+_PICTURE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts"
+)
+
+router = APIRouter(tags=["Page"])
+
+
+@router.head("/", include_in_schema=False)
+@router.get("/", include_in_schema=False)
+async def home(request: Request) -> Response:
+    """The page for browsers; for programs that the server lives, as KServe v1 has it."""
+    if "text/html" in request.headers.get("accept", ""):
+        return file_response(request, "page.html")
+    return json_response(b'{"status":"alive"}')
+
+
+@router.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
+    """What the server can be asked, to read and to copy."""
+    return file_response(request, "docs.html")
+
+
+@router.get("/page/models", include_in_schema=False)
+async def models_json(models: Models) -> Response:
+    """What the page shows of the models."""
+    from pinnace.serving.web.overview import models_overview
+
+    document = {"models": models_overview(models), "ready": models.is_ready()}
+    return json_response(orjson.dumps(document), headers=_NO_STORE)
+
+
+@router.get("/page/numbers", include_in_schema=False)
+async def numbers_json(request: Request) -> Response:
+    """What the page draws: counts and histograms since the start."""
+    from pinnace.serving.web.overview import numbers
+
+    document = numbers(request.app.state.metrics.collect())
+    return json_response(orjson.dumps(document), headers=_NO_STORE)
+
+
+@router.get("/page/{file}", include_in_schema=False)
+async def static_file(request: Request) -> Response:
+    """A script, a style or an icon."""
+    name = request.path_params["file"]
+    if name not in STATIC:
+        raise NotFoundError(f"Not found: GET {request.url.path}")
+    return file_response(request, name)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """What the server can be asked, each model by its own signatures."""
+    description: Description = request.app.state.description
+    return json_response(description.text(request.app), headers={"Cache-Control": "no-cache"})
+
+
+@router.get(_MODEL + "/graph", include_in_schema=False)
+@router.get(_VERSION + "/graph", include_in_schema=False)
+async def graph(
+    request: Request, models: Models, which: WhichModel, signature: str = DEFAULT_SIGNATURE
+) -> Response:
+    """A picture of a signature's graph, as a page that needs nothing else."""
+    servable = models.get(which)
+    pictures: Pictures = request.app.state.pictures
+    page = await pictures.page(servable, signature)
+    headers = {
+        VERSION_HEADER: str(servable.version),
+        "Content-Security-Policy": _PICTURE_POLICY,
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(page, headers=headers, media_type="text/html")
