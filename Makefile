@@ -20,10 +20,15 @@ TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0
 TRITON_PINS := tritonclient[http,grpc]==2.73.0
 KSERVE_PINS := kserve==0.21.0
 SERVING_API_PINS := tensorflow-serving-api==2.21.0
+SCHEMATHESIS_PINS := schemathesis==4.32.5
+# Drives the Chromium of the system: no browser is downloaded.
+PAGE_PINS := playwright==1.65.2
 # Servers to compare with. MLServer's worker processes do not start with a newer uvloop.
 SERVERS_PINS := litserve==0.2.19 onnxruntime==1.31.1 fastapi==0.165.0 uvicorn[standard]==0.54.0
 MLSERVER_PINS := mlserver==1.7.1 uvloop==0.21.0 onnxruntime==1.31.1
 BENTOML_PINS := bentoml==1.4.38 onnxruntime==1.31.1
+# Runtimes of the exported models, from npm; playwright-core drives the Chromium of the system.
+EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65.1
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
@@ -35,6 +40,9 @@ BENTOML := $(CACHE)/venvs/bentoml-$(call sum,$(BENTOML_PINS))
 TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
 KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
+SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
+PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
+EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -95,6 +103,24 @@ $(MLSERVER)/.installed:
 
 $(BENTOML)/.installed:
 	$(call venv,$(BENTOML),$(BENTOML_PINS),$(BENTOML_PINS))
+	@touch $@
+
+$(SCHEMATHESIS)/.installed:
+	$(call venv,$(SCHEMATHESIS),$(SCHEMATHESIS_PINS),$(SCHEMATHESIS_PINS))
+	@touch $@
+
+$(PAGE)/.installed:
+	$(call venv,$(PAGE),$(PAGE_PINS),$(PAGE_PINS))
+	@touch $@
+
+# Its install script would fetch CUDA; the processor's library is in the package.
+$(EDGE)/.installed:
+	@command -v npm >/dev/null || { \
+	  echo "make edge needs Node 20 or newer with npm. Try: apt install nodejs npm" >&2; exit 1; }
+	@echo "$(EDGE): installing $(EDGE_PINS)"
+	@mkdir -p $(EDGE) && echo '{"private": true}' > $(EDGE)/package.json
+	@cd $(EDGE) && ONNXRUNTIME_NODE_INSTALL=skip npm install --no-package-lock --no-audit --no-fund \
+	  --loglevel=error $(EDGE_PINS)
 	@touch $@
 
 # Its messages import TensorFlow's: it stands beside that environment, not in it.
@@ -160,7 +186,7 @@ types: links $(INSTALLED) ## mypy --strict over the library and tests/support
 # Two workers share two cores: one BLAS thread each.
 test deep: export OMP_NUM_THREADS = 1
 test deep: export PINNACE_PROTOC_PYTHON = $(abspath $(PROTOC))/bin/python
-oracle interop bench clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+crash oracle interop bench clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 
 .PHONY: test
 test: $(INSTALLED) $(PROTOC)/.installed ## the fast tests, in parallel
@@ -171,8 +197,18 @@ deep: $(INSTALLED) $(PROTOC)/.installed ## all tests but those with TensorFlow, 
 	$(VENV)/bin/pytest -n $(JOBS) -q -m "not oracle and not interop" --hypothesis-profile=deep $(ARGS)
 
 .PHONY: crash
-crash: $(INSTALLED) ## kill a process 2000 times while it saves checkpoints
-	PINNACE_KILLS=2000 PINNACE_KILLS_SEED=$${RANDOM:-1} $(VENV)/bin/pytest -q tests/unit/checkpoint/test_kill.py $(ARGS)
+crash: $(INSTALLED) $(TENSORFLOW)/.installed ## kill a process 2000 times saving checkpoints, 200 models
+	PINNACE_KILLS=2000 PINNACE_MODEL_KILLS=200 PINNACE_KILLS_SEED=$${RANDOM:-1} $(VENV)/bin/pytest -q -s \
+	  tests/unit/checkpoint/test_kill.py tests/unit/saved_model/test_kill.py $(ARGS)
+
+# ARGS="--seed 7 --only 1234" repeats one input, with its traceback.
+.PHONY: fuzz
+fuzz: $(INSTALLED) ## read 100,000 damaged files: each is right or one clear error
+	cd tests && $(abspath $(VENV))/bin/python -m fuzz.run --inputs 100000 --workers $(JOBS) $(ARGS)
+
+.PHONY: fuzz-short
+fuzz-short: $(INSTALLED) ## the same with 5000
+	cd tests && $(abspath $(VENV))/bin/python -m fuzz.run --inputs 5000 --workers $(JOBS) $(ARGS)
 
 # ARGS="-k Conv" narrows it; ORACLE_EXAMPLES=3 asks each case three times instead of forty.
 .PHONY: oracle
@@ -180,7 +216,8 @@ oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare every op with TensorFlo
 	ORACLE_EXAMPLES=$(ORACLE_EXAMPLES) $(VENV)/bin/pytest -q -m oracle tests/oracle $(ARGS)
 
 .PHONY: interop
-interop: $(INSTALLED) $(TENSORFLOW)/.installed $(DIGITS)/saved_model.pb ## let TensorFlow load what we save
+interop: $(INSTALLED) $(TENSORFLOW)/.installed $(DIGITS)/saved_model.pb ## TensorFlow's models here, ours there
+	$(VENV)/bin/python tests/interop/corpus.py --paths $(INTEROP_PATHS)
 	$(TENSORFLOW)/bin/python tests/tools/tf_check.py $(DIGITS) --paths $(INTEROP_PATHS)
 	PINNACE_TF_PATHS=$(INTEROP_PATHS) $(VENV)/bin/pytest -q -m interop $(ARGS)
 
@@ -191,13 +228,32 @@ check: lint types test ## lint, types, test
 clients: export PINNACE_TRITON_PYTHON = $(abspath $(TRITON))/bin/python
 clients: export PINNACE_KSERVE_PYTHON = $(abspath $(KSERVE))/bin/python
 clients: export PINNACE_SERVING_API = $(abspath $(SERVING_API))
-clients: $(INSTALLED) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.installed ## let clients that others wrote ask our server
+clients: export PINNACE_SCHEMATHESIS = $(abspath $(SCHEMATHESIS))/bin/schemathesis
+clients: $(INSTALLED) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.installed $(SCHEMATHESIS)/.installed ## let clients that others wrote ask our server
 	$(VENV)/bin/pytest -q -m clients $(ARGS)
+
+# ARGS="-k digits" is a short form.
+.PHONY: edge
+edge: export PINNACE_EDGE_MODULES = $(abspath $(EDGE))/node_modules
+edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported models in Python, Node, WebAssembly and Chromium
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+	  echo "installing Chromium"; \
+	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } >/dev/null 2>&1; } || { \
+	  echo "make edge needs Chromium, and could not install it. Try: sudo apt install chromium" >&2; exit 1; }
+	PINNACE_CHROMIUM=$${PINNACE_CHROMIUM:-$$(command -v chromium || command -v chromium-browser)} \
+	  $(VENV)/bin/pytest -q -m edge tests/edge $(ARGS)
 
 # MINUTES=1 is a short form.
 .PHONY: soak
 soak: $(INSTALLED) ## serve for 30 minutes under mixed load, with reloads and faults
 	$(VENV)/bin/python tests/soak/run.py --minutes $(if $(MINUTES),$(MINUTES),30) $(ARGS)
+
+.PHONY: page
+page: export PINNACE_PAGE_PYTHON = $(abspath $(PAGE))/bin/python
+page: $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the server's page with Chromium
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+	  echo "make page needs Chromium. Try: apt install chromium" >&2; exit 1; }
+	$(VENV)/bin/pytest -q -m page tests/page $(ARGS)
 
 ## measurements and releases
 

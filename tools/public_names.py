@@ -1,7 +1,8 @@
 """The public names of pinnace, one a line: docs/public_names.txt.
 
-A module's public names are its `__all__` or, where there is none, what it defines and what it says
-twice (`from x import y as y`), without leading underscore. Modules among them are namespaces, and
+A module's public names are its `__all__` or, where there is none, what it defines, what it says
+twice (`from x import y as y`) and what it takes whole (`from x import *`), without leading
+underscore. Modules among them are namespaces, and
 are looked into. Without options the names are printed; `--check` exits with 1 and says what differs
 from the file; `--write` writes the file.
 """
@@ -30,7 +31,7 @@ def listed() -> list[str]:
 
 
 def _collect(module: ModuleType, path: str, names: set[str], above: frozenset[str]) -> None:
-    for name in _exports(module):
+    for name in exports(module):
         value = getattr(module, name)
         names.add(f"{path}.{name}")
         inner = isinstance(value, ModuleType) and value.__name__.startswith("pinnace.")
@@ -38,11 +39,12 @@ def _collect(module: ModuleType, path: str, names: set[str], above: frozenset[st
             _collect(value, f"{path}.{name}", names, above | {module.__name__})
 
 
-def _exports(module: ModuleType) -> list[str]:
+def exports(module: ModuleType) -> list[str]:
+    """The public names of one module, sorted."""
     declared = getattr(module, "__all__", None)
     if declared is not None:
         return sorted(set(declared))
-    said_twice = _said_twice(module)
+    said_twice = _said_twice(module) | _taken_whole(module)
     return [name for name in dir(module) if name[0] != "_" and _is_own(module, name, said_twice)]
 
 
@@ -72,6 +74,18 @@ def _said_twice(module: ModuleType) -> set[str]:
     # The root gives some things TensorFlow's name by an assignment: nest, bitwise, print.
     targets = [node.targets[0] for node in body if isinstance(node, ast.Assign)]
     return said | {t.id for t in targets if isinstance(t, ast.Name) and t.id[0] != "_"}
+
+
+def _taken_whole(module: ModuleType) -> set[str]:
+    if not module.__file__ or module.__name__ == "pinnace":
+        return set()
+    body = ast.parse(Path(module.__file__).read_bytes()).body
+    return {
+        name
+        for node in body
+        if isinstance(node, ast.ImportFrom) and node.module and node.names[0].name == "*"
+        for name in exports(importlib.import_module(node.module))
+    }
 
 
 def main() -> int:

@@ -151,8 +151,9 @@ class Tree:
 
 
 def own_children(parent: Trackable) -> Mapping[str, Trackable]:
-    """The children that an object says it has."""
-    return parent._trackable_children()
+    """The children that an object says it has, also by the names that TensorFlow looks for."""
+    own = parent._trackable_children()
+    return {**own, **{n: c for n, c in parent._children_elsewhere().items() if n not in own}}
 
 
 def tree_of(root: Trackable, children_of: ChildrenOf = own_children) -> Tree:

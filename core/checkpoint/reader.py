@@ -75,5 +75,16 @@ def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> Any:
 
 
 def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, list[int]]]:
-    """Name and shape of each tensor of a checkpoint, by name."""
+    """Name and shape of each tensor of a checkpoint, by name.
+
+    Args:
+        ckpt_dir_or_file: path of a checkpoint, or a folder, whose newest one is read.
+
+    Returns:
+        Pairs of a key, as `step/.ATTRIBUTES/VARIABLE_VALUE`, and the sizes of the axes.
+
+    Raises:
+        NotFoundError: there is no checkpoint.
+        DataLossError: the file is damaged.
+    """
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())

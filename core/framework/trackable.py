@@ -31,6 +31,14 @@ class Trackable:
         """
         return dict(self.__dict__.get("_tracked", ()))
 
+    def _children_elsewhere(self) -> dict[str, Trackable]:
+        """Children by the names that TensorFlow's or Keras' class of this name has for them.
+
+        Only names that are not those of `_trackable_children`. A checkpoint knows its objects by
+        both, so that either side finds what it looks for.
+        """
+        return {}
+
     def _track(self, name: str, child: Trackable, overwrite: bool = False) -> Trackable:
         """Make `child` a child of this object and give it back.
 

@@ -94,6 +94,11 @@ class Weights(Module):
         """An older name of `add_weight`."""
         return self.add_weight(*args, **kwargs)
 
+    def _children_elsewhere(self) -> dict[str, Trackable]:
+        # Keras keeps what may be quantized or get an adapter behind a property.
+        own = self._trackable_children()
+        return {f"_{name}": own[name] for name in ("kernel", "embeddings") if name in own}
+
     def _track_weight(self, name: str, variable: Variable) -> None:
         """Make it a child; assigning it to an attribute makes it one under that name instead."""
         children = self._trackable_children()

@@ -194,6 +194,18 @@ class Conv1D(BaseConv):
 class Conv2D(BaseConv):
     """activation(convolution of x over two axes + bias).
 
+    Args:
+        filters: number of output channels.
+        kernel_size: height and width of the window, or one number for both.
+        strides: steps of the window, one number or two.
+        padding: `valid` takes whole windows only; `same` pads with zeros, for ceil(size / stride).
+        data_format: `channels_last`, which is the default, or `channels_first`.
+        dilation_rate: distance of the window's cells, one number or two.
+        groups: the channels are split into so many parts, each with filters of its own.
+        activation: name or function; None is none.
+        use_bias: whether there is a bias.
+        others: initializers, regularizers and constraints of kernel and bias, by keyword.
+
     Shapes:
         x [b, rows, columns, in] → [b, rows', columns', filters]; kernel [h, w, in / groups,
         filters]; bias [filters].

@@ -100,7 +100,14 @@ def _mean(x: Any) -> Tensor:
 
 
 class MeanSquaredError(LossFunctionWrapper):
-    """mean((y_true - y_pred)²)."""
+    """mean((y_true - y_pred)²).
+
+    Args:
+        reduction: how the losses of the examples, one for each but the last axis, become one
+            number: `sum_over_batch_size` is their mean; `sum`; `none` or None keeps them.
+        name: of the loss.
+        dtype: to compute in; None is float32.
+    """
 
     def __init__(
         self,

@@ -209,7 +209,20 @@ class CategoricalCrossentropy(LossFunctionWrapper):
 
 
 class SparseCategoricalCrossentropy(LossFunctionWrapper):
-    """-log(y_pred of the true class); arguments: see sparse_categorical_crossentropy and Loss."""
+    """-log(y_pred of the true class).
+
+    `loss(y_true, y_pred)` takes numbers of classes, [...] or [..., 1], and predictions,
+    [..., classes].
+
+    Args:
+        from_logits: whether softmax is still to be applied to the predictions.
+        ignore_class: number of a class whose loss is 0.
+        reduction: how the losses of the examples become one number: `sum_over_batch_size` is
+            their mean; `sum`; `none` or None keeps them.
+        axis: of the classes: the last one.
+        name: of the loss.
+        dtype: to compute in; None is float32.
+    """
 
     def __init__(
         self,

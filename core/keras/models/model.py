@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pinnace import late
 from pinnace.framework import structure
+from pinnace.framework.containers import ListWrapper
 from pinnace.framework.context import state
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import Function, trace
@@ -319,6 +320,14 @@ class Model(Fitting):
             children.pop("optimizer", None)
         return children
 
+    def _children_elsewhere(self) -> dict[str, Trackable]:
+        # Keras calls the layers of a functional model so.
+        others = super()._children_elsewhere()
+        layers = self._trackable_children().get("_layers")
+        if layers is not None and self._topology is not None:
+            others["_operations"] = layers
+        return others
+
     def _default_signatures(self) -> dict[str, ConcreteFunction]:
         """serving_default: by input names, training=False; gives output_0, … or a dict's keys."""
         named, rebuild = self._named_inputs()
@@ -330,8 +339,12 @@ class Model(Fitting):
         concrete.by_name = True
         return {"serving_default": concrete}
 
-    def _functions_for_saving(self) -> dict[str, Function]:
-        """`__call__(inputs, training=False)`, traced for both, for inputs as they were."""
+    def _functions_for_saving(self) -> dict[str, Any]:
+        """What a restored model has: `call` for inputs as they were, variables and losses.
+
+        `call` and `__call__` are one function, traced for `training` and not. A loss is a function
+        without arguments, since what it gives changes with the weights.
+        """
         specs = self._known_specs()
 
         def call(inputs: Any, training: bool = False) -> Any:
@@ -340,7 +353,22 @@ class Model(Fitting):
         function = Function(call, name="__call__")
         for training in (False, True):
             function.get_concrete_function(specs, training=training)
-        return {"__call__": function}
+        return {
+            "__call__": function,
+            "call": function,
+            "variables": ListWrapper(self.variables),
+            "trainable_variables": ListWrapper(self.trainable_variables),
+            "non_trainable_variables": ListWrapper(self.non_trainable_variables),
+            "losses": ListWrapper(self._loss_functions()),
+        }
+
+    def _loss_functions(self) -> list[Function]:
+        """The penalties of the weights, each as a function."""
+
+        def function(index: int) -> Function:
+            return Function(lambda: self._weight_losses()[index], [], name=f"loss_{index}")
+
+        return [function(index) for index in range(len(self._weight_losses()))]
 
     def _known_specs(self) -> Any:
         if self._call_specs is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pinnace.framework import structure
 from pinnace.framework.context import init_scope
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.trackable import Trackable
 from pinnace.keras import masks, registry
 from pinnace.keras.layer import Layer
 from pinnace.keras.layers.input import Input, InputLayer
@@ -176,6 +177,13 @@ class Sequential(Model):
             x = layer(x)
         return x
 
+    def _children_elsewhere(self) -> dict[str, Trackable]:
+        # Keras makes a functional model of them, which begins with an input.
+        found = self.__dict__.get("_as_functional")
+        if found is None:
+            found = self.__dict__["_as_functional"] = _AsFunctional(_Operations(self._layers))
+        return {"_functional": found}
+
     # Configuration.
 
     def get_config(self) -> dict[str, Any]:
@@ -216,3 +224,21 @@ def _named(given: KerasTensor) -> Any:
     from pinnace.keras.models.model import _named_spec
 
     return _named_spec(given)
+
+
+class _AsFunctional(Trackable):
+    """The model inside of a model, as checkpoints of Keras have it."""
+
+    def __init__(self, operations: Trackable) -> None:
+        self._track("_operations", operations)
+
+
+class _Operations(Trackable):
+    """An input and then the layers, whichever there are when somebody asks."""
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self._layers = layers
+        self._input = Trackable()
+
+    def _trackable_children(self) -> dict[str, Trackable]:
+        return {str(n): child for n, child in enumerate([self._input, *self._layers])}

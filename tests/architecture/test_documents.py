@@ -1,0 +1,80 @@
+"""What documents say of files, names, targets and dependencies is there."""
+
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from architecture.sources import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/*.md")])
+CODE = re.compile(r"^```.*?^```|`[^`]+`", re.MULTILINE | re.DOTALL)
+README = (ROOT / "README.md").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_page_of_names_is_current() -> None:
+    # In a process of its own: what other tests import must not become public.
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "api_pages.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, (
+        f"docs/api.md is not the page of the names there are\n{done.stdout}{done.stderr}\n"
+        "Try: python tools/api_pages.py --write"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page) -> None:
+    missing = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", page.read_text())):
+        path, _, part = target.partition("#")
+        if "://" in path:
+            continue
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (part and part not in _anchors(file.read_text())):
+            missing.append(target)
+    assert missing == []
+
+
+def _anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_of_the_guide_is_on_the_map() -> None:
+    linked = set(re.findall(r"\]\((guide/[^)#]+)", (ROOT / "docs" / "index.md").read_text()))
+    assert linked == {f"guide/{page.name}" for page in (ROOT / "docs" / "guide").glob("*.md")}
+
+
+def test_every_target_that_documents_name_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {
+        target
+        for page in PAGES
+        for target in re.findall(r"(?:`|^    )make ([a-z-]+)", page.read_text(), re.MULTILINE)
+    }
+    assert named
+    assert named <= targets
+
+
+def test_readme_has_a_row_for_every_dependency() -> None:
+    table = README.split("## Dependencies")[1].split("\n## ")[0]
+    said = set(re.findall(r"[\w-]+", " ".join(re.findall(r"^\| (.+?) \|", table, re.MULTILINE))))
+    needed = list(PROJECT["dependencies"])
+    for extra, libraries in PROJECT["optional-dependencies"].items():
+        if extra != "dev":
+            needed += libraries
+            assert f"(extra `{extra}`" in table
+    assert {re.match(r"[\w-]+", line).group() for line in needed} <= said
+
+
+def test_extras_that_documents_name_exist() -> None:
+    named = {name for page in PAGES for name in re.findall(r"'\.\[([\w,]+)\]'", page.read_text())}
+    assert named
+    assert named <= set(PROJECT["optional-dependencies"])
