@@ -10,6 +10,7 @@ from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.engine.plan import Plan
 from pinnace.framework import config
+from pinnace.ops.kernels import compiled
 from pinnace.ops.running import RunContext, install_call
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph
+    from pinnace.ops.kernels.compiled import Requested
 
 _lock = threading.RLock()
 # A loop that has begun this often is compiled, however short it is.
@@ -73,4 +75,12 @@ def _finish(
     return loop.run(values, context.check)
 
 
+def _request(name: str) -> Requested:
+    """`compiled.install`: the code generators are loaded when a kernel is wanted."""
+    from pinnace.engine.codegen import columns, compiler, sliding
+
+    return compiler.request({**sliding.TEXTS, **columns.TEXTS}[name])
+
+
 install_call(_call, _bind, _finish)
+compiled.install(_request)

@@ -15,6 +15,7 @@ import numpy as np
 from pinnace.engine.workspace import Workspaces
 from pinnace.framework import errors
 from pinnace.framework.context import state
+from pinnace.graph.codec.opaque import WITHOUT_KERNEL
 from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.kernels import weights
@@ -161,6 +162,9 @@ class Plan:
             where = next(step.node for step in self.steps if step.node.op.name == missing[0])
             names = ", ".join(missing)
             message = f"{self.graph.name}: no kernel for {names} (first at node {where.name!r})"
+            message += "".join(
+                f"\n  {WITHOUT_KERNEL[op]}" for op in missing if op in WITHOUT_KERNEL
+            )
             raise errors.UnimplementedError(message)
 
     def _note_deaths(self) -> None:

@@ -195,9 +195,10 @@ def _version() -> str:
     import numba  # type: ignore[import-not-found,unused-ignore] # no types, and it may be missing
 
     import pinnace.engine.codegen.mathematics as mathematics
+    import pinnace.engine.codegen.tiles as tiles
     import pinnace.ops.kernels.special_functions as special_functions
 
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for module in (mathematics, special_functions):
+    for module in (mathematics, special_functions, tiles):
         digest.update(Path(str(module.__file__)).read_bytes())
     return digest.hexdigest()[:16]

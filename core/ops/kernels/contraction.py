@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.ops.kernels import team
+from pinnace.ops.kernels import team, tiles, weights
 from pinnace.ops.kernels.precision import Array, computed_in
 
 if TYPE_CHECKING:
@@ -135,8 +135,22 @@ def _multiplied(
     inner = int(np.prod(b.shape[len(batch) : len(batch) + len(shared)], dtype=np.int64))
     a = a.reshape(*a.shape[: len(batch)], int(np.prod(lefts, dtype=np.int64)), inner)
     b = b.reshape(*b.shape[: len(batch)], inner, int(np.prod(rights, dtype=np.int64)))
-    product = team.matmul(a, b)
+    if b.ndim == 2 and weights.are_steady(y) and _is_same(b, y):
+        rows = a.reshape(-1, inner)
+        product = tiles.product(rows, b, None, y).reshape(*a.shape[:-1], b.shape[-1])
+    else:
+        product = team.matmul(a, b)
     return product.reshape((*product.shape[: len(batch)], *lefts, *rights)), (*batch, *left, *right)
+
+
+def _is_same(view: Array, array: Array) -> bool:
+    """Whether a view has all numbers of the array, in its order."""
+    return bool(
+        view.size == array.size
+        and view.flags.c_contiguous
+        and array.flags.c_contiguous
+        and np.may_share_memory(view, array)
+    )
 
 
 def _is_batch(label: str, xs: tuple[str, ...], ys: tuple[str, ...], wanted: set[str]) -> bool:

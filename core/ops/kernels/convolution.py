@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import team
+from pinnace.ops.kernels import compiled, team, tiles
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -189,6 +189,9 @@ def _check_dy(dy: Array, shape: tuple[int, ...]) -> None:
 
 def _conv_groups(x: Array, filter: Array, g: Geometry, groups: int, out: Array) -> None:
     """out[...] = conv, group by group; everything in one dtype."""
+    if groups == 1:
+        _conv(x, filter, g, out)  # itself, not a view: it may be known to `weights`
+        return
     inputs, outputs = filter.shape[-2], filter.shape[-1] // groups
     for group in range(groups):
         i = slice(group * inputs, (group + 1) * inputs)
@@ -206,8 +209,16 @@ def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
         out[...] = 0
         return
     if _is_pointwise(g) and out.flags.c_contiguous:
-        team.matmul(x.reshape(-1, x.shape[-1]), matrix, out=out.reshape(-1, outputs))
+        tiles.product(x.reshape(-1, x.shape[-1]), matrix, out.reshape(-1, outputs), filter)
         return
+    if tiles.convolve(x, filter, g, out):
+        return
+    with compiled.watched:
+        _gather_and_multiply(x, matrix, g, out)
+
+
+def _gather_and_multiply(x: Array, matrix: Array, g: Geometry, out: Array) -> None:
+    """out[...] = conv, by NumPy; the matrix is the filter, [taps * C, O]."""
     shared = out.size * matrix.shape[0] >= team.WORTH_PRODUCTS and team.members() > 1
     for images, rows, windows, planar in _window_blocks(x, g):
         part = out[images, rows]
@@ -249,12 +260,22 @@ def _filter_gradient(x: Array, dy: Array, g: Geometry) -> Array:
     if _is_pointwise(g):
         columns = x.reshape(-1, channels)
         return team.matmul(columns.T, dy.reshape(-1, outputs)).reshape(shape)
+    found = tiles.correlate(x, dy, g)
+    if found is not None:
+        return found
+    with compiled.watched:
+        return _columns_times(x, dy, g).reshape(shape)
+
+
+def _columns_times(x: Array, dy: Array, g: Geometry) -> Array:
+    """The filter gradient as a matrix, [taps * C, O], by NumPy."""
+    outputs = dy.shape[-1]
     total: Array | None = None
     for images, rows, columns in column_blocks(x, g):
         part = team.matmul(columns.T, dy[images, rows].reshape(-1, outputs))
         total = part if total is None else np.add(total, part, out=total)
     assert total is not None  # noqa: S101 - for mypy: dy.size > 0, so there was a block
-    return total.reshape(shape)
+    return total
 
 
 def _input_gradient(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:

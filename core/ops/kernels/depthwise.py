@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.kernels import compiled, tiles
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -44,14 +45,22 @@ def depthwise_conv(
     _check_channels(x.shape[-1], filter.shape)
     g = geometry(x.shape[1:-1], filter.shape[:-2], strides, pads, dilations)
     compute = computed_in(x.dtype)
-    images = _repeated(x.astype(compute, copy=False), filter.shape[-1])
-    taps = _tap_rows(filter.astype(compute, copy=False), g)
-    out = np.empty((len(x), *g.counts, images.shape[-1]), compute)
+    out = np.empty((len(x), *g.counts, filter.shape[-2] * filter.shape[-1]), compute)
+    if not tiles.depthwise(x, filter, g, out):
+        with compiled.watched:
+            _add_taps(x.astype(compute, copy=False), filter.astype(compute, copy=False), g, out)
+    return out.astype(x.dtype, copy=False)
+
+
+def _add_taps(x: Array, filter: Array, g: Geometry, out: Array) -> None:
+    """out[...] = depthwise convolution, by NumPy; everything in one dtype."""
+    images = _repeated(x, filter.shape[-1])
+    taps = _tap_rows(filter, g)
     scratch = None
     for batch, rows, windows in _blocks(images, g):
         total = out[batch, rows]
         if scratch is None:
-            scratch = np.empty(total.shape, compute)
+            scratch = np.empty(total.shape, out.dtype)
         term = scratch[: total.shape[0], : total.shape[1]]
         for position, tap in enumerate(np.ndindex(*g.window)):
             # The first product is the sum so far.
@@ -59,7 +68,6 @@ def depthwise_conv(
             np.multiply(windows[(..., *tap, slice(None))], taps[tap], out=target)
             if position:
                 np.add(total, term, out=total)
-    return out.astype(x.dtype, copy=False)
 
 
 def depthwise_conv_input_gradient(

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pinnace.ops.kernels.precision import Array
 
 _WELL = 1e4  # condition of eigenvectors up to which they lose no more than four digits
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def square_root(input: Array) -> Array:
@@ -88,7 +87,8 @@ def _log(a: Array) -> Array:
     rest = a - one
     # log(1 + R) = ∫₀¹ R (1 + tR)⁻¹ dt, by Gauss and Legendre.
     total = np.zeros_like(rest)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+    # NumPy imports its polynomials when they are first named.
+    for node, weight in zip(*np.polynomial.legendre.leggauss(12), strict=True):
         t = (node + 1) / 2
         total += weight / 2 * np.linalg.solve((one + t * rest).T, rest.T).T
     return total * 2.0**halvings

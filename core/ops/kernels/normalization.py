@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pinnace.ops.kernels import columns, compiled
 from pinnace.ops.kernels.precision import Array, computed_in
 
 # Bytes of rows worked on at a time, and the elements that a row should have for NumPy's inner loop.
 BLOCK_BYTES = 1 << 18
 WIDE = 512
+# Rows that a first guess of the mean is taken from.
+_SAMPLE = 64
 
 
 class BatchNorm(NamedTuple):
@@ -123,7 +126,10 @@ def batch_norm_training_gradient(
     constant = np.tile(factor * doffset / count, times)
     factors, centres = np.tile(factor, times), np.tile(centre, times)
     dy_wide, dx_wide = dy_rows.reshape(wide.shape), dx.reshape(wide.shape)
-    for part, buffer in _blocks(wide):
+    kernel = columns.made("slopes", rows, dy_rows)
+    if kernel is not None:
+        columns.spread(kernel, [wide, dy_wide], [centres, factors, slope, constant], dx_wide)
+    for part, buffer in _blocks(wide) if kernel is None else ():
         target = dx_wide[part]
         np.subtract(wide[part], centres, out=buffer)
         np.multiply(buffer, slope, out=buffer)
@@ -296,6 +302,19 @@ def _moments(rows: Array) -> tuple[Array, Array]:
     """
     count = rows.dtype.type(len(rows))
     wide, times = _widened(rows)
+    kernel = columns.made("moments", rows)
+    if kernel is not None:
+        # From a guess that some of the rows give, one pass is enough.
+        guess = rows[:: -(-len(rows) // _SAMPLE)].mean(axis=0)
+        found = columns.sums(kernel, [wide], np.tile(guess, times))
+        drift, squares = (_folded(one, times) / count for one in found)
+        return guess + drift, np.maximum(squares - drift * drift, 0)
+    with compiled.watched:
+        return _two_passes(wide, times, count)
+
+
+def _two_passes(wide: Array, times: int, count: np.generic) -> tuple[Array, Array]:
+    """`_moments`, by NumPy."""
     mean = _folded(_column_sums(wide), times) / count
     centres = np.tile(mean, times)
     squares, drift = np.zeros_like(centres), np.zeros_like(centres)
@@ -314,6 +333,10 @@ def _gradient_sums(rows: Array, dy: Array, centre: Array) -> tuple[Array, Array]
     """Column sums of dy and of dy * (rows - centre), each [C]."""
     wide, times = _widened(rows)
     dy_wide, centres = dy.reshape(wide.shape), np.tile(centre, times)
+    kernel = columns.made("projections", rows, dy)
+    if kernel is not None:
+        sums = columns.sums(kernel, [wide, dy_wide], centres)
+        return _folded(sums[0], times), _folded(sums[1], times)
     total, projection = np.zeros_like(centres), np.zeros_like(centres)
     for part, buffer in _blocks(wide):
         total += _column_sums(dy_wide[part])
@@ -345,6 +368,10 @@ def _scaled(
     factors = np.tile(factor, times)
     offsets = np.tile(offset.astype(compute, copy=False), times)
     y = np.empty(wide.shape, compute)
+    kernel = columns.made("scaled", rows)
+    if kernel is not None:
+        columns.spread(kernel, [wide], [centres, factors, offsets], y)
+        return y.reshape(rows.shape)
     for part, _ in _blocks(wide):
         target = y[part]
         np.subtract(wide[part], centres, out=target)

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 # Multiplications from which two threads are quicker than one; below, waking a thread (20 to 50 us)
 # costs more than it brings.
 WORTH_PRODUCTS = 3 << 22
-# Jobs done alone after one whose helpers kept the caller waiting longer than it had worked.
-_FIRST_ALONE = 4
-_LONGEST_ALONE = 256
+# What a wait for a helper costs beyond its worth is paid back: so many times as long nobody is
+# woken. Where another process wants the cores, trying costs a twentieth at most.
+_REST = 20.0
+# Of its own work's time a caller may wait and has still gained.
+_FAIR = 0.25
 
 
 class _Job:
@@ -92,14 +94,12 @@ class _Helpers:
         self._bells: list[threading.Lock] = []
         self._avoided: int | None = None
         self._job: _Job | None = None
-        # Jobs still to be done without help, and how many that will be the next time.
-        self.alone = 0
-        self._patience = _FIRST_ALONE
+        # Nobody is woken before this time.
+        self.rest_until = 0.0
 
     def share(self, job: _Job, helpers: int) -> None:
         """The caller and up to `helpers` threads do the job; alone if the threads are taken."""
-        if self.alone > 0:
-            self.alone -= 1
+        if perf_counter() < self.rest_until or not has_idle_core():
             job.take_part()
             return
         if not self._busy.acquire(blocking=False):
@@ -128,11 +128,9 @@ class _Helpers:
 
     def _judge(self, worked: float, waited: float) -> None:
         """Do without help for a while where the helpers' cores are taken by somebody else."""
-        if waited > worked:
-            self.alone = self._patience
-            self._patience = min(2 * self._patience, _LONGEST_ALONE)
-        elif waited < worked / 4:
-            self._patience = _FIRST_ALONE
+        lost = waited - _FAIR * worked
+        if lost > 0:
+            self.rest_until = perf_counter() + _REST * lost
 
     def _start(self) -> None:
         bell = threading.Lock()
@@ -198,6 +196,44 @@ def _current_core() -> int | None:
     return None if _find_core is None else _find_core()
 
 
+class _Load:
+    """How many threads of the whole system want a core now, where Linux tells."""
+
+    def __init__(self) -> None:
+        self._cores = os.cpu_count() or 1
+        self._file: int | None = None
+        try:
+            self._file = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return
+
+    def leaves_room(self) -> bool:
+        """Whether there are fewer than cores; the caller is one of them."""
+        if self._file is None:
+            return True
+        try:
+            # Three averages, then "running/all".
+            running = os.pread(self._file, 64, 0).split()[3].partition(b"/")[0]
+        except (OSError, IndexError):
+            return True
+        return not running.isdigit() or int(running) < self._cores
+
+
+_load: _Load | None = None
+
+
+def has_idle_core() -> bool:
+    """Whether a helper would have a core to itself; True where the system does not say.
+
+    A server's event loop, its clients or another process need the core as much: helpers that take
+    turns with them make every run slower than it is alone.
+    """
+    global _load
+    if _load is None:
+        _load = _Load()
+    return _load.leaves_room()
+
+
 def _allowed() -> int:
     """Cores of this process, or what OMP_NUM_THREADS asks BLAS to use, if that is less."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -237,17 +273,18 @@ def members() -> int:
     return max(1, _opened)
 
 
-def share(pieces: int, work: Callable[[int], None]) -> None:
+def share(pieces: int, work: Callable[[int], None], threads: int | None = None) -> None:
     """work(0), work(1), … work(pieces - 1), in any order and some at once.
 
     Args:
         pieces: how many.
         work: writes its piece of the result; no piece may touch what another writes.
+        threads: at most so many; `members()` if None. Work without BLAS may ask for `size()`.
 
     Raises:
         Exception: what `work` raised first.
     """
-    threads = min(members(), pieces)
+    threads = min(members() if threads is None else threads, pieces)
     if threads > 1:
         _helpers.share(_Job(work, pieces), threads - 1)
     else:

@@ -15,7 +15,7 @@ from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, reshaping, shapes
 from pinnace.ops.entries import make_entry
 from pinnace.ops.execute import execute
-from pinnace.ops.kernels import team
+from pinnace.ops.kernels import team, tiles, weights
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import broadcasting, complexes, reduction
 from pinnace.ops.opdef import Infer, InferCall, OpCall, OpDef, attr
@@ -235,6 +235,12 @@ def _mat_mul_kernel(
         a = a.T
     if transpose_b:
         b = b.T
+    if len(a) * b.size >= tiles.WORTH_PACKING and weights.are_steady(b):
+        return tiles.product(a, b, out, b)
+    return _blas_product(a, b, out)
+
+
+def _blas_product(a: Array, b: Array, out: Array | None) -> Array:
     if out is None and a.dtype.char in "fd" and a.size * b.shape[-1] < team.WORTH_PRODUCTS:
         return np.dot(a, b)  # type: ignore[no-any-return] # the usual case, in few steps
     wide = computed_in(a.dtype)

@@ -122,6 +122,21 @@ class TensorList:
             self._items, self._newer, self._undo = None, made, undo
         return made
 
+    def popped(self) -> tuple[TensorList, Array | None]:
+        """The list without its last element, and that, None if it was never set."""
+        last = self.length - 1
+        with self._lock:
+            items = self._items
+            if items is not None and last in items:
+                # The newest version: a turn of a gradient's loop.
+                found = items.pop(last)
+                self._undo = {last: found}
+                made = TensorList(self.dtype, self.shape, last, items, self._lock)
+                self._items, self._newer = None, made
+                return made, found
+        held = self.get(last)
+        return self.changed({last: _MISSING}, last), held
+
     def get(self, index: int) -> Array | None:
         """The element, None if it was never set."""
         with self._lock:
@@ -352,13 +367,13 @@ def _pop_kernel(input_handle: Array, element_shape: Array) -> tuple[Array, Array
     if last < 0:
         message = "TensorListPopBack: the list is empty"
         raise InvalidArgumentError(message)
-    found = value.get(last)
+    rest, found = value.popped()
     if found is None:
         shape = _element_shape(
             value, value.snapshot().values(), _shape_from(element_shape), "TensorListPopBack"
         )
         found = _zeros("TensorListPopBack", value.dtype, shape)
-    return handle_of_list(value.changed({last: _MISSING}, last)), found
+    return handle_of_list(rest), found
 
 
 def _length_kernel(input_handle: Array) -> Array:

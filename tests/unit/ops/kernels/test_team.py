@@ -28,7 +28,9 @@ def two() -> Iterator[None]:
     """A team of two, however many cores there are, that finds every product large."""
     opened, worth = team._opened, team.WORTH_PRODUCTS
     team._opened, team.WORTH_PRODUCTS = 2, 1
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "has_idle_core", lambda: True)
+        yield
     team._opened, team.WORTH_PRODUCTS = opened, worth
 
 
@@ -44,13 +46,13 @@ def test_every_piece_is_done_once(pieces: int) -> None:
 
 
 def test_a_helper_takes_part() -> None:
-    team._helpers.alone = 0
+    team._helpers.rest_until = 0.0
     both = threading.Barrier(2, timeout=30)
     team.share(2, lambda _: both.wait() and None)  # would wait for ever on one thread
 
 
 def test_helpers_that_keep_the_caller_waiting_are_left_alone() -> None:
-    team._helpers.alone = 0
+    team._helpers.rest_until = 0.0
     caller = threading.get_ident()
     both = threading.Barrier(2, timeout=30)
 
@@ -60,10 +62,27 @@ def test_helpers_that_keep_the_caller_waiting_are_left_alone() -> None:
             time.sleep(0.2)
 
     team.share(2, work)
-    assert team._helpers.alone > 0
+    assert team._helpers.rest_until > time.perf_counter()
     workers: set[int] = set()
     team.share(4, lambda _: workers.add(threading.get_ident()))
     assert workers == {caller}
+
+
+def test_nobody_is_woken_where_no_core_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    team._helpers.rest_until = 0.0
+    monkeypatch.setattr(team, "has_idle_core", lambda: False)
+    workers: set[int] = set()
+    team.share(8, lambda _: workers.add(threading.get_ident()) or time.sleep(0.01))
+    assert workers == {threading.get_ident()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells")
+def test_a_core_is_idle_while_fewer_threads_run_than_there_are_cores() -> None:
+    load = team._Load()
+    load._cores = 1 << 20
+    assert load.leaves_room()
+    load._cores = 1  # this thread runs
+    assert not load.leaves_room()
 
 
 @pytest.mark.parametrize("bad", range(4))

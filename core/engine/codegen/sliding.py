@@ -1,0 +1,234 @@
+"""Convolution, its filter gradient and the depthwise one as machine code: the kernels' text.
+
+Each goes over blocks of images and rows that fit the second-level cache, with zeros around them
+copied to a scratch if there is padding, and over columns, and has `tiles` do the rest. Everything
+comes in a table of numbers, `q`, whose order is that of `ops.kernels.tiles.Job`.
+"""
+
+from __future__ import annotations
+
+_BEGIN = """
+from pinnace.engine.codegen.tiles import NARROW, ROWS, WIDE, channelwise, narrow, pad, wide
+
+TABLE = types.Array(int64, 1, "C")
+
+
+@njit([void(TABLE, TABLE)], cache=True, nogil=True, error_model="numpy")
+def kernel(q, t):
+    x, b, out, init, scratch, mode = q[0], q[1], q[2], q[3], q[4], q[5]
+    channels = q[8]
+    first_row, last_row, first_column, last_column = q[11], q[12], q[13], q[14]
+    down, along, gap_down, gap_along, top, left = q[15], q[16], q[17], q[18], q[19], q[20]
+    taps_down, taps_along, positions = q[21], q[22], q[23]
+    most_images, most_rows, padded = q[27], q[28], q[29]
+    reach = (positions - 1) * along + (taps_along - 1) * gap_along + 1
+    x_image, x_row, x_position = q[31], q[32], q[33]
+    row_step = reach * channels if padded else x_row
+"""
+
+_BLOCKS = """
+    for n in range(q[9], q[10], most_images):
+        images = min(most_images, q[10] - n)
+        for r in range(first_row, last_row, most_rows):
+            rows = min(most_rows, last_row - r)
+            y = r * down - top
+            if padded:
+                held = (rows - 1) * down + (taps_down - 1) * gap_down + 1
+                pad(x + 4 * n * x_image, scratch, images, y, held, -left, reach, q)
+                a, image_step = scratch, held * row_step
+            else:
+                a = x + 4 * (n * x_image + y * x_row - left * channels)
+                image_step = x_image
+"""
+
+# What convolutions share: the offsets of a block's windows, and of what they make.
+_WINDOWS = """
+            m = 0
+            for i in range(images):
+                for row in range(rows):
+                    a_at = i * image_step + row * down * row_step
+                    c_at = (n + i) * q[24] + (r + row) * q[25]
+                    for w in range(positions):
+                        t[m] = a_at + w * along * channels
+                        t[limit + m] = c_at + w * q[26]
+                        m += 1
+            # The last tile does its last window again in the rows that it has too many.
+            tiles = (m + ROWS - 1) // ROWS
+            for spare in range(m, tiles * ROWS):
+                t[spare] = t[m - 1]
+                t[limit + spare] = t[limit + m - 1]
+"""
+
+_COLUMNS = """
+            j = first_column
+            while j < last_column:
+                columns = min(WIDE, last_column - j)
+                panel = {panel}
+                for tile in range(tiles):
+                    at = tile * ROWS
+                    a_table = t[at:].ctypes.data
+                    c_table = t[limit + at :].ctypes.data
+                    {call}
+                j += columns
+"""
+
+_TILE = """if columns <= NARROW:
+                        narrow({arguments})
+                    else:
+                        wide({arguments})"""
+
+_ARGUMENTS = (
+    "{a}, a_table, out + 4 * j, c_table, panel, {b_step}, sections, {count}, {length}, "
+    "{a_step}, columns, init + {init}, {mode}"
+)
+
+
+def _tile(**parts: object) -> str:
+    return _TILE.format(arguments=_ARGUMENTS.format(**parts))
+
+
+CONVOLVE = (
+    _BEGIN
+    + """
+    limit = q[30]
+    flat = gap_along == 1
+    count = taps_down if flat else taps_down * taps_along
+    length = taps_along * channels if flat else channels
+    for i in range(count):
+        if flat:
+            t[2 * limit + i] = i * gap_down * row_step
+        else:
+            t[2 * limit + i] = (
+                i // taps_along * gap_down * row_step + i % taps_along * gap_along * channels
+            )
+    sections = t[2 * limit :].ctypes.data
+    b_step, panel_step = q[34], q[35]
+"""
+    + _BLOCKS
+    + _WINDOWS
+    + _COLUMNS.format(
+        panel="b + 4 * (j // 32 * panel_step + j % 32)",
+        call=_tile(
+            a="a",
+            b_step="b_step",
+            count="count",
+            length="length",
+            a_step="1",
+            init="4 * j",
+            mode="mode",
+        ),
+    )
+)
+
+DEPTHWISE = (
+    _BEGIN
+    + """
+    limit = q[30]
+    for i in range(taps_down):
+        t[2 * limit + i] = i * gap_down * row_step
+    sections = t[2 * limit :].ctypes.data
+"""
+    + _BLOCKS
+    + _WINDOWS
+    + _COLUMNS.replace("WIDE", "NARROW").format(
+        panel="b + 4 * j",
+        call=f"channelwise({_ARGUMENTS})".format(
+            a="a + 4 * j",
+            b_step="channels",
+            count="taps_down",
+            length="taps_along",
+            a_step="gap_along * channels",
+            init="4 * j",
+            mode="mode",
+        ),
+    )
+)
+
+CORRELATE = (
+    _BEGIN
+    + """
+    limit, outputs, counts_down = q[30], q[34], q[35]
+    begin, end = q[36], q[37]
+    tiles = (end - begin + ROWS - 1) // ROWS
+    for place in range(tiles * ROWS):
+        m = min(begin + place, end - 1)
+        tap, channel = m // channels, m % channels
+        t[place] = (
+            tap // taps_along * gap_down * row_step
+            + tap % taps_along * gap_along * channels
+            + channel
+        )
+        t[limit + place] = m * outputs
+    sections = t[2 * limit :].ctypes.data
+    held_mode = 0
+"""
+    + _BLOCKS
+    + """
+            for i in range(images):
+                for row in range(rows):
+                    t[2 * limit + i * rows + row] = i * image_step + row * down * row_step
+            slopes = b + 4 * (n * counts_down + r) * positions * outputs
+"""
+    + _COLUMNS.format(
+        panel="slopes + 4 * j",
+        call=_tile(
+            a="a",
+            b_step="outputs",
+            count="images * rows",
+            length="positions",
+            a_step="along * channels",
+            init="0",
+            mode="held_mode",
+        ),
+    )
+    + """
+            held_mode = 1
+"""
+)
+
+MULTIPLY = """
+from pinnace.engine.codegen.tiles import EIGHT, ROWS, WIDE, eight, four, one, wide
+
+TABLE = types.Array(int64, 1, "C")
+
+
+@njit([void(TABLE, TABLE)], cache=True, nogil=True, error_model="numpy")
+def kernel(q, t):
+    a, b, out, init, mode, inner, columns = q[0], q[1], q[2], q[3], q[4], q[5], q[6]
+    first, last, block = q[7], q[8], q[11]
+    rows = last - first
+    for i in range(rows):
+        t[i] = (first + i) * inner
+        t[rows + i] = (first + i) * columns
+    t[2 * rows] = 0
+    start = t[2 * rows :].ctypes.data
+    for some in range(0, rows, block):
+        end = min(rows, some + block)
+        for j in range(q[9], q[10], WIDE):
+            width = min(WIDE, q[10] - j)
+            panel = b + 4 * (j // 32 * 32 * inner + j % 32)
+            i = some
+            while i < end:
+                a_table, c_table = t[i:].ctypes.data, t[rows + i :].ctypes.data
+                left = end - i
+                if left >= ROWS:
+                    {wide}
+                    i += ROWS
+                elif left >= EIGHT:
+                    {eight}
+                    i += EIGHT
+                elif left >= 4:
+                    {four}
+                    i += 4
+                else:
+                    {one}
+                    i += 1
+""".format(
+    **{
+        name: f"{name}(a, a_table, out + 4 * j, c_table, panel, 32, start, 1, inner, 1, width, "
+        "init + 4 * j, mode)"
+        for name in ("wide", "eight", "four", "one")
+    }
+)
+
+TEXTS = {"multiply": MULTIPLY, "convolve": CONVOLVE, "depthwise": DEPTHWISE, "correlate": CORRELATE}

@@ -1,0 +1,79 @@
+"""Machine code in place of a kernel's NumPy, where it has been made.
+
+The engine makes it (`engine.codegen`), in a thread of its own and once per machine; kernels ask
+here. Nothing is asked for before the work it is for has cost as much time as a plan must have to be
+compiled, so that short programs never load the compiler.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pinnace.framework import config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Seconds spent in kernels that machine code would do, after which it is asked for.
+_HOT_S = 0.25
+
+
+class Requested(Protocol):
+    """A function that is perhaps being made."""
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """None until it is there."""
+
+
+_request: Callable[[str], Requested] | None = None
+_requested: dict[str, Requested] = {}
+_spent = 0.0
+
+
+def install(request: Callable[[str], Requested]) -> None:
+    """`request(name)` has a kernel made: the engine's to say."""
+    global _request
+    _request = request
+
+
+def made(name: str) -> Callable[..., Any] | None:
+    """The kernel, if it is there and settings allow it; asked for once that would pay."""
+    if _spent < _HOT_S or _request is None:
+        return None
+    if not config.settings.fusion or config.settings.pinned_tier in {"plan", "eager"}:
+        return None
+    kernel = _requested.get(name)
+    if kernel is None:
+        kernel = _requested[name] = _request(name)
+    return kernel.function
+
+
+def _forget() -> None:
+    """After a fork: what had been asked for and was not made is asked for anew."""
+    for name in [name for name, kernel in _requested.items() if kernel.function is None]:
+        del _requested[name]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+class _Watch:
+    """What is done inside is what machine code would do: its time counts towards making it."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def __enter__(self) -> None:
+        self._local.began = perf_counter()
+
+    def __exit__(self, *raised: object) -> None:
+        global _spent
+        _spent += perf_counter() - self._local.began
+
+
+watched = _Watch()

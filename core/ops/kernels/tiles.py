@@ -1,0 +1,376 @@
+"""Convolutions of float32 images by machine code, where that has been made.
+
+NumPy's way gathers windows into a matrix for BLAS; the compiled kernels (`engine.codegen.sliding`)
+read them where they lie and keep sums in registers. They are asked for once convolutions have cost
+some time, and until they are there every function here says that it did nothing.
+
+Axes as in `convolution`; two spatial axes.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pinnace.ops.kernels import compiled, team, weights
+from pinnace.ops.kernels.weights import PANEL as _PANEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.ops.kernels.patches import Geometry
+    from pinnace.ops.kernels.precision import Array
+
+# Bytes of images worked on at a time: with a panel of weights they fit the second-level cache.
+_BLOCK_BYTES = 1 << 18
+# Room for the rows that fill a tile up.
+_MOST_ROWS = 16
+# Rows of a result below which a thread is given columns rather than rows.
+_FEW_ROWS = 128
+# Multiplications below which BLAS is done before a compiled kernel has been entered.
+WORTH_PACKING = 1 << 21
+# Rows above which BLAS' arranging the weights anew no longer shows.
+_MOST_ROWS_PACKED = 256
+# A thread keeps its scratch up to so many numbers.
+_KEPT = 1 << 20
+
+
+class Job(NamedTuple):
+    """What a kernel is told, in the order of its table; addresses, and lengths in numbers."""
+
+    x: int
+    b: int
+    out: int
+    init: int
+    scratch: int
+    mode: int
+    height: int
+    width: int
+    channels: int
+    first_image: int
+    last_image: int
+    first_row: int
+    last_row: int
+    first_column: int
+    last_column: int
+    down: int
+    along: int
+    gap_down: int
+    gap_along: int
+    top: int
+    left: int
+    taps_down: int
+    taps_along: int
+    positions: int
+    out_image: int
+    out_row: int
+    out_position: int
+    most_images: int
+    most_rows: int
+    padded: int
+    limit: int
+    x_image: int
+    x_row: int
+    x_position: int
+    # What differs from kernel to kernel.
+    extra: tuple[int, ...] = ()
+
+    def table(self) -> Array:
+        """As the kernel reads it."""
+        return np.array((*self[:-1], *self.extra), np.int64)
+
+
+_local = threading.local()
+
+
+def _fits(*arrays: Array) -> bool:
+    """Whether machine code may read them as they lie."""
+    return all(
+        array.dtype == np.float32
+        and array.flags.c_contiguous
+        and array.flags.aligned
+        and array.size > 0
+        for array in arrays
+    )
+
+
+def _readable(x: Array) -> bool:
+    """Whether these images are numbers whose channels lie side by side."""
+    return bool(
+        x.dtype == np.float32
+        and x.flags.aligned
+        and x.size > 0
+        and x.strides[-1] == 4
+        and all(stride % 4 == 0 for stride in x.strides)
+    )
+
+
+def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
+    """out[...] = convolution, for one group; False where NumPy has to do it.
+
+    Args:
+        x: [batch, height, width, C].
+        filter: [rows, columns, C, O].
+        g: two axes.
+        out: [batch, *counts, O], its channels side by side.
+    """
+    kernel = compiled.made("convolve")
+    if (
+        kernel is None
+        or len(g.sizes) != 2
+        or not (_readable(x) and _fits(filter) and _readable(out))
+    ):
+        return False
+    inner, outputs = int(np.prod(filter.shape[:3])), filter.shape[3]
+    if outputs <= _PANEL:
+        panels, b_step, panel_step = filter, outputs, 0
+    else:
+        kept = weights.panels(filter)
+        panels = weights.packed(filter.reshape(inner, outputs)) if kept is None else kept
+        b_step, panel_step = _PANEL, inner * _PANEL
+    init = np.zeros(outputs, np.float32)
+    job, sections = _job(x, panels, g, out, init, (b_step, panel_step))
+    _run(kernel, job, sections, inner * outputs)
+    return True
+
+
+def depthwise(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
+    """out[...] = depthwise convolution; False where NumPy has to do it.
+
+    Args:
+        x: [batch, height, width, C].
+        filter: [rows, columns, C, 1].
+        g: two axes.
+        out: [batch, *counts, C].
+    """
+    if filter.shape[-1] != 1 or len(g.sizes) != 2:
+        return False
+    kernel = compiled.made("depthwise")
+    if kernel is None or not (_readable(x) and _fits(filter) and _readable(out)):
+        return False
+    init = np.zeros(x.shape[-1], np.float32)
+    job, sections = _job(x, filter, g, out, init, ())
+    _run(kernel, job, sections, filter.size)
+    return True
+
+
+def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
+    """[rows, columns, C, O], the gradient of the filter; None where NumPy has to do it.
+
+    Args:
+        x: [batch, height, width, C].
+        dy: [batch, *counts, O].
+        g: two axes.
+    """
+    kernel = compiled.made("correlate")
+    if kernel is None or len(g.sizes) != 2 or not (_readable(x) and _readable(dy)):
+        return None
+    dy = np.ascontiguousarray(dy)
+    channels, outputs = x.shape[-1], dy.shape[-1]
+    df = np.empty((*g.window, channels, outputs), np.float32)
+    inner = df.size // outputs
+    init = np.zeros(_PANEL, np.float32)
+    job, _ = _job(x, dy, g, dy, init, ())
+    job = job._replace(out=df.ctypes.data, limit=inner + _MOST_ROWS)
+    sections = job.most_images * job.most_rows
+    pieces = _pieces_of(inner * dy.size)
+    by_rows = inner >= _FEW_ROWS or outputs <= _PANEL
+    step = _step(inner if by_rows else outputs, pieces, 14 if by_rows else _PANEL)
+
+    def work(piece: int) -> None:
+        low, high = piece * step, (piece + 1) * step
+        rows = (low, min(high, inner)) if by_rows else (0, inner)
+        columns = (0, outputs) if by_rows else (low, min(high, outputs))
+        mine = job._replace(
+            first_column=columns[0],
+            last_column=columns[1],
+            extra=(outputs, g.counts[0], *rows),
+        )
+        _call(kernel, mine, sections)
+
+    team.share(-(-(inner if by_rows else outputs) // step), work, threads=pieces)
+    return df
+
+
+def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
+    """A times b, whose numbers are those of an array known to `weights`.
+
+    Args:
+        a: [rows, K].
+        b: [K, N].
+        out: [rows, N], written and returned if given.
+        noted: what was noted: b, or what b is a view of.
+    """
+    worth = 1 < len(a) <= _MOST_ROWS_PACKED and len(a) * b.size >= WORTH_PACKING
+    if worth and weights.are_steady(noted):
+        found = multiply(a, b, out, noted)
+        if found is not None:
+            return found
+        with compiled.watched:
+            return team.matmul(a, b, out)
+    return team.matmul(a, b, out)
+
+
+def multiply(a: Array, b: Array, out: Array | None, noted: Array) -> Array | None:
+    """A times b by the compiled kernel, b packed for good; None where BLAS has to do it.
+
+    BLAS arranges b anew at each product, which for few rows is most of the work.
+
+    Args:
+        a: [rows, K].
+        b: [K, N].
+        out: as for `product`.
+        noted: as for `product`.
+    """
+    rows = len(a)
+    kernel = compiled.made("multiply")
+    if kernel is None or (out is not None and not _fits(out)):
+        return None
+    inner, columns = b.shape
+    if columns < _PANEL or a.shape[1] != inner or not _fits(a):
+        return None
+    panels = weights.panels(noted)
+    if panels is None:
+        return None
+    result = np.empty((rows, columns), np.float32) if out is None else out
+    init = np.zeros(columns, np.float32)
+    place = (a.ctypes.data, panels.ctypes.data, result.ctypes.data, init.ctypes.data, 0)
+    # As many rows at a time as stay in the cache beside a panel.
+    block = max(_FEW_ROWS, _BLOCK_BYTES // (4 * inner))
+    pieces = _pieces_of(rows * b.size)
+    by_rows = rows >= _FEW_ROWS * pieces
+    length = rows if by_rows else columns
+    step = _step(length, pieces, 14 if by_rows else _PANEL)
+
+    def work(piece: int) -> None:
+        part = (piece * step, min(length, (piece + 1) * step))
+        across = (*part, 0, columns) if by_rows else (0, rows, *part)
+        q = np.array((*place, inner, columns, *across, block), np.int64)
+        kernel(q, _scratch("table", 2 * rows + 1, np.int64))
+
+    team.share(-(-length // step), work, threads=pieces)
+    return result
+
+
+def _job(
+    x: Array, b: Array, g: Geometry, out: Array, init: Array, extra: Sequence[int]
+) -> tuple[Job, int]:
+    """The whole of a convolution as one job, and how many sections its sums have."""
+    batch, height, width, channels = x.shape
+    rows, positions = g.counts
+    image, row, position, _ = (stride // 4 for stride in out.strides)
+    x_image, x_row, x_position, _ = (stride // 4 for stride in x.strides)
+    if (
+        g.window == (1, 1)
+        and g.strides == (1, 1)
+        and g.pads == ((0, 0), (0, 0))
+        and image == rows * row
+        and x_image == height * x_row
+    ):
+        # Images below one another are one image.
+        batch, height, rows = 1, batch * height, batch * rows
+    (top, bottom), (left, right) = g.pads
+    padded = int(max(top, bottom, left, right) > 0 or x_position != channels)
+    per_row = positions * g.strides[1] * channels * 4 * g.strides[0]
+    most_rows = max(1, min(rows, _BLOCK_BYTES // per_row))
+    while most_rows < rows and most_rows * positions < _FEW_ROWS:
+        most_rows += 1
+    most_images = 1
+    if most_rows == rows:
+        most_images = max(1, min(batch, _BLOCK_BYTES // (per_row * rows)))
+        if most_images * rows * positions < _FEW_ROWS:
+            most_images = min(batch, -(-_FEW_ROWS // (rows * positions)))
+    job = Job(
+        x=x.ctypes.data,
+        b=b.ctypes.data,
+        out=out.ctypes.data,
+        init=init.ctypes.data,
+        scratch=0,
+        mode=0,
+        height=height,
+        width=width,
+        channels=channels,
+        first_image=0,
+        last_image=batch,
+        first_row=0,
+        last_row=rows,
+        first_column=0,
+        last_column=out.shape[-1],
+        down=g.strides[0],
+        along=g.strides[1],
+        gap_down=g.dilations[0],
+        gap_along=g.dilations[1],
+        top=top,
+        left=left,
+        taps_down=g.window[0],
+        taps_along=g.window[1],
+        positions=positions,
+        out_image=image,
+        out_row=row,
+        out_position=position,
+        most_images=most_images,
+        most_rows=most_rows,
+        padded=padded,
+        limit=most_images * most_rows * positions + _MOST_ROWS,
+        x_image=x_image,
+        x_row=x_row,
+        x_position=x_position,
+        extra=tuple(extra),
+    )
+    return job, g.window[0] * g.window[1]
+
+
+def _pieces_of(products: int) -> int:
+    """How many threads are worth waking."""
+    return team.size() if products >= team.WORTH_PRODUCTS else 1
+
+
+def _step(length: int, pieces: int, unit: int) -> int:
+    """Length of each piece, a multiple of the unit."""
+    return -(-length // (pieces * unit)) * unit
+
+
+def _run(kernel: Callable[..., Any], job: Job, sections: int, per_window: int) -> None:
+    """The job, cut among threads by images, rows or columns."""
+    images, rows, columns = job.last_image, job.last_row, job.last_column
+    windows = images * rows * job.positions
+    pieces = _pieces_of(windows * per_window)
+    if pieces == 1:
+        _call(kernel, job, sections)
+        return
+    if windows < _FEW_ROWS * pieces and columns > _PANEL:
+        names, length, unit = ("first_column", "last_column"), columns, _PANEL
+    elif images % pieces == 0 or images >= 4 * pieces:
+        names, length, unit = ("first_image", "last_image"), images, 1
+    else:
+        names, length, unit = ("first_row", "last_row"), rows, 1
+    step = _step(length, pieces, unit)
+
+    def work(piece: int) -> None:
+        part = zip(names, (piece * step, min(length, (piece + 1) * step)), strict=True)
+        _call(kernel, Job(**{**job._asdict(), **dict(part)}), sections)
+
+    team.share(-(-length // step), work, threads=pieces)
+
+
+def _call(kernel: Callable[..., Any], job: Job, sections: int) -> None:
+    """The kernel, with scratch of this thread's."""
+    needed = 1
+    if job.padded:
+        held = (job.most_rows - 1) * job.down + (job.taps_down - 1) * job.gap_down + 1
+        reach = (job.positions - 1) * job.along + (job.taps_along - 1) * job.gap_along + 1
+        needed = job.most_images * held * reach * job.channels
+    scratch = _scratch("numbers", needed, np.float32)
+    table = _scratch("table", 2 * job.limit + sections, np.int64)
+    kernel(job._replace(scratch=scratch.ctypes.data).table(), table)
+
+
+def _scratch(name: str, size: int, dtype: Any) -> Array:
+    held: Array | None = getattr(_local, name, None)
+    if held is None or held.size < size:
+        held = np.empty(size, dtype)
+        if size <= _KEPT:
+            setattr(_local, name, held)
+    return held

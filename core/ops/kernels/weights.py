@@ -1,0 +1,80 @@
+"""Weights packed once for the compiled kernels, as long as they stay the same.
+
+The arrays of variables are replaced by assignments and never written into, so an array stands for
+one version of one variable. A plan says which of its inputs are such arrays (`note`); what is not
+noted might be memory that is used again, and is never looked up. An array that was noted several
+times is packed, and the packed form goes when the array goes: after a write, a new one is made.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pinnace.ops.kernels.precision import Array
+
+# Columns of a panel; every tile's width divides it.
+PANEL = 32
+# Numbers below which packing is not worth its keeping.
+_SMALLEST = 1 << 12
+# How often the same array is seen before it is packed: training replaces its weights every step.
+_PATIENCE = 3
+
+
+class _Entry:
+    __slots__ = ("array", "panels", "seen")
+
+    def __init__(self, array: weakref.ref[Any]) -> None:
+        self.array = array
+        self.panels: Array | None = None
+        self.seen = 0
+
+
+_entries: dict[int, _Entry] = {}
+
+
+def note(array: Any) -> Any:
+    """The array itself, which nobody will ever write into."""
+    entry = _entries.get(id(array))
+    if entry is not None:
+        entry.seen += 1
+    elif type(array) is np.ndarray and array.size >= _SMALLEST and array.dtype == np.float32:
+        key = id(array)
+        # Called when the array goes, before its number can be another's.
+        _entries[key] = _Entry(weakref.ref(array, lambda _: _entries.pop(key, None)))
+    return array
+
+
+def are_steady(array: Array) -> bool:
+    """Whether the array was noted."""
+    return id(array) in _entries
+
+
+def panels(array: Array) -> Array | None:
+    """[panels, K, 32] of the matrix [K, N] that a noted array is; None if it is not worth it.
+
+    Args:
+        array: [..., N]; the axes before the last are one.
+    """
+    entry = _entries.get(id(array))
+    if entry is None or entry.seen < _PATIENCE or entry.array() is not array:
+        return None
+    if entry.panels is None:
+        entry.panels = packed(array.reshape(-1, array.shape[-1]))
+    return entry.panels
+
+
+def packed(matrix: Array) -> Array:
+    """[panels, K, 32] of a matrix [K, N], the last panel filled up with zeros."""
+    inner, columns = matrix.shape
+    count = -(-columns // PANEL)
+    if columns % PANEL == 0:
+        return np.ascontiguousarray(matrix.reshape(inner, count, PANEL).swapaxes(0, 1))
+    whole = np.zeros((count, inner, PANEL), matrix.dtype)
+    full = columns // PANEL
+    whole[:full] = matrix[:, : full * PANEL].reshape(inner, full, PANEL).swapaxes(0, 1)
+    whole[full, :, : columns - full * PANEL] = matrix[:, full * PANEL :]
+    return whole

@@ -1,0 +1,319 @@
+"""Compiled convolutions and batch norms against NumPy's in float64; what falls back, and when."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import pinnace as tf
+from pinnace.engine.codegen import columns as column_texts
+from pinnace.engine.codegen import compiler, sliding
+from pinnace.framework import config
+from pinnace.ops.kernels import (
+    compiled,
+    convolution,
+    depthwise,
+    normalization,
+    team,
+    tiles,
+    weights,
+)
+from pinnace.ops.kernels.patches import Geometry, geometry
+from pinnace.ops.kernels.precision import Array
+
+pytest.importorskip("numba")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _kernels_are_made() -> Iterator[None]:
+    """All kernels, waited for."""
+    texts = {**sliding.TEXTS, **column_texts.TEXTS}
+    for name, text in texts.items():
+        kernel = compiler.request(text)
+        assert kernel.done.wait(timeout=120)
+        assert kernel.function is not None, (name, compiler.errors.get(text))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "_spent", 1.0)
+        patch.setattr(config.settings, "tier", "auto")
+        patch.setattr(config.settings, "fusion", True)
+        yield
+
+
+class Drawn(NamedTuple):
+    x: Array
+    filter: Array
+    g: Geometry
+    random: np.random.Generator
+
+
+@st.composite
+def images(draw: st.DrawFn) -> Drawn:
+    """Images and filters; x may be a slice of more channels, and pads may crop."""
+    window, strides, dilations, pads, sizes = [], [], [], [], []
+    for _ in range(2):
+        taps, gap = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+        before, after = draw(st.integers(-1, 3)), draw(st.integers(-1, 3))
+        reach = (taps - 1) * gap + 1
+        sizes.append(reach + max(0, -before - after) + draw(st.integers(0, 12)))
+        window.append(taps)
+        dilations.append(gap)
+        strides.append(draw(st.integers(1, 3)))
+        pads.append((before, after))
+    channels, outputs = draw(st.integers(1, 40)), draw(st.integers(1, 100))
+    extra = draw(st.sampled_from([0, 0, 3]))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    x = random.standard_normal((draw(st.integers(1, 6)), *sizes, channels + extra))
+    filter = random.standard_normal((*window, channels, outputs))
+    g = geometry(sizes, window, strides, pads, dilations)
+    return Drawn(x.astype(np.float32)[..., :channels], filter.astype(np.float32), g, random)
+
+
+# Bytes of a block, and products from which work is shared: small ones so that small images have
+# several blocks and pieces.
+blocks = st.sampled_from([1, 4000, 1 << 18])
+shared = st.sampled_from([1, 1 << 40])
+
+
+def limits(block: int, products: int) -> pytest.MonkeyPatch:
+    patch = pytest.MonkeyPatch()
+    patch.setattr(tiles, "_BLOCK_BYTES", block)
+    patch.setattr(team, "WORTH_PRODUCTS", products)
+    patch.setattr(team, "_MOST", 3)
+    return patch
+
+
+def assert_close(found: Array, wanted: Array, terms: int) -> None:
+    """Float32 sums of `terms` standard normal products: a unit of the last place for each."""
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1.2e-7 * (terms + 8) * 4)
+
+
+@given(case=images(), block=blocks, products=shared)
+def test_convolution_is_that_of_float64(case: Drawn, block: int, products: int) -> None:
+    x, filter, g, _ = case
+    out = np.full((len(x), *g.counts, filter.shape[-1]), np.nan, np.float32)
+    patch = limits(block, products)
+    try:
+        assert tiles.convolve(x, filter, g, out)
+    finally:
+        patch.undo()
+    exact = x.astype(np.float64), filter.astype(np.float64)
+    wanted = convolution.conv(*exact, g.strides, g.pads, g.dilations)
+    assert_close(out, wanted, filter[..., 0].size)
+
+
+@given(case=images(), step=st.integers(1, 3))
+def test_convolution_writes_every_step_th_pixel_and_no_other(case: Drawn, step: int) -> None:
+    x, filter, g, _ = case
+    rows, columns = g.counts
+    whole = np.full((len(x), rows * step, columns * step, filter.shape[-1]), 7, np.float32)
+    target = whole[:, ::step, ::step]
+    assert tiles.convolve(x, filter, g, target)
+    fresh = np.empty(target.shape, np.float32)
+    assert tiles.convolve(x, filter, g, fresh)
+    np.testing.assert_array_equal(target, fresh)
+    target[...] = 7
+    assert (whole == 7).all()
+
+
+@given(case=images(), block=blocks, products=shared)
+def test_filter_gradient_is_that_of_float64(case: Drawn, block: int, products: int) -> None:
+    x, filter, g, random = case
+    dy = random.standard_normal((len(x), *g.counts, filter.shape[-1])).astype(np.float32)
+    patch = limits(block, products)
+    try:
+        found = tiles.correlate(x, dy, g)
+    finally:
+        patch.undo()
+    assert found is not None
+    wanted = convolution.conv_filter_gradient(
+        x.astype(np.float64),
+        filter.shape,
+        dy.astype(np.float64),
+        g.strides,
+        g.pads,
+        g.dilations,
+    )
+    assert_close(found, wanted, dy[..., 0].size)
+
+
+@given(case=images())
+def test_input_gradient_goes_through_the_kernel(case: Drawn) -> None:
+    x, filter, g, random = case
+    assume(min(map(min, g.pads)) >= 0)  # only parts of a gradient crop
+    dy = random.standard_normal((len(x), *g.counts, filter.shape[-1])).astype(np.float32)
+    how = (g.strides, g.pads, g.dilations)
+    found = convolution.conv_input_gradient(x.shape, filter, dy, *how)
+    wanted = convolution.conv_input_gradient(
+        x.shape, filter.astype(np.float64), dy.astype(np.float64), *how
+    )
+    assert_close(found, wanted, filter.size // filter.shape[-2])
+
+
+@given(case=images(), block=blocks, products=shared)
+def test_depthwise_is_that_of_float64(case: Drawn, block: int, products: int) -> None:
+    x, filter, g, _ = case
+    taps = np.ascontiguousarray(filter[..., :1])
+    out = np.full((len(x), *g.counts, x.shape[-1]), np.nan, np.float32)
+    patch = limits(block, products)
+    try:
+        assert tiles.depthwise(x, taps, g, out)
+    finally:
+        patch.undo()
+    exact = x.astype(np.float64), taps.astype(np.float64)
+    wanted = depthwise.depthwise_conv(*exact, g.strides, g.pads, g.dilations)
+    assert_close(out, wanted, g.window[0] * g.window[1])
+
+
+@given(
+    rows=st.integers(2, 70),
+    inner=st.integers(64, 200),
+    columns=st.integers(64, 200),
+    products=shared,
+    given_out=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_products_with_packed_weights_are_those_of_float64(
+    rows: int, inner: int, columns: int, products: int, given_out: bool, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    a = random.standard_normal((rows, inner)).astype(np.float32)
+    b = random.standard_normal((inner, columns)).astype(np.float32)
+    out = np.full((rows, columns), np.nan, np.float32) if given_out else None
+    assert tiles.multiply(a, b, out, b) is None  # nobody said that b stays as it is
+    for _ in range(4):
+        assert weights.note(b) is b
+    patch = limits(1, products)
+    try:
+        found = tiles.multiply(a, b, out, b)
+    finally:
+        patch.undo()
+    assert found is not None
+    assert out is None or found is out
+    assert_close(found, a.astype(np.float64) @ b.astype(np.float64), inner)
+
+
+def test_packed_weights_go_with_their_array() -> None:
+    before = set(weights._entries)
+    for number in range(20):
+        array = np.full((64, 64), number, np.float32)
+        for _ in range(5):
+            weights.note(array)
+        panels = weights.panels(array)
+        assert panels is not None
+        assert (panels == number).all()
+        del array, panels
+    assert set(weights._entries) <= before
+
+
+def test_a_product_follows_the_writes_to_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "WORTH_PACKING", 1)
+    variable = tf.Variable(np.ones((128, 64), np.float32))
+    product = tf.function(lambda x: tf.matmul(x, variable))
+    x = tf.constant(np.ones((8, 128), np.float32))
+    calls = 0
+    multiply = tiles.multiply
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal calls
+        found = multiply(*arguments)
+        calls += found is not None
+        return found
+
+    monkeypatch.setattr(tiles, "multiply", counted)
+    for value in (1.0, 2.0, 3.0):
+        variable.assign(np.full((128, 64), value, np.float32))
+        for _ in range(6):
+            np.testing.assert_array_equal(product(x).numpy(), np.full((8, 64), 128 * value))
+        variable.assign_add(np.ones((128, 64), np.float32))
+        for _ in range(6):
+            np.testing.assert_array_equal(product(x).numpy(), np.full((8, 64), 128 * value + 128))
+    assert calls > 12
+
+
+def test_not_a_number_stays_one_and_goes_where_it_must() -> None:
+    x = np.zeros((1, 5, 5, 1), np.float32)
+    x[0, 2, 2, 0] = np.nan
+    g = geometry((5, 5), (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1))
+    out = np.empty((1, 5, 5, 40), np.float32)
+    assert tiles.convolve(x, np.ones((3, 3, 1, 40), np.float32), g, out)
+    wanted = np.zeros((5, 5), bool)
+    wanted[1:4, 1:4] = True
+    np.testing.assert_array_equal(np.isnan(out[0]), np.repeat(wanted[..., None], 40, axis=-1))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.zeros((1, 4, 4, 2), np.float64),
+        np.zeros((1, 2, 4, 4), np.float32).transpose(0, 2, 3, 1),
+        np.zeros((0, 4, 4, 2), np.float32),
+        np.zeros((1, 4, 4, 2), np.dtype(">f4")),
+    ],
+)
+def test_what_the_kernel_cannot_read_is_left_to_numpy(x: Array) -> None:
+    g = geometry((4, 4), (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1))
+    filter = np.ones((3, 3, 2, 5), x.dtype)
+    out = np.empty((len(x), 4, 4, 5), x.dtype)
+    assert not tiles.convolve(x, filter, g, out)
+    assert tiles.correlate(x, out, g) is None
+    assert not tiles.depthwise(x, filter[..., :1], g, out[..., :2])
+
+
+@pytest.mark.parametrize("change", [{"fusion": False}, {"tier": "plan"}, {"deterministic": True}])
+def test_settings_that_want_plans_as_they_are_get_numpy(
+    change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert compiled.made("convolve") is not None
+    for name, value in change.items():
+        monkeypatch.setattr(config.settings, name, value)
+    assert compiled.made("convolve") is None
+
+
+def test_nothing_is_asked_for_before_it_would_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "_spent", 0.0)
+    asked: list[str] = []
+    monkeypatch.setattr(compiled, "_request", asked.append)
+    monkeypatch.setattr(compiled, "_requested", {})
+    assert compiled.made("convolve") is None
+    assert asked == []
+
+
+@given(
+    rows=st.integers(1, 600),
+    channels=st.integers(1, 70),
+    around=st.sampled_from([0.0, 1.0, 1000.0]),
+    threshold=st.sampled_from([1, 1 << 40]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_batch_norm_and_its_gradient_are_those_of_float64(
+    rows: int, channels: int, around: float, threshold: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    x = (around + random.standard_normal((rows, 1, 1, channels))).astype(np.float32)
+    dy = random.standard_normal(x.shape).astype(np.float32)
+    scale, offset = random.standard_normal((2, channels)).astype(np.float32)
+    exact = [array.astype(np.float64) for array in (x, scale, offset, dy)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normalization.columns, "_SHARED", threshold)
+        patch.setattr(team, "_MOST", 3)
+        found = normalization.batch_norm_training(x, scale, offset, 1e-3)
+        moments = found.mean, found.biased_variance
+        slopes = normalization.batch_norm_training_gradient(dy, x, scale, *moments, 1e-3)
+    wanted = normalization.batch_norm_training(*exact[:3], 1e-3)
+    # What float32 keeps of x beside a mean of 1000 is 6e-5; without one, sums of 600 terms.
+    atol = 1e-4 + around * 3e-6
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=10 * atol)
+    moments64 = wanted.mean, wanted.biased_variance
+    wanted_slopes = normalization.batch_norm_training_gradient(
+        exact[3], exact[0], exact[1], *moments64, 1e-3
+    )
+    inverse = 1 / np.sqrt(wanted.biased_variance.min() + 1e-3)
+    for one, other in zip(slopes, wanted_slopes, strict=True):
+        np.testing.assert_allclose(
+            one, other, rtol=1e-3, atol=atol * 20 * max(1.0, float(inverse)) ** 2 * rows**0.5
+        )
