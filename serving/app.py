@@ -111,7 +111,10 @@ def create_app(
     if keys is not None:
         exchange.policies.append(keys)
     log = AccessLog(settings.access_log) if settings.access_log else None
-    watchers: list[Watcher] = [*([log] if log is not None else []), *_other_watchers(settings)]
+    watchers: list[Watcher] = [
+        *([log] if log is not None else []),
+        *_other_watchers(settings, repository, metrics),
+    ]
     exchange.observers.extend(watcher.observe for watcher in watchers)
     app.include_router(tfserving.router)
     app.include_router(openinference.router)
@@ -144,7 +147,7 @@ def create_app(
     return app
 
 
-def _other_watchers(settings: Settings) -> list[Watcher]:
+def _other_watchers(settings: Settings, repository: Repository, metrics: Metrics) -> list[Watcher]:
     """What else sees the requests that are over."""
     found: list[Watcher] = []
     if settings.record and settings.record_fraction:
@@ -161,6 +164,13 @@ def _other_watchers(settings: Settings) -> list[Watcher]:
         from pinnace.serving.tracing import Tracing  # late: an extra
 
         found.append(Tracing())
+    if settings.shadows:
+        from pinnace.serving.shadow_metrics import ShadowMetrics  # late: few servers have shadows
+        from pinnace.serving.shadows import Shadows
+
+        shadowed = ShadowMetrics(metrics.ledger)
+        metrics.register(shadowed)
+        found.append(Shadows(settings.shadows, repository, shadowed))
     return found
 
 

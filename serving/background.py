@@ -27,6 +27,7 @@ class Background(Generic[T]):
     Args:
         name: for the log.
         consume: called with at least one thing.
+        most: things that wait.
         most_bytes: of the things that wait; 0 for no limit.
         idle: called about once a second when nothing comes.
     """
@@ -36,12 +37,14 @@ class Background(Generic[T]):
         name: str,
         consume: Callable[[list[T]], None],
         *,
+        most: int = _MOST,
         most_bytes: int = 0,
         idle: Callable[[], None] | None = None,
     ) -> None:
         self._name = name
         self._consume = consume
         self._idle = idle
+        self._most = most
         self._most_bytes = most_bytes or 2**62
         self._queue: queue.SimpleQueue[tuple[T, int] | None] = queue.SimpleQueue()
         self._bytes_in = 0  # only the event loop's thread writes it
@@ -51,19 +54,23 @@ class Background(Generic[T]):
         self._thread = threading.Thread(target=self._work, name=f"pinnace-{name}", daemon=True)
         self._thread.start()
 
-    def put(self, thing: T, size: int = 0) -> None:
+    def put(self, thing: T, size: int = 0) -> bool:
         """Let a thing wait for the thread; it is dropped if too many do. From one thread only.
 
         Args:
             thing: to be consumed.
             size: bytes that it keeps.
+
+        Returns:
+            Whether it waits.
         """
         waiting = self._bytes_in - self._bytes_out
-        if self._queue.qsize() >= _MOST or waiting + size > self._most_bytes:
+        if self._queue.qsize() >= self._most or waiting + size > self._most_bytes:
             self.dropped += 1
-            return
+            return False
         self._bytes_in += size
         self._queue.put((thing, size))
+        return True
 
     def close(self) -> None:
         """Wait until what was put is consumed."""

@@ -36,6 +36,7 @@ class Call:
         feeds: arrays that fit the signature.
         finish: called once on the event loop, with outputs or with an error.
         deadline: on `time.perf_counter`'s clock; infinite for none.
+        allowed_s: what was asked for, from the request on: for messages.
         arrived: when it was put into its lane, on the same clock.
         started: when its batch began to run.
         ended: when its batch had run.
@@ -46,6 +47,7 @@ class Call:
     feeds: Arrays
     finish: Callable[[Arrays | None, BaseException | None], None]
     deadline: float = float("inf")
+    allowed_s: float = float("inf")
     arrived: float = 0.0
     started: float = 0.0
     ended: float = 0.0

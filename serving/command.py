@@ -15,6 +15,7 @@ from pinnace.serving.errors import one_line
 from pinnace.serving.metrics_config import read_metrics_path
 from pinnace.serving.model_config import ModelConfig
 from pinnace.serving.settings import Settings
+from pinnace.serving.traffic import parse_shadow, parse_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,6 +152,8 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             models=tuple(models),
             model_config_file=given.model_config_file,
             model_config_file_poll_s=given.model_config_file_poll_wait_seconds,
+            version_weights=tuple(map(parse_split, given.version_weights)),
+            shadows=tuple(map(parse_shadow, given.shadow)),
             host=given.host,
             rest_api_port=given.rest_api_port,
             grpc_port=given.port,
@@ -268,6 +271,21 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="[NAME=]ENGINE",
         help="what runs a model, or all: pinnace (default), or onnxruntime through an export",
+    )
+    parser.add_argument(
+        "--version_weights",
+        action="append",
+        default=[],
+        metavar="NAME=VERSION:WEIGHT,...",
+        help="divide requests that name no version, by version or label; one request ID or API key "
+        "keeps its version",
+    )
+    parser.add_argument(
+        "--shadow",
+        action="append",
+        default=[],
+        metavar="NAME=VERSION@FRACTION",
+        help="a version that gets copies of this part of the requests, to compare; never answers",
     )
     add("model_name", str, "", "NAME", "name of the model in --model_base_path, else 'default'")
     add("model_base_path", str, "", "PATH", "folder of a single model")

@@ -190,6 +190,7 @@ class Exchanging:
     __slots__ = (
         "_exchange",
         "_finish",
+        "allowed_s",
         "begun",
         "call",
         "charged",
@@ -208,6 +209,7 @@ class Exchanging:
         self.request = request
         self.begun = time.perf_counter()
         self.read_at = 0.0
+        self.allowed_s = float("inf")
         self.decoded_at = 0.0
         self._exchange = exchange
         self._finish = finish
@@ -258,8 +260,9 @@ class Exchanging:
             exchange.check_size(body, request.which.name)
             if len(body) > self.charged:
                 self.charge(len(body))
-            deadline = self.read_at + exchange.timeout_s(request.headers)
-            servable = self.servable = exchange.repository.get(request.which)
+            self.allowed_s = exchange.timeout_s(request.headers)
+            deadline = self.read_at + self.allowed_s
+            servable = self.servable = exchange.repository.route(request.which, request.headers)
             if len(body) > _LARGE_BYTES:
                 self._decode_in_thread(servable, body, deadline)
             else:
@@ -304,7 +307,7 @@ class Exchanging:
     def _queue(self, servable: Servable, decoded: Decoded, deadline: float) -> None:
         self.decoded = decoded
         self.decoded_at = time.perf_counter()
-        self.call = Call(decoded.feeds, self._ran, deadline)
+        self.call = Call(decoded.feeds, self._ran, deadline, self.allowed_s)
         servable.lanes[decoded.signature_name].submit(self.call)
 
     def _ran(self, outputs: Arrays | None, error: BaseException | None) -> None:

@@ -268,7 +268,7 @@ class Lane:
         LOG.warning("%s: requests are run one by one, for %s", self._name, reason)
 
     def _too_late(self, call: Call) -> DeadlineExceededError:
-        allowed = call.deadline - call.arrived
+        allowed = call.allowed_s
         text = f"{allowed:.2g}" if allowed < 10 else f"{allowed:.0f}"
         return DeadlineExceededError(f"{self._name} did not answer in {text} s")
 

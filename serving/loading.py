@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Protocol
 
-from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError
+from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from pinnace.graph.effects import has_loops, is_pure
+from pinnace.serving.private_copy import copy_privately
 from pinnace.serving.servable import LoadedModel, SignatureDefinition, TensorDefinition
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ def load_model(path: Path) -> LoadedModel:
         path: of the folder that holds `saved_model.pb`, or one ONNX file; or of an ONNX file.
 
     Raises:
+        DataLossError: a variable does not match its checksum.
         NotFoundError: there is no SavedModel.
         FailedPreconditionError: it has no signature to serve.
         OpError: it cannot be read or run; the message says why.
@@ -77,10 +80,27 @@ def load_model(path: Path) -> LoadedModel:
         return load_onnx(file)
     if not (path / "saved_model.pb").is_file():
         raise NotFoundError(f"{path}: saved_model.pb is missing")
+    copy = copy_privately(path)
+    if copy is None:
+        return _load_saved_model(path)
+    try:
+        model = _load_saved_model(copy.path)
+    except OpError as error:
+        copy.release()
+        raise type(error)(str(error).replace(str(copy.path), str(path))) from error
+    except BaseException:
+        copy.release()
+        raise
+    weakref.finalize(model.owner, copy.release)
+    return model
+
+
+def _load_saved_model(path: Path) -> LoadedModel:
     # Imported here: the rest of the server, and `serving.client`, run without the loader.
+    from pinnace.saved_model.options import LoadOptions
     from pinnace.saved_model.reading import load
 
-    loaded = load(str(path))
+    loaded = load(str(path), options=LoadOptions(verify=True))
     signatures: dict[str, Runnable] = {
         name: FunctionSignature(function) for name, function in loaded.signatures.items()
     }

@@ -29,8 +29,9 @@ Cells: TypeAlias = "memoryview[float] | list[float]"
 Labels: TypeAlias = tuple[str, str, str]
 
 _PREFIX = ":tensorflow:serving:"
-_OWN_PREFIX = "pinnace:serving:"
-_BUCKETS_US = tuple(10 * 1.8**k for k in range(33))
+OWN_PREFIX = "pinnace:serving:"
+SHADOW = "SHADOW"  # in the ledger, what stands in the entrypoint's place for shadow versions
+BUCKETS_US = tuple(10 * 1.8**k for k in range(33))
 _BUCKETS_ROWS = tuple(float(2**k) for k in range(13))
 _STAGES = ("read", "parse", "queue", "run", "write")
 _CODES = 18  # the canonical ones, and one for what is none of them
@@ -85,7 +86,7 @@ class Meter:
 
     __slots__ = ("batch_rows", "cells", "latency", "runtime", "stages", "statuses")
 
-    CELLS = _CODES + (2 + len(_STAGES)) * (len(_BUCKETS_US) + 2) + len(_BUCKETS_ROWS) + 2
+    CELLS = _CODES + (2 + len(_STAGES)) * (len(BUCKETS_US) + 2) + len(_BUCKETS_ROWS) + 2
 
     def __init__(self, cells: memoryview[float] | None = None) -> None:
         self.cells = cells
@@ -93,7 +94,7 @@ class Meter:
         self.statuses: Cells = [0] * _CODES if cells is None else cells[:_CODES]
         at = _CODES
         histograms = []
-        for bounds in (_BUCKETS_US,) * (2 + len(_STAGES)) + (_BUCKETS_ROWS,):
+        for bounds in (BUCKETS_US,) * (2 + len(_STAGES)) + (_BUCKETS_ROWS,):
             end = at + len(bounds) + 2
             histograms.append(Histogram(bounds, None if cells is None else cells[at:end]))
             at = end
@@ -112,10 +113,12 @@ class Metrics(Collector):
 
     def __init__(self, is_known: Callable[[str], bool], ledger: Ledger | None = None) -> None:
         self._is_known = is_known
-        self._ledger = ledger
+        self.ledger = ledger
         self._meters: dict[Labels, Meter] = {}
         if ledger is not None:  # of the worker whose place this one takes
-            self._meters.update((key, Meter(cells)) for key, cells in ledger.own())
+            self._meters.update(
+                (key, Meter(cells)) for key, cells in ledger.own() if key[2] != SHADOW
+            )
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -133,7 +136,7 @@ class Metrics(Collector):
             key = (name, api, entrypoint)
             meter = self._meters.get(key)
             if meter is None:
-                cells = None if self._ledger is None else self._ledger.add(key)
+                cells = None if self.ledger is None else self.ledger.add(key)
                 meter = self._meters.setdefault(key, Meter(cells))
         return meter
 
@@ -163,13 +166,19 @@ class Metrics(Collector):
 
     def _everywhere(self) -> list[tuple[Labels, Meter]]:
         """The meters of all workers, those of the same labels added up."""
-        if self._ledger is None:
+        if self.ledger is None:
             return list(self._meters.items())
         found: dict[Labels, list[float]] = {}
-        for key, cells in self._ledger.all():
+        for key, cells in self.ledger.all():
+            if key[2] == SHADOW:
+                continue
             total = found.setdefault(key, [0.0] * Meter.CELLS)
             found[key] = [a + b for a, b in zip(total, cells, strict=True)]
         return [(key, Meter(memoryview(array("d", total)))) for key, total in found.items()]
+
+    def register(self, collector: Collector) -> None:
+        """Show what else is counted."""
+        self._registry.register(collector)
 
     def text(self) -> bytes:
         """All of it in Prometheus's text format."""
@@ -200,22 +209,23 @@ class Metrics(Collector):
             labels=("model_name", "API", "runtime"),
         )
         stages = HistogramMetricFamily(
-            f"{_OWN_PREFIX}stage_latency",
+            f"{OWN_PREFIX}stage_latency",
             "Microseconds of each stage of a request.",
             labels=("model_name", "API", "entrypoint", "stage"),
         )
         rows = HistogramMetricFamily(
-            f"{_OWN_PREFIX}batch_rows",
+            f"{OWN_PREFIX}batch_rows",
             "Rows of the batch that a request ran in.",
             labels=("model_name", "API"),
         )
         for (model, api, entrypoint), meter in meters:
-            _add(latency, (model, api, entrypoint), meter.latency)
+            add_histogram(latency, (model, api, entrypoint), meter.latency)
             for stage, histogram in meter.stages.items():
-                _add(stages, (model, api, entrypoint, stage), histogram)
+                add_histogram(stages, (model, api, entrypoint, stage), histogram)
         for (model, api), found in _by_model(meters).items():
-            _add(runtime, (model, api, "pinnace"), _sum([meter.runtime for meter in found]))
-            _add(rows, (model, api), _sum([meter.batch_rows for meter in found]))
+            ran = _sum([meter.runtime for meter in found])
+            add_histogram(runtime, (model, api, "pinnace"), ran)
+            add_histogram(rows, (model, api), _sum([meter.batch_rows for meter in found]))
         yield latency
         yield runtime
         yield stages
@@ -238,7 +248,10 @@ def _sum(histograms: list[Histogram]) -> Histogram:
     return result
 
 
-def _add(family: HistogramMetricFamily, labels: tuple[str, ...], histogram: Histogram) -> None:
+def add_histogram(
+    family: HistogramMetricFamily, labels: tuple[str, ...], histogram: Histogram
+) -> None:
+    """Add what a histogram counted to a family, if it counted anything."""
     rows = histogram.cumulated()
     if rows[-1][1]:
         family.add_metric(labels, rows, histogram.cells[-1])

@@ -63,12 +63,21 @@ class Which:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What is known of a model's versions at one moment."""
+    """What is known of a model's versions at one moment.
+
+    Attributes:
+        servables: the versions that are loaded.
+        statuses: of all versions.
+        labels: other names of versions.
+        newest: version that answers.
+        aside: versions that never answer: shadows.
+    """
 
     servables: Mapping[int, Servable] = field(default_factory=dict)
     statuses: Mapping[int, VersionStatus] = field(default_factory=dict)
     labels: Mapping[str, int] = field(default_factory=dict)
     newest: Servable | None = None
+    aside: frozenset[int] = frozenset()
 
     def with_status(self, status: VersionStatus) -> _Table:
         statuses = {**self.statuses, status.version: status}
@@ -78,8 +87,10 @@ class _Table:
         return replace(self, statuses=statuses)
 
     def with_servables(self, servables: Mapping[int, Servable]) -> _Table:
-        newest = servables[max(servables)] if servables else None
-        return replace(self, servables=servables, newest=newest)
+        newest = max(servables.keys() - self.aside, default=None)
+        return replace(
+            self, servables=servables, newest=None if newest is None else servables[newest]
+        )
 
 
 @dataclass(slots=True)
@@ -94,9 +105,9 @@ class _Failure:
 class _Model:
     """A model that is served. Only the writing thread changes it."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, aside: frozenset[int]) -> None:
         self.config = config
-        self.table = _Table()
+        self.table = _Table(aside=aside)
         self.failures: dict[int, _Failure] = {}
         self.problem: OpError | None = None
         self.is_wanted = True
@@ -115,6 +126,8 @@ class Repository:
         self._loader = loader
         self._limits = RunLimits(settings.max_run_s, settings.max_run_bytes)
         self._models: dict[str, _Model] = {}
+        self._splits = {split.model: split for split in settings.version_weights}
+        self._shadows = {(shadow.model, shadow.version) for shadow in settings.shadows}
         self._writing = threading.RLock()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -241,6 +254,39 @@ class Repository:
             raise NotFoundError(f"Servable not found for request: {asked}")
         return servable
 
+    def route(self, which: Which, headers: Mapping[bytes, bytes]) -> Servable:
+        """The version that answers a request: of those with weights, if it asks for none.
+
+        Args:
+            which: what it asks for.
+            headers: names in lower case; a request ID or API key keeps its version.
+
+        Raises:
+            NotFoundError: it is not loaded.
+            InvalidArgumentError: the model has no such label.
+            FailedPreconditionError: it is a shadow.
+        """
+        if self._splits and which.version is None and which.label is None:
+            split = self._splits.get(which.name)
+            model = self._models.get(which.name)
+            if split is not None and model is not None:
+                table = model.table
+
+                def find(target: str) -> Servable | None:
+                    version = int(target) if target.isdigit() else table.labels.get(target, -1)
+                    return None if version in table.aside else table.servables.get(version)
+
+                found = split.choose(find, headers)
+                if found is not None:
+                    return found
+        servable = self.get(which)
+        if self._shadows and (servable.name, servable.version) in self._shadows:
+            raise FailedPreconditionError(
+                f"Version {servable.version} of model '{servable.name}' is a shadow: it gets "
+                "copies of requests and never answers\n  Try: ask for the model without a version"
+            )
+        return servable
+
     def status(self, which: Which) -> list[VersionStatus]:
         """Where the versions stand that a request asks for, newest first.
 
@@ -350,7 +396,8 @@ class Repository:
             old.config = config
             self._refresh_model(old)
             return old
-        new = _Model(config)
+        aside = frozenset(version for name, version in self._shadows if name == config.name)
+        new = _Model(config, aside)
         self._refresh_model(new)
         if old is not None and old.table.newest is not None and new.table.newest is None:
             LOG.error("%s; the old one stays", _no_version(new))
@@ -369,7 +416,12 @@ class Repository:
             model.problem = error
             return
         model.problem = None
-        wanted = model.config.policy.choose(found)
+        aside = model.table.aside
+        split = self._splits.get(model.config.name)
+        named = split.versions() if split is not None else frozenset()
+        # A shadow is beside what the policy chooses: the newest is often the one to try.
+        wanted = model.config.policy.choose(found.keys() - aside)
+        wanted |= found.keys() & (aside | named)
         for version in sorted(wanted, reverse=True):
             self._try_load(model, version, found[version])
         if isinstance(model.config.policy, Latest) and model.table.newest is None:
@@ -378,7 +430,8 @@ class Repository:
                 if self._try_load(model, version, found[version]):
                     break
         # What is no longer wanted goes once something wanted answers.
-        if not wanted or wanted & model.table.servables.keys():
+        answering = wanted - aside
+        if not answering or answering & model.table.servables.keys():
             for version in sorted(model.table.servables.keys() - wanted):
                 self._unload(model, version)
                 LOG.info("model '%s' version %d was unloaded", model.config.name, version)
@@ -486,6 +539,11 @@ def _no_version(model: _Model) -> OpError:
     if model.problem is not None:
         return NotFoundError(f"model '{name}': {model.problem}")
     failed = [s for s in model.table.statuses.values() if s.code != OK]
+    if not failed and model.table.servables:
+        return NotFoundError(
+            f"model '{name}': {base} has only shadows, versions {sorted(model.table.servables)}: "
+            "another version must answer"
+        )
     if not failed:
         return NotFoundError(
             f"model '{name}': no version under {base}: there must be "

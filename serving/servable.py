@@ -218,7 +218,8 @@ class Servable:
                 future.set_result(outputs)
 
         deadline = float("inf") if timeout_s is None else time.perf_counter() + timeout_s
-        call = Call(feeds, finish, deadline)
+        allowed_s = float("inf") if timeout_s is None else timeout_s
+        call = Call(feeds, finish, deadline, allowed_s)
         self.lanes[signature_name].submit(call)
         try:
             return await future

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.batching import BatchOptions
 from pinnace.serving.model_config import ModelConfig, check_models, read_model_config
+from pinnace.serving.traffic import Shadow, Split, check_targets, check_traffic
 
 _ABOVE_ZERO = (
     "request_timeout_s",
@@ -28,6 +29,8 @@ class Settings:
         models: to serve; more may come from `model_config_file`.
         model_config_file: TensorFlow Serving's `models.config`.
         model_config_file_poll_s: seconds between looks at that file; 0 reads it once.
+        version_weights: how requests that name no version are divided between versions.
+        shadows: versions that get copies of requests and never answer.
         host: address to listen on.
         rest_api_port: HTTP port; 0 takes a free one.
         grpc_port: gRPC port; 0 serves no gRPC; None takes 8500 if grpcio is installed and the port
@@ -79,6 +82,8 @@ class Settings:
     models: tuple[ModelConfig, ...] = ()
     model_config_file: str = ""
     model_config_file_poll_s: float = 0.0
+    version_weights: tuple[Split, ...] = ()
+    shadows: tuple[Shadow, ...] = ()
     host: str = "0.0.0.0"
     rest_api_port: int = 8501
     grpc_port: int | None = None
@@ -124,6 +129,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_models(self.models)
+        check_traffic(self.version_weights, self.shadows)
         for name, engine in self.engines.items():
             if engine not in ("pinnace", "onnxruntime"):
                 raise InvalidArgumentError(
@@ -159,10 +165,12 @@ class Settings:
 
         Raises:
             NotFoundError: there is no such file.
-            InvalidArgumentError: the file cannot be understood, or there is nothing to serve.
+            InvalidArgumentError: the file cannot be understood, there is nothing to serve, or
+                weights or shadows are of models or labels that there are not.
         """
         configured = read_model_config(self.model_config_file) if self.model_config_file else ()
         models = check_models((*self.models, *configured))
         if not models:
             raise InvalidArgumentError("No model to serve: give --model NAME=PATH")
+        check_targets(self.version_weights, self.shadows, models)
         return models

@@ -55,7 +55,7 @@ def warm_up(servable: Servable, path: Path, iterations: int) -> None:
     if iterations <= 0:
         return
     file = path / FILE
-    with _low_priority():
+    with low_priority():
         if file.is_file():
             for _ in range(iterations):
                 _answer_file(servable, file)
@@ -164,7 +164,7 @@ def _zeros(spec: TensorSpec) -> Array | None:
 
 
 @contextlib.contextmanager
-def _low_priority() -> Iterator[None]:
+def low_priority() -> Iterator[None]:
     """Let other threads of the process go first; where a thread has a priority of its own."""
     if sys.platform != "linux" or threading.current_thread() is threading.main_thread():
         yield

@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, settings
 TESTS = Path(__file__).parent
 MARKED_FOLDERS = {
     "clients": pytest.mark.clients,
+    "edge": pytest.mark.edge,
     "interop": pytest.mark.interop,
     "oracle": pytest.mark.oracle,
+    "page": pytest.mark.page,
 }
 
 # No deadline: the first example of an op may compile a kernel. In CI the same examples every time.

@@ -93,6 +93,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         f"m={folder / 'm'}",
         "--host=127.0.0.1",
         "--rest_api_port=0",
+        "--kserve_status",
         f"--port={grpc_port}",
     ]
     log = (folder / "log").open("w+")

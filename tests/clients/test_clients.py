@@ -51,7 +51,7 @@ def test_kserve(server: Server, ask: Ask) -> None:
     found = ask("PINNACE_KSERVE_PYTHON", "kserve_client.py", server.http, server.grpc)
     for name in ("v1 infer", "v2 infer", "v2 binary", "grpc infer"):
         assert found[name] == Y, name
-    for name in ("v2 live", "v2 ready", "v2 model ready"):
+    for name in ("v1 live", "v1 model ready", "v2 live", "v2 ready", "v2 model ready"):
         assert found[name], name
     for name in ("grpc live", "grpc ready", "grpc model ready"):
         assert found[name], name

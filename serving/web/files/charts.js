@@ -28,7 +28,7 @@ export class Charts {
     const counts = sums(numbers?.requests);
     const seconds = last ? (now - last.now) / 1000 : 0;
     const errors = counts - (numbers?.requests?.OK ?? 0);
-    this.total.textContent = `${counts} requests since the start${errors ? `, ${errors} failed` : ""}`;
+    this.total.textContent = `${counts} ${counts === 1 ? "request" : "requests"} since the start${errors ? `, ${errors} failed` : ""}`;
     if (last && seconds > 0 && counts >= last.counts) {
       const latency = newCounts(numbers?.latency, last.numbers?.latency);
       this.rates.add([(counts - last.counts) / seconds], (v) => `${v < 10 ? v.toFixed(1) : Math.round(v)}`, "a second");
@@ -69,7 +69,7 @@ class Line {
     this.lines.forEach((line, which) => {
       const places = this.points.map((point, i) => [point[which], (i / room) * 100])
         .filter(([v]) => v !== null && v !== undefined).map(([v, x]) => `${x.toFixed(2)},${(39 - (v / most) * 37).toFixed(2)}`);
-      line.setAttribute("points", places.join(" "));
+      line.setAttribute("points", [...places, ...places.slice(-1)].join(" ")); // one point is a dot
     });
   }
 }

@@ -6,6 +6,7 @@ import { fieldFor } from "/page/fields.js";
 import { showReply } from "/page/replies.js";
 
 const SMALL = 64 * 64; // pixels of an image that is answered without being asked to
+const LARGE = 10000; // numbers of an image that is not written down at every move
 const LONG = 4000; // characters of a request that a command line should not hold
 
 /** The card of a signature of a model's version; `path` is where it is asked. */
@@ -23,7 +24,15 @@ class Form {
     this.path = path;
     this.isJson = false;
     this.fields = new Map();
-    const changed = () => { if (this.curl) this.changed(); };
+    const size = ({ image }) => (image ? image.height * image.width * image.channels : 0);
+    // Writing a large image down takes longer than a stroke may wait.
+    const delay = signature.inputs.some((input) => size(input) > LARGE) ? 250 : 0;
+    const changed = () => {
+      if (!this.curl) return;
+      clearTimeout(this.later);
+      if (delay) this.later = setTimeout(() => this.changed(), delay);
+      else this.changed();
+    };
     const sets = signature.inputs.map((input) => {
       const field = fieldFor(input, signature.form, changed, () => this.finished());
       this.fields.set(input.name, field);

@@ -24,6 +24,8 @@ async def ask() -> None:
     v1 = InferenceRESTClient(RESTConfig(protocol="v1"))
     found = await v1.infer(base, {"instances": X.tolist()}, model_name="m")
     answers["v1 infer"] = found["predictions"]
+    answers["v1 live"] = await v1.is_server_live(base)
+    answers["v1 model ready"] = await v1.is_model_ready(base, "m")
     v2 = InferenceRESTClient(RESTConfig(protocol="v2"))
     answers["v2 live"] = await v2.is_server_live(base)
     answers["v2 ready"] = await v2.is_server_ready(base)
