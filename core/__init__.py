@@ -7,6 +7,7 @@ when it is first named.
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
 # First the ops: they fill the slots behind the operators of tensors.
 from pinnace import ops as _ops  # noqa: F401 (imported for what it installs)
@@ -18,9 +19,12 @@ from pinnace.framework import dtypes as dtypes
 from pinnace.framework import errors as errors
 from pinnace.framework import structure as _structure
 from pinnace.framework.context import executing_eagerly as executing_eagerly
+from pinnace.framework.context import get_current_name_scope as get_current_name_scope
 from pinnace.framework.context import init_scope as init_scope
+from pinnace.framework.context import inside_function as inside_function
 from pinnace.framework.context import name_scope as name_scope
 from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
+from pinnace.framework.devices import device as device
 from pinnace.framework.dtypes import DType as DType
 from pinnace.framework.dtypes import as_dtype as as_dtype
 from pinnace.framework.dtypes import bfloat16 as bfloat16
@@ -55,6 +59,7 @@ from pinnace.framework.shapes import TensorShape as TensorShape
 from pinnace.framework.specs import TensorSpec as TensorSpec
 from pinnace.framework.specs import TypeSpec as TypeSpec
 from pinnace.framework.tensor import Tensor as Tensor
+from pinnace.framework.tensor import is_symbolic_tensor as is_symbolic_tensor
 from pinnace.framework.tensor import is_tensor as is_tensor
 from pinnace.framework.variable import Variable as Variable
 from pinnace.framework.variable import VariableAggregation as VariableAggregation
@@ -142,10 +147,6 @@ from pinnace.ops.array.sorting import sort as sort
 from pinnace.ops.array.space_depth import batch_to_space as batch_to_space
 from pinnace.ops.array.space_depth import space_to_batch as space_to_batch
 from pinnace.ops.array.space_depth import space_to_batch_nd as space_to_batch_nd
-from pinnace.ops.composites.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
-from pinnace.ops.composites.ragged.tensor import RaggedTensor as RaggedTensor
-from pinnace.ops.composites.sparse.tensor import SparseTensor as SparseTensor
-from pinnace.ops.composites.sparse.tensor import SparseTensorSpec as SparseTensorSpec
 from pinnace.ops.composites.tensor_array import TensorArray as TensorArray
 from pinnace.ops.composites.tensor_array import TensorArraySpec as TensorArraySpec
 from pinnace.ops.control import assertions as _debugging
@@ -247,11 +248,24 @@ print = _print  # TensorFlow's name
 nest = _structure
 newaxis = None
 
+if TYPE_CHECKING:
+    from pinnace.ops.composites.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
+    from pinnace.ops.composites.ragged.tensor import RaggedTensor as RaggedTensor
+    from pinnace.ops.composites.sparse.tensor import SparseTensor as SparseTensor
+    from pinnace.ops.composites.sparse.tensor import SparseTensorSpec as SparseTensorSpec
+
+# Modules, and "module:name" for what is in one.
 _ON_FIRST_USE = {
+    "RaggedTensor": "pinnace.ops.composites.ragged.tensor:RaggedTensor",
+    "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
+    "SparseTensor": "pinnace.ops.composites.sparse.tensor:SparseTensor",
+    "SparseTensorSpec": "pinnace.ops.composites.sparse.tensor:SparseTensorSpec",
     "autograph": "pinnace.functions.autograph",
     "compat": "pinnace.compat",
+    "constant_initializer": "pinnace.keras.initializers:Constant",
     "data": "pinnace.data",
     "deploy": "pinnace.deploy",
+    "edit_distance": "pinnace.ops.composites.distances:edit_distance",
     "estimator": "pinnace.estimator",
     "initializers": "pinnace.keras.initializers",
     "io": "pinnace.io",
@@ -259,22 +273,29 @@ _ON_FIRST_USE = {
     "lookup": "pinnace.lookup",
     "losses": "pinnace.keras.losses",
     "metrics": "pinnace.keras.metrics",
+    "ones_initializer": "pinnace.keras.initializers:Ones",
     "optimizers": "pinnace.keras.optimizers",
     "ragged": "pinnace.ops.composites.ragged",
+    "random_normal_initializer": "pinnace.keras.initializers:RandomNormal",
+    "random_uniform_initializer": "pinnace.keras.initializers:RandomUniform",
     "saved_model": "pinnace.saved_model",
     "serving": "pinnace.serving",
     "sets": "pinnace.ops.composites.sets",
     "sparse": "pinnace.ops.composites.sparse",
     "summary": "pinnace.summary",
     "train": "pinnace.train",
+    "zeros_initializer": "pinnace.keras.initializers:Zeros",
 }
 
 
 def __getattr__(name: str) -> object:
     if name in _ON_FIRST_USE:
-        module = importlib.import_module(_ON_FIRST_USE[name])
-        globals()[name] = module
-        return module
+        path, _, inside = _ON_FIRST_USE[name].partition(":")
+        found: object = importlib.import_module(path)
+        if inside:
+            found = getattr(found, inside)
+        globals()[name] = found
+        return found
     message = f"module 'pinnace' has no attribute {name!r}"
     raise AttributeError(message)
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TABLE: dict[str, str] = {
+    # framework: tf.dtypes.cast and its like
+    "ops.cast": "pinnace.ops.array.casting:cast",
+    "ops.complex": "pinnace.ops.math.complexes:complex",
+    "ops.saturate_cast": "pinnace.ops.array.casting:saturate_cast",
     # keras: Model.save, Model.export and load_model
     "saved_model.save": "pinnace.saved_model:save",
     "saved_model.load": "pinnace.saved_model:load",

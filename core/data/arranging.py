@@ -83,7 +83,10 @@ class Arranging(Pipeline):
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
         """The same elements, up to `buffer_size` of them made ahead of time by a thread.
 
-        AUTOTUNE starts the thread only if elements take long enough to make.
+        Args:
+            buffer_size: how many; AUTOTUNE starts the thread only if elements take long enough to
+                make.
+            name: accepted without effect.
         """
         del name
         return self._with(prefetch.Prefetched(self._stage, buffer_size))

@@ -34,7 +34,14 @@ class Batching(Pipeline):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Consecutive elements put on top of each other.
+        """Consecutive elements put on top of each other: [...] becomes [batch, ...].
+
+        Args:
+            batch_size: how many; an integer or a scalar tensor.
+            drop_remainder: whether a last, smaller batch is left out; then the size is known.
+            num_parallel_calls: accepted without effect: joining is one copy.
+            deterministic: accepted without effect: the order always stays.
+            name: accepted without effect.
 
         Raises:
             InvalidArgumentError: a size below 1; in a pass, elements of different shapes.

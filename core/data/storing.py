@@ -81,7 +81,7 @@ def decode_element(data: bytes, specs: tuple[Any, ...], where: str) -> Element:
         shape = tuple(np.frombuffer(data[position:end], "<i8").tolist())
         position = end
         if any(n < 0 for n in shape) or not spec.shape.is_compatible_with(Shape.of(shape)):
-            raise DataLossError(f"{where}: an element is damaged: {shape} does not fit {spec}")
+            raise DataLossError(f"{where}: an element is damaged: {shape} does not fit {spec.text}")
         count = 1
         for n in shape:
             count *= n

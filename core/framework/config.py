@@ -19,6 +19,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
+from pinnace.framework.devices import LogicalDevice as LogicalDevice
+from pinnace.framework.devices import LogicalDeviceConfiguration as LogicalDeviceConfiguration
+from pinnace.framework.devices import PhysicalDevice as PhysicalDevice
+from pinnace.framework.devices import (
+    get_logical_device_configuration as get_logical_device_configuration,
+)
+from pinnace.framework.devices import get_soft_device_placement as get_soft_device_placement
+from pinnace.framework.devices import get_visible_devices as get_visible_devices
+from pinnace.framework.devices import list_logical_devices as list_logical_devices
+from pinnace.framework.devices import list_physical_devices as list_physical_devices
+from pinnace.framework.devices import (
+    set_logical_device_configuration as set_logical_device_configuration,
+)
+from pinnace.framework.devices import set_soft_device_placement as set_soft_device_placement
+from pinnace.framework.devices import set_visible_devices as set_visible_devices
 from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -116,10 +131,20 @@ def _cache_folder(environment: Mapping[str, str]) -> Path | None:
 
 
 settings = settings_from(os.environ)
+_PARTS = {
+    "experimental": "experimental_config",
+    "optimizer": "optimizer_options",
+    "threading": "threading",
+}
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Whether functions run as plain Python from now on: to debug them line by line."""
+    """Whether functions run as plain Python from now on: to debug them line by line.
+
+    Args:
+        run_eagerly: True calls the Python function each time, and `print`, `breakpoint()` and
+            `pdb` work inside; False traces again. Datasets' functions are not meant.
+    """
     settings.run_eagerly = bool(run_eagerly)
 
 
@@ -215,28 +240,14 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
     settings.inter_op_threads = _count("set_inter_op_parallelism_threads: num_threads", num_threads)
 
 
-@dataclass(frozen=True, slots=True)
-class PhysicalDevice:
-    """A device, in TensorFlow's words."""
-
-    name: str
-    device_type: str
-
-
-def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of this machine that are used: the CPU."""
-    devices = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
-    return [device for device in devices if device_type in (None, device.device_type)]
-
-
 def __getattr__(name: str) -> object:
-    """`config.threading`, which imports this module, and `config.tier` and so on, to read."""
-    if name == "threading":
-        return importlib.import_module("pinnace.framework.threading")
+    """The parts, of which some import this module, and `config.tier` and so on, to read."""
+    if name in _PARTS:
+        return importlib.import_module(f"pinnace.framework.{_PARTS[name]}")
     if name in Settings.__slots__:
         return getattr(settings, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "threading"])
+    return sorted([*globals(), *_PARTS])

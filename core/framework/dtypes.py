@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import ml_dtypes
 import numpy as np
 
+from pinnace import late
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -265,6 +267,7 @@ INDEX = frozenset({int32, int64})
 QUANTIZED = frozenset({qint8, quint8, qint16, quint16, qint32})
 ANY = frozenset(_BY_ENUM.values())
 ANY_VALUE = ANY - {resource, variant}
+QUANTIZED_DTYPES = frozenset({qint8, quint8, qint16, quint16, qint32})
 
 _BY_NUMPY[_OBJECT_DTYPE] = string
 _BY_KEY.update(
@@ -382,3 +385,18 @@ def _from_text(text: str) -> DType:
         return from_numpy(np.dtype(text))
     except (ValueError, SyntaxError):  # what np.dtype raises for some texts instead of TypeError
         raise TypeError from None
+
+
+def __getattr__(name: str) -> object:
+    """`dtypes.cast` and its like, which are ops."""
+    if name == "cast":
+        return late.get("ops.cast")
+    if name == "complex":
+        return late.get("ops.complex")
+    if name == "saturate_cast":
+        return late.get("ops.saturate_cast")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "cast", "complex", "saturate_cast"])

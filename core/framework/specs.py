@@ -261,9 +261,6 @@ class TensorSpec(TypeSpec):
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
 
-    def __str__(self) -> str:
-        return self.text if self.name is None else f"{self.name}: {self.text}"
-
 
 _new = object.__new__
 # The slots' own setters: `__setattr__` refuses, and object.__setattr__ is slower.

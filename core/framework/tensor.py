@@ -479,6 +479,11 @@ def is_tensor(x: object) -> bool:
     return isinstance(x, Operands)
 
 
+def is_symbolic_tensor(tensor: object) -> bool:
+    """Whether `tensor` stands for a value that a graph will compute."""
+    return isinstance(tensor, SymbolicTensor)
+
+
 def values_text(array: Array) -> str:
     """The values as TensorFlow's `repr` shows them: scalars are Python's."""
     value = array[()]

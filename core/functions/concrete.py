@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.engine.build import plan_of
 from pinnace.framework import structure
+from pinnace.framework.composite import CompositeSpec, components_of
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
@@ -204,7 +205,7 @@ class ConcreteFunction(Trackable):
             leaves = self._merged(args, kwargs)
         if len(leaves) != len(tensor_specs):
             message = (
-                f"{self.name} takes {len(tensor_specs)} tensors {[str(s) for s in tensor_specs]}, "
+                f"{self.name} takes {len(tensor_specs)} tensors {[s.text for s in tensor_specs]}, "
                 f"got {len(leaves)}"
             )
             raise TypeError(message)
@@ -215,16 +216,33 @@ class ConcreteFunction(Trackable):
 
     def _merged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Positional leaves, then keywords by the argument names the trace gave the specs."""
-        given, given_kwargs = self.structured_input_signature
         found = [leaf for leaf in structure.flatten(args) if leaf is not None]
-        rest = [s for s in structure.flatten((given, given_kwargs)) if isinstance(s, TensorSpec)][
-            len(found) :
-        ]
-        for spec in rest:
-            if spec.name not in kwargs:
-                message = f"{self.name}: argument {spec.name!r} ({spec}) is missing"
+        for name, spec in self._named_specs()[len(found) :]:
+            text = spec.text if isinstance(spec, TensorSpec) else repr(spec)
+            if name not in kwargs:
+                message = f"{self.name}: argument {name!r} ({text}) is missing"
                 raise TypeError(message)
-            found.append(kwargs[spec.name])
+            value = kwargs[name]
+            if isinstance(spec, CompositeSpec) and not spec.is_compatible_with(value):
+                message = f"{self.name}: argument {name!r} must be {text}, got {value!r}"
+                raise TypeError(message)
+            found.append(value)
+        return [part for leaf in found for part in components_of(leaf)]
+
+    def _named_specs(self) -> list[tuple[str | None, Any]]:
+        """The specs of the arguments and the names they can be given by, in order.
+
+        A tensor has its own name, a ragged or sparse tensor that of its parameter.
+        """
+        given, given_kwargs = self.structured_input_signature
+        ordered = (given, dict(sorted(given_kwargs.items())))
+        found: list[tuple[str | None, Any]] = []
+        for name, _, argument in signature_text.parameters_of(ordered, *self._parameters):
+            for leaf in structure.flatten(argument):
+                if isinstance(leaf, TensorSpec):
+                    found.append((leaf.name, leaf))
+                elif isinstance(leaf, CompositeSpec):
+                    found.append((name if leaf is argument else None, leaf))
         return found
 
     def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
@@ -241,7 +259,7 @@ class ConcreteFunction(Trackable):
         if missing or extra:
             facts = [f"missing {', '.join(missing)}"] if missing else []
             facts += [f"unknown {', '.join(extra)}"] if extra else []
-            wanted = ", ".join(f"{name}: {specs[name]}" for name in sorted(specs))
+            wanted = ", ".join(f"{name}: {specs[name].text}" for name in sorted(specs))
             message = f"{self.name}: {'; '.join(facts)}\n  takes {wanted}"
             raise TypeError(message)
         return [self._fit(name, specs[name], kwargs[name]) for name in sorted(specs)]
@@ -252,11 +270,11 @@ class ConcreteFunction(Trackable):
         try:
             tensor = convert_to_tensor(value, spec.dtype)
         except (TypeError, ValueError) as error:
-            message = f"{self.name}: argument {name!r} must be {spec}: {error}"
+            message = f"{self.name}: argument {name!r} must be {spec.text}: {error}"
             raise InvalidArgumentError(message) from None
         if not spec.shape.is_compatible_with(tensor.shape):
             message = (
-                f"{self.name}: argument {name!r} must be {spec}, "
+                f"{self.name}: argument {name!r} must be {spec.text}, "
                 f"got {tensor.dtype.name}{tensor.shape.text}"
             )
             raise InvalidArgumentError(message)

@@ -133,11 +133,11 @@ class FunctionSpec:
         try:
             tensor = convert_to_tensor(arg, spec.dtype)
         except (TypeError, ValueError) as error:
-            message = f"{self.name}: argument {self._parameter(index)} must be {spec}: {error}"
+            message = f"{self.name}: argument {self._parameter(index)} must be {spec.text}: {error}"
             raise TypeError(message) from None
         if not spec.shape.is_compatible_with(tensor.shape):
             message = (
-                f"{self.name}: argument {self._parameter(index)} must be {spec}, "
+                f"{self.name}: argument {self._parameter(index)} must be {spec.text}, "
                 f"got shape {tensor.shape.text}"
             )
             raise TypeError(message)

@@ -15,6 +15,7 @@ from pinnace.ops import math as math
 from pinnace.ops import nn as nn
 from pinnace.ops import quantization as quantization
 from pinnace.ops import random as random
+from pinnace.ops import registry
 from pinnace.ops import signal as signal
 from pinnace.ops import state as state
 from pinnace.ops import strings as strings
@@ -22,6 +23,9 @@ from pinnace.ops import summary as summary
 from pinnace.ops.array import constants, gathering, joining, shapes, slicing
 from pinnace.ops.math import arithmetic, bits, comparison, exponents, logic, products
 from pinnace.ops.state import scatters, variables
+
+# Ragged and sparse tensors bring their ops with them.
+registry.later("pinnace.ops.ragged", "pinnace.ops.sparse")
 
 
 def _and(x: TensorLike, y: TensorLike) -> Tensor:

@@ -14,7 +14,14 @@ from pinnace.framework.dispatch import operators
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, Operands, SymbolicTensor, Tensor, wrap
+from pinnace.framework.tensor import (
+    Array,
+    OpaqueTensor,
+    Operands,
+    SymbolicTensor,
+    Tensor,
+    wrap,
+)
 from pinnace.ops.opdef import ArgDef, InferCall, OpDef, explain
 from pinnace.ops.running import RunContext
 
@@ -27,8 +34,6 @@ _EAGER_CONTEXT = RunContext()
 # How many input specs an op remembers as checked before it starts over.
 _CHECKED_LIMIT = 4096
 _NDARRAY = np.ndarray
-# Quantised tensors carry these too, and NumPy's dtype does not tell them apart.
-_AMBIGUOUS = frozenset(map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16)))
 
 
 def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -52,7 +57,10 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
     key = None
     if tracer is None and op.repeatable:
         try:
-            key = (*[(x._array.shape, x._array.dtype) for x in arguments], *attrs.items())
+            key = (
+                *[(x.__class__, x._array.shape, x._array.dtype) for x in arguments],
+                *attrs.items(),
+            )
             repeat = op.repeats.get(key)
         except (
             AttributeError,
@@ -70,7 +78,7 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
     else:
         outputs = run_eagerly(op, inputs, attrs)
         if key is not None:
-            _remember(op, key, attrs)
+            _remember(op, key, attrs, outputs[0])
     for tape in state.tapes:
         tape.record(op, inputs, attrs, outputs)  # type: ignore[arg-type]
     return shaped_result(op, outputs, attrs)  # type: ignore[arg-type]
@@ -83,9 +91,12 @@ class Repeat(NamedTuple):
     attrs: dict[str, Any]
 
 
-def _remember(op: OpDef, key: tuple[Any, ...], attrs: dict[str, Any]) -> None:
-    if any(dtype.kind == "O" or dtype in _AMBIGUOUS for _, dtype in key[: len(op.inputs)]):
-        return  # an object array is a string, a handle or a list: NumPy's dtype does not tell which
+def _remember(op: OpDef, key: tuple[Any, ...], attrs: dict[str, Any], output: Tensor) -> None:
+    kinds = [(kind, dtype.kind) for kind, _, dtype in key[: len(op.inputs)]]
+    if type(output) is OpaqueTensor or any(
+        kind is OpaqueTensor or letter == "O" for kind, letter in kinds
+    ):
+        return  # a string, a handle, a list, a quantised number: NumPy's dtype does not tell which
     if len(op.repeats) >= _CHECKED_LIMIT:
         op.repeats.clear()
     options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
@@ -178,7 +189,8 @@ def _convert(op: OpDef, arg: ArgDef, value: object, wanted: DType | None) -> Ten
     if getattr(type(value), "_takes_ops", None) is not None:
         raise CompositeGivenError
     hint = None
-    if wanted is None and arg.type_attr:
+    # An array says what its dtype is; only Python's values leave a choice.
+    if wanted is None and arg.type_attr and not isinstance(value, (np.ndarray, np.generic)):
         hint = op.type_sets[arg.type_attr].default
     try:
         return convert_to_tensor(value, wanted, hint)

@@ -174,7 +174,7 @@ def explain(op: OpDef, problem: str, inputs: Sequence[Specs], facts: Sequence[st
     """An error message: `Op: problem`, then every input as `name: dtype[shape]`, then the facts."""
     given = []
     for arg, spec in zip(op.inputs, inputs, strict=False):
-        text = ", ".join(map(str, spec)) if isinstance(spec, tuple) else str(spec)
+        text = ", ".join(one.text for one in spec) if isinstance(spec, tuple) else spec.text
         given.append(f"{arg.name}: {text}")
     lines = [f"{op.name}: {problem}"]
     if given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _ops: dict[str, OpDef] = {}
+# Modules whose ops are seldom wanted; importing one registers them.
+_later: list[str] = []
 
 
 def register(op: OpDef) -> OpDef:
@@ -31,20 +34,38 @@ def register(op: OpDef) -> OpDef:
 
 def lookup(name: str) -> OpDef:
     """The op of that name; UnimplementedError if this library does not have it."""
-    try:
-        return _ops[name]
-    except KeyError:
+    found = find(name)
+    if found is None:
         message = f"op {name!r} is not implemented"
-        raise UnimplementedError(message) from None
+        raise UnimplementedError(message)
+    return found
 
 
 def find(name: str) -> OpDef | None:
     """The op of that name, or None."""
-    return _ops.get(name)
+    found = _ops.get(name)
+    if found is None and _later:
+        _import_the_rest()
+        found = _ops.get(name)
+    return found
+
+
+def later(*modules: str) -> None:
+    """Modules to import when an op is asked for that is not in the table yet."""
+    _later.extend(modules)
+
+
+def _import_the_rest() -> None:
+    for module in list(_later):
+        importlib.import_module(module)
+        # Only now: another thread that looks meanwhile must import, and so wait, too.
+        if module in _later:
+            _later.remove(module)
 
 
 def registered() -> dict[str, OpDef]:
     """Every op by name, in alphabetical order."""
+    _import_the_rest()
     return dict(sorted(_ops.items()))
 
 

@@ -8,8 +8,6 @@ import errno
 import logging
 import os
 import re
-import secrets
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -63,10 +61,15 @@ def write_file(path: StrPath, content: Content | Writer) -> None:
         sync_folder(target.parent)
 
 
+def _token() -> str:
+    """Letters that no other name has; `secrets` would give them too, at ten modules."""
+    return os.urandom(8).hex()
+
+
 def create_sibling(target: Path) -> tuple[Path, IO[bytes]]:
     """A new, hidden file in the folder of `target`, and that file open for writing."""
     # Not the target's name with a suffix: a name as long as the system allows must do too.
-    path = target.parent / f".pinnace-{secrets.token_hex(8)}.tmp"
+    path = target.parent / f".pinnace-{_token()}.tmp"
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
     return path, os.fdopen(handle, "wb")
 
@@ -116,7 +119,7 @@ def replace_folder(target: StrPath, *, journal: bool = False) -> Iterator[Path]:
         ResourceExhaustedError: the disk or a quota is full.
     """
     place = Path(os.path.realpath(target))
-    token = secrets.token_hex(8)
+    token = _token()
     stage = _beside(place, token, "new")
     with _unchanged(target), explained("save to", target):
         _check(place, target)
@@ -136,6 +139,8 @@ def replace_folder(target: StrPath, *, journal: bool = False) -> Iterator[Path]:
             else:
                 _put_in_two_steps(place, token)
         except BaseException:
+            import shutil
+
             shutil.rmtree(stage, ignore_errors=True)
             raise
     # From here on the new folder is in place: what fails now is not a failure to save.
@@ -265,6 +270,8 @@ def _put_in_two_steps(place: Path, token: str) -> None:
 
 def _discard(folder: Path) -> None:
     """Remove a folder that nobody needs; a failure is worth a line, not an error."""
+    import shutil
+
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:

@@ -35,9 +35,19 @@ def complex_input(call: Call) -> bool:
     return any(x.dtype.kind == "c" for x in call.flat())
 
 
+def doubles(call: Call) -> bool:
+    """Whether some input is of float64."""
+    return any(x.dtype == np.float64 for x in call.flat())
+
+
 def whole_numbers(call: Call) -> bool:
     """Whether the first input is of integers."""
     return call.flat()[0].dtype.kind in "iu"
+
+
+def unsigned(call: Call) -> bool:
+    """Whether the first input is of numbers from 0 on."""
+    return call.flat()[0].dtype.kind == "u"
 
 
 def special(call: Call) -> bool:
@@ -139,6 +149,13 @@ EVERYWHERE = (
         "shapes", ONE_SOURCE, lambda call: call.op in LESS_KNOWN, "less than TensorFlow knows"
     ),
 )
+
+UNSIGNED_ZEROS = (
+    "TensorFlow looks for a sum above the least number of the type: where all sums are 0, what "
+    "flows back goes to an element that the window may not have"
+)
+SINGLE_SUMS = "TensorFlow sums logarithms in float32, whatever it is given"
+
 
 DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     **{
@@ -290,6 +307,22 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     "GatherNd": (
         Deviation("error", "TensorFlow refuses a scalar, of which there is one", scalar_first),
     ),
+    "RaggedTensorToTensor": (
+        Deviation(
+            "error",
+            "TensorFlow leaves out values that no row has",
+            wrong,
+            about="row splits must end with",
+        ),
+    ),
+    "RaggedTensorToSparse": (
+        Deviation(
+            "error",
+            "TensorFlow reads row splits of any shape as a vector",
+            wrong,
+            about="row splits must be",
+        ),
+    ),
     "Where": (
         Deviation(
             "error", "TensorFlow refuses a scalar; numpy.nonzero too since 2.1", scalar_first
@@ -308,6 +341,33 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     "CropAndResizeGradImage": (
         Deviation("error", NOTHING_THERE, empty),
         Deviation("error", ARGUMENTS, wrong, about="TensorFlow raises OutOfRangeError"),
+    ),
+    "CTCLoss": (
+        Deviation("values", SINGLE_SUMS, doubles),
+        Deviation("gradients", SINGLE_SUMS, doubles),
+    ),
+    **dict.fromkeys(
+        ("CTCBeamSearchDecoder", "CTCGreedyDecoder"),
+        (
+            Deviation("values", SINGLE_SUMS, doubles),
+            Deviation(
+                "error",
+                "TensorFlow has another class for lengths of another batch here",
+                wrong,
+                about="TensorFlow raises FailedPreconditionError",
+            ),
+        ),
+    ),
+    **{
+        op: (Deviation("values", UNSIGNED_ZEROS, unsigned),)
+        for op in ("Dilation2DBackpropInput", "Dilation2DBackpropFilter")
+    },
+    "IsotonicRegression": (
+        Deviation(
+            "gradients",
+            "TensorFlow's gradient is right for matrices only",
+            lambda call: call.flat()[0].ndim != 2,
+        ),
     ),
     "Reshape": (Deviation("error", ONE_ELEMENT, wrong),),
     "TruncateMod": (

@@ -8,10 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from oracle import comparing, ours, wide
+from oracle import comparing, ours, wide, wide_texts
 from oracle.calls import Call, calls_of, knowledge
 from oracle.deviations import excused
 from oracle.peer import Peer, PeerDiedError
@@ -24,12 +24,15 @@ EXAMPLES = int(os.environ.get("ORACLE_EXAMPLES") or 40)
 # After so many deaths of TensorFlow's process at wrong inputs of an op, it is asked no more.
 DEATHS = 2
 DIED: Counter[str] = Counter()
+# Explaining a failure runs it many times more; so does making it small, which a short run leaves.
+PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
+PHASES += [Phase.shrink] * (EXAMPLES >= 20)
 
 
 @cache
 def compared_cases() -> tuple[OpCase, ...]:
     """The cases of the ops that give the same every time."""
-    cases = (*all_cases(), *wide.CASES)
+    cases = (*all_cases(), *wide.CASES, *wide_texts.CASES)
     # A name with a bar in front is one of TensorFlow's own use, and its kernels trust their caller.
     return tuple(c for c in cases if c.definition.effect is None and not c.op.startswith("_"))
 
@@ -43,6 +46,7 @@ def label(case: OpCase) -> str:
 def test_an_op_is_tensorflows(case: OpCase, peer: Peer, coverage: Coverage) -> None:
     @settings(
         max_examples=EXAMPLES,
+        phases=PHASES,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         print_blob=False,

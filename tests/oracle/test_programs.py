@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from oracle import comparing, ours
-from pinnace.proto.example_pb2 import Example
+from pinnace.proto.example_pb2 import Example, SequenceExample
 
 if TYPE_CHECKING:
     from oracle.coverage import Coverage
@@ -91,6 +91,34 @@ def examples(draw: st.DrawFn) -> list[Any]:
     return [np.array(found, object)]
 
 
+@st.composite
+def sequences(draw: st.DrawFn) -> list[Any]:
+    """Serialised sequence examples, some of them without some features."""
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        example = SequenceExample()
+        if draw(st.booleans()):
+            count = draw(st.integers(-(2**62), 2**62))
+            example.context.feature["count"].int64_list.value.append(count)
+        for word in draw(st.lists(st.binary(max_size=3), max_size=2)):
+            example.context.feature["word"].bytes_list.value.append(word)
+        lists = example.feature_lists.feature_list
+        for _ in range(draw(st.integers(0, 3))):
+            numbers = [draw(st.integers(-9, 9)) / 4 for _ in "ab"]
+            lists["numbers"].feature.add().float_list.value.extend(numbers)
+        if "numbers" not in lists:
+            lists["numbers"].SetInParent()
+        for row in draw(st.lists(st.lists(st.integers(-9, 9), max_size=2), max_size=3)):
+            lists["places"].feature.add().int64_list.value.extend(row)
+        found.append(example.SerializeToString())
+    return [np.array(found, object)]
+
+
+@st.composite
+def singles(draw: st.DrawFn) -> list[Any]:
+    return [matrices(draw, np.float32)[0]]
+
+
 PROGRAMS = {
     **{f"variables.{name}": pairs() for name in ("assigned", "sliced", "trained")},
     **{f"variables.{name}": with_rows() for name in ("gathered", "scattered")},
@@ -103,8 +131,10 @@ PROGRAMS = {
             *("calls", "checks", "refused", "python"),
         )
     },
-    **{f"draws.{name}": logits_and_seed() for name in ("seeded", "stateful")},
+    **{f"draws.{name}": logits_and_seed() for name in ("seeded", "stateful", "distributions")},
+    "quantities.quantized": singles(),
     "records.parsed": examples(),
+    "records.sequences": sequences(),
 }
 
 

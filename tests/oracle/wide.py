@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from oracle.calls import Wide
 from pinnace.framework import dtypes
+from pinnace.ops.execute import execute
+from pinnace.ops.registry import lookup
+from support.opcase import tensors_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +135,29 @@ def pooling_v2(draw: st.DrawFn) -> Drawn:
     return (x, *sizes), attrs
 
 
+def pooled(draw: st.DrawFn) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """Numbers of which none is there twice, their maxima, numbers beside them, and the windows."""
+    (x,), attrs = pooling(2)(draw)
+    x = np.random.default_rng(x.size).permutation(x.size).reshape(x.shape) / 8
+    y, places = (
+        np.asarray(out._array)
+        for out in execute(lookup("MaxPoolWithArgmax"), tensors_of((x,))[0], **attrs)
+    )
+    ddx = numbers(draw, *x.shape)
+    return x, y, (ddx, places), attrs
+
+
+def second_maxima(draw: st.DrawFn) -> Drawn:
+    x, y, (ddx, _), attrs = pooled(draw)
+    sizes = tuple(np.array(attrs.pop(name), np.int32) for name in ("ksize", "strides"))
+    return (x, y, ddx, *sizes), attrs
+
+
+def second_maxima_at_places(draw: st.DrawFn) -> Drawn:
+    x, _, (ddx, places), attrs = pooled(draw)
+    return (x, ddx, places), attrs
+
+
 def row_ids(draw: st.DrawFn) -> Drawn:
     """Rows, places of some of them, and the segment of each place, in order."""
     data = numbers(draw, draw(st.integers(1, 5)), draw(st.integers(0, 3)))
@@ -195,6 +221,16 @@ def sparse_two(draw: st.DrawFn) -> Drawn:
     other = draw(st.permutations(range(len(values))))
     kept = sorted(other[: len(values) // 2])
     return (indices, values, shape, indices[kept], numbers(draw, len(kept)), shape), {}
+
+
+def sparse_sum_backwards(draw: st.DrawFn) -> Drawn:
+    """What flows back to a sum of two; what their places have in common is there once."""
+    first, _, shape = sparse(draw)
+    second = sparse(draw)[0]
+    second = second[(second < shape).all(1)]
+    either = {*map(tuple, first.tolist()), *map(tuple, second.tolist())}
+    places = np.array(sorted(either), np.int64).reshape(-1, 2)
+    return (numbers(draw, len(places)), first, second, places), {}
 
 
 def sparse_reshaped(draw: st.DrawFn) -> Drawn:
@@ -275,6 +311,44 @@ def _typed(draw: st.DrawFn, kind: str, given: tuple[Any, ...]) -> Drawn:
     return (*given, np.array(low, dtype), np.array(high, dtype)), {}
 
 
+def appended(draw: st.DrawFn, parameters: Any) -> tuple[Any, Any]:
+    """A shape that ends in that of the parameters, and a seed."""
+    front = draw(st.lists(st.integers(0, 3), max_size=2))
+    seed = np.array([draw(st.integers(-(2**62), 2**62)) for _ in range(2)], np.int64)
+    return np.array([*front, *parameters.shape], np.int32), seed
+
+
+def positive(draw: st.DrawFn) -> Any:
+    shape = draw(st.sampled_from([(), (3,), (2, 1)]))
+    return numbers(draw, *shape, low=0.125).astype(draw(st.sampled_from([np.float32, np.float64])))
+
+
+def gamma(draw: st.DrawFn) -> Drawn:
+    alpha = positive(draw)
+    return (*appended(draw, alpha), alpha), {}
+
+
+def gamma_of_key(draw: st.DrawFn) -> Drawn:
+    alpha = positive(draw)
+    shape, _ = appended(draw, alpha)
+    word = st.integers(0, 2**63)
+    key, counter = np.array([draw(word)], np.uint64), [draw(word), draw(word)]
+    return (shape, key, np.array(counter, np.uint64), np.array(1, np.int32), alpha), {}
+
+
+def poisson(draw: st.DrawFn) -> Drawn:
+    rate = positive(draw) * draw(st.sampled_from([1, 8]))
+    counted = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
+    return (*appended(draw, rate), rate), {"dtype": draw(st.sampled_from(counted))}
+
+
+def binomial(draw: st.DrawFn) -> Drawn:
+    chances = positive(draw) / 8
+    trials = np.array(draw(st.integers(0, 60)), chances.dtype)
+    counted = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
+    return (*appended(draw, chances), trials, chances), {"dtype": draw(st.sampled_from(counted))}
+
+
 def drawn_classes(draw: st.DrawFn) -> Drawn:
     logits = numbers(draw, draw(st.integers(1, 3)), draw(st.integers(1, 4)))
     seed = np.array([draw(st.integers(0, 2**31)), draw(st.integers(0, 99))], np.int64)
@@ -326,6 +400,8 @@ CASES: tuple[Wide, ...] = (
         for training in (True, False)
     ),
     wide("MaxPoolV2", pooling_v2),
+    wide("MaxPoolGradGradV2", second_maxima),
+    wide("MaxPoolGradGradWithArgmax", second_maxima_at_places),
     *(
         wide(f"SparseSegment{kind}", row_ids, slack=64.0, reason=ROUNDED)
         for kind in ("Sum", "Mean", "SqrtN")
@@ -350,6 +426,7 @@ CASES: tuple[Wide, ...] = (
     wide("SparseFillEmptyRows", sparse_rows),
     wide("SparseSparseMaximum", sparse_two),
     wide("SparseSparseMinimum", sparse_two),
+    wide("SparseAddGrad", sparse_sum_backwards),
     wide("SparseReshape", sparse_reshaped),
     wide("RaggedRange", ragged_range),
     wide("LRN", response, slack=64.0, reason=ROUNDED),
@@ -363,9 +440,12 @@ CASES: tuple[Wide, ...] = (
     wide("StatelessTruncatedNormal", seeded("float")),
     wide("StatelessRandomUniformInt", seeded("range")),
     wide("StatelessRandomUniformFullInt", seeded("bits")),
+    wide("StatelessRandomGammaV2", gamma),
+    wide("StatelessRandomGammaV3", gamma_of_key),
+    wide("StatelessRandomPoisson", poisson),
+    wide("StatelessRandomBinomial", binomial),
     wide("StatelessMultinomial", drawn_classes),
     wide("StatelessShuffle", shuffled),
     wide("StatelessRandomGetKeyCounterAlg", seed_pair),
-    Wide("StatelessRandomGetAlg", st.just(((), {})), lambda: None),
     wide("StringFormat", template),
 )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace.framework import dtypes, structure
+from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
-from pinnace.framework.specs import TensorSpec
+from pinnace.framework.specs import TensorSpec, TypeSpec
 from pinnace.functions.control import batching, branches, looping
+from pinnace.functions.control.rows import Carried, batch_spec, carried, row_spec
 from pinnace.ops.array import constants, joining, reshaping, shapes
 from pinnace.ops.composites.tensor_array import TensorArray
 from pinnace.ops.math import arithmetic, comparison
@@ -30,15 +34,23 @@ class _Rows:
 
     def __init__(self, elems: Any, name: str) -> None:
         self.form = elems
-        self.tensors = [convert_to_tensor(leaf) for leaf in structure.flatten(elems)]
-        if not self.tensors:
+        leaves = [x if is_composite(x) else convert_to_tensor(x) for x in structure.flatten(elems)]
+        if not leaves:
             message = f"{name}: elems must hold at least one tensor"
             raise ValueError(message)
-        known: set[int] = set()
-        for tensor in self.tensors:
-            if tensor.shape.rank == 0:
+        for x in leaves:
+            if x.shape.rank == 0:
                 message = f"{name}: elems must have at least one axis, got a scalar"
                 raise ValueError(message)
+        self.row_specs = [row_spec(x) for x in leaves]
+        self._carried = [carried(spec) for spec in self.row_specs]
+        # Composite ones as the tensors that stand for their rows.
+        self.tensors = [
+            part for x, how in zip(leaves, self._carried, strict=True) for part in how.of_rows(x)
+        ]
+        self.has_composites = any(map(is_composite, leaves))
+        known: set[int] = set()
+        for tensor in self.tensors:
             size = tensor.shape[0]
             if size is not None:
                 known.add(size)
@@ -67,11 +79,22 @@ class _Rows:
             rows = [tensor[index] for tensor in self.tensors]
         else:
             rows = [array.read(index) for array in self._arrays]
-        return structure.pack_sequence_as(self.form, rows)
+        return self.row_of(rows)
+
+    def row_of(self, tensors: Sequence[Any]) -> Any:
+        """The row, in the structure of what has rows, that these tensors stand for."""
+        return _whole(self.form, self._carried, tensors)
 
     def specs(self) -> list[TensorSpec]:
         """The specs of a row."""
         return [TensorSpec.of(_row_shape(tensor), tensor.dtype) for tensor in self.tensors]
+
+
+def _whole(form: Any, how: Sequence[Carried], tensors: Sequence[Any]) -> Any:
+    """Rows in a structure, from the tensors that stand for them."""
+    rest = iter(tensors)
+    leaves = [one.row([next(rest) for _ in one.parts()]) for one in how]
+    return structure.pack_sequence_as(form, leaves)
 
 
 def _row_shape(tensor: Tensor) -> Shape:
@@ -100,37 +123,38 @@ def map_fn(
         swap_memory: accepted for TensorFlow's sake.
         infer_shape: whether all results have one shape.
         name: name of the node while tracing.
-        fn_output_signature: dtypes or TensorSpecs in the structure that `fn` gives; found out if
-            None.
+        fn_output_signature: dtypes or specs in the structure that `fn` gives; where None, found
+            out, or that of the rows of `elems` if any of these is ragged or sparse. The rows of a
+            `RaggedTensorSpec` may differ in length.
 
     Returns:
-        [n, ...] tensors in the structure that `fn` gives.
+        [n, ...] tensors in the structure that `fn` gives; ragged or sparse where the signature is.
     """
     del back_prop, swap_memory
     fn = branches.user_function(fn)
     rows = _Rows(elems, "map_fn")
     signature = fn_output_signature if fn_output_signature is not None else dtype
+    if signature is None and rows.has_composites:
+        signature = structure.pack_sequence_as(elems, rows.row_specs)
     if state.tracer is None:
         results = [fn(rows.at(index)) for index in range(int(rows.count()))]
         if results:
             return _stacked(results, signature)
-        return structure.map_structure(_nothing, _output_specs(fn, rows, signature))
+        return structure.map_structure(_no_rows, _output_specs(fn, rows, signature))
     specs = _output_specs(fn, rows, signature)
+    how = [carried(spec) for spec in structure.flatten(specs)]
     count = rows.count()
     rows.prepare()
-    arrays = structure.map_structure(
-        lambda spec: TensorArray(
-            spec.dtype, count, element_shape=spec.shape, infer_shape=infer_shape
-        ),
-        specs,
-    )
+    arrays = [
+        TensorArray(part.dtype, count, element_shape=part.shape, infer_shape=infer_shape)
+        for one in how
+        for part in one.parts()
+    ]
 
     def turn(index: Tensor, arrays: Any) -> Any:
-        found = fn(rows.at(index))
-        structure.assert_same_structure(specs, found, check_types=False)
-        flat = structure.flatten(found)
-        done = [a.write(index, y) for a, y in zip(structure.flatten(arrays), flat, strict=True)]
-        return arithmetic.add(index, 1), structure.pack_sequence_as(arrays, done)
+        parts = _parts_of(fn(rows.at(index)), specs, how)
+        done = [array.write(index, y) for array, y in zip(arrays, parts, strict=True)]
+        return arithmetic.add(index, 1), done
 
     _, arrays = looping.while_loop(
         lambda index, _: comparison.less(index, count),
@@ -139,7 +163,32 @@ def map_fn(
         parallel_iterations=parallel_iterations or 10,
         name=name or "map",
     )
-    return structure.map_structure(lambda array: _counted(array.stack(), rows.static), arrays)
+    return _batches(specs, how, [_counted(array.stack(), rows.static) for array in arrays])
+
+
+def _parts_of(found: Any, specs: Any, how: Sequence[Carried]) -> list[Any]:
+    """The tensors that stand for what `fn` gave for one row."""
+    structure.assert_same_structure(specs, found, check_types=False)
+    flat = zip(how, structure.flatten(found), strict=True)
+    return [part for one, y in flat for part in one.of_row(y)]
+
+
+def _batches(specs: Any, how: Sequence[Carried], stacked: Sequence[Any]) -> Any:
+    rest = iter(stacked)
+    leaves = [one.batch([next(rest) for _ in one.parts()]) for one in how]
+    return structure.pack_sequence_as(specs, leaves)
+
+
+def _no_rows(spec: Any) -> Any:
+    if isinstance(spec, TensorSpec):
+        return _nothing(spec)
+    batch = batch_spec(spec)
+    parts = [
+        np.zeros([n or 0 for n in one.shape], one.dtype.numpy) for one in batch.component_specs()
+    ]
+    if hasattr(batch, "ragged_rank"):
+        parts[1:] = [np.zeros(1, splits.dtype) for splits in parts[1:]]
+    return batch.from_components([convert_to_tensor(part) for part in parts])
 
 
 def _counted(tensor: Tensor, count: int | None) -> Tensor:
@@ -154,6 +203,10 @@ def _stacked(results: Sequence[Any], signature: Any) -> Any:
     if signature is not None:
         specs = _specs_of(signature)
         structure.assert_same_structure(specs, first, check_types=False)
+        if any(isinstance(spec, CompositeSpec) for spec in structure.flatten(specs)):
+            how = [carried(spec) for spec in structure.flatten(specs)]
+            rows = zip(*[_parts_of(one, specs, how) for one in results], strict=True)
+            return _batches(specs, how, [joining.stack(list(column)) for column in rows])
         wanted = [spec.dtype for spec in structure.flatten(specs)]
     columns = zip(*[structure.flatten(one) for one in results], strict=True)
     stacked = [
@@ -170,7 +223,7 @@ def _nothing(spec: TensorSpec) -> Tensor:
 
 def _specs_of(signature: Any) -> Any:
     return structure.map_structure(
-        lambda one: one if isinstance(one, TensorSpec) else TensorSpec(None, dtypes.as_dtype(one)),
+        lambda one: one if isinstance(one, TypeSpec) else TensorSpec(None, dtypes.as_dtype(one)),
         signature,
     )
 
@@ -181,11 +234,12 @@ def _output_specs(fn: Callable[[Any], Any], rows: _Rows, signature: Any) -> Any:
         return _specs_of(signature)
 
     def run(*symbols: Any) -> Any:
-        return fn(structure.pack_sequence_as(rows.form, symbols))
+        return fn(rows.row_of(symbols))
 
     traced = branches.trace_branch(run, "map_fn_probe", rows.specs())
     return structure.map_structure(
-        lambda leaf: TensorSpec.of(leaf.shape, leaf.dtype), traced.results
+        lambda leaf: leaf.spec if is_composite(leaf) else TensorSpec.of(leaf.shape, leaf.dtype),
+        traced.results,
     )
 
 
@@ -212,6 +266,12 @@ def vectorized_map(
             the tensors do not have one first axis.
     """
     called = branches.user_function(fn)
+    if any(map(is_composite, structure.flatten(elems))):
+        message = (
+            "vectorized_map: elems must be tensors, not ragged or sparse ones\n"
+            "  Try: map_fn, or ops on the whole ragged tensor, which are vectorized"
+        )
+        raise ValueError(message)
     try:
         return batching.batched_map(called, elems)
     except batching.NoRuleError as error:
@@ -299,8 +359,7 @@ def _start(rows: _Rows, initializer: Any, reverse: bool) -> tuple[Any, int]:
             message = "a fold over no rows needs an initializer"
             raise ValueError(message)
         last = -1 if reverse else 0
-        used = [tensor[last] for tensor in rows.tensors]
-        return structure.pack_sequence_as(rows.form, used), 1
+        return rows.row_of([tensor[last] for tensor in rows.tensors]), 1
     return structure.map_structure(looping.convert_leaf, initializer), 0
 
 

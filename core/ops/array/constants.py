@@ -88,13 +88,31 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of zeros (False, empty strings) of that shape."""
+    """A tensor of zeros (False, empty strings) of that shape.
+
+    Args:
+        shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
+        dtype: of the result, any.
+        name: name of the node while tracing.
+
+    Raises:
+        ValueError: a size is negative.
+    """
     kind = dtypes.as_dtype(dtype)
     return _filled(shape, b"" if kind is dtypes.string else 0, kind, name)
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of ones (True) of that shape."""
+    """A tensor of ones (True) of that shape.
+
+    Args:
+        shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
+        dtype: of the result, a number type or bool.
+        name: name of the node while tracing.
+
+    Raises:
+        ValueError: a size is negative.
+    """
     return _filled(shape, 1, dtypes.as_dtype(dtype), name)
 
 

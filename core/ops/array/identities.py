@@ -41,6 +41,10 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> tuple[Te
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """`input`, as a constant where gradients are concerned.
 
+    Args:
+        input: [...], any dtype.
+        name: name of the node while tracing.
+
     Source:
         TensorFlow op `StopGradient` (array_ops.cc).
     """

@@ -377,7 +377,9 @@ def _pack_kernel(values: tuple[Array, ...], *, axis: int) -> Array:
             raise InvalidArgumentError(message)
     at = normal_axis("Pack", axis, first.ndim + 1)
     if at == 0:
-        return np.array(values, first.dtype) if first.ndim == 0 else np.stack(values)
+        # Of objects np.array would keep the scalar arrays, not what is in them.
+        plain = first.ndim == 0 and first.dtype != object
+        return np.array(values, first.dtype) if plain else np.stack(values)
     return np.stack(values, at)
 
 

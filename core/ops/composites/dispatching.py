@@ -76,7 +76,7 @@ _ROWS = {
     "array.shapes": {"rank": "others:rank", "size": "shaping:size"},
     "math.arithmetic": {"add_n": "others:add_n", "scalar_mul": "others:scalar_mul"},
     "math.cumulation": {"cumsum": "others:cumsum"},
-    "math.products": {"matmul": "others:matmul"},
+    "math.products": {"matmul": "products:matmul"},
     "math.reduction": {
         name: f"reduction:{name}"
         for name in (

@@ -8,13 +8,13 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import as_dtype
-from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.tensor import SymbolicTensor
 from pinnace.ops.array import casting, constants, gathering, joining, reshaping, shapes
+from pinnace.ops.composites.checks import require_equal
 from pinnace.ops.composites.ragged.construction import range as ragged_range
+from pinnace.ops.composites.ragged.partitions import splits_from_lengths
 from pinnace.ops.composites.ragged.reduction import reduce_max
 from pinnace.ops.composites.ragged.shaping import concat
-from pinnace.ops.composites.ragged.tensor import RaggedTensor, splits_from_lengths
+from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.composites.sparse.functions import reorder
 from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.math import arithmetic, segments
@@ -215,13 +215,13 @@ def _sparse(feature: SparseFeature, sparse: dict[Any, Any]) -> SparseTensor:
     ids = [sparse[key, dtypes.int64] for key in _index_keys(feature)]
     values = sparse[feature.value_key, as_dtype(feature.dtype)]
     sizes = feature.size if isinstance(feature.size, (list, tuple)) else [feature.size]
-    counts = [x.values.shape for x in (*ids, values)]
-    if not any(isinstance(x.values, SymbolicTensor) for x in (*ids, values)) and any(
-        count != counts[0] for count in counts
-    ):
-        raise InvalidArgumentError(
+    for x in ids:
+        # Place by place, so that each example has as many.
+        require_equal(
+            x.indices,
+            values.indices,
             f"parse_example: indices {feature.index_key!r} and values {feature.value_key!r} of a "
-            f"SparseFeature must be as many, got {[count.text for count in counts]}"
+            "SparseFeature must be as many, at places",
         )
     columns = [reshaping.expand_dims(x.values, 1) for x in ids]
     indices = joining.concat([values.indices[:, :-1], *columns], 1)

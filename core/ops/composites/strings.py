@@ -8,7 +8,8 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.ops.array import reshaping, shapes
 from pinnace.ops.composites.ragged.construction import from_tensor
-from pinnace.ops.composites.ragged.tensor import RaggedTensor, splits_from_rowids
+from pinnace.ops.composites.ragged.partitions import splits_from_rowids
+from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.execute import execute
 from pinnace.ops.strings import pieces, splitting
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 __all__ = [
+    "bytes_split",
     "ngrams",
     "split",
     "unicode_decode",
@@ -48,6 +50,30 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     def cut(flat: Tensor) -> RaggedTensor:
         indices, values, shape = execute(
             splitting.STRING_SPLIT_V2, flat, between, maxsplit=int(maxsplit), name=name
+        )
+        splits = splits_from_rowids(indices[:, 0], shape[0], validate=False)
+        return RaggedTensor(values, splits, internal=True)
+
+    return _over_strings(cut, input)
+
+
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """Each string cut into its bytes.
+
+    Args:
+        input: [...], string, tensor or ragged tensor.
+        name: name of the node while tracing.
+
+    Returns:
+        Ragged [..., (bytes)], string; a vector for a scalar.
+
+    Source:
+        TensorFlow op `StringSplit` (string_ops.cc).
+    """
+
+    def cut(flat: Tensor) -> RaggedTensor:
+        indices, values, shape = execute(
+            splitting.STRING_SPLIT, flat, "", skip_empty=False, name=name
         )
         splits = splits_from_rowids(indices[:, 0], shape[0], validate=False)
         return RaggedTensor(values, splits, internal=True)

@@ -8,6 +8,8 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.devices import get_log_device_placement as get_log_device_placement
+from pinnace.framework.devices import set_log_device_placement as set_log_device_placement
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor

@@ -75,12 +75,26 @@ def crop_and_resize(
 
 
 def flip_left_right(image: TensorLike) -> Tensor:
-    """[..., height, width, channels] mirrored: left is right."""
+    """A picture mirrored: left is right.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels], any dtype.
+
+    Returns:
+        Shape and dtype of `image`.
+    """
     return permutations.reverse(image, [-2])
 
 
 def flip_up_down(image: TensorLike) -> Tensor:
-    """[..., height, width, channels] upside down."""
+    """A picture upside down.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels], any dtype.
+
+    Returns:
+        Shape and dtype of `image`.
+    """
     return permutations.reverse(image, [-3])
 
 

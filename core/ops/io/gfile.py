@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob as globbing
 import os
-import shutil
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -102,6 +101,8 @@ def rmtree(path: Any) -> None:
     """Remove a folder and what is in it."""
     if not isdir(path):
         raise NotFoundError(f"rmtree: there is no folder {_path(path)}")
+    import shutil
+
     with explained("remove", _path(path)):
         shutil.rmtree(_path(path))
 
@@ -115,6 +116,8 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     """Copy a file."""
+    import shutil
+
     _free(dst, overwrite)
     with explained("copy", _path(src)):
         shutil.copyfile(_path(src), _path(dst))

@@ -30,6 +30,8 @@ from pinnace.ops.math.trigonometry import *
 if TYPE_CHECKING:
     from pinnace.ops.array.permutations import invert_permutation as invert_permutation
     from pinnace.ops.array.sorting import top_k as top_k
+    from pinnace.ops.nn.nearest import approx_max_k as approx_max_k
+    from pinnace.ops.nn.nearest import approx_min_k as approx_min_k
     from pinnace.ops.nn.normalization import l2_normalize as l2_normalize
     from pinnace.ops.nn.smooth import softplus as softplus
     from pinnace.ops.nn.smooth import softsign as softsign
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 # These families need ours: their names are looked up when somebody asks.
 _ELSEWHERE = {
+    "approx_max_k": "pinnace.ops.nn.nearest",
+    "approx_min_k": "pinnace.ops.nn.nearest",
     "invert_permutation": "pinnace.ops.array.permutations",
     "l2_normalize": "pinnace.ops.nn.normalization",
     "log_softmax": "pinnace.ops.nn.softmaxes",

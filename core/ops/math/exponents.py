@@ -54,7 +54,14 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
-    """The natural logarithm.
+    """The natural logarithm; -inf at 0, NaN below.
+
+    Args:
+        x: [...], a float or complex type; Python numbers count as float32.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
 
     Source:
         TensorFlow op `Log` (math_ops.cc).

@@ -88,6 +88,11 @@ def reduce_mean(
 ) -> Tensor:
     """The mean over `axis`; of integers, rounded towards zero.
 
+    Arguments and errors are those of `reduce_sum`.
+
+    Returns:
+        [...] without the reduced axes, dtype of `input_tensor`.
+
     Source:
         TensorFlow op `Mean` (math_ops.cc).
     """
@@ -98,6 +103,11 @@ def reduce_prod(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The product over `axis`.
+
+    Arguments and errors are those of `reduce_sum`.
+
+    Returns:
+        [...] without the reduced axes, dtype of `input_tensor`.
 
     Source:
         TensorFlow op `Prod` (math_ops.cc).
@@ -110,6 +120,11 @@ def reduce_max(
 ) -> Tensor:
     """The largest value over `axis`; NaN if there is one, the least value of the dtype if none.
 
+    Arguments and errors are those of `reduce_sum`.
+
+    Returns:
+        [...] without the reduced axes, dtype of `input_tensor`.
+
     Source:
         TensorFlow op `Max` (math_ops.cc).
     """
@@ -120,6 +135,11 @@ def reduce_min(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The least value over `axis`; NaN if there is one, the largest value of the dtype if none.
+
+    Arguments and errors are those of `reduce_sum`.
+
+    Returns:
+        [...] without the reduced axes, dtype of `input_tensor`.
 
     Source:
         TensorFlow op `Min` (math_ops.cc).
@@ -196,7 +216,13 @@ def reduce_std(
 def reduce_logsumexp(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """`log Σ exp(x)` over `axis`, without overflow."""
+    """`log Σ exp(x)` over `axis`, without overflow.
+
+    Arguments and errors are those of `reduce_sum`, but `input_tensor` is of a float type.
+
+    Returns:
+        [...] without the reduced axes, dtype of `input_tensor`; -inf where there is nothing.
+    """
     x = convert_to_tensor(input_tensor)
     largest = reduce_max(x, axis, keepdims=True)
     finite = comparison.is_finite(largest)

@@ -13,6 +13,7 @@ from pinnace.ops.math.counting import in_top_k as in_top_k
 from pinnace.ops.math.exponents import sigmoid as sigmoid
 from pinnace.ops.math.reduction import zero_fraction as zero_fraction
 from pinnace.ops.math.trigonometry import tanh as tanh
+from pinnace.ops.nn import ctc as _ctc  # noqa: F401 (registers its ops)
 from pinnace.ops.nn import experimental as experimental
 from pinnace.ops.nn.biases import *
 from pinnace.ops.nn.convolutions import *
@@ -20,22 +21,35 @@ from pinnace.ops.nn.depthwise import *
 from pinnace.ops.nn.dropouts import *
 from pinnace.ops.nn.embedding import *
 from pinnace.ops.nn.fused import *
+from pinnace.ops.nn.isotonic import *
 from pinnace.ops.nn.losses import *
+from pinnace.ops.nn.morphology import *
+from pinnace.ops.nn.nearest import *
 from pinnace.ops.nn.normalization import *
 from pinnace.ops.nn.pooling import *
 from pinnace.ops.nn.rectifiers import *
+from pinnace.ops.nn.sampling import *
 from pinnace.ops.nn.smooth import *
 from pinnace.ops.nn.softmaxes import *
+from pinnace.ops.random.candidates import *
+from pinnace.ops.random.candidates import compute_accidental_hits as compute_accidental_hits
 
 # These take sparse and ragged tensors, which stand above: looked up when somebody asks.
-_ELSEWHERE = frozenset({"embedding_lookup_sparse", "safe_embedding_lookup_sparse"})
+_ELSEWHERE = {
+    "collapse_repeated": "pinnace.ops.composites.ctc",
+    "ctc_beam_search_decoder": "pinnace.ops.composites.ctc",
+    "ctc_greedy_decoder": "pinnace.ops.composites.ctc",
+    "ctc_loss": "pinnace.ops.composites.ctc",
+    "embedding_lookup_sparse": "pinnace.ops.composites.embedding",
+    "safe_embedding_lookup_sparse": "pinnace.ops.composites.embedding",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _ELSEWHERE:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(importlib.import_module("pinnace.ops.composites.embedding"), name)
+    return getattr(importlib.import_module(_ELSEWHERE[name]), name)
 
 
 def __dir__() -> list[str]:

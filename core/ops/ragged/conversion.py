@@ -67,6 +67,15 @@ def _kernel(
 ) -> Array:
     if not values.ndim:
         raise InvalidArgumentError(f"{_WHO}: values must have at least one axis, got a scalar")
+    if shape.ndim > 1:
+        raise InvalidArgumentError(
+            f"{_WHO}: shape must be a scalar or a vector, got shape {list(shape.shape)}"
+        )
+    if default_value.ndim and default_value.ndim >= values.ndim:
+        raise InvalidArgumentError(
+            f"{_WHO}: default_value must have fewer axes than values, got shapes "
+            f"{list(default_value.shape)} and {list(values.shape)}"
+        )
     nested = _nested(row_partition_tensors, row_partition_types, len(values))
     rank = len(nested) + values.ndim
     inner = values.shape[1:]

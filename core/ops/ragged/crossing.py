@@ -68,6 +68,14 @@ def _kernel(
     out_values_type: DType,
     out_row_splits_type: DType,
 ) -> tuple[Array, Array]:
+    ranks = {1: (*ragged_values, *ragged_row_splits, *sparse_values, *sparse_shape)}
+    ranks[2] = (*sparse_indices, *dense_inputs)
+    for rank, given in ranks.items():
+        if any(one.ndim != rank for one in given):
+            raise InvalidArgumentError(
+                f"{_WHO}: inputs must be matrices: values, splits and shapes of rank 1, indices "
+                f"and dense inputs of rank 2, got rank {[one.ndim for one in given]} for {rank}"
+            )
     order = input_order.decode() if isinstance(input_order, bytes) else str(input_order)
     sources = {
         "R": iter(
@@ -93,7 +101,7 @@ def _kernel(
     splits = [0]
     for rows in zip(*inputs, strict=True):
         for choice in product(*rows):
-            if hashed_output:
+            if out_values_type is int64:  # TensorFlow: the type of the result decides, too
                 found.append(_hashed(choice, num_buckets, hash_key))
             else:
                 found.append(_BETWEEN.join(_text(item) for item in choice))

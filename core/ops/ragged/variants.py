@@ -5,7 +5,8 @@ Loops carry the rows of a ragged tensor as a vector of such values.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 _TO, _FROM = "RaggedTensorToVariant", "RaggedTensorFromVariant"
 
 
-class RaggedParts(NamedTuple):
-    """What one variant holds."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RaggedParts:
+    """What one variant holds; no tuple, for NumPy would take that apart."""
 
     splits: tuple[Array, ...]
     values: Array

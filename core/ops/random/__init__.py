@@ -4,6 +4,7 @@
 
 from pinnace.ops.random import experimental as experimental
 from pinnace.ops.random.algorithms import *
+from pinnace.ops.random.candidates import *
 from pinnace.ops.random.distributions import *
 from pinnace.ops.random.generator import *
 from pinnace.ops.random.seeds import *

@@ -18,12 +18,20 @@ from pinnace.framework.dtypes import (
     int64,
 )
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.array import reshaping, shapes
+from pinnace.ops.array import casting, reshaping, selecting, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import philox, rejection
-from pinnace.ops.math import arithmetic
+from pinnace.ops.math import (
+    arithmetic,
+    comparison,
+    exponents,
+    ranges,
+    reduction,
+    special,
+    tails,
+)
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.random import stateful, stateless
+from pinnace.ops.random import generator, stateful, stateless
 from pinnace.ops.random.algorithms import check_philox
 from pinnace.ops.random.seeds import get_seed
 from pinnace.ops.registry import register
@@ -33,9 +41,11 @@ if TYPE_CHECKING:
 
     from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import OpCall
 
 __all__ = ["gamma", "poisson", "stateless_binomial", "stateless_gamma", "stateless_poisson"]
 
+_BINOMIAL_SKIP = 200
 _FLOATS = frozenset({float16, float32, float64})
 _RATES = _FLOATS | INDEX
 
@@ -228,6 +238,27 @@ def _gamma_kernel(shape: Array, alpha: Array, *, seed: int, seed2: int, ctx: Any
     return _drawn(rejection.gamma, start, full, alpha).astype(alpha.dtype)
 
 
+def _gamma_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    """The number moves with alpha so that the part of the distribution below it stays the same."""
+    alpha, drawn = call.inputs[-1], call.outputs[0]
+    a, x = casting.cast(alpha, float64), casting.cast(drawn, float64)
+    # A number too small for its type is drawn as 0, and 0 it stays.
+    safe = selecting.where(comparison.greater(x, 0.0), x, 1.0)
+    log_density = arithmetic.subtract(
+        arithmetic.subtract(
+            arithmetic.multiply(arithmetic.subtract(a, 1.0), exponents.log(safe)), safe
+        ),
+        special.lgamma(a),
+    )
+    below = execute(tails.IGAMMA_GRAD_A, a, safe)
+    moved = arithmetic.negative(arithmetic.divide(below, exponents.exp(log_density)))
+    moved = selecting.where(comparison.greater(x, 0.0), moved, 0.0)
+    back = arithmetic.multiply(dy, casting.cast(moved, dy.dtype))
+    leading = arithmetic.subtract(shapes.rank(drawn), shapes.rank(alpha))
+    found = reduction.reduce_sum(back, ranges.range(leading))
+    return (*[None] * (len(call.inputs) - 1), found)
+
+
 def _poisson_kernel(
     shape: Array, rate: Array, *, dtype: Any, seed: int, seed2: int, ctx: Any
 ) -> Array:
@@ -270,6 +301,25 @@ def _binomial_kernel(
     return _drawn(rejection.binomial, start, full, counts, probs).astype(dtype.numpy)
 
 
+def _stateful_binomial_kernel(
+    resource: Array, algorithm: Array, shape: Array, counts: Array, probs: Array, *, dtype: Any
+) -> Array:
+    op = "StatefulRandomBinomial"
+    check_philox(op, algorithm)
+    counts, probs = np.broadcast_arrays(counts, probs)
+    full = _ending(op, shape, counts.shape)
+    # TensorFlow's own count of what it might need: draws are in fours, for each pair apart.
+    draws = math.prod(full) // max(counts.size, 1)
+    _, start = generator.advance(resource, counts.size * _BINOMIAL_SKIP * (draws + 3) // 4)
+    return _drawn(rejection.binomial, start, full, counts, probs).astype(dtype.numpy)
+
+
+def _infer_stateful(call: InferCall) -> Shape:
+    if call.spec(2).shape.rank not in (None, 1):
+        call.fail("shape must be a vector")
+    return call.shape_constant(2)
+
+
 def _infer_appended(call: InferCall) -> Shape:
     if call.spec(0).shape.rank not in (None, 1):
         call.fail("shape must be a vector")
@@ -290,7 +340,7 @@ RANDOM_GAMMA = register(
         attrs=stateful.SEEDS,
         infer=_infer_appended,
         kernel=_gamma_kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=_gamma_gradient,
         effect="random",
     )
 )
@@ -320,7 +370,7 @@ STATELESS_GAMMA_V3 = register(
         types={"shape_dtype": typed(INDEX, default=int32), "dtype": _FLOATS},
         infer=_infer_given,
         kernel=_stateless_gamma_kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=_gamma_gradient,
     )
 )
 STATELESS_GAMMA_V2 = register(
@@ -330,7 +380,7 @@ STATELESS_GAMMA_V2 = register(
         types={"T": INDEX, "Tseed": typed(INDEX, default=int64), "dtype": _FLOATS},
         infer=_infer_given,
         kernel=_seeded_gamma_kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=_gamma_gradient,
     )
 )
 STATELESS_POISSON = register(
@@ -361,5 +411,21 @@ STATELESS_BINOMIAL = register(
         infer=_infer_given,
         kernel=_binomial_kernel,
         gradient=NOT_DIFFERENTIABLE,
+    )
+)
+STATEFUL_BINOMIAL: OpDef = register(
+    OpDef(
+        name="StatefulRandomBinomial",
+        signature="resource: resource, algorithm: int64, shape: S, counts: T, probs: T "
+        "-> output: dtype",
+        types={
+            "S": INDEX,
+            "T": typed(_RATES, default=float64),
+            "dtype": typed(_RATES, default=int64),
+        },
+        infer=_infer_stateful,
+        kernel=_stateful_binomial_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
     )
 )

@@ -28,7 +28,7 @@ from pinnace.ops.execute import execute
 from pinnace.ops.kernels import philox
 from pinnace.ops.math import arithmetic, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.random import stateless
+from pinnace.ops.random import distributions, stateless
 from pinnace.ops.random.algorithms import Algorithm, algorithm_number, check_philox
 from pinnace.ops.registry import register
 from pinnace.ops.state.variables import resource_of
@@ -162,7 +162,7 @@ class Generator(AutoTrackable):
     @property
     def key(self) -> Tensor:
         """The last entry of the state."""
-        return self._state_var[-1]
+        return self._state_var[-1]  # type: ignore[no-any-return]
 
     def skip(self, delta: TensorLike) -> Tensor:
         """Move on as if `delta` numbers had been drawn.
@@ -253,6 +253,27 @@ class Generator(AutoTrackable):
         op = stateless.UNIFORM_FULL_INT_V2
         return self._draw(op, sizes, dtype=as_dtype(dtype), name=name)
 
+    def binomial(
+        self,
+        shape: TensorLike,
+        counts: TensorLike,
+        probs: TensorLike,
+        dtype: Any = int32,
+        name: str | None = None,
+    ) -> Tensor:
+        """How many of `counts` trials succeed; see `random.stateless_binomial`."""
+        chances = convert_to_tensor(probs)
+        return execute(  # type: ignore[no-any-return]
+            distributions.STATEFUL_BINOMIAL,
+            self._state_var,
+            self._alg,
+            stateless.shape_tensor(shape),
+            convert_to_tensor(counts, dtype_hint=chances.dtype),
+            chances,
+            dtype=as_dtype(dtype),
+            name=name,
+        )
+
     def make_seeds(self, count: int = 1) -> Tensor:
         """Seeds for stateless ops: int64 [2, count]."""
         keys = self.uniform_full_int([count], int64)
@@ -306,7 +327,7 @@ def set_global_generator(generator: Generator) -> None:
 # Kernels: the state is a variable, int64: the counter, low half first, then the key.
 
 
-def _advance(resource: Array, elements: int) -> tuple[Array, philox.KeyCounter]:
+def advance(resource: Array, elements: int) -> tuple[Array, philox.KeyCounter]:
     """The state before and the stream that starts there; the state moves on, as one step."""
     before = np.empty(0, np.int64)
 
@@ -332,20 +353,20 @@ def _counter(state: Array) -> int:
 
 def _read_and_skip_kernel(resource: Array, alg: Array, delta: Array) -> Array:
     check_philox("RngReadAndSkip", alg)
-    before, _ = _advance(resource, int(delta))
+    before, _ = advance(resource, int(delta))
     return before
 
 
 def _skip_kernel(resource: Array, algorithm: Array, delta: Array) -> None:
     check_philox("RngSkip", algorithm)
-    _advance(resource, int(delta))
+    advance(resource, int(delta))
 
 
 def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
     def kernel(resource: Array, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
         check_philox(op, algorithm)
         sizes = stateless.sizes_of(op, shape)
-        _, start = _advance(resource, int(np.prod(sizes, dtype=np.int64)))
+        _, start = advance(resource, int(np.prod(sizes, dtype=np.int64)))
         return draw(start, sizes, dtype.numpy)
 
     return kernel
@@ -358,7 +379,7 @@ def _uniform_int_kernel(
     check_philox(op, algorithm)
     sizes = stateless.sizes_of(op, shape)
     stateless.check_bounds(op, low, high)
-    _, start = _advance(resource, int(np.prod(sizes, dtype=np.int64)))
+    _, start = advance(resource, int(np.prod(sizes, dtype=np.int64)))
     return philox.uniform_int(start, sizes, low, high, minval.dtype)
 
 

@@ -47,6 +47,13 @@ __all__ = [
 def fft(input: TensorLike, name: str | None = None) -> Tensor:
     """Σ x[n] exp(-2πi k n / N) over the last axis of a complex tensor.
 
+    Args:
+        input: [..., N], complex64 or complex128; for real numbers there is `rfft`.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., N], dtype of `input`.
+
     Source:
         TensorFlow op `FFT` (spectral_ops.cc).
     """
@@ -334,9 +341,9 @@ def _axes_of(op: str, rank: int, axes: Array | None) -> list[int]:
 
 def _kernel(op: str) -> Callable[..., Array]:
     kind = op.replace("2D", "").replace("3D", "").replace("ND", "").lower()
-    transform = getattr(np.fft, kind + "n")
-
     def run(x: Array, lengths: Array | None, axes: Array | None) -> Array:
+        # NumPy imports its transforms when they are first named: not before they are needed.
+        transform = getattr(np.fft, kind + "n")
         chosen = _axes_of(op, x.ndim, axes)
         dtype = _result(op, x.dtype)
         if lengths is None:

@@ -5,6 +5,7 @@ What people call is in `ops/composites/sparse`.
 
 from pinnace.ops.sparse import arithmetic as arithmetic
 from pinnace.ops.sparse import density as density
+from pinnace.ops.sparse import distances as distances
 from pinnace.ops.sparse import filling as filling
 from pinnace.ops.sparse import joining as joining
 from pinnace.ops.sparse import order as order

@@ -70,6 +70,10 @@ def _add_kernel(
     b_shape: Array,
     thresh: Array,
 ) -> tuple[Array, Array, Array]:
+    if thresh.ndim:
+        raise InvalidArgumentError(
+            f"SparseAdd: thresh must be a scalar, got shape {list(thresh.shape)}"
+        )
     indices, left, right, _ = _both(
         "SparseAdd", (a_indices, a_values, a_shape), (b_indices, b_values, b_shape)
     )
@@ -107,6 +111,14 @@ SPARSE_ADD = register(
 def _add_grad_kernel(
     backprop_val_grad: Array, a_indices: Array, b_indices: Array, sum_indices: Array
 ) -> tuple[Array, Array]:
+    places = (a_indices, b_indices, sum_indices)
+    same = len({one.shape[1:] for one in places}) == 1 and all(one.ndim == 2 for one in places)
+    if not same or backprop_val_grad.shape != sum_indices.shape[:1]:
+        raise InvalidArgumentError(
+            "SparseAddGrad: backprop_val_grad must be a vector, the indices matrices of one width, "
+            "and sum_indices have a row per entry of it, got shapes "
+            f"{list(backprop_val_grad.shape)}, {[list(one.shape) for one in places]}"
+        )
     at = {tuple(row): place for place, row in enumerate(sum_indices.tolist())}
 
     def taken(indices: Array) -> Array:

@@ -56,8 +56,16 @@ def _kernel(
 
 
 def _infer(call: InferCall) -> tuple[Shape, ...]:
-    rank = next((spec.shape[0] for spec in call.specs(2) if spec.shape.rank), None)
-    return Shape([None, rank]), Shape([None]), Shape([rank])
+    ranks = [spec.shape[0] for spec in call.specs(2) if spec.shape.rank]
+    ranks += [spec.shape[1] for spec in call.specs(0) if spec.shape.rank == 2]
+    rank = next((rank for rank in ranks if rank is not None), None)
+    total: int | None = 0
+    for places, values in zip(call.specs(0), call.specs(1), strict=True):
+        count = places.shape[0] if places.shape.rank else None
+        if count is None and values.shape.rank:
+            count = values.shape[0]
+        total = None if total is None or count is None else total + count
+    return Shape([total, rank]), Shape([total]), Shape([rank])
 
 
 def _gradient(call: OpCall, _: Any, dy: Tensor, __: Any) -> tuple[Any, ...]:

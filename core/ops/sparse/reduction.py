@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.dtypes import COMPLEX, NUMBERS
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, gathering, reshaping
 from pinnace.ops.array import shapes as shape_ops
-from pinnace.ops.math import arithmetic, comparison, logic, ranges, reduction
+from pinnace.ops.math import arithmetic, comparison, ranges, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.registry import register
 from pinnace.ops.sparse.places import (
@@ -37,6 +38,10 @@ def _groups(
     """Kept indices, one per group that has values, and the group's value."""
     check_parts(who, indices, values, shape)
     check_inside(who, indices, shape.tolist())
+    if axes.ndim > 1:
+        raise InvalidArgumentError(
+            f"{who}: reduction_axes must be a scalar or a vector, got shape {list(axes.shape)}"
+        )
     gone, kept = split_axes(len(shape), axes, who)
     own = indices[:, kept]
     keys = numbers(own, [int(shape[axis]) for axis in kept])
@@ -120,8 +125,6 @@ def _kept_places(call: OpCall) -> tuple[Tensor, Tensor, Tensor]:
         comparison.equal(reshaping.expand_dims(everything, 1), reshaping.expand_dims(wanted, 0)),
         1,
     )
-    # No axes are all axes.
-    hit = logic.logical_or(hit, comparison.equal(shape_ops.size(wanted), 0))
     kept = casting.cast(hit, "int64")
     inverse = arithmetic.subtract(np.int64(1), kept)
     sizes = arithmetic.add(arithmetic.multiply(shape, inverse), kept)

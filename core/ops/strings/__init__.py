@@ -12,10 +12,12 @@ from pinnace.ops.strings.hashing import *
 from pinnace.ops.strings.joining import *
 from pinnace.ops.strings.patterns import *
 from pinnace.ops.strings.pieces import *
+from pinnace.ops.strings.templates import *
 
 # These give ragged tensors, which stand above: their names are looked up when somebody asks.
 _ELSEWHERE = frozenset(
     {
+        "bytes_split",
         "ngrams",
         "split",
         "unicode_decode",

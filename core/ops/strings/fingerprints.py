@@ -198,3 +198,22 @@ def _round(state: list[int]) -> None:
     b = _rotate_left(b, 17) ^ c
     c = _rotate_left(c, 32)
     state[:] = [a, b, c, d]
+
+
+_MURMUR = 0xC6A4A7935BD1E995
+_MURMUR_SEED = 0xDECAFCAFFE
+
+
+def murmur64(data: bytes) -> int:
+    """MurmurHash64A (Appleby) under TensorFlow's seed."""
+    mask = (1 << 64) - 1
+    whole = len(data) // 8 * 8
+    found = _MURMUR_SEED ^ (len(data) * _MURMUR & mask)
+    for at in range(0, whole, 8):
+        word = int.from_bytes(data[at : at + 8], "little") * _MURMUR & mask
+        word = (word ^ (word >> 47)) * _MURMUR & mask
+        found = (found ^ word) * _MURMUR & mask
+    if whole < len(data):
+        found = (found ^ int.from_bytes(data[whole:], "little")) * _MURMUR & mask
+    found = (found ^ (found >> 47)) * _MURMUR & mask
+    return found ^ (found >> 47)

@@ -1,4 +1,4 @@
-"""Strings to buckets: StringToHashBucketFast, StringToHashBucketStrong."""
+"""Strings to buckets: StringToHashBucket, StringToHashBucketFast, StringToHashBucketStrong."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,31 @@ from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.registry import register, same_as_input
 from pinnace.ops.strings.elements import map_numbers
-from pinnace.ops.strings.fingerprints import farm64, sip64
+from pinnace.ops.strings.fingerprints import farm64, murmur64, sip64
 
-__all__ = ["to_hash_bucket_fast", "to_hash_bucket_strong"]
+__all__ = ["to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong"]
+
+
+def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
+    """An older hash of each string modulo `num_buckets`; `to_hash_bucket_fast` is preferred.
+
+    Args:
+        input: [...], string.
+        num_buckets: how many buckets, at least 1.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], int64, from 0 to num_buckets - 1.
+
+    Raises:
+        InvalidArgumentError: `num_buckets` is less than 1.
+
+    Source:
+        TensorFlow op `StringToHashBucket` (string_ops.cc): MurmurHash64A.
+    """
+    return execute(  # type: ignore[no-any-return]
+        STRING_TO_HASH_BUCKET, input, num_buckets=int(num_buckets), name=name
+    )
 
 
 def to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
@@ -72,6 +94,11 @@ def _check(op: str, num_buckets: int) -> None:
         raise InvalidArgumentError(message)
 
 
+def _kernel(string_tensor: Array, *, num_buckets: int) -> Array:
+    _check("StringToHashBucket", num_buckets)
+    return map_numbers(lambda item: murmur64(item) % num_buckets, string_tensor, np.int64)
+
+
 def _fast_kernel(input: Array, *, num_buckets: int) -> Array:
     _check("StringToHashBucketFast", num_buckets)
     return map_numbers(lambda item: farm64(item) % num_buckets, input, np.int64)
@@ -86,6 +113,17 @@ def _strong_kernel(input: Array, *, num_buckets: int, key: tuple[int, ...]) -> A
     return map_numbers(lambda item: sip64(item, (low, high)) % num_buckets, input, np.int64)
 
 
+STRING_TO_HASH_BUCKET = register(
+    OpDef(
+        name="StringToHashBucket",
+        signature="string_tensor: string -> output: int64",
+        attrs={"num_buckets": attr("int")},
+        infer=same_as_input,
+        kernel=_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
 STRING_TO_HASH_BUCKET_FAST = register(
     OpDef(
         name="StringToHashBucketFast",

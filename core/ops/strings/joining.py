@@ -1,11 +1,11 @@
-"""Strings put together: StringJoin, ReduceJoin."""
+"""Strings put together: StringJoin, ReduceJoin, UnsortedSegmentJoin."""
 
 from typing import Any
 
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import int32
+from pinnace.framework.dtypes import INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -13,11 +13,11 @@ from pinnace.ops.array import shapes
 from pinnace.ops.array.axes import normal_axis
 from pinnace.ops.execute import execute
 from pinnace.ops.math import ranges
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import reduced_shape, register
 from pinnace.ops.strings.elements import strings_of
 
-__all__ = ["join", "reduce_join"]
+__all__ = ["join", "reduce_join", "unsorted_segment_join"]
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
@@ -35,6 +35,36 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
         TensorFlow op `StringJoin` (string_ops.cc).
     """
     return execute(STRING_JOIN, list(inputs), separator=separator, name=name)  # type: ignore[no-any-return]
+
+
+def unsorted_segment_join(
+    inputs: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike,
+    separator: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """The strings of each segment joined in order.
+
+    Args:
+        inputs: [*ids, ...], string.
+        segment_ids: [*ids], int32 or int64, from 0 to `num_segments` - 1.
+        num_segments: [], how many segments.
+        separator: what stands between two strings.
+        name: name of the node while tracing.
+
+    Returns:
+        [num_segments, ...], empty strings where a segment has none.
+
+    Raises:
+        InvalidArgumentError: a number of no segment, or shapes that do not go together.
+
+    Source:
+        TensorFlow op `UnsortedSegmentJoin` (string_ops.cc).
+    """
+    return execute(  # type: ignore[no-any-return]
+        UNSORTED_SEGMENT_JOIN, inputs, segment_ids, num_segments, separator=separator, name=name
+    )
 
 
 def reduce_join(
@@ -150,6 +180,67 @@ REDUCE_JOIN = register(
         },
         infer=_infer_reduce_join,
         kernel=_reduce_join_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _segment_join_kernel(
+    inputs: Array, segment_ids: Array, num_segments: Array, *, separator: str
+) -> Array:
+    count = int(num_segments)
+    if count < 0:
+        raise InvalidArgumentError(f"UnsortedSegmentJoin: num_segments is negative: {count}")
+    if not segment_ids.ndim:
+        raise InvalidArgumentError("UnsortedSegmentJoin: segment_ids must not be a scalar")
+    if segment_ids.size and not 0 <= segment_ids.min() <= segment_ids.max() < count:
+        message = (
+            f"UnsortedSegmentJoin: segment_ids must be from 0 to {count - 1}, "
+            f"got {segment_ids.min()} to {segment_ids.max()}"
+        )
+        raise InvalidArgumentError(message)
+    rest = inputs.shape[segment_ids.ndim :]
+    rows = inputs.reshape(segment_ids.size, -1 if inputs.size else 0).tolist()
+    parts: list[list[list[bytes]]] = [[] for _ in range(count)]
+    for segment, row in zip(segment_ids.reshape(-1).tolist(), rows, strict=True):
+        parts[segment].append(row)
+    between, width = _bytes(separator), int(np.prod(rest, dtype=np.int64))
+    joined = [
+        _after_something(between, [row[column] for row in part])
+        for part in parts
+        for column in range(width)
+    ]
+    return strings_of(joined, (count, *rest))
+
+
+def _after_something(between: bytes, items: list[bytes]) -> bytes:
+    """The items joined as TensorFlow does here: `between` never follows nothing."""
+    first = next((at for at, item in enumerate(items) if item), len(items))
+    return between.join(items[first:])
+
+
+def _infer_segment_join(call: InferCall) -> Shape:
+    x, ids = call.spec(0).shape, call.spec(1).shape
+    count = call.constant(2)
+    size = None if count is None else int(count)
+    if size is not None and size < 0:
+        call.fail("num_segments must not be negative")
+    if x.rank is None or ids.rank is None:
+        return Shape(None)
+    if not x[: ids.rank].is_compatible_with(ids):
+        call.fail("the shape of inputs must begin with that of segment_ids")
+    return Shape([size, *x.as_list()[ids.rank :]])
+
+
+UNSORTED_SEGMENT_JOIN = register(
+    OpDef(
+        name="UnsortedSegmentJoin",
+        signature="inputs: string, segment_ids: Tindices, num_segments: Tnumsegments "
+        "-> output: string",
+        types={"Tindices": INDEX, "Tnumsegments": typed(INDEX, int32)},
+        attrs={"separator": attr("string", default="")},
+        infer=_infer_segment_join,
+        kernel=_segment_join_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )
 )

@@ -177,7 +177,7 @@ def _ngrams_kernel(
     preserve_short_sequences: bool,
 ) -> tuple[Array, Array]:
     splits = data_splits.tolist()
-    words = data.tolist()
+    words = data.ravel().tolist()
     if splits and (splits[0] != 0 or splits[-1] != len(words) or splits != sorted(splits)):
         raise InvalidArgumentError(
             f"StringNGrams: data_splits must go from 0 to {len(words)}, got {splits}"
@@ -216,7 +216,7 @@ STRING_NGRAMS = register(
             "pad_width": attr("int"),
             "preserve_short_sequences": attr("bool"),
         },
-        infer=lambda call: (Shape([None]), call.spec(1).shape),
+        infer=lambda call: (Shape([None]), call.spec(1).shape.with_rank(1)),
         kernel=_ngrams_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )

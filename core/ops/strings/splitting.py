@@ -3,6 +3,8 @@
 Their results are the parts of sparse and ragged tensors; the functions that make those stand there.
 """
 
+import re
+
 import numpy as np
 
 from pinnace.framework.dtypes import INDEX, DType, int64
@@ -199,6 +201,46 @@ UNICODE_DECODE = register(
         attrs=_DECODE_ATTRS,
         infer=_infer_decode,
         kernel=_decode_without_offsets_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _split_old_kernel(
+    input: Array, delimiter: Array, *, skip_empty: bool
+) -> tuple[Array, Array, Array]:
+    letters = delimiter.item()
+    # Every byte of the delimiter cuts; without one, every byte is a piece.
+    cut = re.compile(b"[" + re.escape(letters) + b"]") if letters else None
+    rows = []
+    for text in input.tolist():
+        if cut is None:
+            rows.append([text[n : n + 1] for n in range(len(text))])
+        else:
+            pieces = cut.split(text)
+            rows.append([piece for piece in pieces if piece] if skip_empty else pieces)
+    at = [(row, n) for row, pieces in enumerate(rows) for n in range(len(pieces))]
+    return (
+        np.array(at, np.int64).reshape(-1, 2),
+        strings_of([piece for pieces in rows for piece in pieces], (len(at),)),
+        np.array([len(rows), max(map(len, rows), default=0)], np.int64),
+    )
+
+
+def _infer_split_old(call: InferCall) -> tuple[Shape, ...]:
+    call.spec(0).shape.with_rank(1)
+    call.spec(1).shape.with_rank(0)
+    return Shape([None, 2]), Shape([None]), Shape([2])
+
+
+STRING_SPLIT: OpDef = register(
+    OpDef(
+        name="StringSplit",
+        signature="input: string, delimiter: string -> "
+        "indices: int64, values: string, shape: int64",
+        attrs={"skip_empty": attr("bool", default=True)},
+        infer=_infer_split_old,
+        kernel=_split_old_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )
 )

@@ -78,6 +78,11 @@ def v5(boxes: Array, scores: Array, most: Array, _: Array, least: Any, sigma: An
     return np.array(found), np.array(values), scalar(len(found))
 
 
+def hard(boxes: Array, scores: Array, most: Array, overlap: Array, least: Any, _: Any) -> Any:
+    found = suppress(boxes, scores, most, overlap, least)
+    return np.array(found), scores[found], scalar(len(found))
+
+
 FLOAT32 = (dtypes.float32,)
 
 CASES = [
@@ -107,5 +112,11 @@ CASES = [
         dtypes=FLOAT32,
         slack=64.0,
         reason="scores fall in float32",
+    ),
+    OpCase(
+        "NonMaxSuppressionV5",
+        drawn(with_least).map(lambda xs: (*xs, np.array(0.0))),
+        hard,
+        dtypes=FLOAT32,
     ),
 ]

@@ -118,12 +118,19 @@ def attrs(rule: Rule) -> dict[str, Any]:
 
 
 IMAGE, VOLUME = (2, 3, 4, 2), (1, 3, 3, 2, 2)
+SIZES = [st.just(np.array([1, *FLAT[i], 1], np.int32)) for i in range(2)]
 CASES = [
     OpCase(
         "MaxPool",
         st.tuples(different(*IMAGE)),
         lambda x: pooled(x, FLAT, np.max),
         attrs=attrs(FLAT),
+    ),
+    OpCase(
+        "MaxPoolV2",
+        st.tuples(different(*IMAGE), SIZES[0], SIZES[1]),
+        lambda x, *_: pooled(x, FLAT, np.max),
+        attrs={"padding": "SAME"},
     ),
     OpCase("MaxPoolWithArgmax", st.tuples(different(*IMAGE)), with_places, attrs=attrs(FLAT)),
     OpCase(

@@ -17,8 +17,22 @@ FARM = {
 }
 # Buckets of ten under the key 98765, 132: TensorFlow's string_to_hash_bucket_op_test.py.
 STRONG = {b"a": 4, b"b": 2, b"c": 8}
+# TensorFlow 2.21's buckets of 2**62.
+OLD = {
+    b"a": 2996632905371535868,
+    b"seven b": 1486130433742771872,
+    b"eight by": 225863739955395532,
+    b"nine bytes": 3456562659857773469,
+    b"test" * 8: 4605397738121407363,
+}
 
 CASES = [
+    OpCase(
+        "StringToHashBucket",
+        arrays_of(st.sampled_from(list(OLD))),
+        each(lambda item: OLD[item], np.int64),
+        attrs={"num_buckets": 2**62},
+    ),
     OpCase(
         "StringToHashBucketFast",
         arrays_of(st.sampled_from(list(FARM))),

@@ -1,6 +1,7 @@
 """Cases of core/ops/strings/joining.py, and the strings that the other cases draw."""
 
 from collections.abc import Iterable
+from itertools import dropwhile
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -78,7 +79,27 @@ def reduce_join(x: Array, _: Array) -> Array:
     return array_of([row[0] for row in rows], (1, x.shape[1], 1))
 
 
+@st.composite
+def in_segments(draw: st.DrawFn) -> tuple[Any, ...]:
+    rows, columns = draw(st.integers(0, 4)), draw(st.integers(1, 2))
+    count = rows * columns
+    x = array_of(draw(st.lists(WORDS, min_size=count, max_size=count)), (rows, columns))
+    ids = draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows))
+    return x, np.array(ids, np.int64), np.array(3, np.int32)
+
+
+def segment_join(x: Array, ids: Array, _: Array) -> Array:
+    # Empty strings in front have no separator behind them.
+    cells = [
+        b"+".join(dropwhile(lambda item: not item, x[ids == n, column]))
+        for n in range(3)
+        for column in range(x.shape[1])
+    ]
+    return array_of(cells, (3, x.shape[1]))
+
+
 CASES = [
     OpCase("StringJoin", several(), join, attrs={"separator": "-"}),
     OpCase("ReduceJoin", reduced(), reduce_join, attrs={"separator": "+", "keep_dims": True}),
+    OpCase("UnsortedSegmentJoin", in_segments(), segment_join, attrs={"separator": "+"}),
 ]

@@ -36,8 +36,10 @@ def decode(x: Array) -> tuple[Any, ...]:
 
 
 UTF8 = {"input_encoding": "UTF-8"}
+OLD = {"skip_empty": False}
 
 CASES = [
+    OpCase("StringSplit", TEXTS.map(lambda t: (vector(t), array_of([b","], ()))), split, attrs=OLD),
     OpCase("StringSplitV2", TEXTS.map(lambda t: (vector(t), array_of([b","], ()))), split),
     OpCase("UnicodeDecodeWithOffsets", TEXTS.map(lambda t: (vector(t),)), decode, attrs=UTF8),
     OpCase("UnicodeDecode", TEXTS.map(lambda t: (vector(t),)), lambda x: decode(x)[:2], attrs=UTF8),

@@ -1,5 +1,7 @@
 """Expressions on ragged and sparse tensors, for TensorFlow and for us; and their values as JSON."""
 
+# ruff: noqa: E501 (an expression stands on one line)
+
 from __future__ import annotations
 
 from typing import Any
@@ -123,6 +125,24 @@ tf.where(b, i, 0)
 tf.one_hot(i, 6)
 tf.ones_like(r)
 tf.dynamic_partition(i, b_ids, 2)
+tf.matmul(tf.ragged.constant([[[1., 2.], [3., 4.]], [[5., 6., 7.]]]), tf.ragged.constant([[[1., 2., 3.], [3., 4., 5.]], [[5.], [6.], [7.]]]))
+tf.matmul(u[::2], tf.reshape(tf.range(8.0), [2, 2, 2]))
+tf.matmul(u[::2], u[::2], transpose_a=True)
+tf.matmul(u[::2], u[::2], adjoint_b=True)
+tf.gather(tf.ragged.constant([[1, 2, 3], [4, 5, 6]]), tf.ragged.constant([[0], [1, 2]]), axis=1)
+tf.gather(tf.ragged.constant([[[1, 2], [3, 4]], [[5, 6, 7]]]), tf.ragged.constant([[1], [2, 0]]), axis=2, batch_dims=1)
+tf.gather(r[::2], [1, 0], batch_dims=1)
+tf.map_fn(tf.range, tf.constant([1, 3, 0]), fn_output_signature=tf.RaggedTensorSpec([None], tf.int32))
+tf.map_fn(tf.reduce_sum, r, fn_output_signature=tf.float32)
+tf.map_fn(lambda row: row * 2.0, r)
+tf.map_fn(tf.ragged.range, i, fn_output_signature=tf.RaggedTensorSpec([None, None], tf.int32))
+tf.map_fn(lambda row: tf.reduce_sum(row, axis=1), d, fn_output_signature=tf.RaggedTensorSpec([None], tf.int32))
+tf.map_fn(tf.sparse.to_dense, x, fn_output_signature=tf.float32)
+tf.function(lambda x: tf.map_fn(lambda row: row * 2.0, x))(r)
+tf.function(lambda x, y: x + y).get_concrete_function(x=tf.RaggedTensorSpec([None, None], tf.float32), y=tf.TensorSpec([], tf.float32))(x=r, y=tf.constant(1.0))
+tf.ragged.constant([])
+tf.ragged.constant([1, 2])
+tf.constant([repr(tf.ragged.constant([list(range(50)), [1]])), str(s), repr(d), repr(u), repr(r / 3.0)])
 """
 _ARITHMETIC = """
 r + r

@@ -28,11 +28,15 @@ def stored(value: Any) -> Any:
     return np.array(value.tolist(), "S") if value.dtype == object else value
 
 
+def flat(value: Any) -> list[Any]:
+    return tf.nest.flatten(value, expand_composites=True)  # type: ignore[no-any-return]
+
+
 def write(subject: str) -> None:
     arrays = {}
     for number, call in enumerate(importlib.import_module(f"golden.functions.{subject}").CALLS):
         try:
-            found = results(call, tf, tf.constant, tf.nest.flatten)
+            found = results(call, tf, tf.constant, flat)
         except Exception as error:
             error.add_note(f"{subject} {number}: {call}")
             raise

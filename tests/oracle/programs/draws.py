@@ -43,3 +43,18 @@ def stateful(tf: Any, ops: Any, _: Any, seed: Any) -> list[Any]:
     ]
     ops.RngSkip(resource=state.handle, algorithm=algorithm, delta=tf.constant(77, tf.int64))
     return [*found, state.read_value()]
+
+
+def distributions(tf: Any, ops: Any, x: Any, seed: Any) -> list[Any]:
+    """Draws from distributions whose parameter is a tensor, twice of each stream."""
+    shape, first = tf.constant([3]), int(seed[0])
+
+    def function(x: Any) -> list[Any]:
+        seeds = {"seed": first, "seed2": 7}
+        return [
+            ops.RandomGamma(shape=shape, alpha=tf.abs(x), **seeds),
+            ops.RandomPoissonV2(shape=shape, rate=tf.abs(x) * 8.0, dtype=tf.int64, **seeds),
+            ops.StatelessRandomGetAlg(),
+        ]
+
+    return list(ops.trace(function, x))

@@ -81,6 +81,7 @@ def checks(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
     def function(x: Any) -> Any:
         ops.Assert(condition=tf.reduce_sum(x * x) >= 0, data=[x], summarize=2)
         ops.NoOp()
+        x = ops.CheckNumerics(tensor=x, message="here")
         return ops.Print(input=x, data=[x], message="told: ")
 
     return [ops.trace(function, x), function(x)]

@@ -17,3 +17,25 @@ def parsed(tf: Any, ops: Any, serialized: Any) -> list[Any]:
         return [found[name] for found in (batch, one) for name in sorted(features)]
 
     return list(ops.trace(function, serialized))
+
+
+def sequences(tf: Any, ops: Any, serialized: Any) -> list[Any]:
+    """A batch of sequence examples: rows of equal and of other lengths, padded and sparse."""
+
+    def function(serialized: Any) -> list[Any]:
+        context, lists, lengths = tf.io.parse_sequence_example(
+            serialized,
+            context_features={
+                "count": tf.io.FixedLenFeature([], tf.int64, default_value=-1),
+                "word": tf.io.VarLenFeature(tf.string),
+            },
+            sequence_features={
+                "numbers": tf.io.FixedLenSequenceFeature([2], tf.float32),
+                "places": tf.io.VarLenFeature(tf.int64),
+            },
+        )
+        word, places = context["word"], lists["places"]
+        parts = [part for s in (word, places) for part in (s.indices, s.values, s.dense_shape)]
+        return [context["count"], lists["numbers"], lengths["numbers"], *parts]
+
+    return list(ops.trace(function, serialized))

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+import pinnace as tf
 from pinnace.framework import config
 from pinnace.framework.config import settings_from
+from pinnace.framework.devices import device
 from pinnace.framework.errors import InvalidArgumentError
 
 
@@ -91,6 +93,39 @@ def test_the_switches_check_what_they_are_given() -> None:
 def test_the_only_device_is_the_cpu() -> None:
     assert [d.device_type for d in config.list_physical_devices()] == ["CPU"]
     assert config.list_physical_devices("GPU") == []
+
+
+def test_settings_of_devices_that_are_not_there_are_harmless() -> None:
+    for gpu in config.experimental.list_physical_devices("GPU"):
+        config.experimental.set_memory_growth(gpu, True)
+    config.set_visible_devices([], "GPU")
+    assert config.get_visible_devices() == config.list_physical_devices()
+    assert config.list_logical_devices("TPU") == []
+    config.set_soft_device_placement(False)
+    assert not config.get_soft_device_placement()
+    config.set_soft_device_placement(True)
+    config.optimizer.set_experimental_options({"constant_folding": True})
+    assert config.optimizer.get_experimental_options()["constant_folding"]
+    for name in ("/GPU:0", "/device:CPU:0", "cpu:0", "/job:worker/replica:0/task:1/GPU:*", None):
+        with device(name):
+            assert tf.constant(1.0).device.endswith("CPU:0")
+
+
+def test_what_a_cpu_cannot_be_told_is_refused() -> None:
+    (cpu,) = config.list_physical_devices()
+    with pytest.raises(RuntimeError, match="the CPU cannot be hidden"):
+        config.set_visible_devices([])
+    with pytest.raises(ValueError, match="only a GPU has this setting"):
+        config.experimental.set_memory_growth(cpu, True)
+    with pytest.raises(ValueError, match="there is no GPU"):
+        config.set_visible_devices([cpu], "GPU")
+    with pytest.raises(RuntimeError, match="the CPU is one device, got 2"):
+        parts = [config.LogicalDeviceConfiguration()] * 2
+        config.set_logical_device_configuration(cpu, parts)
+    with pytest.raises(ValueError, match="no option folding"):
+        config.optimizer.set_experimental_options({"folding": True})
+    with pytest.raises(ValueError, match="must look like '/CPU:0'"), device("on the moon"):
+        pass
 
 
 def test_threads_of_one_op_are_those_that_blas_uses() -> None:

@@ -24,8 +24,14 @@ specs = st.builds(
 
 @given(specs)
 def test_the_text_is_read_back(spec: TensorSpec) -> None:
-    assert parse(str(spec)) == spec
+    named = spec.text if spec.name is None else f"{spec.name}: {spec.text}"
+    assert parse(named) == spec
     assert parse(spec.text) == spec.with_name(None)
+
+
+def test_it_prints_as_tensorflow_prints_it() -> None:
+    spec = TensorSpec([2, None], dtypes.int64, "a")
+    assert str(spec) == "TensorSpec(shape=(2, None), dtype=tf.int64, name='a')"
 
 
 @given(specs)

@@ -15,7 +15,7 @@ from pinnace.framework.context import pop_tape, push_tape
 from pinnace.framework.tensor import wrap
 from pinnace.ops import entries, registry
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -387,3 +387,27 @@ def test_inference_is_asked_once_for_each_spec() -> None:
         execute(op, tf.constant([1.0]))
         execute(op, tf.constant([1.0, 2.0]))
     assert asked == [[1], [2]]
+
+
+def test_a_repeated_call_knows_quantised_numbers_from_plain_ones() -> None:
+    # NumPy has one dtype for both.
+    for _ in range(3):
+        plain = tf.constant([1, 2])
+        quantised = tf.bitcast(plain, tf.qint32)
+        assert quantised.dtype is tf.qint32
+        assert tf.bitcast(quantised, tf.int32).dtype is tf.int32
+        assert tf.reshape(plain, [1, 2]).dtype is tf.int32
+        assert tf.reshape(quantised, [1, 2]).dtype is tf.qint32
+
+
+def test_an_array_keeps_its_dtype_where_the_op_has_a_default() -> None:
+    op = OpDef(
+        name="Same",
+        signature="x: T -> y: T",
+        types={"T": typed({tf.uint8, tf.uint16}, default=tf.uint8)},
+        infer=lambda call: call.spec(0).shape,
+        kernel=lambda x: x,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+    assert execute(op, [3]).dtype is tf.uint8
+    assert execute(op, np.array([3], np.uint16)).dtype is tf.uint16

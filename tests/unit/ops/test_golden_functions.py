@@ -18,6 +18,10 @@ from support.golden import FOLDER, golden
 SUBJECTS = sorted(file.stem for file in (FOLDER / "functions").glob("*.npz"))
 
 
+def flat(value: Any) -> list[Any]:
+    return structure.flatten(value, expand_composites=True)
+
+
 @cache
 def recorded(subject: str) -> dict[int, dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
@@ -41,7 +45,7 @@ def test_values_and_gradients_are_those_of_tensorflow(
     subject: str, number: int, call: Call
 ) -> None:
     wanted = recorded(subject)[number]
-    found = results(call, pinnace, convert_to_tensor, structure.flatten)
+    found = results(call, pinnace, convert_to_tensor, flat)
     assert found.keys() == wanted.keys()
     for name, right in wanted.items():
         check(call, name, found[name], right)
@@ -71,7 +75,15 @@ SIZED = {
 
 
 @pytest.mark.parametrize(
-    ("subject", "number", "call"), [one for one in calls() if one.values[2].name not in SIZED]
+    ("subject", "number", "call"),
+    [
+        one
+        for one in calls()
+        # Draws from a stream that goes on are other ones each time.
+        if one.values[2].name not in SIZED
+        and not one.values[2].name.endswith("gram_candidate_sampler")
+        and not one.values[2].name.endswith("uniform_candidate_sampler")
+    ],
 )
 def test_a_function_of_unknown_sizes_gives_the_same(subject: str, number: int, call: Call) -> None:
     del subject, number
@@ -85,7 +97,7 @@ def test_a_function_of_unknown_sizes_gives_the_same(subject: str, number: int, c
     def body(*tensors: Tensor) -> list[Tensor]:
         given = dict(zip(places, tensors, strict=True))
         full = [given.get(index, value) for index, value in enumerate(args)]
-        return structure.flatten(public(*full, **options))
+        return flat(public(*full, **options))
 
     chosen = [args[index] for index in places]
     unknown = [pinnace.TensorSpec([None] * x.shape.rank, x.dtype) for x in chosen]

@@ -9,7 +9,6 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.ops.array import (
@@ -22,10 +21,9 @@ from pinnace.ops.array import (
     shapes,
     sorting,
 )
-from pinnace.ops.composites.ragged.tensor import (
-    RaggedTensor,
-    splits_from_rowids,
-)
+from pinnace.ops.composites.checks import agree, require, require_equal, require_within
+from pinnace.ops.composites.ragged.partitions import splits_from_rowids
+from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, comparison, logic, ranges, reduction
 from pinnace.ops.ragged import ranges as range_ops
@@ -94,7 +92,7 @@ def constant(  # noqa: C901 (one case per line)
         if full is None:
             ragged_rank = max(most - 1 - len(inner), 0) if most > len(inner) else 0
     if ragged_rank is None:
-        ragged_rank = max(1, most - 1)
+        ragged_rank = max(0, most - 1)
     if ragged_rank < 0 or (full is not None and ragged_rank >= max(full, 1)):
         raise ValueError(
             f"ragged.constant: ragged_rank must be from 0 to {max(most - 1, 0)} for lists of depth "
@@ -347,18 +345,19 @@ def from_sparse(
         )
     kind = dtypes.as_dtype(row_splits_dtype)
     indices = st_input.indices
-    if not isinstance(indices, SymbolicTensor):
-        array = np.asarray(indices._array)
-        rows, columns = array[:, 0], array[:, 1]
-        first = np.concatenate(([True], rows[1:] != rows[:-1]))[: len(rows)]
-        wanted = np.concatenate(([0], columns[:-1] + 1))[: len(rows)]
-        if (columns != np.where(first, 0, wanted)).any() or (rows[1:] < rows[:-1]).any():
-            raise InvalidArgumentError(
-                "RaggedTensor.from_sparse: rows must come in order, their values from column 0 on "
-                f"without gaps, got indices {array.tolist()}"
-            )
-    splits = splits_from_rowids(
-        casting.cast(indices[:, 0], kind), st_input.dense_shape[0], validate=False
+    rows, columns = indices[:, 0], indices[:, 1]
+    splits = splits_from_rowids(casting.cast(rows, kind), st_input.dense_shape[0], validate=False)
+    # Sorted rows, and the columns that rows without gaps have.
+    counted = arithmetic.subtract(
+        ranges.range(shapes.size(rows, kind)),
+        gathering.gather(splits, casting.cast(rows, kind)),
+    )
+    in_order = reduction.reduce_all(comparison.less_equal(rows[:-1], rows[1:]))
+    require(
+        logic.logical_and(in_order, agree(casting.cast(columns, kind), counted)),
+        "RaggedTensor.from_sparse: rows must come in order, their values from column 0 on without "
+        "gaps",
+        indices,
     )
     return RaggedTensor(st_input.values, splits, internal=True)
 
@@ -472,6 +471,11 @@ def stack_dynamic_partitions(
     while isinstance(ids, RaggedTensor):
         if not isinstance(x, RaggedTensor):
             x = from_tensor(x)
+        require_equal(
+            casting.cast(x.row_splits, ids.row_splits.dtype),
+            ids.row_splits,
+            "stack_dynamic_partitions: data and partitions must have equal row splits",
+        )
         x, ids = x.values, ids.values
     while ids.shape.rank > 1:
         if isinstance(x, RaggedTensor):
@@ -485,13 +489,11 @@ def stack_dynamic_partitions(
         )
     wide = ids if ids.dtype in dtypes.INDEX else casting.cast(ids, dtypes.int64)
     count = convert_to_tensor(num_partitions)
-    if not isinstance(wide, SymbolicTensor) and not isinstance(count, SymbolicTensor):
-        array = np.asarray(wide._array)
-        if array.size and (array.min() < 0 or array.max() >= int(count)):
-            raise InvalidArgumentError(
-                f"stack_dynamic_partitions: partitions must be in [0, {int(count)}), got "
-                f"{array.tolist()}"
-            )
+    require_within(
+        wide,
+        casting.cast(count, wide.dtype),
+        "stack_dynamic_partitions: partitions must be below their number",
+    )
     order = sorting.argsort(wide, stable=True)
 
     ordered = gathering.gather(wide, order)

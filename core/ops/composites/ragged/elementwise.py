@@ -15,12 +15,13 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Operands, SymbolicTensor
-from pinnace.ops.array import casting, gathering, reshaping
+from pinnace.ops.array import casting, gathering, reshaping, selecting, shapes
+from pinnace.ops.composites.checks import agree, require, require_equal
 from pinnace.ops.composites.ragged.construction import from_tensor
 from pinnace.ops.composites.ragged.construction import range as ragged_range
 from pinnace.ops.composites.ragged.indexing import rows_at
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.math import arithmetic, ranges
+from pinnace.ops.math import arithmetic, comparison, logic, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,13 +120,28 @@ def _with_rank(x: Any, rank: int) -> Any:
 
 
 class _Axis:
-    """The row lengths of one axis of one argument."""
+    """The row lengths of one axis of one argument, and whether they are 1 by construction.
+
+    `one` is a bool, or while tracing a bool tensor, where the size is known when the graph runs.
+    """
 
     __slots__ = ("lengths", "one")
 
-    def __init__(self, lengths: Any, one: bool) -> None:
+    def __init__(self, lengths: Any, one: Any) -> None:
         self.lengths = lengths
         self.one = one
+
+
+def _is_one(size: Any) -> Any:
+    """Whether a uniform axis has size 1; None is an axis whose rows differ."""
+    if isinstance(size, SymbolicTensor):
+        return comparison.equal(size, np.ones((), size.dtype.numpy))
+    return size is not None and int(size) == 1
+
+
+def _negated(one: Any, kind: Any) -> Any:
+    """0 where `one` holds, so that places times it stay at the first, else 1."""
+    return casting.cast(logic.logical_not(one), kind)
 
 
 def _spread(xs: list[Any], depth: int) -> list[Any]:
@@ -135,31 +151,42 @@ def _spread(xs: list[Any], depth: int) -> list[Any]:
     full = [_as_ragged(x, depth, kind) for x in xs]
     if _same_splits(full):
         return full
-    counts = [x.nrows() for x in full]
-    ones = [x.shape[0] == 1 for x in full]
-    count = _agreed([_Axis(n, one) for n, one in zip(counts, ones, strict=True)], 0)
-    rows = [
-        arithmetic.multiply(ranges.range(count), casting.cast(0, kind)) if one else None
-        for one in ones
+    axes = []
+    for x in full:
+        known = x.shape[0]
+        count = x.nrows()
+        axes.append(_Axis(count, _is_one(count if known is None else known)))
+    count = _agreed(axes, 0)
+    full = [
+        x if own.one is False or count is own.lengths else rows_at(x, _rows(own, count, kind))
+        for x, own in zip(full, axes, strict=True)
     ]
-    full = [x if at is None else rows_at(x, at) for x, at in zip(full, rows, strict=True)]
     return _spread_columns(full, depth, 1)
+
+
+def _rows(own: _Axis, count: Any, kind: Any) -> Any:
+    """The row to take for each of `count` rows: always the first, if there is one."""
+    moves = casting.cast(0, kind) if own.one is True else _negated(own.one, kind)
+    return arithmetic.multiply(ranges.range(count), moves)
 
 
 def _spread_columns(full: list[Any], depth: int, axis: int) -> list[Any]:
     """The rows of all made equal, from this axis inwards; the number of rows is equal already."""
     kind = full[0].row_splits.dtype
-    axes = [_Axis(x.row_lengths(), isinstance(x._uniform, int) and x._uniform == 1) for x in full]
+    axes = [_Axis(x.row_lengths(), _is_one(x._uniform)) for x in full]
     lengths = _agreed(axes, axis)
     inner = []
     for x, own in zip(full, axes, strict=True):
         values = x.values
-        if own.one and lengths is not own.lengths:
+        if own.one is not False and lengths is not own.lengths:
             # The one value of each row, as often as the row is long now.
             numbers = ragged_range(
                 casting.cast(0, kind), lengths, casting.cast(1, kind), row_splits_dtype=kind
             )
             places = gathering.gather(x.row_splits[:-1], numbers.value_rowids())
+            if own.one is not True:
+                columns = arithmetic.multiply(numbers.values, _negated(own.one, kind))
+                places = arithmetic.add(places, columns)
             values = _taken(values, places)
         inner.append(values)
     splits = next(
@@ -184,20 +211,25 @@ def _taken(values: Any, places: Any) -> Any:
 
 def _agreed(axes: list[_Axis], axis: int) -> Any:
     """The lengths all have, or are repeated to."""
-    others = [own.lengths for own in axes if not own.one]
-    if not others:
+    claim = f"ragged tensors must agree in the rows of axis {axis}"
+    fixed = [own.lengths for own in axes if own.one is False]
+    open_ones = [own for own in axes if own.one is not False and own.one is not True]
+    if fixed:
+        wanted = fixed[0]
+    elif open_ones:
+        # The first that is not 1 in every row; the last, if all are.
+        wanted = open_ones[-1].lengths
+        for own in reversed(open_ones[:-1]):
+            wanted = selecting.where(own.one, wanted, own.lengths)
+    else:
         return axes[0].lengths
-    first = others[0]
-    for other in others[1:]:
-        if isinstance(first, SymbolicTensor) or isinstance(other, SymbolicTensor):
-            continue  # the op on the values says whether they agree
-        a, b = np.asarray(first._array), np.asarray(other._array)
-        if a.shape != b.shape or (a != b).any():
-            raise InvalidArgumentError(
-                f"ragged tensors must agree in the rows of axis {axis}, got lengths "
-                f"{a.tolist()} and {b.tolist()}"
-            )
-    return first
+    for other in fixed[1:]:
+        require_equal(wanted, other, claim)
+    for own in open_ones:
+        if own.lengths is not wanted:
+            fits = logic.logical_or(own.one, agree(own.lengths, wanted))
+            require(fits, claim, own.lengths, wanted)
+    return wanted
 
 
 def _as_ragged(x: Any, depth: int, kind: Any) -> RaggedTensor:
@@ -251,15 +283,11 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     matched = match_row_splits(found)
     first = matched[0]
     for x in matched[1:]:
-        same = len(x.nested_row_splits) == len(first.nested_row_splits)
-        if not same or not (
-            _same_splits([first, x])
-            or any(isinstance(s, SymbolicTensor) for s in x.nested_row_splits)
-        ):
-            raise InvalidArgumentError(
-                "ragged.map_flat_values: all ragged arguments must have equal rows, got "
-                f"{first!r} and {x!r}"
-            )
+        claim = "ragged.map_flat_values: all ragged arguments must have equal rows"
+        if len(x.nested_row_splits) != len(first.nested_row_splits):
+            raise InvalidArgumentError(f"{claim}, got {first!r} and {x!r}")
+        for a, b in zip(first.nested_row_splits, x.nested_row_splits, strict=True):
+            require_equal(a, b, claim)
     args, kwargs = _flat((args, kwargs))
     result = op(*args, **kwargs)
     if isinstance(result, Operands):
@@ -269,6 +297,12 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         ):
             raise ValueError(
                 f"ragged.map_flat_values: op must keep the {old[0]} values, got shape {new}"
+            )
+        if new.rank != 0 and (not old.rank or not new.rank or None in (old[0], new[0])):
+            require_equal(
+                shapes.shape(first.flat_values)[0],
+                shapes.shape(result)[0],
+                "ragged.map_flat_values: op must keep the number of values",
             )
     return first.with_flat_values(result)
 

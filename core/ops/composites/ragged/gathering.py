@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.tensor import SymbolicTensor, Tensor
-from pinnace.ops.array import casting, gathering, joining, reshaping, selecting
+from pinnace.ops.array import casting, gathering, joining, reshaping, selecting, shapes
+from pinnace.ops.composites.checks import require, require_equal, require_within
 from pinnace.ops.composites.ragged.construction import from_tensor
-from pinnace.ops.composites.ragged.elementwise import elementwise
+from pinnace.ops.composites.ragged.elementwise import elementwise, match_row_splits
 from pinnace.ops.composites.ragged.indexing import rows_at
-from pinnace.ops.composites.ragged.shaping import stack
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.math import arithmetic, comparison, segments
+from pinnace.ops.math import arithmetic, comparison, ranges, reduction, segments
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
 
 __all__ = ["boolean_mask", "gather", "gather_nd", "one_hot", "where"]
 
@@ -103,19 +104,27 @@ def _below(x: Any, at: Any, axis: int) -> Any:
 
 
 def _rowwise_ragged(x: RaggedTensor, places: RaggedTensor) -> RaggedTensor:
-    parts = [_below(x, places[i], 1) for i in range(int(places.nrows()))]
-
-    return stack(parts, 1)  # type: ignore[no-any-return]
+    """Of every row the same ragged places: these once per row, each time from its start."""
+    flat = places.flat_values
+    _check_places(flat, x.row_lengths())
+    starts = reshaping.reshape(x.row_splits[:-1], [-1, *[1] * (flat.shape.rank or 1)])
+    absolute = arithmetic.add(starts, reshaping.expand_dims(flat, 0))
+    sizes = shapes.shape(flat)
+    joined = reshaping.reshape(absolute, joining.concat([[-1], sizes[1:]], 0))
+    count = places.nrows()
+    copies = joining.tile(ranges.range(count), reshaping.reshape(x.nrows(), [1]))
+    nested = rows_at(places, copies).with_flat_values(joined)
+    known = places.shape[0]
+    below = RaggedTensor.from_uniform_row_length(
+        nested, count if known is None else known, nrows=x.nrows(), validate=False
+    )
+    return _gathered(x.values, below, 0, 0)  # type: ignore[no-any-return]
 
 
 def _check_places(places: Tensor, lengths: Tensor) -> None:
-    if isinstance(places, SymbolicTensor) or isinstance(lengths, SymbolicTensor):
-        return
-    found, shortest = np.asarray(places._array), int(np.asarray(lengths._array).min(initial=2**62))
-    if found.size and (found.min() < 0 or found.max() >= shortest):
-        raise InvalidArgumentError(
-            f"gather: indices must be in every row, [0, {shortest}), got {found.tolist()}"
-        )
+    most = np.full(1, np.iinfo(lengths.dtype.numpy).max, lengths.dtype.numpy)
+    shortest = reduction.reduce_min(joining.concat([lengths, most], 0))
+    require_within(places, shortest, "gather: indices must be in every row, also the shortest")
 
 
 def _in_batches(x: Any, at: Any, axis: int, batch: int) -> Any:
@@ -124,6 +133,8 @@ def _in_batches(x: Any, at: Any, axis: int, batch: int) -> Any:
     if batch > 1:
         x = x if isinstance(x, RaggedTensor) else from_tensor(x)
         at = at if isinstance(at, RaggedTensor) else from_tensor(at)
+        x, at = match_row_splits([x, at])
+        require_equal(x.row_splits, at.row_splits, _BATCHES)
         return at.with_values(_gathered(x.values, at.values, axis - 1, batch - 1))
     if not isinstance(at, RaggedTensor):
         if at.shape.rank == 1:
@@ -131,7 +142,9 @@ def _in_batches(x: Any, at: Any, axis: int, batch: int) -> Any:
             x = x if isinstance(x, RaggedTensor) else from_tensor(x)
             if axis > 1:
                 raise ValueError("gather: axis must be batch_dims for one index per ragged row")
-            places = arithmetic.add(x.row_splits[:-1], casting.cast(at, x.row_splits.dtype))
+            kind = x.row_splits.dtype
+            _check_batches(x, shapes.size(at, kind))
+            places = _shifted(at, x.row_splits[:-1], x.row_lengths(), kind)
             return _gathered(x.values, places, 0, 0)
         at = from_tensor(at)
     if axis > 1:
@@ -139,6 +152,7 @@ def _in_batches(x: Any, at: Any, axis: int, batch: int) -> Any:
     x = x if isinstance(x, RaggedTensor) else from_tensor(x, row_splits_dtype=at.row_splits.dtype)
     kind = x.row_splits.dtype
     at = at.with_row_splits_dtype(kind)
+    _check_batches(x, at.nrows())
     # Row starts, spread over all indices of the row.
     starts = gathering.gather(x.row_splits[:-1], at.value_rowids())
     lengths = gathering.gather(x.row_lengths(), at.value_rowids())
@@ -146,11 +160,19 @@ def _in_batches(x: Any, at: Any, axis: int, batch: int) -> Any:
     return at.with_values(_gathered(x.values, moved, 0, 0))
 
 
-def _batched_below(x: Any, at: RaggedTensor, axis: int) -> Any:
-    rows = int(at.nrows())
-    parts = [_gathered(x[i], at[i], axis - 1, 0) for i in range(rows)]
+_BATCHES = "gather: params and indices must agree in the batch axes"
 
-    return stack(parts, 0)
+
+def _check_batches(x: RaggedTensor, count: Any) -> None:
+    rows = x.nrows()
+    require(comparison.equal(rows, count), _BATCHES, rows, count)
+
+
+def _batched_below(x: Any, at: RaggedTensor, axis: int) -> Any:
+    """Each row below a batch row is gathered at the places of that."""
+    x = x if isinstance(x, RaggedTensor) else from_tensor(x, row_splits_dtype=at.row_splits.dtype)
+    _check_batches(x, casting.cast(at.nrows(), x.row_splits.dtype))
+    return x.with_values(_in_batches(x.values, rows_at(at, x.value_rowids()), axis - 1, 1))
 
 
 def _shifted(values: Any, starts: Tensor, lengths: Tensor, kind: Any) -> Any:
@@ -165,13 +187,7 @@ def _shifted(values: Any, starts: Tensor, lengths: Tensor, kind: Any) -> Any:
     if rank is not None and rank > 1:
         starts = reshaping.reshape(starts, [-1, *[1] * (rank - 1)])
         lengths = reshaping.reshape(lengths, [-1, *[1] * (rank - 1)])
-    if not isinstance(places, SymbolicTensor) and not isinstance(lengths, SymbolicTensor):
-        found, limit = np.asarray(places._array), np.asarray(lengths._array)
-        if ((found < 0) | (found >= limit)).any():
-            raise InvalidArgumentError(
-                f"gather: indices must be within their rows, got {found.tolist()} for lengths "
-                f"{limit.tolist()}"
-            )
+    require_within(places, lengths, "gather: indices must be within the lengths of their rows")
     return arithmetic.add(places, starts)
 
 
@@ -279,14 +295,11 @@ def _masked(x: Any, keep: Any, rank: int) -> Any:
 
 
 def _check_rows(x: Any, keep: RaggedTensor) -> None:
-    for a, b in zip(x.nested_row_splits, keep.nested_row_splits, strict=False):
-        if isinstance(a, SymbolicTensor) or isinstance(b, SymbolicTensor):
-            continue
-        if not np.array_equal(a._array, b._array):
-            raise InvalidArgumentError(
-                "ragged.boolean_mask: mask must have the rows of data, got row splits "
-                f"{b._array.tolist()} and {a._array.tolist()}"
-            )
+    kind = x.row_splits.dtype
+    for a, b in zip(
+        x.nested_row_splits, keep.with_row_splits_dtype(kind).nested_row_splits, strict=False
+    ):
+        require_equal(b, a, "ragged.boolean_mask: mask must have the row splits of data")
 
 
 def _chosen(x: Any, keep: Tensor) -> Any:

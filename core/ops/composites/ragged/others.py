@@ -10,10 +10,11 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.ops.array import casting, gathering, selecting, shapes
+from pinnace.ops.composites.checks import require_equal
 from pinnace.ops.composites.ragged.construction import stack_dynamic_partitions
 from pinnace.ops.composites.ragged.elementwise import elementwise
 from pinnace.ops.composites.ragged.reduction import reduce_max, reduce_sum, segment
-from pinnace.ops.composites.ragged.shaping import expand_dims, stack
+from pinnace.ops.composites.ragged.shaping import expand_dims
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.control import printing
 from pinnace.ops.math import (
@@ -21,7 +22,6 @@ from pinnace.ops.math import (
     comparison,
     cumulation,
     exponents,
-    products,
     ranges,
     segments,
 )
@@ -33,7 +33,6 @@ __all__ = [
     "cumsum",
     "dynamic_partition",
     "join",
-    "matmul",
     "rank",
     "reduce_join",
     "scalar_mul",
@@ -112,96 +111,6 @@ def dynamic_partition(
     return [stacked[i] for i in range(num_partitions)]
 
 
-def matmul(
-    a: Any,
-    b: Any,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    adjoint_a: bool = False,
-    adjoint_b: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
-    output_type: Any = None,
-    *,
-    name: str | None = None,
-) -> Any:
-    """The products of matrices whose sizes may differ from one to the next.
-
-    Args:
-        a: [batch, (rows), (inner)] or [batch, (rows), inner], ragged, or a tensor.
-        b: likewise.
-        transpose_a: transpose `a` first.
-        transpose_b: transpose `b` first.
-        adjoint_a: conjugate and transpose `a` first.
-        adjoint_b: conjugate and transpose `b` first.
-        a_is_sparse: has no effect.
-        b_is_sparse: has no effect.
-        output_type: of the result, by default that of `a`.
-        name: accepted for TensorFlow's sake.
-    """
-    del a_is_sparse, b_is_sparse, name
-    flips: dict[str, Any] = {
-        "transpose_a": transpose_a,
-        "transpose_b": transpose_b,
-        "adjoint_a": adjoint_a,
-        "adjoint_b": adjoint_b,
-    }
-    plain = not any(flips.values())
-    if plain and isinstance(a, RaggedTensor) and not isinstance(b, RaggedTensor):
-        right = convert_to_tensor(b)
-        # Rows of one inner size times one matrix: the flat rows times it.
-        if right.shape.rank == 2 and (a.flat_values.shape.rank or 0) >= 2:
-            product = products.matmul(a.flat_values, right)
-            found = a.with_flat_values(product)
-            return (
-                found
-                if output_type is None
-                else elementwise(lambda x: casting.cast(x, output_type), found)
-            )
-    return _products(a, b, flips, output_type)
-
-
-def _products(a: Any, b: Any, flips: dict[str, Any], output_type: Any) -> Any:
-    sides = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in (a, b)]
-    ranks: list[Any] = [x.shape.rank for x in sides]
-    if None in ranks or min(ranks) < 2:
-        raise ValueError(f"matmul: both must have a known rank of at least 2, got {ranks}")
-    if max(ranks) == 2:
-        dense = [_matrix(x) for x in sides]
-        found = products.matmul(dense[0], dense[1], **flips)
-        return found if output_type is None else casting.cast(found, output_type)
-    counts = [
-        (int(x.nrows()) if isinstance(x, RaggedTensor) else int(x.shape[0] or 0))
-        for x, r in zip(sides, ranks, strict=True)
-        if r == max(ranks)
-    ]
-    if len(set(counts)) > 1:
-        raise ValueError(f"matmul: both must have the same number of matrices, got {counts}")
-    parts = [
-        _products(
-            sides[0][i] if ranks[0] == max(ranks) else sides[0],
-            sides[1][i] if ranks[1] == max(ranks) else sides[1],
-            flips,
-            output_type,
-        )
-        for i in range(counts[0])
-    ]
-    if not parts:
-        raise ValueError("matmul: ragged tensors without matrices have no product")
-    return stack(parts, 0)
-
-
-def _matrix(x: Any) -> Tensor:
-    if not isinstance(x, RaggedTensor):
-        return x  # type: ignore[no-any-return]
-    lengths = x.row_lengths()
-    if isinstance(lengths, SymbolicTensor):
-        return x.to_tensor()
-    if len(np.unique(np.asarray(lengths._array))) > 1:
-        raise ValueError(f"matmul: the rows of a matrix must have one length, got {x!r}")
-    return x.to_tensor()
-
-
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     """exp(logits) over its sum, along the last axis."""
     at = -1 if axis is None else int(axis)
@@ -270,6 +179,11 @@ def _segments(over: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
     while isinstance(ids, RaggedTensor):
         if not isinstance(data, RaggedTensor):
             raise ValueError("unsorted_segment: data must be ragged where segment_ids is")  # noqa: TRY004 (TensorFlow's class)
+        require_equal(
+            casting.cast(data.row_splits, ids.row_splits.dtype),
+            ids.row_splits,
+            "unsorted_segment: data and segment_ids must have equal row splits",
+        )
         data, ids = data.values, ids.values
     return segment(over, data, convert_to_tensor(ids), convert_to_tensor(num_segments))
 

@@ -10,11 +10,12 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.ops.array import casting, gathering, joining, reshaping, shapes
+from pinnace.ops.composites.checks import require, require_equal
 from pinnace.ops.composites.ragged.construction import from_tensor
 from pinnace.ops.composites.ragged.elementwise import match_row_splits
 from pinnace.ops.composites.ragged.indexing import rows_at
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.math import arithmetic, ranges, reduction
+from pinnace.ops.math import arithmetic, comparison, ranges, reduction
 
 __all__ = [
     "concat",
@@ -157,6 +158,10 @@ def _joined(items: list[Any], axis: int, stacking: bool) -> Any:
     count = len(items)
     joined = _one_after_the_other(items)
     rows = items[0].nrows()
+    for x in items[1:]:
+        require_equal(
+            rows, x.nrows(), f"ragged tensors joined along axis {axis} must have as many rows"
+        )
     order = arithmetic.add(
         reshaping.expand_dims(ranges.range(rows), 1),
         reshaping.expand_dims(
@@ -176,15 +181,11 @@ def _joined(items: list[Any], axis: int, stacking: bool) -> Any:
 def _joined_below(items: list[Any], axis: int, stacking: bool) -> Any:
     first = items[0]
     for x in items[1:]:
-        if isinstance(first.row_splits, SymbolicTensor) or isinstance(x.row_splits, SymbolicTensor):
-            continue
-        if not np.array_equal(first.row_splits._array, x.row_splits._array):
-            from pinnace.framework.errors import InvalidArgumentError
-
-            raise InvalidArgumentError(
-                f"ragged tensors joined along axis {axis} must agree in the rows above it, got row "
-                f"splits {first.row_splits._array.tolist()} and {x.row_splits._array.tolist()}"
-            )
+        require_equal(
+            first.row_splits,
+            x.row_splits,
+            f"ragged tensors joined along axis {axis} must have equal row splits above it",
+        )
     return first.with_values(_joined([x.values for x in items], axis - 1, stacking))
 
 
@@ -280,7 +281,8 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
         name: accepted for TensorFlow's sake.
 
     Raises:
-        ValueError: no axis, or one whose size is not 1.
+        ValueError: no axis.
+        InvalidArgumentError: one whose size is not 1.
     """
     del name
     if axis is None:
@@ -299,12 +301,19 @@ def _squeezed(x: Any, axis: int) -> Any:
         return x.with_values(_squeezed(x.values, axis - 1))
     if axis == 1:
         lengths = x.row_lengths()
-        if not isinstance(lengths, SymbolicTensor) and (np.asarray(lengths._array) != 1).any():
-            raise ValueError(f"squeeze: axis 1 must have size 1, got a tensor of shape {x.shape}")
+        one = np.ones((), lengths.dtype.numpy)
+        require(
+            reduction.reduce_all(comparison.equal(lengths, one)),
+            "squeeze: axis 1 must have size 1",
+            lengths,
+        )
         return x.values
     count = x.nrows()
-    if not isinstance(count, SymbolicTensor) and int(count) != 1:
-        raise ValueError(f"squeeze: axis 0 must have size 1, got a tensor of shape {x.shape}")
+    require(
+        comparison.equal(count, np.ones((), count.dtype.numpy)),
+        "squeeze: axis 0 must have size 1",
+        count,
+    )
     return x[0]
 
 

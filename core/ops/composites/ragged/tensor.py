@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.ops.array import casting, joining, reshaping, shapes, sorting
 from pinnace.ops.composites.operators import TensorOperators
+from pinnace.ops.composites.ragged.partitions import (
+    RowPartitioned,
+    known_integer,
+    nrows_of,
+    values_of,
+)
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, cumulation, ranges, reduction
+from pinnace.ops.math import arithmetic, ranges, reduction
 from pinnace.ops.ragged import conversion
 
 if TYPE_CHECKING:
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["RaggedTensor"]
 
 
-class RaggedTensor(TensorOperators, CompositeTensor):
+class RaggedTensor(TensorOperators, RowPartitioned):
     """A tensor with axes whose rows may differ in length.
 
     The rows of an axis stand one after the other in `values`, and `row_splits` says where each
@@ -40,244 +44,6 @@ class RaggedTensor(TensorOperators, CompositeTensor):
     """
 
     _takes_ops = "ragged"
-
-    def __init__(
-        self, values: Any, row_splits: Any, internal: bool = False, uniform: Any = None
-    ) -> None:
-        if not internal:
-            message = (
-                "RaggedTensor is made by a factory method\n"
-                "  Try: RaggedTensor.from_row_splits(values, row_splits), or ragged.constant"
-            )
-            raise ValueError(message)
-        self._values = values
-        self._row_splits = row_splits
-        self._uniform = uniform
-
-    # Making one.
-
-    @classmethod
-    def from_row_splits(
-        cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
-    ) -> RaggedTensor:
-        """Row i is `values[row_splits[i]:row_splits[i + 1]]`.
-
-        Args:
-            values: [n, ...], tensor or ragged tensor.
-            row_splits: [rows + 1], int32 or int64, from 0 to n, never decreasing.
-            name: accepted for TensorFlow's sake.
-            validate: whether to check that.
-
-        Raises:
-            InvalidArgumentError: row_splits are not such.
-        """
-        del name
-        values = _values(values)
-        splits = _partition(row_splits, "row_splits", values)
-        if splits.shape.rank is not None and splits.shape[0] == 0:
-            raise ValueError("RaggedTensor: row_splits must have at least one element, got none")
-        made = cls(values, splits, internal=True)
-        if validate:
-            made._check("row_splits")
-        return made
-
-    @classmethod
-    def from_row_lengths(
-        cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
-    ) -> RaggedTensor:
-        """The rows have these lengths; they add up to the number of values."""
-        del name
-        values = _values(values)
-        lengths = _partition(row_lengths, "row_lengths", values)
-        made = cls(values, splits_from_lengths(lengths), internal=True)
-        if validate:
-            made._check("row_lengths")
-        return made
-
-    @classmethod
-    def from_row_starts(
-        cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
-    ) -> RaggedTensor:
-        """Each row goes from its start to that of the next; the first starts at 0."""
-        del name
-        values = _values(values)
-        starts = _partition(row_starts, "row_starts", values)
-        end = reshaping.reshape(casting.cast(_nrows_of(values), starts.dtype), [1])
-        made = cls(values, joining.concat([starts, end], 0), internal=True)
-        if validate:
-            made._check("row_starts")
-        return made
-
-    @classmethod
-    def from_row_limits(
-        cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
-    ) -> RaggedTensor:
-        """Each row goes from the limit of the one before to its own."""
-        del name
-        values = _values(values)
-        limits = _partition(row_limits, "row_limits", values)
-        zero = np.zeros(1, limits.dtype.numpy)
-        made = cls(values, joining.concat([zero, limits], 0), internal=True)
-        if validate:
-            made._check("row_limits")
-        return made
-
-    @classmethod
-    def from_value_rowids(
-        cls,
-        values: Any,
-        value_rowids: Any,
-        nrows: Any = None,
-        name: str | None = None,
-        validate: bool = True,
-    ) -> RaggedTensor:
-        """Value i is in row `value_rowids[i]`; these never decrease.
-
-        Args:
-            values: [n, ...].
-            value_rowids: [n], int32 or int64.
-            nrows: how many rows there are; by default one more than the last of value_rowids.
-            name: accepted for TensorFlow's sake.
-            validate: whether to check them.
-        """
-        del name
-        values = _values(values)
-        rowids = _partition(value_rowids, "value_rowids", values)
-        made = cls(values, splits_from_rowids(rowids, nrows, validate), internal=True)
-        if validate:
-            made._check("value_rowids")
-        return made
-
-    @classmethod
-    def from_uniform_row_length(
-        cls,
-        values: Any,
-        uniform_row_length: Any,
-        nrows: Any = None,
-        validate: bool = True,
-        name: str | None = None,
-    ) -> RaggedTensor:
-        """Every row has the same length.
-
-        Args:
-            values: [rows * length, ...].
-            uniform_row_length: integer scalar.
-            nrows: how many rows; needed if the length is 0.
-            validate: whether to check that the values fill the rows.
-            name: accepted for TensorFlow's sake.
-        """
-        del name
-        values = _values(values)
-        kind = values.row_splits.dtype if isinstance(values, RaggedTensor) else dtypes.int64
-        length = casting.cast(convert_to_tensor(uniform_row_length), kind)
-        total = casting.cast(_nrows_of(values), kind)
-        if nrows is not None:
-            count = casting.cast(convert_to_tensor(nrows), kind)
-        elif _known(length) == 0:
-            count = casting.cast(0, kind)
-        else:
-            # At least 1: a length of 0 makes no rows.
-            count = arithmetic.floordiv(total, arithmetic.maximum(length, casting.cast(1, kind)))
-        if validate and _is_known(total, length, count):
-            size, rows, n = int(length), int(count), int(total)
-            if size < 0 or size * rows != n:
-                raise InvalidArgumentError(
-                    f"RaggedTensor.from_uniform_row_length: {rows} rows of length {size} must "
-                    f"have {size * rows} values, got {n}"
-                )
-        one = casting.cast(1, kind)
-        splits = arithmetic.multiply(ranges.range(arithmetic.add(count, one)), length)
-        fixed = _known(length)
-        return cls(values, splits, internal=True, uniform=length if fixed is None else fixed)
-
-    @classmethod
-    def from_nested_row_splits(
-        cls,
-        flat_values: Any,
-        nested_row_splits: Any,
-        name: str | None = None,
-        validate: bool = True,
-    ) -> Any:
-        """The tensor with these row splits, from the outermost; `flat_values` if there are none."""
-        del name
-        return _nest(flat_values, nested_row_splits, cls.from_row_splits, "row_splits", validate)
-
-    @classmethod
-    def from_nested_row_lengths(
-        cls,
-        flat_values: Any,
-        nested_row_lengths: Any,
-        name: str | None = None,
-        validate: bool = True,
-    ) -> Any:
-        """The tensor with these row lengths, from the outermost."""
-        del name
-        return _nest(flat_values, nested_row_lengths, cls.from_row_lengths, "row_lengths", validate)
-
-    @classmethod
-    def from_nested_value_rowids(
-        cls,
-        flat_values: Any,
-        nested_value_rowids: Any,
-        nested_nrows: Any = None,
-        name: str | None = None,
-        validate: bool = True,
-    ) -> Any:
-        """The tensor with these row numbers of values, from the outermost."""
-        del name
-        ids = list(nested_value_rowids)
-        rows = [None] * len(ids) if nested_nrows is None else list(nested_nrows)
-        if len(rows) != len(ids):
-            raise ValueError(
-                "RaggedTensor.from_nested_value_rowids: nested_nrows must be as many as "
-                f"nested_value_rowids ({len(ids)}), got {len(rows)}"
-            )
-        result = flat_values
-        for rowids, count in zip(reversed(ids), reversed(rows), strict=True):
-            result = cls.from_value_rowids(result, rowids, count, validate=validate)
-        return result
-
-    @classmethod
-    def from_tensor(
-        cls,
-        tensor: Any,
-        lengths: Any = None,
-        padding: Any = None,
-        ragged_rank: int = 1,
-        name: str | None = None,
-        row_splits_dtype: Any = dtypes.int64,
-    ) -> Any:
-        """The rows of a tensor; what is padding is left out. See `ragged.construction`."""
-        from pinnace.ops.composites.ragged.construction import from_tensor
-
-        return from_tensor(tensor, lengths, padding, ragged_rank, name, row_splits_dtype)
-
-    @classmethod
-    def from_sparse(
-        cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
-    ) -> RaggedTensor:
-        """The rows of a sparse matrix whose values begin at column 0 without gaps."""
-        from pinnace.ops.composites.ragged.construction import from_sparse
-
-        return from_sparse(st_input, name, row_splits_dtype)
-
-    def _check(self, what: str) -> None:
-        """InvalidArgumentError unless the row splits fit the values, as far as both are known."""
-        splits = self._row_splits
-        count = _known(_nrows_of(self._values))
-        if isinstance(splits, SymbolicTensor):
-            return
-        array = np.asarray(splits._array)
-        if array[0] != 0 or (array[1:] < array[:-1]).any():
-            raise InvalidArgumentError(
-                f"RaggedTensor.from_{what}: rows must begin at 0 and have no negative length, got "
-                f"row splits {array.tolist()}"
-            )
-        if count is not None and array[-1] != count:
-            raise InvalidArgumentError(
-                f"RaggedTensor.from_{what}: the rows must have as many values as there are, "
-                f"{count}, got {array[-1]}"
-            )
 
     # What it is.
 
@@ -399,7 +165,7 @@ class RaggedTensor(TensorOperators, CompositeTensor):
     def value_rowids(self, name: str | None = None) -> Tensor:
         """[n]: the row that each value is in."""
         del name
-        count = casting.cast(_nrows_of(self._values), self._row_splits.dtype)
+        count = casting.cast(nrows_of(self._values), self._row_splits.dtype)
         numbers = ranges.range(count)
         kind = self._row_splits.dtype
         return sorting.searchsorted(self._row_splits[1:], numbers, side="right", out_type=kind)
@@ -457,7 +223,7 @@ class RaggedTensor(TensorOperators, CompositeTensor):
         Raises:
             InvalidArgumentError: there are more or fewer values.
         """
-        values = _values(new_values)
+        values = values_of(new_values)
         splits = self._row_splits
         if isinstance(values, RaggedTensor) and values.row_splits.dtype is not splits.dtype:
             splits = casting.cast(splits, dtypes.int64)
@@ -601,7 +367,7 @@ class RaggedTensor(TensorOperators, CompositeTensor):
         return getitem(self, key)
 
     def __iter__(self) -> Any:
-        count = _known(self.nrows())
+        count = known_integer(self.nrows())
         if count is None:
             raise TypeError(
                 "a symbolic ragged tensor cannot be iterated over: its rows are not known yet\n"
@@ -621,7 +387,7 @@ class RaggedTensor(TensorOperators, CompositeTensor):
 
     def __repr__(self) -> str:
         if self._is_eager():
-            return f"<tf.RaggedTensor {_text(self.to_list())}>"
+            return f"<tf.RaggedTensor {_text(self.numpy())}>"
         return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
 
     def _set_shape(self, shape: Any) -> None:
@@ -645,91 +411,6 @@ class RaggedTensor(TensorOperators, CompositeTensor):
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
 
 
-def splits_from_lengths(lengths: Tensor) -> Tensor:
-    """The row splits of rows of these lengths."""
-    zero = np.zeros(1, lengths.dtype.numpy)
-    return joining.concat([zero, cumulation.cumsum(lengths)], 0)
-
-
-def splits_from_rowids(rowids: Tensor, nrows: Any, validate: bool) -> Tensor:
-    """The row splits of values with these row numbers."""
-    kind = rowids.dtype
-    if nrows is None:
-        # One more than the last; none for no values.
-        minus = np.full(1, -1, kind.numpy)
-        last = joining.concat([minus, rowids], 0)[-1]
-        count = arithmetic.add(last, casting.cast(1, kind))
-    else:
-        count = casting.cast(convert_to_tensor(nrows), kind)
-    if validate and _is_known(rowids, count):
-        ids, rows = np.asarray(rowids._array), int(count)
-        if len(ids) and (ids[0] < 0 or (ids[1:] < ids[:-1]).any() or ids[-1] >= rows):
-            raise InvalidArgumentError(
-                "RaggedTensor.from_value_rowids: value_rowids must be sorted and in "
-                f"[0, {rows}), got {ids.tolist()}"
-            )
-    numbers = ranges.range(arithmetic.add(count, casting.cast(1, kind)))
-    return sorting.searchsorted(rowids, numbers, side="left", out_type=kind)
-
-
-def _values(values: Any) -> Any:
-    if isinstance(values, CompositeTensor) and not hasattr(values, "__tf_tensor__"):
-        return values
-    return values if isinstance(values, RaggedTensor) else convert_to_tensor(values)
-
-
-def _partition(given: Any, name: str, values: Any) -> Tensor:
-    """A partitioning vector, of the dtype of the row splits below."""
-    hint = values.row_splits.dtype if isinstance(values, RaggedTensor) else dtypes.int64
-    if isinstance(given, Operands) or (
-        isinstance(given, (np.ndarray, np.generic)) and np.asarray(given).dtype == np.int32
-    ):
-        found = convert_to_tensor(given)
-    else:
-        found = casting.cast(convert_to_tensor(given, dtype_hint=hint), hint)
-    if found.dtype not in dtypes.INDEX:
-        raise ValueError(f"RaggedTensor: {name} must be int32 or int64, got {found.dtype.name}")
-    if found.shape.rank not in {1, None}:
-        raise ValueError(f"RaggedTensor: {name} must be a vector, got shape {found.shape.text}")
-    if isinstance(values, RaggedTensor) and found.dtype is not hint:
-        raise ValueError(
-            f"RaggedTensor: {name} is {found.dtype.name}, the row splits below are {hint.name}\n"
-            f"  Try: with_row_splits_dtype('{found.dtype.name}')"
-        )
-    return found
-
-
-def _nest(flat: Any, nested: Any, make: Any, what: str, validate: bool) -> Any:
-    if isinstance(nested, Operands):
-        raise TypeError(f"RaggedTensor: nested {what} must be a list of vectors, got a tensor")
-    result = flat
-    for part in reversed(list(nested)):
-        result = make(result, part, validate=validate)
-    return result if nested else convert_to_tensor(flat)
-
-
-def _nrows_of(values: Any) -> Any:
-    """How many rows values have, an integer tensor."""
-    if isinstance(values, RaggedTensor):
-        return values.nrows()
-    if values.shape.rank == 0:
-        raise ValueError("RaggedTensor: values must have at least one axis, got a scalar")
-    if values.shape.rank and values.shape[0] is not None:
-        return convert_to_tensor(np.int64(values.shape[0]))
-    return shapes.shape(values, out_type=dtypes.int64)[0]
-
-
-def _known(value: Any) -> int | None:
-    """An integer scalar as int, None while it is symbolic."""
-    if isinstance(value, int):
-        return value
-    return None if isinstance(value, SymbolicTensor) else int(value)
-
-
-def _is_known(*tensors: Any) -> bool:
-    return not any(isinstance(x, SymbolicTensor) for x in tensors)
-
-
 def _axis(axis: Any, rank: int | None, who: str) -> int:
     """A whole axis number, counted from the front."""
     at = int(axis)
@@ -742,12 +423,10 @@ def _axis(axis: Any, rank: int | None, who: str) -> int:
     return at % rank
 
 
-def _text(rows: Any, most: int = 20) -> str:
-    """Nested lists as text, the middle of long ones left out."""
-    if not isinstance(rows, list):
-        return repr(rows)
-    if len(rows) <= most:
-        return f"[{', '.join(_text(row) for row in rows)}]"
-    half = most // 2
-    shown = [*(_text(row) for row in rows[:half]), "...", *(_text(row) for row in rows[-half:])]
-    return f"[{', '.join(shown)}]"
+def _text(x: Any) -> str:
+    """A scalar, or an array of rows as NumPy lays out arrays."""
+    if not isinstance(x, np.ndarray):
+        return str(x)
+    if not x.size:
+        return repr(x.tolist())
+    return np.array2string(x, separator=", ", formatter={"all": _text})

@@ -12,6 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.ops.array import casting, constants, gathering, joining, reshaping, selecting, shapes
+from pinnace.ops.composites.checks import require_equal
 from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, comparison, ranges, reduction
@@ -387,14 +388,8 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise ValueError("sparse.map_values: at least one argument must be a SparseTensor")
     first = found[0]
     for x in found[1:]:
-        a, b = first.indices, x.indices
-        if isinstance(a, SymbolicTensor) or isinstance(b, SymbolicTensor):
-            continue
-        if not np.array_equal(a._array, b._array):
-            raise InvalidArgumentError(
-                "sparse.map_values: all sparse arguments must have the same indices, got "
-                f"{a._array.tolist()} and {b._array.tolist()}"
-            )
+        claim = "sparse.map_values: all sparse arguments must have the same indices"
+        require_equal(first.indices, x.indices, claim)
 
     def values(x: Any) -> Any:
         return x.values if isinstance(x, SparseTensor) else x

@@ -439,3 +439,11 @@ def test_algorithms_are_known_by_name_number_and_member() -> None:
     for alg in ("philox", "Auto-Select", 1, 3, random.Algorithm.PHILOX):
         found = random.stateless_uniform([3], [1, 2], alg=alg).numpy()
         np.testing.assert_array_equal(found, reference)
+
+
+def test_a_generator_counts_successes_as_tensorflow_does() -> None:
+    # Both rows, and the state after them, are TensorFlow 2.21's.
+    generator = random.Generator.from_seed(3)
+    drawn = generator.binomial([5], [3.0, 10.0, 100.0, 4.0, 7.0], [0.5, 0.2, 0.9, 0.1, 0.3])
+    np.testing.assert_array_equal(drawn, [1, 2, 93, 0, 4])
+    np.testing.assert_array_equal(generator.state.numpy(), [256003, 0, 0])

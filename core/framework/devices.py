@@ -1,0 +1,218 @@
+"""Devices: the one there is, the CPU, in TensorFlow's words.
+
+Programs ask for GPUs and set how they are used before anything else; with none, the answers are
+empty lists and most settings are kept without effect. A setting that asks for a device which is not
+there is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of this machine, in TensorFlow's words."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDevice(NamedTuple):
+    """A device as ops see it."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDeviceConfiguration(NamedTuple):
+    """How one device is made of a part of another; for GPUs."""
+
+    memory_limit: int | None = None
+    experimental_priority: int | None = None
+    experimental_device_ordinal: int | None = None
+
+
+_DEVICE = re.compile(
+    r"(/?(job:\w+|replica:\d+|task:\d+|(device:)?[A-Za-z][\w]*(:(\d+|\*))?))*", re.IGNORECASE
+)
+CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
+_LOGICAL = LogicalDevice("/device:CPU:0", "CPU")
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Settings that change nothing, for those who read them again."""
+
+    soft_placement: bool = True
+    logged: bool = False
+    configurations: list[LogicalDeviceConfiguration] | None = None
+
+
+_kept = _Kept()
+
+
+@contextlib.contextmanager
+def device(device_name: Any) -> Iterator[None]:
+    """Ops of the block run on the CPU, whatever device is named.
+
+    TensorFlow puts an op elsewhere too if the device named is not there.
+
+    Args:
+        device_name: a device such as "/GPU:0", or None, or a function that names one.
+
+    Raises:
+        ValueError: it is no name of a device.
+    """
+    name = getattr(device_name, "name", device_name)
+    if name is not None and not callable(name) and not _DEVICE.fullmatch(str(name)):
+        raise ValueError(f"device: must look like '/CPU:0', got {device_name!r}")
+    yield
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices of this machine that are used: the CPU.
+
+    Args:
+        device_type: only those of this type; there are none of "GPU" and "TPU".
+    """
+    return [CPU] if device_type in (None, "CPU") else []
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """The devices as ops see them: the CPU."""
+    return [_LOGICAL] if device_type in (None, "CPU") else []
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices that may be used: all there are."""
+    return list_physical_devices(device_type)
+
+
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Say which devices may be used: of a type that there is none of, none; else the CPU.
+
+    Raises:
+        ValueError: a device that is not there, or not of that type.
+        RuntimeError: the CPU is left out, without which nothing runs.
+    """
+    given = [devices] if isinstance(devices, PhysicalDevice) else list(devices or ())
+    for device in given:
+        if device not in list_physical_devices(device_type):
+            raise ValueError(f"set_visible_devices: there is no {device_type or 'device'} {device}")
+    if device_type in (None, "CPU") and CPU not in given:
+        message = "set_visible_devices: the CPU cannot be hidden: everything runs on it"
+        raise RuntimeError(message)
+
+
+def get_logical_device_configuration(
+    device: PhysicalDevice,
+) -> list[LogicalDeviceConfiguration] | None:
+    """What `set_logical_device_configuration` was given, None if nothing.
+
+    Raises:
+        ValueError: there is no such device.
+    """
+    _check("get_logical_device_configuration", device)
+    return _kept.configurations
+
+
+def set_logical_device_configuration(
+    device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration] | None
+) -> None:
+    """Divide a device; the CPU stays one.
+
+    Raises:
+        ValueError: there is no such device, or a limit of memory is set for the CPU.
+        RuntimeError: more than one device is asked for.
+    """
+    _check("set_logical_device_configuration", device)
+    wanted = None if logical_devices is None else list(logical_devices)
+    for one in wanted or ():
+        if one.memory_limit is not None or one.experimental_priority is not None:
+            message = "set_logical_device_configuration: a CPU has no limit of memory or priority"
+            raise ValueError(message)
+    if wanted is not None and len(wanted) != 1:
+        message = f"set_logical_device_configuration: the CPU is one device, got {len(wanted)}"
+        raise RuntimeError(message)
+    _kept.configurations = wanted
+
+
+def get_soft_device_placement() -> bool:
+    """Whether an op may run elsewhere than its program says; kept without effect."""
+    return _kept.soft_placement
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Let ops run elsewhere than the program says; everything runs on the CPU."""
+    _kept.soft_placement = bool(enabled)
+
+
+def get_log_device_placement() -> bool:
+    """Whether placements are logged; kept without effect."""
+    return _kept.logged
+
+
+def set_log_device_placement(enabled: bool) -> None:
+    """Ask for a log of where ops run: all on the CPU, so that nothing is logged."""
+    _kept.logged = bool(enabled)
+
+
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """Whether memory is taken as it is needed.
+
+    Raises:
+        KeyError: the device is not a GPU, and has no such setting; TensorFlow's class.
+        ValueError: there is no such device.
+    """
+    _check("get_memory_growth", device)
+    raise KeyError(device)
+
+
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Take a GPU's memory as it is needed.
+
+    Raises:
+        ValueError: the device is not a GPU, or there is no such device.
+    """
+    _check("set_memory_growth", device)
+    message = f"set_memory_growth: only a GPU has this setting ({enable=}), got {device}"
+    raise ValueError(message)
+
+
+def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
+    """What is known of a device: of a CPU nothing."""
+    _check("get_device_details", device)
+    return {}
+
+
+def get_memory_info(device: str) -> dict[str, int]:
+    """Bytes in use and most in use; of a CPU they are not counted, and 0."""
+    _check_name("get_memory_info", device)
+    return {"current": 0, "peak": 0}
+
+
+def get_memory_usage(device: str) -> int:
+    """Bytes in use; of a CPU they are not counted, and 0."""
+    return get_memory_info(device)["current"]
+
+
+def reset_memory_stats(device: str) -> None:
+    """Start to count anew; of a CPU nothing is counted."""
+    _check_name("reset_memory_stats", device)
+
+
+def _check(function: str, device: object) -> None:
+    if device != CPU:
+        raise ValueError(f"{function}: unrecognized device {device!r}, there is {CPU}")
+
+
+def _check_name(function: str, device: str) -> None:
+    kind = device.upper().rsplit("DEVICE:", 1)[-1].removeprefix("/")
+    if kind not in {"CPU", "CPU:0"}:
+        raise ValueError(f"{function}: there is no device {device!r}, only CPU:0")

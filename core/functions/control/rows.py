@@ -1,0 +1,206 @@
+"""Rows of ragged and sparse tensors as plain tensors, which is what loops carry and stack.
+
+A row of a ragged tensor is a variant that holds it. A row of a sparse tensor is its indices and its
+values, each a variant since rows differ in how many they have, and its shape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.composite import CompositeSpec, is_composite
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.ops.array import casting, joining, reshaping
+from pinnace.ops.math import reduction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Carried", "batch_spec", "carried", "row_spec"]
+
+
+class Carried:
+    """How rows of one spec are carried: here a plain tensor, as itself."""
+
+    def __init__(self, spec: Any) -> None:
+        self.spec = spec
+
+    def parts(self) -> list[TensorSpec]:
+        """The specs of the tensors that stand for a row."""
+        return [self.spec]
+
+    def of_rows(self, batch: Any) -> list[Any]:
+        """[n, ...]: those tensors of every row of a value."""
+        return [batch]
+
+    def of_row(self, row: Any) -> list[Any]:
+        """Those tensors of one row."""
+        return [convert_to_tensor(row, self.spec.dtype)]
+
+    def row(self, parts: Sequence[Any]) -> Any:
+        """The row that they stand for."""
+        return parts[0]
+
+    def batch(self, parts: Sequence[Any]) -> Any:
+        """The value whose rows they stand for, from [n, ...] of each."""
+        return parts[0]
+
+
+def _boxed(x: Any) -> Any:
+    """A tensor or ragged tensor as a variant."""
+    from pinnace.ops.composites.ragged.tensor import RaggedTensor
+    from pinnace.ops.execute import execute
+    from pinnace.ops.ragged import variants
+
+    if isinstance(x, RaggedTensor):
+        return x._to_variant()
+    return execute(
+        variants.RAGGED_TENSOR_TO_VARIANT, [], x, batched_input=False, Tsplits=dtypes.int64
+    )
+
+
+class _Ragged(Carried):
+    def parts(self) -> list[TensorSpec]:
+        return [TensorSpec.of(Shape([]), dtypes.variant)]
+
+    def of_rows(self, batch: Any) -> list[Any]:
+        return [batch._to_variant(batched_input=True)]
+
+    def of_row(self, row: Any) -> list[Any]:
+        from pinnace.ops.composites.ragged.construction import from_tensor
+        from pinnace.ops.composites.ragged.tensor import RaggedTensor
+
+        depth = self.spec.ragged_rank
+        if not isinstance(row, RaggedTensor):
+            row = convert_to_tensor(row, self.spec.dtype)
+            if depth:
+                row = from_tensor(row, ragged_rank=depth, row_splits_dtype=self._kind())
+        found = row.ragged_rank if isinstance(row, RaggedTensor) else 0
+        if row.dtype is not self.spec.dtype or found != depth:
+            raise ValueError(
+                f"map_fn: fn must give {self.spec!r}, got {row.dtype.name}{row.shape.text} with "
+                f"a ragged rank of {found}"
+            )
+        return [_boxed(row)]
+
+    def row(self, parts: Sequence[Any]) -> Any:
+        return self._unboxed(parts[0], 0)
+
+    def batch(self, parts: Sequence[Any]) -> Any:
+        return self._unboxed(parts[0], 1)
+
+    def _unboxed(self, variant: Any, more: int) -> Any:
+        from pinnace.ops.composites.ragged.tensor import RaggedTensor
+
+        depth = self.spec.ragged_rank
+        found = RaggedTensor._from_variant(
+            variant, self.spec.dtype, depth + more, depth, self._kind()
+        )
+        shape = self.spec.shape
+        if shape.rank is not None:
+            known = Shape([None] * more).concatenate(shape)
+            if isinstance(found, RaggedTensor):
+                found._set_shape(known)
+            elif hasattr(found, "set_shape"):
+                found.set_shape(known)
+        return found
+
+    def _kind(self) -> Any:
+        return self.spec.row_splits_dtype
+
+
+class _Sparse(Carried):
+    def parts(self) -> list[TensorSpec]:
+        rank = self.spec.shape.rank
+        box = TensorSpec.of(Shape([]), dtypes.variant)
+        return [box, box, TensorSpec.of(Shape([rank]), dtypes.int64)]
+
+    def of_rows(self, batch: Any) -> list[Any]:
+        from pinnace.ops.composites.ragged.tensor import RaggedTensor
+
+        rows, inner = batch.indices[:, 0], batch.indices[:, 1:]
+        count = batch.dense_shape[0]
+        both = [RaggedTensor.from_value_rowids(x, rows, count) for x in (inner, batch.values)]
+        shape = reshaping.expand_dims(batch.dense_shape[1:], 0)
+        shapes = joining.tile(shape, joining.stack([count, np.int64(1)]))
+        return [*[x._to_variant(batched_input=True) for x in both], shapes]
+
+    def of_row(self, row: Any) -> list[Any]:
+        if not is_composite(row) or row.dtype is not self.spec.dtype:
+            raise ValueError(f"map_fn: fn must give {self.spec!r}, got {row!r}")
+        return [_boxed(row.indices), _boxed(row.values), row.dense_shape]
+
+    def row(self, parts: Sequence[Any]) -> Any:
+        from pinnace.ops.composites.ragged.tensor import RaggedTensor
+
+        indices = RaggedTensor._from_variant(parts[0], dtypes.int64, 0, 0)
+        values = RaggedTensor._from_variant(parts[1], self.spec.dtype, 0, 0)
+        return self._made(indices, values, parts[2], self.spec.shape)
+
+    def batch(self, parts: Sequence[Any]) -> Any:
+        from pinnace.ops.composites.ragged.tensor import RaggedTensor
+
+        indices = RaggedTensor._from_variant(parts[0], dtypes.int64, 1, 0)
+        values = RaggedTensor._from_variant(parts[1], self.spec.dtype, 1, 0)
+        rows = reshaping.expand_dims(indices.value_rowids(), 1)
+        count = casting.cast(reshaping.reshape(indices.nrows(), [1]), dtypes.int64)
+        # A batch is as large as its largest row.
+        shape = joining.concat([count, reduction.reduce_max(parts[2], 0)], 0)
+        places = joining.concat([rows, indices.values], 1)
+        return self._made(places, values.values, shape, Shape([None]).concatenate(self.spec.shape))
+
+    def _made(self, indices: Any, values: Any, shape: Any, known: Shape) -> Any:
+        from pinnace.ops.composites.sparse.tensor import SparseTensor
+
+        for x, size in ((indices, [None, known.rank]), (values, [None])):
+            if hasattr(x, "set_shape"):
+                x.set_shape(size)
+        return SparseTensor(indices, values, shape)
+
+
+def carried(spec: Any) -> Carried:
+    """How rows of a spec are carried.
+
+    Raises:
+        TypeError: they cannot be.
+    """
+    if isinstance(spec, TensorSpec):
+        return Carried(spec)
+    kind = {"RaggedTensorSpec": _Ragged, "SparseTensorSpec": _Sparse}.get(type(spec).__name__)
+    if kind is None:
+        raise TypeError(f"map_fn: rows must be tensors, ragged or sparse tensors, got {spec!r}")
+    return kind(spec)
+
+
+def row_spec(value: Any) -> Any:
+    """The spec of a row of a tensor, ragged or sparse tensor."""
+    if not is_composite(value):
+        shape = value.shape[1:] if value.shape.rank is not None else Shape(None)
+        return TensorSpec.of(shape, value.dtype)
+    return _without_axis(value.spec)
+
+
+def _without_axis(spec: CompositeSpec) -> Any:
+    shape, dtype, *rest = spec._serialize()
+    if shape.rank == 0:
+        raise ValueError(f"map_fn: elems must have at least one axis, got {spec!r}")
+    inner = shape[1:] if shape.rank is not None else Shape(None)
+    if rest:
+        rest[0] -= 1
+    return spec._deserialize((inner, dtype, *rest))
+
+
+def batch_spec(spec: Any) -> Any:
+    """The spec of a value with rows of this one."""
+    outer = Shape([None]).concatenate(spec.shape) if spec.shape.rank is not None else Shape(None)
+    if isinstance(spec, TensorSpec):
+        return TensorSpec.of(outer, spec.dtype)
+    _, dtype, *rest = spec._serialize()
+    if rest:
+        rest[0] += 1
+    return spec._deserialize((outer, dtype, *rest))

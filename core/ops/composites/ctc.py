@@ -1,0 +1,207 @@
+"""Connectionist temporal classification with labels as sparse tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import int32, int64
+from pinnace.ops.array import (
+    casting,
+    constants,
+    gathering,
+    joining,
+    reshaping,
+    scattering,
+    selecting,
+    shapes,
+)
+from pinnace.ops.composites.sparse.tensor import SparseTensor
+from pinnace.ops.execute import execute
+from pinnace.ops.math import comparison, logic, ranges, reduction
+from pinnace.ops.nn import ctc
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor, TensorLike
+
+__all__ = ["collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"]
+
+
+def ctc_loss(
+    labels: Any,
+    logits: TensorLike,
+    label_length: TensorLike | None,
+    logit_length: TensorLike,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """-log p(labels), summed over all ways to say them in the given steps.
+
+    Args:
+        labels: [batch, length], integers; or a sparse tensor of them, int32.
+        logits: [time, batch, classes], float32 or float64.
+        label_length: [batch], how many of each row of `labels` count; None for a sparse tensor.
+        logit_length: [batch], how many steps count.
+        logits_time_major: False for logits [batch, time, classes].
+        unique: accepted, and not needed.
+        blank_index: the class that says nothing, from the end if negative; the first for dense
+            labels if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch], dtype of `logits`; infinite where there are too few steps for dense labels.
+
+    Raises:
+        ValueError: no `blank_index` for sparse labels, or no `label_length` for dense ones.
+        InvalidArgumentError: too few steps for sparse labels.
+
+    Source:
+        TensorFlow `tf.nn.ctc_loss`, op `CTCLoss` (ctc_ops.cc).
+    """
+    del unique
+    x = convert_to_tensor(logits)
+    if not logits_time_major:
+        x = reshaping.transpose(x, [1, 0, 2])
+    sparse = isinstance(labels, SparseTensor)
+    if blank_index is None:
+        if sparse:
+            message = "ctc_loss: blank_index must be given for a sparse tensor of labels"
+            raise ValueError(message)
+        blank_index = 0
+    known = x.shape[2]
+    if known is not None and not -known <= blank_index < known:
+        message = f"ctc_loss: blank_index must be a class of {known}, got {blank_index}"
+        raise ValueError(message)
+    classes: Any = shapes.shape(x)[2] if known is None else known
+    blank = blank_index + classes if blank_index < 0 else blank_index
+    steps = casting.cast(convert_to_tensor(logit_length), int32)
+    if sparse:
+        indices, values = labels.indices, labels.values
+    else:
+        if label_length is None:
+            message = "ctc_loss: label_length must be given for dense labels"
+            raise ValueError(message)
+        dense = convert_to_tensor(labels)
+        counts = convert_to_tensor(label_length)
+        within = gathering.sequence_mask(counts, shapes.shape(dense)[1])
+        indices = selecting.where(within)
+        values = gathering.gather_nd(dense, indices)
+    values = casting.cast(values, int32)
+    if blank_index not in {-1, classes - 1 if known else -1}:
+        # The op's blank is the last class.
+        before, after = ranges.range(blank), ranges.range(blank + 1, classes)
+        order = joining.concat([before, after, reshaping.reshape(blank, [1])], 0)
+        x = gathering.gather(x, order, axis=2)
+        values = selecting.where(values > blank, values - 1, values)
+    loss, _ = execute(
+        ctc.CTC_LOSS,
+        x,
+        indices,
+        values,
+        steps,
+        ignore_longer_outputs_than_inputs=not sparse,
+        name=name if sparse else None,
+    )
+    if sparse:
+        return loss  # type: ignore[no-any-return]
+    # The op passes over what it cannot fit in, with a loss of zero.
+    too_few = casting.cast(counts, int32) > steps
+    endless = constants.fill(shapes.shape(loss), constants.constant(np.inf, x.dtype))
+    return selecting.where(too_few, endless, loss, name=name)
+
+
+def ctc_greedy_decoder(
+    inputs: TensorLike,
+    sequence_length: TensorLike,
+    merge_repeated: bool = True,
+    blank_index: int | None = None,
+) -> tuple[list[SparseTensor], Tensor]:
+    """The labels along the greatest logit of every step, blanks left out.
+
+    Args:
+        inputs: [time, batch, classes], logits, float32 or float64.
+        sequence_length: [batch], int32, how many steps count.
+        merge_repeated: whether a label that goes on for several steps is one.
+        blank_index: the class that says nothing; the last if None.
+
+    Returns:
+        One sparse matrix [batch, longest], int64, in a list; and [batch, 1], minus the sum of the
+        logits along the way.
+
+    Source:
+        TensorFlow op `CTCGreedyDecoder` (ctc_ops.cc).
+    """
+    indices, values, shape, scores = execute(
+        ctc.CTC_GREEDY_DECODER,
+        inputs,
+        sequence_length,
+        merge_repeated=bool(merge_repeated),
+        blank_index=-1 if blank_index is None else int(blank_index),
+    )
+    return [SparseTensor(indices, values, shape)], scores
+
+
+def ctc_beam_search_decoder(
+    inputs: TensorLike,
+    sequence_length: TensorLike,
+    beam_width: int = 100,
+    top_paths: int = 1,
+) -> tuple[list[SparseTensor], Tensor]:
+    """The likeliest labels over all ways to say them, by a search; the last class is the blank.
+
+    Args:
+        inputs: [time, batch, classes], logits, float32 or float64.
+        sequence_length: [batch], int32, how many steps count.
+        beam_width: how many beginnings are kept from step to step.
+        top_paths: how many answers to give, at most `beam_width`.
+
+    Returns:
+        For each answer, the best first, a sparse matrix [batch, longest], int64; and
+        [batch, top_paths], their log probabilities.
+
+    Source:
+        TensorFlow op `CTCBeamSearchDecoder` (ctc_ops.cc).
+    """
+    found = execute(
+        ctc.CTC_BEAM_SEARCH_DECODER,
+        inputs,
+        sequence_length,
+        beam_width=int(beam_width),
+        top_paths=int(top_paths),
+        merge_repeated=False,
+    )
+    indices, values, dense_shapes, scores = found
+    matrices = [SparseTensor(*parts) for parts in zip(indices, values, dense_shapes, strict=True)]
+    return matrices, scores
+
+
+def collapse_repeated(
+    labels: TensorLike, seq_length: TensorLike, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Every label once where it stands several times in a row.
+
+    Args:
+        labels: [batch, length], integers.
+        seq_length: [batch], how many entries of each row count.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, longest], zeros after the labels of each row; and [batch], dtype of
+        `seq_length`, how many.
+    """
+    x, counts = convert_to_tensor(labels), convert_to_tensor(seq_length)
+    first = constants.ones_like(x[:, :1], dtype=dtypes.bool)
+    changes = joining.concat([first, comparison.not_equal(x[:, 1:], x[:, :-1])], 1)
+    changes = logic.logical_and(changes, gathering.sequence_mask(counts, shapes.shape(x)[1]))
+    lengths = reduction.reduce_sum(casting.cast(changes, int32), 1)
+    longest = reduction.reduce_max(lengths)
+    kept = selecting.boolean_mask(x, changes)
+    places = selecting.where(gathering.sequence_mask(lengths, longest))
+    sizes = joining.stack([shapes.shape(x, out_type=int64)[0], casting.cast(longest, int64)])
+    full = scattering.scatter_nd(places, kept, sizes, name=name)
+    return full, casting.cast(lengths, counts.dtype)

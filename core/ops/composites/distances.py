@@ -1,0 +1,55 @@
+"""How far sequences in sparse tensors are from others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.ops.composites.sparse.tensor import SparseTensor
+from pinnace.ops.execute import execute
+from pinnace.ops.sparse import distances
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+__all__ = ["edit_distance"]
+
+
+def edit_distance(
+    hypothesis: SparseTensor,
+    truth: SparseTensor,
+    normalize: bool = True,
+    name: str | None = "edit_distance",
+) -> Tensor:
+    """How many insertions, deletions and changes make each sequence of the other (Levenshtein).
+
+    Args:
+        hypothesis: sparse [..., length]; the last axis runs along the sequences.
+        truth: sparse, of the same rank and dtype.
+        normalize: divide by the length of the truth.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], float32; normalised, infinite where only the truth is empty.
+
+    Raises:
+        TypeError: an argument is not sparse.
+        InvalidArgumentError: ranks differ, or an index is outside.
+
+    Source:
+        TensorFlow op `EditDistance` (array_ops.cc).
+    """
+    for what, value in (("hypothesis", hypothesis), ("truth", truth)):
+        if not isinstance(value, SparseTensor):
+            message = f"edit_distance: {what} must be a SparseTensor, got {type(value).__name__}"
+            raise TypeError(message)
+    return execute(  # type: ignore[no-any-return]
+        distances.EDIT_DISTANCE,
+        hypothesis.indices,
+        hypothesis.values,
+        hypothesis.dense_shape,
+        truth.indices,
+        truth.values,
+        truth.dense_shape,
+        normalize=bool(normalize),
+        name=name,
+    )

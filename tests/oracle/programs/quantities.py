@@ -1,0 +1,37 @@
+"""Numbers in steps of a range, and back; programs, as their types have no arrays of their own."""
+
+from typing import Any
+
+RANGES = ((-3.0, 5.0), (0.0, 6.0), (-0.25, 0.125))
+
+
+def _there_and_back(tf: Any, ops: Any, x: Any, mode: str, dtype: Any, low: Any, high: Any) -> Any:
+    q, low, high = ops.QuantizeV2(
+        input=x, min_range=low, max_range=high, T=dtype, mode=mode, **_REST
+    )
+    back = ops.Dequantize(input=q, min_range=low, max_range=high, mode=mode, **_BACK)
+    return [tf.cast(tf.bitcast(q, _WHOLE[dtype.name]), tf.int32), low, high, back]
+
+
+_WHOLE = {"qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": "uint16"}
+_BACK = {"narrow_range": False, "axis": -1, "dtype": "float32"}
+_REST = {
+    "round_mode": "HALF_AWAY_FROM_ZERO",
+    "narrow_range": False,
+    "axis": -1,
+    "ensure_minimum_range": 0.01,
+}
+
+
+def quantized(tf: Any, ops: Any, x: Any) -> list[Any]:
+    """Each mode with the types that it has."""
+    found = []
+    for low, high in RANGES:
+        for mode, types in (
+            ("MIN_COMBINED", (tf.qint8, tf.quint8, tf.qint16, tf.quint16)),
+            ("MIN_FIRST", (tf.quint8,)),
+            ("SCALED", (tf.qint8, tf.quint8)),
+        ):
+            for dtype in types:
+                found += _there_and_back(tf, ops, x, mode, dtype, low, high)
+    return found
