@@ -1,6 +1,33 @@
 """SavedModels: an object and its functions to a folder and back."""
 
 from pinnace.saved_model.assets import Asset as Asset
+from pinnace.saved_model.constants import ASSETS_DIRECTORY as ASSETS_DIRECTORY
+from pinnace.saved_model.constants import ASSETS_KEY as ASSETS_KEY
+from pinnace.saved_model.constants import CLASSIFY_INPUTS as CLASSIFY_INPUTS
+from pinnace.saved_model.constants import CLASSIFY_METHOD_NAME as CLASSIFY_METHOD_NAME
+from pinnace.saved_model.constants import CLASSIFY_OUTPUT_CLASSES as CLASSIFY_OUTPUT_CLASSES
+from pinnace.saved_model.constants import CLASSIFY_OUTPUT_SCORES as CLASSIFY_OUTPUT_SCORES
+from pinnace.saved_model.constants import DEBUG_DIRECTORY as DEBUG_DIRECTORY
+from pinnace.saved_model.constants import DEBUG_INFO_FILENAME_PB as DEBUG_INFO_FILENAME_PB
+from pinnace.saved_model.constants import (
+    DEFAULT_SERVING_SIGNATURE_DEF_KEY as DEFAULT_SERVING_SIGNATURE_DEF_KEY,
+)
+from pinnace.saved_model.constants import GPU as GPU
+from pinnace.saved_model.constants import PREDICT_INPUTS as PREDICT_INPUTS
+from pinnace.saved_model.constants import PREDICT_METHOD_NAME as PREDICT_METHOD_NAME
+from pinnace.saved_model.constants import PREDICT_OUTPUTS as PREDICT_OUTPUTS
+from pinnace.saved_model.constants import REGRESS_INPUTS as REGRESS_INPUTS
+from pinnace.saved_model.constants import REGRESS_METHOD_NAME as REGRESS_METHOD_NAME
+from pinnace.saved_model.constants import REGRESS_OUTPUTS as REGRESS_OUTPUTS
+from pinnace.saved_model.constants import SAVED_MODEL_FILENAME_PB as SAVED_MODEL_FILENAME_PB
+from pinnace.saved_model.constants import SAVED_MODEL_FILENAME_PBTXT as SAVED_MODEL_FILENAME_PBTXT
+from pinnace.saved_model.constants import SAVED_MODEL_SCHEMA_VERSION as SAVED_MODEL_SCHEMA_VERSION
+from pinnace.saved_model.constants import SERVING as SERVING
+from pinnace.saved_model.constants import TPU as TPU
+from pinnace.saved_model.constants import TRAINING as TRAINING
+from pinnace.saved_model.constants import VARIABLES_DIRECTORY as VARIABLES_DIRECTORY
+from pinnace.saved_model.constants import VARIABLES_FILENAME as VARIABLES_FILENAME
+from pinnace.saved_model.constants import contains_saved_model as contains_saved_model
 from pinnace.saved_model.options import LoadOptions as LoadOptions
 from pinnace.saved_model.options import SaveOptions as SaveOptions
 from pinnace.saved_model.reading import load as load

@@ -79,7 +79,7 @@ def restored_sources(
     """
     found: dict[str, Source] = {}
     main = _Body(nodes, f"{where}: main graph")
-    for node in _before(nodes, root):
+    for node in needed_messages(nodes, root):
         found.update(_assigned(main, node))
         if node.op in _CALLS and node.attr["f"].func.name in library:
             function = library.message(node.attr["f"].func.name)
@@ -119,7 +119,7 @@ def _source(body: _Body, node: NodeDef, position: int) -> Source:
     return Source(keys[position], parts[position])
 
 
-def _before(nodes: Mapping[str, NodeDef], root: str) -> Iterable[NodeDef]:
+def needed_messages(nodes: Mapping[str, NodeDef], root: str) -> Iterable[NodeDef]:
     """A node and all that it needs."""
     waiting = [root] if root in nodes else []
     seen = set(waiting)

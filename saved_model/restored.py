@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework import dtypes, structure
+from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.errors import FailedPreconditionError, OpError
 from pinnace.framework.resources import TrackableResource
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, Tensor
@@ -180,6 +181,10 @@ def _fitting(wanted: Any, given: Any, convert: bool) -> list[Tensor] | None:
             if tensor is None:
                 return None
             tensors.append(tensor)
+        elif isinstance(spec, CompositeSpec):
+            if not spec.is_compatible_with(leaf):
+                return None
+            tensors += structure.flatten(leaf, expand_composites=True)
         elif isinstance(leaf, (Operands, np.ndarray)) or not _equal(leaf, spec):
             return None
     return tensors
@@ -218,6 +223,8 @@ def described(arguments: Any) -> str:
 def _text(leaf: Any) -> str:
     if isinstance(leaf, (Tensor, Variable)):
         return f"{leaf.dtype.name}{leaf.shape.text}"
+    if is_composite(leaf):
+        return repr(leaf.spec)
     if isinstance(leaf, np.ndarray):
         return f"array {leaf.dtype}{list(leaf.shape)}"
     if isinstance(leaf, TensorSpec):
@@ -283,15 +290,27 @@ class RestoredResource(RestoredObject, TrackableResource):
                 raise FailedPreconditionError(f"{self!r}: {CREATE!r} must give a handle")
             # Known before it is filled: the function that fills it takes it.
             object.__setattr__(self, "_made_handle", found)
-            if INITIALIZE in self._trackable_children():
-                self._run(INITIALIZE)
-            read = self.__dict__.get("_stored_values")
-            if read is not None:
-                self._restore_from_tensors(read())
+            try:
+                if INITIALIZE in self._trackable_children():
+                    self._run(INITIALIZE)
+                read = self.__dict__.get("_stored_values")
+                if read is not None:
+                    self._restore_from_tensors(read())
+            except BaseException:
+                # Who comes next is told the same, not that the table is empty.
+                object.__setattr__(self, "_made_handle", None)
+                raise
         return found
 
     def _run(self, name: str) -> Any:
         function = self._trackable_children().get(name)
         if not isinstance(function, (RestoredFunction, ConcreteFunction)):
             raise FailedPreconditionError(f"{self!r} has no function {name!r}")
-        return function()
+        try:
+            return function()
+        except OpError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise FailedPreconditionError(
+                f"{self!r}: function {name!r} cannot be called without arguments: {error}"
+            ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from pinnace.framework.context import init_scope
 from pinnace.framework.errors import (
     InvalidArgumentError,
     NotFoundError,
+    OpError,
     UnimplementedError,
 )
 from pinnace.framework.specs import TensorSpec
@@ -30,6 +32,7 @@ from pinnace.saved_model.codecs.objects import (
     SIGNATURE_MAP,
     TUPLE,
     AssetObject,
+    CallSpec,
     CapturedObject,
     ConcreteObject,
     ConstantObject,
@@ -58,6 +61,11 @@ if TYPE_CHECKING:
 
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
+
+# Attributes in which restored objects keep what is no child of theirs.
+_BOOKKEEPING = frozenset(
+    {"_made_handle", "_making", "_stored_values", "_tracked", "_waiting_for_children"}
+)
 
 
 class Loader:
@@ -104,8 +112,20 @@ class Loader:
             self._attach_children(number, item)
         root = self._objects[0]
         self._restore_variables(root)
+        self._fill_from_assets()
         self._describe_model(root)
         return root
+
+    def _fill_from_assets(self) -> None:
+        """Fill tables now if files may be what fills them: later the folder may be another model.
+
+        What cannot be filled says so when it is used, as it would have without.
+        """
+        if any(isinstance(one, Asset) for one in self._objects.values()):
+            for one in self._objects.values():
+                if isinstance(one, RestoredResource):
+                    with contextlib.suppress(OpError):
+                        _ = one.resource_handle
 
     # Making objects.
 
@@ -205,10 +225,17 @@ class Loader:
                 self._attach(target, name, child)
 
     def _attach(self, target: RestoredObject, name: str, child: int) -> None:
-        value = self._public(child)
+        found = self._objects[child]
+        if isinstance(target, RestoredResource) and isinstance(found, LazyConcrete):
+            # What fills a table captures it: made now, it would make the table, which is not ready.
+            value: Any = RestoredFunction(name, CallSpec(), [found])
+        else:
+            value = self._public(child)
         if isinstance(value, Trackable):
             target._track(name, value, overwrite=True)
-        object.__setattr__(target, name, value)
+        # Keras' objects have children with names like `_tracked`: what keeps the book stays ours.
+        if name not in _BOOKKEEPING and (name == "__call__" or not hasattr(type(target), name)):
+            object.__setattr__(target, name, value)
 
     def _public(self, number: int) -> Any:
         """An object as a user sees it."""
@@ -239,8 +266,8 @@ class Loader:
         arguments = _decode_arguments(info.arguments, where)
         results = decode_structure(info.results, f"{where}, results")
         graph = self._library.graph(name)
-        taken = sum(isinstance(leaf, TensorSpec) for leaf in structure.flatten(arguments))
-        given = sum(isinstance(leaf, TensorSpec) for leaf in structure.flatten(results))
+        taken = _tensors_in(arguments)
+        given = _tensors_in(results)
         if len(graph.inputs) != taken + len(info.bound) or len(graph.outputs) != given:
             raise InvalidArgumentError(
                 f"{where} takes {len(graph.inputs)} tensors and gives {len(graph.outputs)}; its "
@@ -387,3 +414,9 @@ def _decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[s
     ):
         raise InvalidArgumentError(f"{where}: the arguments are not a tuple and a dict")
     return found
+
+
+def _tensors_in(specs: Any) -> int:
+    """How many tensors a structure of specs stands for."""
+    leaves = structure.flatten(specs, expand_composites=True)
+    return sum(isinstance(leaf, TensorSpec) for leaf in leaves)

@@ -403,9 +403,11 @@ def call_spec(function: Function | RestoredFunction) -> CallSpec:
 
 def _concrete_object(function: ConcreteFunction, name: str) -> ConcreteObject:
     args, kwargs = function.structured_input_signature
-    leaves = [leaf for leaf in structure.flatten((args, kwargs)) if isinstance(leaf, TensorSpec)]
+    flat = structure.flatten((args, kwargs), expand_composites=True)
+    leaves = [leaf for leaf in flat if isinstance(leaf, TensorSpec)]
     keywords = tuple(leaf.name or f"arg_{index}" for index, leaf in enumerate(leaves))
-    positional = sum(isinstance(leaf, TensorSpec) for leaf in structure.flatten(args))
+    before = structure.flatten(args, expand_composites=True)
+    positional = sum(isinstance(leaf, TensorSpec) for leaf in before)
     if function.by_name:
         spec = CallSpec(kwonlyargs=tuple(sorted(kwargs)))
         return ConcreteObject(name, keywords, 1 if len(keywords) == 1 else 0, spec)

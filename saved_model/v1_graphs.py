@@ -6,6 +6,7 @@ A signature becomes the part of the main graph between its inputs and outputs. W
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pinnace.framework.errors import (
     DataLossError,
     InvalidArgumentError,
     NotFoundError,
+    OpError,
     UnimplementedError,
 )
 from pinnace.framework.shapes import SCALAR, UNKNOWN
@@ -31,8 +33,13 @@ from pinnace.proto.saved_model_pb2 import AssetFileDef
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import resolve_asset
 from pinnace.saved_model.codecs.signatures import decode_signature
-from pinnace.saved_model.restore_nodes import Source, restored_sources
-from pinnace.saved_model.restored import LazyConcrete, RestoredObject, SignatureMap
+from pinnace.saved_model.restore_nodes import Source, needed_messages, restored_sources
+from pinnace.saved_model.restored import (
+    LazyConcrete,
+    RestoredObject,
+    RestoredResource,
+    SignatureMap,
+)
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
@@ -59,6 +66,50 @@ _TABLES = frozenset(
         "MutableHashTableOfTensorsV2",
     }
 )
+
+
+# The ops that fill a table.
+_FILLS = frozenset(
+    {
+        "InitializeTable",
+        "InitializeTableFromTextFile",
+        "InitializeTableFromTextFileV2",
+        "InitializeTableV2",
+        "LookupTableImport",
+        "LookupTableImportV2",
+        "LookupTableInsert",
+        "LookupTableInsertV2",
+    }
+)
+
+
+class MainGraphTable(RestoredResource):
+    """A table of a main graph; it is made when it is first needed, filled when a session would.
+
+    Args:
+        make: gives its handle.
+        functions: gives the functions to save it with.
+    """
+
+    def __init__(
+        self, make: Callable[[], Tensor], functions: Callable[[], dict[str, ConcreteFunction]]
+    ) -> None:
+        super().__init__()
+        put: Callable[[Any, str, object], None] = object.__setattr__
+        put(self, "_making", (make, functions))
+
+    @property
+    def resource_handle(self) -> Tensor:
+        """The handle that signatures take."""
+        found: Tensor | None = self.__dict__.get("_made_handle")
+        if found is None:
+            found = self.__dict__["_making"][0]()
+            object.__setattr__(self, "_made_handle", found)
+        return found
+
+    def _functions_for_saving(self) -> dict[str, ConcreteFunction]:
+        functions: dict[str, ConcreteFunction] = self.__dict__["_making"][1]()
+        return functions
 
 
 def load_main_graph(folder: Path, meta: MetaGraphDef, options: LoadOptions) -> RestoredObject:
@@ -91,9 +142,12 @@ class _MainGraph:
             allow_io=options.allow_io,
         )
         self._variables: dict[str, Variable] = {}
-        self._tables: dict[tuple[object, ...], Tensor] = {}
+        self._tables: dict[tuple[object, ...], MainGraphTable] = {}
         self._assets = {
-            asset.tensor_info.name.partition(":")[0]: asset.filename for asset in _assets(meta)
+            asset.tensor_info.name.partition(":")[0]: resolve_asset(
+                folder, asset.filename, self._where
+            )
+            for asset in _assets(meta)
         }
         self._reader: BundleReader | None = None
         self._initialised = False
@@ -111,6 +165,13 @@ class _MainGraph:
         put(root, layout.SIGNATURES, signature_map)
         root._track(layout.SIGNATURES, signature_map)
         root.variables = list(self._variables.values())
+        # TensorFlow's name for them. Saved again, they are objects that the signatures capture.
+        root.asset_paths = list(self._assets.values())
+        root.tables = self._all_tables()
+        if self._assets:
+            # Now, since the folder may be another model later; what fails says so when it is used.
+            with contextlib.suppress(OpError):
+                self._initialise()
         put(root, "tensorflow_version", self._meta.meta_info_def.tensorflow_version)
         put(root, "tensorflow_git_version", self._meta.meta_info_def.tensorflow_git_version)
         return root
@@ -184,9 +245,9 @@ class _MainGraph:
                 read = graph.add(READ_VARIABLE, [value], {"dtype": variable.dtype}, node.name)
                 return read.outputs[0]
             if node.op in _TABLES or _makes_table(node):
-                return capture(graph, node.name, self._table(node), None)
+                return capture(graph, node.name, self._table(node).resource_handle, None)
             if node.name in self._assets:
-                return capture(graph, node.name, self._asset(node.name), None)
+                return capture(graph, node.name, self._assets[node.name].asset_path, None)
             return None
 
         graph = decode_graph(
@@ -204,10 +265,7 @@ class _MainGraph:
 
     def _initialise(self) -> None:
         """Run what a session runs once after restoring: tables are filled."""
-        if self._initialised:
-            return
-        self._initialised = True
-        name = self._initialiser()
+        name = None if self._initialised else self._initialiser()
         if name is None:
             return
         try:
@@ -217,6 +275,7 @@ class _MainGraph:
         except UnimplementedError as error:
             # Signatures without tables can do without; those with one are told why they cannot.
             self._refused = error
+        self._initialised = True
 
     def _initialiser(self) -> str | None:
         meta = self._meta
@@ -231,23 +290,60 @@ class _MainGraph:
                     return names[0].partition(":")[0]
         return None
 
-    def _table(self, node: NodeDef) -> Tensor:
+    def _all_tables(self) -> list[MainGraphTable]:
+        for node in self._meta.graph_def.node:
+            if node.op in _TABLES or _makes_table(node):
+                self._table(node)
+        return list(self._tables.values())
+
+    def _table(self, node: NodeDef) -> MainGraphTable:
         """The one table of this model that a node stands for: nodes may share one by its name."""
-        if self._refused is not None:
-            raise self._refused
         shared = node.attr["shared_name"].s if "shared_name" in node.attr else b""
         key = (node.attr["container"].s, shared) if shared else (node.name,)
         found = self._tables.get(key)
         if found is None:
-            graph = decode_graph(
-                self._meta.graph_def, self._where, [node.name], library=self._library
+            found = MainGraphTable(
+                lambda: self._made_table(node), lambda: self._table_functions(node, found)
             )
-            found = wrap(plan_of(graph)([])[0], dtypes.resource)
             self._tables[key] = found
         return found
 
-    def _asset(self, node: str) -> Tensor:
-        return resolve_asset(self._folder, self._assets[node], self._where).asset_path
+    def _made_table(self, node: NodeDef) -> Tensor:
+        if self._refused is not None:
+            raise self._refused
+        graph = self._table_graph(node)
+        return wrap(plan_of(graph)([])[0], dtypes.resource)
+
+    def _table_graph(self, node: NodeDef) -> Graph:
+        return decode_graph(self._meta.graph_def, self._where, [node.name], library=self._library)
+
+    def _table_functions(
+        self, node: NodeDef, table: MainGraphTable | None
+    ) -> dict[str, ConcreteFunction]:
+        """What makes a table and what fills it, so that it can be saved again."""
+        graph = self._table_graph(node)
+        graph.name = f"make_{node.name}"
+        made = TensorSpec.of(graph.outputs[0].shape, dtypes.resource)
+        functions = {layout.CREATE: ConcreteFunction(graph, [], ((), {}), made, [])}
+        fills = [
+            one.name
+            for one in needed_messages(self._nodes, self._initialiser() or "")
+            if one.op in _FILLS and self._table_of(one.input[0] if one.input else "") is table
+        ]
+        if fills:
+            graph, captured, variables = self._part([], [], fills)
+            graph.name = f"fill_{node.name}"
+            functions[layout.INITIALIZE] = ConcreteFunction(
+                graph, captured, ((), {}), None, variables
+            )
+        return functions
+
+    def _table_of(self, reference: str) -> MainGraphTable | None:
+        node = self._nodes.get(reference.partition(":")[0])
+        while node is not None and node.op == "Identity" and node.input:
+            node = self._nodes.get(node.input[0].partition(":")[0])
+        makes = node is not None and (node.op in _TABLES or _makes_table(node))
+        return self._table(node) if makes else None  # type: ignore[arg-type]  # it makes one
 
     def _make_variables(self) -> None:
         """A variable per node that holds one; its value is read from the checkpoint when needed."""
@@ -303,6 +399,8 @@ class _MainGraph:
             # TensorFlow: without a checkpoint there is nothing to restore, if nothing says so.
             if self._meta.HasField("saver_def") or prefix.with_suffix(".index").exists():
                 self._reader = BundleReader(prefix)
+                if self._options.verify:
+                    self._reader.verify_all()
         return self._reader
 
     def _sources(self) -> dict[str, Source]:

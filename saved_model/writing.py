@@ -39,8 +39,10 @@ from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from pinnace.framework.dtypes import DType
+    from pinnace.proto.graph_pb2 import GraphDef
 
 # What is written of the writer: tools parse it as a version.
 _TENSORFLOW_VERSION = "2.21.0"
@@ -247,6 +249,7 @@ class _Model:
         graph.versions.min_consumer = MIN_CONSUMER
         graph.library.function.extend(encode_library(graphs, self._names))
         graph.node.extend(self._main.nodes)
+        _check_namespaces(graph, self._options.namespace_whitelist)
 
     def _described_objects(self) -> Objects:
         snapshot = self._snapshot
@@ -258,6 +261,23 @@ class _Model:
             for number, function in snapshot.concrete.items()
         }
         return Objects(items, functions)
+
+
+def _check_namespaces(graph: GraphDef, allowed: Sequence[str] | None) -> None:
+    """Hold that ops `Name>Op`, which no standard program has, are those the caller allows."""
+    if allowed is None:
+        return
+    if isinstance(allowed, str) or not all(isinstance(one, str) for one in allowed):
+        raise TypeError(f"save: namespace_whitelist must be a list of names, got {allowed!r}")
+    bodies = [graph.node, *(function.node_def for function in graph.library.function)]
+    ops = {node.op for nodes in bodies for node in nodes if ">" in node.op}
+    refused = sorted(op for op in ops if op.partition(">")[0] not in allowed)
+    if refused:
+        raise ValueError(
+            f"save: ops {', '.join(refused)} are in namespaces that are not allowed: "
+            f"{', '.join(allowed) or 'none is'}\n"
+            "  Try: SaveOptions(namespace_whitelist=[...]) with the part before `>`"
+        )
 
 
 def _describe_concrete(function: ConcreteFunction, bound: tuple[int, ...]) -> ConcreteInfo:

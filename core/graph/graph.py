@@ -60,7 +60,7 @@ class Value:
         self.spec = TensorSpec.of(shape, self.spec.dtype, self.spec.name)
 
     def __repr__(self) -> str:
-        return f"<{self.node.name}:{self.index} {self.spec}>"
+        return f"<{self.node.name}:{self.index} {self.spec.text}>"
 
 
 class Node:

@@ -392,6 +392,14 @@ def encode_call_spec(spec: CallSpec) -> messages.FunctionSpec:
     return message
 
 
+_OF_A_SPEC: dict[str, tuple[type, ...]] = {
+    "defaults": (tuple, list),
+    "kwonlydefaults": (dict,),
+    "varargs": (str,),
+    "varkw": (str,),
+}
+
+
 def decode_call_spec(message: messages.FunctionSpec, where: str) -> CallSpec:
     """The inverse of `encode_call_spec`.
 
@@ -401,14 +409,19 @@ def decode_call_spec(message: messages.FunctionSpec, where: str) -> CallSpec:
     found: dict[str, Any] = {}
     for pair in message.fullargspec.named_tuple_value.values:
         found[pair.key] = decode_structure(pair.value, f"{where}, {pair.key}")
-    args = found.get("args") or []
-    if message.is_method and args:
+    args = _names(found.get("args") or [], where)
+    if message.is_method:
         args = args[1:]
+    for key, kinds in _OF_A_SPEC.items():
+        if not isinstance(found.get(key), (*kinds, type(None))):
+            raise InvalidArgumentError(
+                f"{where}: {key} must be a {kinds[0].__name__}, got {found[key]!r:.100}"
+            )
     signature = None
     if message.input_signature.WhichOneof("kind") is not None:
         signature = decode_structure(message.input_signature, f"{where}, input_signature")
     return CallSpec(
-        _names(args, where),
+        args,
         found.get("varargs"),
         found.get("varkw"),
         tuple(found.get("defaults") or ()),

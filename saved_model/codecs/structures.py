@@ -9,6 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
+# Known by name in files: their specs are registered with the classes.
+import pinnace.ops.composites.ragged.spec
+import pinnace.ops.composites.sparse.tensor  # noqa: F401
+from pinnace.framework import structure
+from pinnace.framework.composite import CompositeSpec, name_in_files, spec_class
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
@@ -100,6 +105,8 @@ def _fill(message: StructuredValue, value: Any) -> None:
         _fill_scalar(message, value)
     elif isinstance(value, TensorSpec):
         message.tensor_spec_value.CopyFrom(encode_spec(value))
+    elif isinstance(value, CompositeSpec):
+        message.type_spec_value.CopyFrom(encode_composite(value))
     elif isinstance(value, OpaqueSpec):
         message.type_spec_value.CopyFrom(value.message)
     elif isinstance(value, Shape):
@@ -153,6 +160,40 @@ def _fill_sequence(message: StructuredValue, value: Sequence[Any]) -> None:
         for key, item in zip(fields, value, strict=True):
             pair = message.named_tuple_value.values.add(key=key)
             _fill(pair.value, item)
+
+
+def encode_composite(spec: CompositeSpec) -> TypeSpecProto:
+    """The spec of a ragged tensor, sparse tensor or indexed slices."""
+    name = name_in_files(type(spec))
+    if name is None:
+        raise NotEncodable(f"the spec {spec!r:.100}")
+    message = TypeSpecProto(
+        type_spec_class=name,
+        type_spec_class_name=type(spec).__name__,
+        num_flat_components=len(structure.flatten(spec, expand_composites=True)),
+    )
+    _fill(message.type_state, spec._serialize())
+    return message
+
+
+def decode_composite(message: TypeSpecProto, where: str) -> TypeSpec:
+    """The inverse of `encode_composite`; an OpaqueSpec for a class that is not known here.
+
+    Raises:
+        InvalidArgumentError: the state makes no such spec.
+    """
+    known = TypeSpecProto.TypeSpecClass.values()
+    number = message.type_spec_class
+    kind = spec_class(TypeSpecProto.TypeSpecClass.Name(number)) if number in known else None
+    if kind is None:
+        return OpaqueSpec(message)
+    state = decode_structure(message.type_state, where)
+    if not isinstance(state, (tuple, list)):
+        raise InvalidArgumentError(f"{where}: the state of {kind.__name__} must be a tuple")
+    try:
+        return kind._deserialize(tuple(state))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"{where}: no {kind.__name__}: {error}") from error
 
 
 def encode_spec(spec: TensorSpec) -> TensorSpecProto:
@@ -216,7 +257,7 @@ def _decode_rare(message: StructuredValue, kind: str | None, where: str) -> Any:
     if kind == "numpy_value":
         return np.array(decode_tensor(message.numpy_value, where))
     if kind == "type_spec_value":
-        return OpaqueSpec(message.type_spec_value)
+        return decode_composite(message.type_spec_value, where)
     raise InvalidArgumentError(f"{where}: a value of no kind")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from pinnace.framework.errors import InvalidArgumentError, OpError, UnimplementedError
+from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.graph.codec.attrs import decode_attr
 from pinnace.graph.codec.nodes import (
     attr_kind,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 # A list argument with a count of its own stands for at most this many tensors.
 _MOST_TENSORS = 1 << 16
-# What loops of TensorFlow 1 are made of.
-_V1_LOOPS = frozenset({"Enter", "Merge", "Switch", "LoopCond", "NextIteration", "Exit"})
 
 
 class Reference(NamedTuple):
@@ -43,6 +41,22 @@ class Reference(NamedTuple):
     node: str
     output: str | None
     position: int
+
+
+class Flow(Protocol):
+    """What builds nodes that mean something only together: loops and choices of TensorFlow 1."""
+
+    def study(self, names: Iterable[str]) -> None:
+        """Look at the nodes that are going to be built."""
+
+    def before(self, name: str) -> Iterable[str]:
+        """References to what must be built before a node."""
+
+    def is_pivot(self, name: str) -> bool:
+        """Whether waiting for a node has no effect."""
+
+    def lower(self, name: str) -> tuple[Node, Mapping[str, tuple[Value, ...]]] | None:
+        """What a node is a part of, and the outputs of all such nodes; None if it stands alone."""
 
 
 class Body:
@@ -57,6 +71,7 @@ class Body:
             are `node:k`.
         given: what stands for an output of a node instead of what the node computes: from the
             node's name and the output's index to a value or None.
+        flow: what builds the nodes that mean something only together.
     """
 
     def __init__(
@@ -67,8 +82,12 @@ class Body:
         where: str,
         arguments: Mapping[str, Value] | None = None,
         given: Callable[[str, int], Value | None] | None = None,
+        flow: Flow | None = None,
     ) -> None:
         self._graph = graph
+        self._flow = flow
+        # The outputs of nodes that became a part of another.
+        self._lowered: dict[str, tuple[Value, ...]] = {}
         self._given = given or _nothing_given
         self._messages = messages
         self._library = library
@@ -85,38 +104,56 @@ class Body:
         Raises:
             InvalidArgumentError: a node is not one that its op could have.
         """
-        waiting = [(name, False) for name in reversed(list(names))]
+        names = list(names)
+        if self._flow is not None:
+            self._flow.study(names)
+        waiting = [(name, False) for name in reversed(names)]
         entered: set[str] = set()
         while waiting:
             name, ready = waiting.pop()
             if name in self._nodes:
                 continue
             if ready:
-                self._nodes[name] = self._build(self._messages[name])
+                if self._flow is None or not self._lower(self._flow, name):
+                    self._nodes[name] = self._build(self._messages[name])
                 continue
             if name in entered:  # and not built: something it needs needs it
-                raise self._circle(name)
+                raise InvalidArgumentError(
+                    f"{self._where}: the graph has a circle through node {name!r}"
+                )
             entered.add(name)
             message = self._messages.get(name)
             if message is None:
                 raise InvalidArgumentError(f"{self._where}: there is no node {name!r}")
             waiting.append((name, True))
-            for text in message.input:
-                before, _, position = self._parse(text, name)
-                if self._given(before, position) is not None:
-                    continue
-                if before not in self._nodes and not self._is_argument(before):
-                    if before not in self._messages:
-                        raise InvalidArgumentError(
-                            f"{self._where}: input {text!r} of node {name!r} does not exist"
-                        )
-                    waiting.append((before, False))
+            waiting.extend((before, False) for before in self._missing(message))
 
-    def _circle(self, name: str) -> OpError:
-        message = f"{self._where}: the graph has a circle through node {name!r}"
-        if self._messages[name].op in _V1_LOOPS:
-            return UnimplementedError(f"{message}: a loop of TensorFlow 1, which is not run")
-        return InvalidArgumentError(message)
+    def _missing(self, message: NodeDef) -> Iterable[str]:
+        """The nodes that must be built before a node, and are not yet."""
+        texts = message.input if self._flow is None else self._flow.before(message.name)
+        for text in texts:
+            before, _, position = self._parse(text, message.name)
+            if self._given(before, position) is not None:
+                continue
+            if before not in self._nodes and not self._is_argument(before):
+                if before not in self._messages:
+                    raise InvalidArgumentError(
+                        f"{self._where}: input {text!r} of node {message.name!r} does not exist"
+                    )
+                yield before
+
+    def _lower(self, flow: Flow, name: str) -> bool:
+        """Build what a node is a part of, if it is."""
+        found = flow.lower(name)
+        if found is not None:
+            node, outputs = found
+            self._lowered.update(outputs)
+            self._nodes.update(dict.fromkeys(outputs, node))
+        return found is not None
+
+    def has_node(self, name: str) -> bool:
+        """Whether a node was decoded."""
+        return name in self._nodes
 
     def node(self, name: str) -> Node:
         """A node that was decoded."""
@@ -144,13 +181,14 @@ class Body:
             raise InvalidArgumentError(
                 f"{self._where}: {user} takes {text!r}, which does not exist"
             )
+        outputs = self._lowered.get(found.node, node.outputs)
         position = self._position(node, found)
-        if position is None or not 0 <= position < len(node.outputs):
+        if position is None or not 0 <= position < len(outputs):
             raise InvalidArgumentError(
                 f"{self._where}: {user} takes {text!r}, but {node.op.name} node {node.name!r} has "
                 f"the outputs {', '.join(self._output_names(node)) or 'none'}"
             )
-        return node.outputs[position]
+        return outputs[position]
 
     # References.
 
@@ -209,7 +247,7 @@ class Body:
         controls: list[Node] = []
         for text in message.input:
             if text[:1] == "^":
-                if not self._is_argument(text[1:]) and self._given(text[1:], 0) is None:
+                if self._waits(text[1:]):
                     controls.append(self._nodes[text[1:]])
             else:
                 inputs.append(self.value(text, f"node {message.name!r}"))
@@ -232,11 +270,19 @@ class Body:
             self._outputs[node.name] = ranges
         return node
 
+    def _waits(self, name: str) -> bool:
+        """Whether a control edge from a node is one that has to be kept."""
+        if self._is_argument(name) or self._given(name, 0) is not None:
+            return False
+        return self._flow is None or not self._flow.is_pivot(name)
+
     def _op(
         self, message: NodeDef, inputs: Sequence[Value], where: str
     ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...] | None]:
         """The op, its attributes, and the names of its outputs if the op does not have them."""
-        op = registry.find(message.op) or self._library.opaque_op(message.op)
+        # A reference is as good as its value: who assigns to one is not there.
+        name = "Identity" if message.op == "RefIdentity" else message.op
+        op = registry.find(name) or self._library.opaque_op(message.op)
         if op is not None and op.name in REACHES_OUT and not self._library.allow_io:
             op = refused_op(op)
         if op is not None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.codec.body import Body
 from pinnace.graph.codec.functions import FunctionLibrary, FunctionNames, encode_library
+from pinnace.graph.codec.lowering import body_with_flow
 from pinnace.graph.codec.nodes import encode_node
 from pinnace.graph.graph import Graph
 from pinnace.graph.walk import needed, ordered
@@ -76,7 +76,7 @@ def decode_graph(
 
     Raises:
         InvalidArgumentError: it is no graph, or a reference leads nowhere.
-        UnimplementedError: it needs a loop of TensorFlow 1.
+        UnimplementedError: a loop or condition of TensorFlow 1 is none that is understood.
     """
     library = library or FunctionLibrary(message.library.function, where)
     nodes = {}
@@ -96,7 +96,7 @@ def decode_graph(
             fed[key] = given(graph, nodes[name], position) if known else None  # type: ignore[misc]  # known says so
         return fed[key]
 
-    body = Body(graph, nodes, library, f"{where}: main graph", given=stands_for)
+    body = body_with_flow(graph, nodes, library, f"{where}: main graph", stands_for)
     wanted = [_place(text, where) for text in outputs]
     body.decode([*(name for name, k in wanted if stands_for(name, k) is None), *effects])
     graph.outputs = [body.value(text, "a result") for text in outputs]

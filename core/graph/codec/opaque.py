@@ -46,6 +46,14 @@ REACHES_OUT = frozenset(
     }
 )
 
+# Why an op will never have a kernel, and what to do instead.
+WITHOUT_KERNEL = {
+    "XlaCallModule": (
+        "XlaCallModule holds a whole program compiled for XLA, as jax2tf writes it; it is not run\n"
+        "  Try: jax2tf.convert(..., native_serialization=False), which writes TensorFlow's ops"
+    ),
+}
+
 
 def refused_op(op: OpDef) -> OpDef:
     """`op` as a loaded model may have it unless it is trusted: there, but refusing to run."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,9 +17,9 @@ from pinnace.framework.errors import (
     InvalidArgumentError,
     NotFoundError,
     OpError,
-    UnimplementedError,
 )
-from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
+from pinnace.proto.saved_model_pb2 import AssetFileDef, MetaGraphDef, SavedModel
+from support.recorded import largest_difference
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved_models"
 PB = "saved_model.pb"
@@ -63,10 +64,35 @@ def test_the_folder_of_versions_instead_of_one(tmp_path: Path) -> None:
         saved_model.load(tmp_path)
 
 
-def test_the_text_form(tmp_path: Path) -> None:
-    (tmp_path / "saved_model.pbtxt").write_text("")
-    with pytest.raises(UnimplementedError, match="the text form"):
-        saved_model.load(tmp_path)
+@pytest.mark.parametrize("name", ["poly_module", "v1_mapped"])
+def test_the_text_form(tmp_path: Path, name: str) -> None:
+    model = copied(tmp_path, name)
+    message = SavedModel.FromString((model / PB).read_bytes())
+    (model / PB).unlink()
+    text = text_format.MessageToString(message)
+    (model / "saved_model.pbtxt").write_text(text)
+    assert largest_difference(saved_model.load(model), GOLDEN / name / "io.npz") <= 2e-6
+    (model / "saved_model.pbtxt").write_text(text.replace("meta_graphs {", "meta_graph {", 1))
+    with pytest.raises(DataLossError, match=r"saved_model\.pbtxt .*no SavedModel as text: 2:"):
+        saved_model.load(model)
+
+
+def test_the_text_form_of_what_is_packed(tmp_path: Path) -> None:
+    """TensorFlow writes the name of the packed message out, and its fields."""
+    model = copied(tmp_path, "v1_mapped")
+    message = SavedModel.FromString((model / PB).read_bytes())
+    (model / PB).unlink()
+    packed = message.meta_graphs[0].collection_def.pop("saved_model_assets")
+    asset = AssetFileDef.FromString(packed.any_list.value[0].value)
+    collection = f"""
+      collection_def {{ key: "saved_model_assets" value {{ any_list {{ value {{
+        [type.googleapis.com/tensorflow.AssetFileDef] {{
+          tensor_info {{ name: "{asset.tensor_info.name}" }} filename: "{asset.filename}" }}
+      }} }} }} }}
+    """
+    text = text_format.MessageToString(message).rstrip().removesuffix("}")
+    (model / "saved_model.pbtxt").write_text(text + collection + "}")
+    assert largest_difference(saved_model.load(model), GOLDEN / "v1_mapped" / "io.npz") == 0
 
 
 @pytest.mark.parametrize("name", [INDEX, DATA])

@@ -1,11 +1,13 @@
 """A loaded model may not reach out of its folder unless it is trusted."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 import pinnace as tf
 from pinnace.ops.io.files import read_file
+from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.options import LoadOptions
 
 
@@ -29,3 +31,21 @@ def test_a_loaded_model_reads_no_file_unless_it_may(tmp_path: Path) -> None:
     trusted = tf.saved_model.load(tmp_path / "model", options=LoadOptions(allow_io=True))
     (found,) = trusted.signatures["serving_default"](name=tf.constant(str(secret))).values()
     assert found.numpy() == b"hidden"
+
+
+def test_a_program_compiled_for_xla_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    golden = Path(__file__).parents[2] / "golden" / "saved_models" / "keras_mlp" / "model"
+    shutil.copytree(golden, tmp_path / "model")
+    path = tmp_path / "model" / "saved_model.pb"
+    message = SavedModel.FromString(path.read_bytes())
+    for function in message.meta_graphs[0].graph_def.library.function:
+        for node in function.node_def:
+            if node.op == "Relu":
+                node.op = "XlaCallModule"
+    path.write_bytes(message.SerializeToString())
+    serve = tf.saved_model.load(tmp_path / "model").signatures["serving_default"]
+    ((name, spec),) = serve.structured_input_signature[1].items()
+    with pytest.raises(
+        tf.errors.UnimplementedError, match=r"(?s)no kernel for XlaCallModule.*native_serialization"
+    ):
+        serve(**{name: tf.zeros([1, *spec.shape[1:]])})

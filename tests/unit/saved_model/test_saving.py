@@ -1,6 +1,7 @@
 """What `save` writes: which objects and functions, under which names, and what it refuses."""
 
 import gc
+import shutil
 import weakref
 from pathlib import Path
 from typing import Any
@@ -425,3 +426,51 @@ def test_options_to_load_without_values(tmp_path: Path) -> None:
     options = saved_model.LoadOptions(experimental_skip_checkpoint=True)
     loaded = saved_model.load(tmp_path / "model", options=options)
     assert not loaded.factor.is_initialized()
+
+
+def test_a_keras_model_comes_back_with_what_training_needs(tmp_path: Path) -> None:
+    import pinnace as tf
+
+    layers = tf.keras.layers
+    penalty = tf.keras.regularizers.L2(0.1)
+    model = tf.keras.Sequential(
+        [layers.Dense(4, kernel_regularizer=penalty), layers.BatchNormalization(), layers.Dense(2)]
+    )
+    x = tf.constant(np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3))
+    wanted = model(x)
+    saved_model.save(model, tmp_path / "m")
+    loaded = saved_model.load(tmp_path / "m")
+    assert loaded.call(x).numpy().tolist() == wanted.numpy().tolist()
+    for name in ("variables", "trainable_variables", "non_trainable_variables"):
+        own = [one.numpy().tolist() for one in getattr(model, name)]
+        assert [one.numpy().tolist() for one in getattr(loaded, name)] == own
+    (loss,) = loaded.losses
+    before = float(loss())
+    assert before == float(model.losses[0])
+    with tf.GradientTape() as tape:
+        value = tf.reduce_sum(loaded(x, training=True) ** 2) + loss()
+    gradients = tape.gradient(value, list(loaded.trainable_variables))
+    assert all(one is not None for one in gradients)
+    loaded.trainable_variables[0].assign(loaded.trainable_variables[0] * 2)
+    assert float(loss()) == pytest.approx(4 * before, rel=1e-6)
+
+
+def test_ops_of_nobodys_standard_are_written_if_they_are_allowed(tmp_path: Path) -> None:
+    golden = Path(__file__).parents[2] / "golden" / "saved_models" / "keras_mlp" / "model"
+    shutil.copytree(golden, tmp_path / "m")
+    path = tmp_path / "m" / "saved_model.pb"
+    message = SavedModel.FromString(path.read_bytes())
+    for one in message.meta_graphs[0].graph_def.library.function:
+        for node in one.node_def:
+            if node.op == "Relu":
+                node.op = "Mine>Relu"
+    path.write_bytes(message.SerializeToString())
+    loaded = saved_model.load(tmp_path / "m")
+    for allowed in (None, ["Other", "Mine"]):
+        options = saved_model.SaveOptions(namespace_whitelist=allowed)
+        saved_model.save(loaded, tmp_path / "again", options=options)
+    for allowed in ([], ["Min", "mine"]):
+        options = saved_model.SaveOptions(namespace_whitelist=allowed)
+        with pytest.raises(ValueError, match="ops Mine>Relu are in namespaces"):
+            saved_model.save(loaded, tmp_path / "no", options=options)
+    assert not (tmp_path / "no").exists()

@@ -1,0 +1,375 @@
+"""Loops and choices of TensorFlow 1 become While and If, their insides functions.
+
+`dead_branches.py` finds them; a `Lowering` belongs to one Body, whose nodes may be parts of them,
+and makes a Body with a Lowering of its own for each function.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.shapes import UNKNOWN
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.codec.body import Body
+from pinnace.graph.codec.dead_branches import (
+    Choice,
+    Level,
+    Loop,
+    control_inputs,
+    data_inputs,
+    flow_op,
+    has_flow,
+    is_flow,
+    place_of,
+)
+from pinnace.graph.graph import FunctionRef, Graph
+from pinnace.graph.walk import needed
+from pinnace.ops.array.constants import CONST, PLACEHOLDER
+from pinnace.ops.functional.conditions import IF, STATELESS_IF
+from pinnace.ops.functional.loops import STATELESS_WHILE, WHILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pinnace.framework.shapes import Shape
+    from pinnace.graph.codec.dead_branches import Place
+    from pinnace.graph.codec.functions import FunctionLibrary
+    from pinnace.graph.graph import Node, Value
+    from pinnace.proto.node_def_pb2 import NodeDef
+
+# How often the shapes of loop variables are widened one by one, before all is forgotten of them.
+_WIDENINGS = 3
+_DEEPEST = 32
+
+
+def body_with_flow(
+    graph: Graph,
+    messages: Mapping[str, NodeDef],
+    library: FunctionLibrary,
+    where: str,
+    given: Callable[[str, int], Value | None],
+) -> Body:
+    """A body of a main graph that may have loops and choices of TensorFlow 1."""
+    if not has_flow(messages.values()):
+        return Body(graph, messages, library, where, given=given)
+    return Lowering(graph, messages, library, where, given).body
+
+
+class Lowering:
+    """Builds the loops and choices of one body.
+
+    Args:
+        graph: where its nodes go.
+        messages: name -> node.
+        library: the functions that nodes may call.
+        where: the graph, for errors.
+        given: what stands for an output of a node instead of what the node computes.
+        depth: how many functions this body is inside.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        messages: Mapping[str, NodeDef],
+        library: FunctionLibrary,
+        where: str,
+        given: Callable[[str, int], Value | None],
+        depth: int = 0,
+    ) -> None:
+        if depth > _DEEPEST:
+            raise InvalidArgumentError(
+                f"{where}: more than {_DEEPEST} loops and conditions are inside one another"
+            )
+        self.graph = graph
+        self.messages = messages
+        self.given = given
+        self.level = Level(messages, self._is_given, where)
+        self.body = Body(graph, messages, library, where, given=given, flow=self)
+        self._library = library
+        self._where = where
+        self._depth = depth
+
+    def study(self, names: Iterable[str]) -> None:
+        """Look at the nodes that are going to be built."""
+        self.level.study(names)
+
+    def before(self, name: str) -> Iterable[str]:
+        """References to what must be built before a node."""
+        return self.level.before(name)
+
+    def is_pivot(self, name: str) -> bool:
+        """Whether waiting for a node only says in which side of a choice, or loop, one is."""
+        for _ in range(_DEEPEST):
+            message = self.messages.get(name)
+            if message is None:
+                return False
+            if self._is_given(name, 0):
+                return True
+            if flow_op(message) != "Identity" or len(message.input) != 1:
+                return is_flow(message) and name not in self.level.choices
+            name, position = place_of(message.input[0])
+            if self._is_given(name, position):
+                return True
+        return False
+
+    def lower(self, name: str) -> tuple[Node, dict[str, tuple[Value, ...]]] | None:
+        """Build the loop or choice that a node is the end of.
+
+        Returns:
+            The node made, and the outputs of each node that ends in it; None for other nodes.
+        """
+        if name in self.level.exits:
+            return self._loop(self.level.exits[name][0])
+        if name in self.level.choices:
+            return self._choice(self.level.choices[name])
+        message = self.messages[name]
+        if is_flow(message):
+            raise UnimplementedError(
+                f"{self._where}, node {name!r}: a {message.op} by itself has no meaning here: what "
+                "is asked for may never be computed\n"
+                "  Try: ask for what joins the two sides of a condition, or for what leaves a loop"
+            )
+        return None
+
+    def _is_given(self, name: str, position: int) -> bool:
+        return self.given(name, position) is not None
+
+    # Loops.
+
+    def _loop(self, loop: Loop) -> tuple[Node, dict[str, tuple[Value, ...]]]:
+        variables = list(loop.variables)
+        starts = [
+            self.body.value(self._data(loop.variables[name][0]), f"loop variable {name!r}")
+            for name in variables
+        ]
+        shapes = [value.shape for value in starts]
+        for turn in range(_WIDENINGS + 1):
+            step = self._step(loop, starts, shapes)
+            wider = [
+                shape.most_specific_compatible_shape(value.shape)
+                for shape, value in zip(shapes, step.graph.outputs, strict=True)
+            ]
+            if wider == shapes:
+                break
+            # Sizes may grow by one axis per turn, ranks without end.
+            shapes = [
+                a if a == b else b if turn + 1 < _WIDENINGS else UNKNOWN
+                for a, b in zip(shapes, wider, strict=True)
+            ]
+        test = self._test(loop, starts, shapes)
+        captured = list(dict.fromkeys([*step.captured, *test.captured]))
+        for function in (step, test):
+            function.take(captured)
+        step.graph.outputs = [*step.graph.outputs, *step.graph.inputs[len(variables) :]]
+        step.graph.output_names = list(step.graph.input_names)
+        values = [*starts, *(self.value(place) for place in captured)]
+        self._check_types(loop, values, step)
+        node = self.graph.add(
+            WHILE if step.graph.effects or test.graph.effects else STATELESS_WHILE,
+            values,
+            {
+                "T": tuple(value.dtype for value in values),
+                "cond": test.ref,
+                "body": step.ref,
+                "output_shapes": (*shapes, *(value.shape for value in values[len(starts) :])),
+            },
+            loop.test,
+            self._controls(loop.before),
+        )
+        ends: dict[str, tuple[Value, ...]] = {
+            end: (node.outputs[variables.index(merge)],)
+            for end, (other, merge) in self.level.exits.items()
+            if other is loop
+        }
+        return node, ends
+
+    def _check_types(self, loop: Loop, values: list[Value], step: _Function) -> None:
+        for name, value, result in zip(loop.variables, values, step.graph.outputs, strict=False):
+            if value.dtype is not result.dtype:
+                raise InvalidArgumentError(
+                    f"{self._where}: loop variable {name!r} is {value.dtype.name}, what goes round "
+                    f"is {result.dtype.name}"
+                )
+
+    def _step(self, loop: Loop, starts: list[Value], shapes: list[Shape]) -> _Function:
+        ends = [again for _, again in loop.variables.values()]
+        return self._in_loop(loop, f"{loop.test}_body", starts, shapes, ends)
+
+    def _test(self, loop: Loop, starts: list[Value], shapes: list[Shape]) -> _Function:
+        return self._in_loop(loop, f"{loop.test}_cond", starts, shapes, [loop.test])
+
+    def _in_loop(
+        self, loop: Loop, name: str, starts: list[Value], shapes: list[Shape], ends: list[str]
+    ) -> _Function:
+        function = _Function(self, name)
+        held = {
+            variable: function.argument(TensorSpec.of(shape, start.dtype), variable, start.handle)
+            for variable, start, shape in zip(loop.variables, starts, shapes, strict=True)
+        }
+
+        def given(name: str, position: int) -> Value | None:
+            message = self.messages.get(name)
+            op = "" if message is None else flow_op(message)
+            if op == "Merge" and name in held:
+                return held[name] if position == 0 else None
+            if op == "Switch":
+                inputs = data_inputs(message)  # type: ignore[arg-type]  # its op is known
+                places = [place_of(text)[0] for text in inputs]
+                if places[1:] == [loop.test] and places[0] in held:
+                    return held[places[0]]
+            if op == "Enter" and name in loop.seen:
+                return function.capture(place_of(self._data(name)))
+            return function.capture((name, position)) if self._is_given(name, position) else None
+
+        function.decode(given, [self._data(end) for end in ends], self._waits(ends))
+        return function
+
+    def _waits(self, names: Iterable[str]) -> list[str]:
+        return [one for name in names for one in control_inputs(self.messages[name])]
+
+    def _data(self, name: str) -> str:
+        inputs = data_inputs(self.messages[name])
+        if len(inputs) != 1:
+            raise InvalidArgumentError(
+                f"{self._where}, node {name!r}: takes 1 input, got {len(inputs)}"
+            )
+        return inputs[0]
+
+    # Choices.
+
+    def _choice(self, choice: Choice) -> tuple[Node, dict[str, tuple[Value, ...]]]:
+        sides = [self._side(choice, index) for index in (0, 1)]
+        captured = list(dict.fromkeys(place for side in sides for place in side.captured))
+        for side in sides:
+            side.take(captured)
+        kinds = [tuple(value.dtype for value in side.graph.outputs) for side in sides]
+        if kinds[0] != kinds[1]:
+            raise InvalidArgumentError(
+                f"{self._where}: the sides of {', '.join(map(repr, choice.merges))} give "
+                f"{[kind.name for kind in kinds[0]]} and {[kind.name for kind in kinds[1]]}"
+            )
+        values = [self.value(place) for place in captured]
+        condition = self.value(choice.condition)
+        node = self.graph.add(
+            IF if any(side.graph.effects for side in sides) else STATELESS_IF,
+            [condition, *values],
+            {
+                "Tcond": condition.dtype,
+                "Tin": tuple(value.dtype for value in values),
+                "Tout": kinds[0],
+                "then_branch": sides[1].ref,
+                "else_branch": sides[0].ref,
+            },
+            next(iter(choice.merges)),
+            self._controls(choice.before),
+        )
+        outputs = iter(node.outputs)
+        ends = {
+            name: tuple(next(outputs) for _ in range(1 + (name in self.level.asked)))
+            for name in choice.merges
+        }
+        return node, ends
+
+    def _side(self, choice: Choice, index: int) -> _Function:
+        first = next(iter(choice.merges))
+        function = _Function(self, f"{first}_{'then' if index else 'else'}")
+
+        def given(name: str, position: int) -> Value | None:
+            text = self.level.outside(choice.condition, (name, position))
+            return function.capture(place_of(text)) if text else None
+
+        references = [sides[index] for sides in choice.merges.values()]
+        function.decode(given, references, [])
+        results: list[Value] = []
+        for name, value in zip(choice.merges, function.graph.outputs, strict=True):
+            results.append(value)
+            if name in self.level.asked:
+                place = index ^ (name in choice.swapped)
+                attrs = {"value": np.asarray(place, np.int32), "dtype": dtypes.int32}
+                results.append(function.graph.add(CONST, [], attrs, "value_index").outputs[0])
+        function.graph.outputs = results
+        function.graph.output_names = [f"output_{k}" for k in range(len(results))]
+        return function
+
+    # What both are made of.
+
+    def value(self, place: Place) -> Value:
+        """A value of this body."""
+        name, position = place
+        return self.body.value(f"{name}:{position}", "a loop or condition")
+
+    def _controls(self, texts: Iterable[str]) -> list[Node]:
+        names = (text[1:] for text in texts if text[:1] == "^")
+        return [self.body.node(name) for name in names if self.body.has_node(name)]
+
+    def inner(self, graph: Graph, given: Callable[[str, int], Value | None]) -> Lowering:
+        """What builds a function inside this body."""
+        return Lowering(graph, self.messages, self._library, self._where, given, self._depth + 1)
+
+
+class _Function:
+    """A function that is the inside of a loop or the side of a choice, while it is built."""
+
+    def __init__(self, outer: Lowering, name: str) -> None:
+        self.graph = Graph(name)
+        self._outer = outer
+        self._own = 0
+        # What it takes from outside, by its place there.
+        self._held: dict[Place, Value] = {}
+
+    @property
+    def captured(self) -> list[Place]:
+        """The places outside whose values it takes."""
+        return list(self._held)
+
+    @property
+    def ref(self) -> FunctionRef:
+        """What a node refers to it by."""
+        return FunctionRef(self.graph.name, self.graph)
+
+    def argument(self, spec: TensorSpec, name: str, handle: TensorSpec | None) -> Value:
+        """An argument of its own, before those that are captured."""
+        self._own += 1
+        return self.graph.add_input(PLACEHOLDER, spec, f"argument/{name}", handle)
+
+    def capture(self, place: Place) -> Value:
+        """The argument that stands for a value outside."""
+        found = self._held.get(place)
+        if found is None:
+            value = self._outer.value(place)
+            spec = TensorSpec.of(value.shape, value.dtype)
+            name = f"captured/{place[0]}"
+            found = self.graph.add_input(PLACEHOLDER, spec, name, value.handle)
+            self._held[place] = found
+        return found
+
+    def take(self, places: list[Place]) -> None:
+        """Have exactly these for captured arguments, in this order."""
+        own = self.graph.inputs[: self._own]
+        held = [self.capture(place) for place in places]
+        names = dict(zip(self.graph.inputs, self.graph.input_names, strict=True))
+        self.graph.inputs = [*own, *held]
+        self.graph.input_names = [names[value] for value in self.graph.inputs]
+
+    def decode(
+        self,
+        given: Callable[[str, int], Value | None],
+        references: list[str],
+        waits: list[str],
+    ) -> None:
+        """Build what the references and the nodes waited for need."""
+        inner = self._outer.inner(self.graph, given)
+        places = [place_of(text) for text in references]
+        names = [name for name, position in places if given(name, position) is None]
+        waits = [name for name in waits if given(name, 0) is None]
+        inner.body.decode([*names, *waits])
+        waiting = [inner.body.node(name) for name in waits]
+        self.graph.outputs = [inner.value(place) for place in places]
+        self.graph.output_names = [f"output_{index}" for index in range(len(references))]
+        self.graph.effects = [
+            node for node in needed(self.graph.outputs, waiting) if node.op.stateful
+        ]
