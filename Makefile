@@ -232,7 +232,7 @@ clients: export PINNACE_SCHEMATHESIS = $(abspath $(SCHEMATHESIS))/bin/schemathes
 clients: $(INSTALLED) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.installed $(SCHEMATHESIS)/.installed ## let clients that others wrote ask our server
 	$(VENV)/bin/pytest -q -m clients $(ARGS)
 
-# ARGS="-k digits" is a short form.
+# ARGS="-k python" leaves the other runtimes out.
 .PHONY: edge
 edge: export PINNACE_EDGE_MODULES = $(abspath $(EDGE))/node_modules
 edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported models in Python, Node, WebAssembly and Chromium

@@ -101,15 +101,7 @@ def compare(
         FailedPreconditionError: no inputs were found that the program itself takes.
         InternalError: an output differs in dtype, shape or value.
     """
-    feeds = [_sample(program, sample)] if sample is not None else list(_drawn(program))
-    if not feeds:
-        wanted = ", ".join(f"{name}: {spec}" for name, spec in program.inputs.items())
-        message = (
-            "export: no inputs were found that the model itself can be run on, so "
-            "nothing could be compared\n"
-            f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}})"
-        )
-        raise FailedPreconditionError(message)
+    feeds = runs_of(program, sample)
     largest = relative = 0.0
     for arrays, expected in feeds:
         given = dict(zip(program.inputs, arrays, strict=True))
@@ -138,6 +130,51 @@ def compare(
 
 
 Run = tuple[list[Array], tuple[Array, ...]]
+
+
+def feeds_of(program: Program, sample: Mapping[str, Any] | None = None) -> list[dict[str, Array]]:
+    """Sets of inputs by name that the program takes: the sample, or drawn ones.
+
+    Raises:
+        FailedPreconditionError: none were found.
+    """
+    return [
+        dict(zip(program.inputs, arrays, strict=True)) for arrays, _ in runs_of(program, sample)
+    ]
+
+
+def same(a: Array, b: Array, slack: float = 0.0) -> bool:
+    """Whether two results of ONNX Runtime agree up to the order of its sums.
+
+    Args:
+        a: what is right.
+        b: the other.
+        slack: more that is allowed, relative to the largest value.
+    """
+    if a.dtype.kind not in "fV":
+        return np.array_equal(a, b)
+    tolerance = max(TOLERANCES.values()) if a.dtype.itemsize == 2 else TOLERANCES[dtypes.float32]
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    size = float(np.max(np.abs(x), where=np.isfinite(x), initial=0.0))
+    return bool(np.allclose(x, y, rtol=0, atol=(tolerance + slack) * size, equal_nan=True))
+
+
+def runs_of(program: Program, sample: Mapping[str, Any] | None) -> list[Run]:
+    """Inputs and what pinnace makes of them.
+
+    Raises:
+        FailedPreconditionError: no inputs were found.
+    """
+    feeds = [_sample(program, sample)] if sample is not None else list(_drawn(program))
+    if not feeds:
+        wanted = ", ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items())
+        message = (
+            "export: no inputs were found that the model itself can be run on, so "
+            "nothing could be compared\n"
+            f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}})"
+        )
+        raise FailedPreconditionError(message)
+    return feeds
 
 
 def run_session(session: Any, feeds: Mapping[str, Array]) -> list[Array]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pinnace.deploy.onnx.accuracy import VariantReport
 from pinnace.framework.specs import TensorSpec
 
 
@@ -31,6 +32,9 @@ class ExportReport:
         batches: how many sets of inputs were compared.
         unconvertible: always empty: what cannot be converted is an error.
         file_bytes: size of the file.
+        variant: what a smaller form of the file costs; None for float32. The differences above are
+            those of float32, which it was made of.
+        ort_path: of the `.ort` file, None if none was asked for.
     """
 
     path: str | None
@@ -51,6 +55,8 @@ class ExportReport:
     batches: int
     file_bytes: int
     unconvertible: Mapping[str, str] = field(default_factory=dict)
+    variant: VariantReport | None = None
+    ort_path: str | None = None
 
     @property
     def node_count(self) -> int:
@@ -64,8 +70,8 @@ class ExportReport:
             "signature": self.signature,
             "opset": self.opset,
             "ir_version": self.ir_version,
-            "inputs": {name: str(spec) for name, spec in self.inputs.items()},
-            "outputs": {name: str(spec) for name, spec in self.outputs.items()},
+            "inputs": {name: spec.text for name, spec in self.inputs.items()},
+            "outputs": {name: spec.text for name, spec in self.outputs.items()},
             "output_names": dict(self.output_names),
             "node_count": self.node_count,
             "op_counts": dict(self.op_counts),
@@ -77,4 +83,6 @@ class ExportReport:
             "largest_relative": self.largest_relative,
             "batches": self.batches,
             "file_bytes": self.file_bytes,
+            "variant": None if self.variant is None else self.variant.as_dict(),
+            "ort_path": self.ort_path,
         }
