@@ -20,6 +20,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import weakref
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +55,7 @@ class PrivateCopy:
         self.path = path
         self._descriptor = descriptor
         self._process = os.getpid()
+        _IN_USE.add(self)
 
     def release(self) -> None:
         """Use it no longer: the last one who does removes it. Does nothing the second time."""
@@ -70,6 +72,15 @@ class PrivateCopy:
         descriptor, self._descriptor = self._descriptor, -1
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(descriptor)
+
+
+_IN_USE: weakref.WeakSet[PrivateCopy] = weakref.WeakSet()
+
+
+def release_copies() -> None:
+    """Release every copy of this process: a forked worker ends without Python's own clean-up."""
+    for copy in list(_IN_USE):
+        copy.release()
 
 
 def copy_privately(folder: Path) -> PrivateCopy | None:

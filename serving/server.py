@@ -28,6 +28,7 @@ from pinnace.serving.example_request import example_command
 from pinnace.serving.ledger import Ledger
 from pinnace.serving.loading import load_model
 from pinnace.serving.metrics import Meter, Metrics
+from pinnace.serving.private_copy import release_copies
 from pinnace.serving.repository import Repository
 from pinnace.serving.tls import Credentials
 from pinnace.serving.workers import Seat, SharedRepository, Supervisor
@@ -129,6 +130,8 @@ def _supervise(settings: Settings, loader: Loader, listener: socket.socket) -> i
         except OpError as error:
             sys.stderr.write(f"pinnace serve: {one_line(error)}\n")
             return 1
+        finally:
+            release_copies()
         return 0
 
     _log_to_stderr()

@@ -58,7 +58,7 @@ PINNACE = (
 )
 SERVERS = {
     "pinnace": Server("", PINNACE, {"json": TFS, "binary": V2, "v2": V2}),
-    "pinnace, onnxruntime": Server("", (*PINNACE, "--engine=onnxruntime"), {"json": TFS}),
+    "pinnace+onnxruntime": Server("", (*PINNACE, "--engine=onnxruntime"), {"json": TFS}),
     "uvicorn echo": Server(
         "", (*UVICORN, "--port=@PORT@", "uvicorn_echo:app"), {"echo": "/", "binary echo": "/"}
     ),
@@ -122,7 +122,7 @@ CASES = (
     Case("a", "binary", 1, 64, {"uvicorn echo": 1.7}, cpu_us=12),
     Case("a", "json", 32, 64, {"litserve": 30, "mlserver": 1, "fastapi": 1}),
     Case("b", "json", 1, 64, {"litserve": 7, "mlserver": 1, "fastapi": 1}),
-    Case("b", "json", 1, 64, {"litserve": 14}, ours="pinnace, onnxruntime"),
+    Case("b", "json", 1, 64, {"litserve": 14}, ours="pinnace+onnxruntime"),
     Case("b", "json", 1, 1, {"litserve": 1, "fastapi": 1}),
 )
 

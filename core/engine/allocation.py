@@ -115,19 +115,16 @@ def _interface() -> tuple[Any, Any, Any]:
     malloc, calloc, realloc = _MALLOC(own.malloc), _CALLOC(own.calloc), _REALLOC(own.realloc)
 
     # Returning None is NULL: NumPy raises MemoryError then.
-    @_MALLOC
     def bounded_malloc(ctx: int | None, size: int) -> int | None:
         return malloc(ctx, size) if _allows(size) else None
 
-    @_CALLOC
     def bounded_calloc(ctx: int | None, count: int, size: int) -> int | None:
         return calloc(ctx, count, size) if _allows(count * size) else None
 
-    @_REALLOC
     def bounded_realloc(ctx: int | None, old: int | None, size: int) -> int | None:
         return realloc(ctx, old, size) if _allows(size) else None
 
-    functions = (bounded_malloc, bounded_calloc, bounded_realloc)
+    functions = (_MALLOC(bounded_malloc), _CALLOC(bounded_calloc), _REALLOC(bounded_realloc))
     places = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
     handler = _Handler(b"pinnace_bounded", 1, _Allocator(own.ctx, *places, own.free))
     capsule = make(ctypes.addressof(handler), name, None)

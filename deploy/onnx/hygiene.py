@@ -267,8 +267,10 @@ def _metadata(program: Program, names: Mapping[str, str], version: str) -> dict[
         "source": program.source,
         "signature": program.signature,
         "exporter": f"pinnace {version}",
-        "inputs": "; ".join(f"{name}: {spec}" for name, spec in program.inputs.items()),
-        "outputs": "; ".join(f"{names[name]}: {spec}" for name, spec in program.outputs.items()),
+        "inputs": "; ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items()),
+        "outputs": "; ".join(
+            f"{names[name]}: {spec.text}" for name, spec in program.outputs.items()
+        ),
     }
     if renamed:
         facts["renamed_outputs"] = "; ".join(

@@ -16,10 +16,13 @@ class Converter(NamedTuple):
         function: `function(g, call, *values)`: a value per argument of the op's signature, a tuple
             for a list.
         since: the opset that has all the operators it needs.
+        constants: the arguments that must be known when the file is written: ONNX has attributes
+            for them, or other operators for other values.
     """
 
     function: Function
     since: int
+    constants: tuple[str, ...] = ()
 
 
 class UnconvertibleError(UnimplementedError):
@@ -31,12 +34,13 @@ _converters: dict[str, Converter] = {}
 NO_ONNX: dict[str, str] = {}
 
 
-def converts(*names: str, since: int = 18) -> Callable[[F], F]:
+def converts(*names: str, since: int = 18, constants: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Register a converter.
 
     Args:
         names: of the ops.
         since: the opset that has all the operators it needs.
+        constants: the arguments that it asks for with `NodeView.needed`.
     """
 
     def install(function: F) -> F:
@@ -44,7 +48,7 @@ def converts(*names: str, since: int = 18) -> Callable[[F], F]:
             if name in _converters or name in NO_ONNX:
                 message = f"op {name!r} has two converters, or one and a reason to have none"
                 raise ValueError(message)
-            _converters[name] = Converter(function, since)
+            _converters[name] = Converter(function, since, constants)
         return function
 
     return install

@@ -118,7 +118,7 @@ def _program(concrete: ConcreteFunction, signature: str, source: str) -> Program
 def _input_spec(name: str, spec: TensorSpec) -> TensorSpec:
     if spec.shape.rank is None:
         message = (
-            f"export: the rank of input {name!r} is unknown ({spec}); ONNX operators need "
+            f"export: the rank of input {name!r} is unknown ({spec.text}); ONNX operators need "
             f"to know how many axes there are\n"
             "  Try: give the signature a TensorSpec with a rank, None for each unknown "
             "size: TensorSpec([None, None], ...)"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from absl import app, flags, logging
 from records import read, write_records
-from revnet import Hyperparameters, RevNet, cross_entropy
 
 import pinnace as tf
+from revnet import Hyperparameters, RevNet, cross_entropy
 
 v1 = tf.compat.v1
 

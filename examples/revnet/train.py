@@ -13,9 +13,9 @@ from pathlib import Path
 
 from absl import app, flags, logging
 from records import read, write_records
-from revnet import Hyperparameters, RevNet
 
 import pinnace as tf
+from revnet import Hyperparameters, RevNet
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("folder", None, "Where records and checkpoints are; None: a temporary one.")

@@ -362,6 +362,14 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
         op: (Deviation("values", UNSIGNED_ZEROS, unsigned),)
         for op in ("Dilation2DBackpropInput", "Dilation2DBackpropFilter")
     },
+    "StringNGrams": (
+        Deviation(
+            "error",
+            "TensorFlow reads words of any shape as a vector",
+            wrong,
+            about="must be vectors",
+        ),
+    ),
     "IsotonicRegression": (
         Deviation(
             "gradients",

@@ -26,7 +26,7 @@ DEATHS = 2
 DIED: Counter[str] = Counter()
 # Explaining a failure runs it many times more; so does making it small, which a short run leaves.
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
-PHASES += [Phase.shrink] * (EXAMPLES >= 20)
+PHASES += [Phase.shrink] * (EXAMPLES >= 40)
 
 
 @cache

@@ -115,6 +115,25 @@ def sequences(draw: st.DrawFn) -> list[Any]:
 
 
 @st.composite
+def crossable(draw: st.DrawFn) -> list[Any]:
+    """Rows of words, of numbers at some places, and of a matrix of numbers."""
+    rows = draw(st.integers(1, 3))
+    words = draw(st.lists(st.binary(max_size=3), max_size=4))
+    inner = st.lists(st.integers(0, len(words)), min_size=rows - 1, max_size=rows - 1)
+    places = sorted(draw(st.sets(st.integers(0, rows * 2 - 1))))
+    indices = np.stack(np.unravel_index(np.array(places, np.int64), (rows, 2)), -1)
+    dense = [[draw(st.integers(-9, 9)) for _ in "ab"] for _ in range(rows)]
+    return [
+        np.array(words, object),
+        np.array([0, *sorted(draw(inner)), len(words)], np.int64),
+        indices.astype(np.int64),
+        np.array([draw(st.integers(-(2**62), 2**62)) for _ in places], np.int64),
+        np.array([rows, 2], np.int64),
+        np.array(dense, np.int64),
+    ]
+
+
+@st.composite
 def singles(draw: st.DrawFn) -> list[Any]:
     return [matrices(draw, np.float32)[0]]
 
@@ -133,6 +152,7 @@ PROGRAMS = {
     },
     **{f"draws.{name}": logits_and_seed() for name in ("seeded", "stateful", "distributions")},
     "quantities.quantized": singles(),
+    "texts.crossed": crossable(),
     "records.parsed": examples(),
     "records.sequences": sequences(),
 }

@@ -12,7 +12,6 @@ _VARIANTS = "gives an opaque value; its effect is compared through RaggedTensor"
 
 _NO_KERNEL = "TensorFlow has no code for it on CPU"
 _DRAWN = "its numbers are TensorFlow's for a seed: tests/golden/functions, tests/unit/ops/random"
-_NO_CASE = "open: neither tests/cases nor tests/oracle/wide.py has a case of it"
 
 UNCOVERED: dict[str, str] = {
     **dict.fromkeys(("ApproxTopK", "FFTND", "IFFTND", "IRFFTND", "RFFTND"), _NO_KERNEL),
@@ -24,18 +23,6 @@ UNCOVERED: dict[str, str] = {
             "UniformCandidateSampler",
         ),
         _DRAWN,
-    ),
-    **dict.fromkeys(
-        (
-            *("CheckNumerics",),
-            *("Dequantize", "MaxPoolGradGradV2", "MaxPoolGradGradWithArgmax", "QuantizeV2"),
-            *("ParseSequenceExampleV2", "RaggedCross"),
-            *("RandomGamma", "RandomPoissonV2", "SparseAddGrad"),
-            *("StatelessRandomBinomial", "StatelessRandomGammaV2", "StatelessRandomGammaV3"),
-            *("StatelessRandomGetAlg", "StatelessRandomPoisson", "StringNGrams"),
-            *("UnicodeEncode", "UnicodeTranscode"),
-        ),
-        _NO_CASE,
     ),
     **dict.fromkeys(
         (

@@ -1,4 +1,4 @@
-"""Cases for the oracle alone, of ops on texts: runs of words, code points, encodings, crosses."""
+"""Cases for the oracle alone, of ops on texts: runs of words, code points, and encodings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from oracle.wide import Drawn, wide
-from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
     from oracle.calls import Wide
@@ -73,38 +72,8 @@ def encoded(draw: st.DrawFn) -> Drawn:
     return (texts(draw(st.lists(items, max_size=3))),), attrs
 
 
-def crossed(draw: st.DrawFn) -> Drawn:
-    """Rows of words, of numbers at some places, and of a matrix of numbers, in any order."""
-    rows = draw(st.integers(1, 3))
-    ragged = words(draw, 4)
-    ends = sorted(draw(st.lists(st.integers(0, len(ragged)), min_size=rows - 1, max_size=rows - 1)))
-    places = sorted(draw(st.sets(st.integers(0, rows * 2 - 1))))
-    indices = np.stack(np.unravel_index(np.array(places, np.int64), (rows, 2)), -1)
-    numbers = [draw(st.integers(-(2**62), 2**62)) for _ in places]
-    dense = np.array([[draw(st.integers(-9, 9)) for _ in "ab"] for _ in range(rows)], np.int64)
-    hashed = draw(st.booleans())
-    attrs = {
-        "input_order": "".join(draw(st.permutations("RSD"))),
-        "hashed_output": hashed,
-        "num_buckets": draw(st.sampled_from([0, 1, 10, 1000])),
-        "hash_key": draw(st.integers(0, 2**62)),
-        "out_values_type": dtypes.int64 if hashed else dtypes.string,
-        "out_row_splits_type": dtypes.int64,
-    }
-    given = (
-        (ragged,),
-        (np.array([0, *ends, len(ragged)], np.int64),),
-        (indices.astype(np.int64),),
-        (np.array(numbers, np.int64),),
-        (np.array([rows, 2], np.int64),),
-        (dense,),
-    )
-    return given, attrs
-
-
 CASES: tuple[Wide, ...] = (
     wide("StringNGrams", ngrams),
     wide("UnicodeEncode", code_points),
     wide("UnicodeTranscode", encoded),
-    wide("RaggedCross", crossed),
 )

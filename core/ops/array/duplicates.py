@@ -149,7 +149,8 @@ def _infer_unique_v2(call: InferCall) -> tuple[Shape, ...]:
     require_rank(call, 1, 1, "axis must be a vector: empty, or of one axis")
     counts = Shape([None])
     if shape.rank is None or axis is None or (not axis.size and shape.rank != 1):
-        return (Shape(None if shape.rank is None else [None] * shape.rank), Shape([None]), counts)[: len(call.op.outputs)]
+        values = Shape(None if shape.rank is None else [None] * shape.rank)
+        return (values, Shape([None]), counts)[: len(call.op.outputs)]
     at = 0 if not axis.size else int(axis.reshape(-1)[0])
     if not -shape.rank <= at < shape.rank:
         call.fail(f"axis must be in [{-shape.rank}, {shape.rank}), got {at}")

@@ -62,7 +62,7 @@ def _kernel(
     dense_inputs: tuple[Array, ...],
     *,
     input_order: Any,
-    hashed_output: bool,
+    hashed_output: bool,  # noqa: ARG001 - out_values_type says it too
     num_buckets: int,
     hash_key: int,
     out_values_type: DType,

@@ -341,6 +341,7 @@ def _axes_of(op: str, rank: int, axes: Array | None) -> list[int]:
 
 def _kernel(op: str) -> Callable[..., Array]:
     kind = op.replace("2D", "").replace("3D", "").replace("ND", "").lower()
+
     def run(x: Array, lengths: Array | None, axes: Array | None) -> Array:
         # NumPy imports its transforms when they are first named: not before they are needed.
         transform = getattr(np.fft, kind + "n")

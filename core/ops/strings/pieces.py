@@ -176,8 +176,13 @@ def _ngrams_kernel(
     pad_width: int,
     preserve_short_sequences: bool,
 ) -> tuple[Array, Array]:
+    if data.ndim != 1 or data_splits.ndim != 1:
+        raise InvalidArgumentError(
+            "StringNGrams: data and data_splits must be vectors, got shapes "
+            f"{list(data.shape)} and {list(data_splits.shape)}"
+        )
     splits = data_splits.tolist()
-    words = data.ravel().tolist()
+    words = data.tolist()
     if splits and (splits[0] != 0 or splits[-1] != len(words) or splits != sorted(splits)):
         raise InvalidArgumentError(
             f"StringNGrams: data_splits must go from 0 to {len(words)}, got {splits}"

@@ -13,5 +13,6 @@ from pinnace.deploy.onnx.converters import outside as outside
 from pinnace.deploy.onnx.converters import quantization as quantization
 from pinnace.deploy.onnx.converters import random as random
 from pinnace.deploy.onnx.converters import signal as signal
+from pinnace.deploy.onnx.converters import sparse as sparse
 from pinnace.deploy.onnx.converters import state as state
 from pinnace.deploy.onnx.converters import strings as strings

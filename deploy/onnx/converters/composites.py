@@ -25,20 +25,6 @@ refuses(
     "SparseSparseMinimum",
     "SparseSplit",
     "SparseTensorDenseAdd",
-    "SparseTensorDenseMatMul",
-    "SparseToDense",
-)
-refuses(
-    "reduces groups of rows, whose number depends on values; ONNX has no such reduction",
-    "SparseSegmentMean",
-    "SparseSegmentMeanGrad",
-    "SparseSegmentMeanWithNumSegments",
-    "SparseSegmentSqrtN",
-    "SparseSegmentSqrtNGrad",
-    "SparseSegmentSqrtNWithNumSegments",
-    "SparseSegmentSum",
-    "SparseSegmentSumGrad",
-    "SparseSegmentSumWithNumSegments",
 )
 refuses(
     "works on sets, which ONNX has not",
@@ -57,4 +43,9 @@ refuses(
     "RaggedTensorToTensor",
     "RaggedTensorToVariant",
     "RaggedTensorToVariantGradient",
+)
+refuses(
+    "compares sequences of any length entry by entry, and is a measure of a model, not a part of "
+    "one; compute it outside",
+    "EditDistance",
 )

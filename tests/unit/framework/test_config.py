@@ -119,8 +119,8 @@ def test_what_a_cpu_cannot_be_told_is_refused() -> None:
         config.experimental.set_memory_growth(cpu, True)
     with pytest.raises(ValueError, match="there is no GPU"):
         config.set_visible_devices([cpu], "GPU")
+    parts = [config.LogicalDeviceConfiguration()] * 2
     with pytest.raises(RuntimeError, match="the CPU is one device, got 2"):
-        parts = [config.LogicalDeviceConfiguration()] * 2
         config.set_logical_device_configuration(cpu, parts)
     with pytest.raises(ValueError, match="no option folding"):
         config.optimizer.set_experimental_options({"folding": True})

@@ -136,6 +136,8 @@ def test_a_flag_without_effect_says_so() -> None:
         (["m=x", "--rest_api"], "unrecognized arguments: --rest_api"),
         (["m=x", "--max_run_ms=-1"], "--max_run_ms: must not be negative, got -1"),
         (["m=x", "--workers=0"], "--workers: must be above 0, got 0"),
+        (["m=x", "--version_weights=m=1"], "--version_weights must be NAME=VERSION_OR_LABEL:"),
+        (["m=x", "--shadow=m@1"], "--shadow must be NAME=VERSION@FRACTION"),
         (["m=x", "--record_fraction=2"], "record_fraction must be from 0 to 1, got 2.0"),
         (["m=x", "--model_max_body_bytes=5"], "must be NAME=N, got '5'"),
         (["m=x", "--tls_cert=x"], "tls_cert and tls_key belong together: give both"),

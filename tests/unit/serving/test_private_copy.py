@@ -17,11 +17,12 @@ from pinnace.framework.errors import DataLossError, UnavailableError
 from pinnace.serving import private_copy
 from pinnace.serving.loading import load_model
 from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.private_copy import copy_privately
+from pinnace.serving.private_copy import copy_privately, release_copies
 from pinnace.serving.repository import Repository, Which
 from pinnace.serving.settings import Settings
 
 ROWS = 512  # 1 MiB of weights: many pages
+V1_MODEL = Path(__file__).parents[2] / "golden" / "saved_models" / "v1_style" / "model"
 DATA = "variables/variables.data-00000-of-00001"
 
 
@@ -153,6 +154,28 @@ def test_a_model_that_is_gone_leaves_no_copy(tmp_path: Path, copies: Path) -> No
     del model
     gc.collect()
     assert [path.name for path in copies.iterdir()] == [".lock"]
+
+
+def test_a_worker_that_ends_leaves_no_copy(tmp_path: Path, copies: Path) -> None:
+    models = [load_model(save(tmp_path / name)) for name in ("m", "n")]
+    assert len(list(copies.iterdir())) == 3
+    release_copies()
+    assert [path.name for path in copies.iterdir()] == [".lock"]
+    x = np.ones((1, ROWS), np.float32)  # what is mapped stays
+    for model in models:
+        assert model.signatures["serving_default"].run_arrays({"x": x})["y"][0, 0] == ROWS
+
+
+def test_a_damaged_version_of_tensorflow_1_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    shutil.copytree(V1_MODEL, folder)
+    load_model(folder)
+    (file,) = folder.glob("variables/variables.data-*")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(DataLossError, match="do not match their checksum"):
+        load_model(folder)
 
 
 def test_copies_made_at_once_are_one(tmp_path: Path, copies: Path) -> None:

@@ -12,7 +12,7 @@ def unique(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, ...]:
     return _distinct(g, call, x, None)
 
 
-@converts("UniqueV2", "UniqueWithCountsV2")
+@converts("UniqueV2", "UniqueWithCountsV2", constants=("axis",))
 def unique_v2(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> tuple[Value, ...]:
     """Unique along an axis."""
     del axis

@@ -19,7 +19,7 @@ def as_index(g: GraphBuilder, indices: Value) -> Value:
     return indices if indices.dtype in INDEX else g.as_int64(indices)
 
 
-@converts("GatherV2")
+@converts("GatherV2", constants=("axis",))
 def gather_v2(
     g: GraphBuilder, call: NodeView, x: Value, indices: Value, axis: Value | None = None
 ) -> Value:

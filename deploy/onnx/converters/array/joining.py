@@ -6,14 +6,14 @@ from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 
 
-@converts("ConcatV2")
+@converts("ConcatV2", constants=("axis",))
 def concat_v2(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...], axis: Value) -> Value:
     """Concat, whose axis is an attribute."""
     del axis
     return _joined(g, xs, call.needed_int(1, "axis"))
 
 
-@converts("Concat")
+@converts("Concat", constants=("concat_dim",))
 def concat(g: GraphBuilder, call: NodeView, axis: Value, xs: tuple[Value, ...]) -> Value:
     """Concat, the axis first."""
     del axis
@@ -39,7 +39,7 @@ def unpack(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, ...]:
     return tuple(g.squeeze(piece, axis) for piece in pieces)
 
 
-@converts("Split")
+@converts("Split", constants=("split_dim",))
 def split(g: GraphBuilder, call: NodeView, axis: Value, x: Value) -> tuple[Value, ...]:
     """Split in equal pieces."""
     del axis
@@ -55,7 +55,7 @@ def split(g: GraphBuilder, call: NodeView, axis: Value, x: Value) -> tuple[Value
     )
 
 
-@converts("SplitV")
+@converts("SplitV", constants=("split_dim",))
 def split_v(
     g: GraphBuilder, call: NodeView, x: Value, sizes: Value, axis: Value
 ) -> tuple[Value, ...]:

@@ -35,7 +35,7 @@ def padded(
     return g.op("Pad", x, amounts, number)
 
 
-@converts("MirrorPad")
+@converts("MirrorPad", constants=("paddings",))
 def mirror_pad(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Value:
     """Pad in the mode `reflect`; SYMMETRIC, which ONNX has not, from reversed slices."""
     if call.attr("mode") == "REFLECT":

@@ -7,7 +7,7 @@ from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 
 
-@converts("ReverseV2")
+@converts("ReverseV2", constants=("axis",))
 def reverse(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     """Slice with step -1."""
     del axis
@@ -38,7 +38,7 @@ def reverse_sequence(g: GraphBuilder, call: NodeView, x: Value, lengths: Value) 
     return g.transpose(turned, back)
 
 
-@converts("Roll")
+@converts("Roll", constants=("axis",))
 def roll(g: GraphBuilder, call: NodeView, x: Value, shift: Value, axis: Value) -> Value:
     """Gather of (place - shift) mod size."""
     del axis

@@ -27,7 +27,7 @@ def reshape(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Value:
     return g.reshape(x, g.as_int64(sizes))
 
 
-@converts("ExpandDims")
+@converts("ExpandDims", constants=("dim",))
 def expand_dims(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     """Unsqueeze."""
     del axis
@@ -47,7 +47,7 @@ def squeeze(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     return g.squeeze(x, *axes) if axes else g.op("Identity", x)
 
 
-@converts("Transpose")
+@converts("Transpose", constants=("perm",))
 def transpose(g: GraphBuilder, call: NodeView, x: Value, perm: Value) -> Value:
     """Transpose, whose order is an attribute."""
     del perm

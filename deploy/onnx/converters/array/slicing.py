@@ -23,7 +23,7 @@ class _Axis(NamedTuple):
     step: int
 
 
-@converts("StridedSlice")
+@converts("StridedSlice", constants=("strides",))
 def strided_slice(
     g: GraphBuilder, call: NodeView, x: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
@@ -150,7 +150,7 @@ def box(g: GraphBuilder, call: NodeView, x: Value, begin: Value, size: Value) ->
     return g.op("Slice", x, first, last, axes)
 
 
-@converts("StridedSliceGrad")
+@converts("StridedSliceGrad", constants=("strides",))
 def strided_slice_grad(
     g: GraphBuilder,
     call: NodeView,

@@ -63,7 +63,7 @@ def _as_format(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     return x if call.attr("data_format") == "NHWC" else g.transpose(x, [0, 3, 1, 2])
 
 
-@converts("SpaceToBatchND")
+@converts("SpaceToBatchND", constants=("block_shape",))
 def space_to_batch_nd(
     g: GraphBuilder, call: NodeView, x: Value, block: Value, paddings: Value
 ) -> Value:
@@ -78,7 +78,7 @@ def space_to_batch(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -
     return _to_batch(g, x, [int(call.attr("block_size"))] * 2, paddings)
 
 
-@converts("BatchToSpaceND")
+@converts("BatchToSpaceND", constants=("block_shape",))
 def batch_to_space_nd(
     g: GraphBuilder, call: NodeView, x: Value, block: Value, crops: Value
 ) -> Value:

@@ -21,7 +21,7 @@ class _Lines(NamedTuple):
     near: Value
 
 
-@converts("CropAndResize")
+@converts("CropAndResize", constants=("crop_size",))
 def crop_and_resize(
     g: GraphBuilder, call: NodeView, image: Value, boxes: Value, places: Value, size: Value
 ) -> Value:

@@ -1,9 +1,71 @@
 """Windows of pictures."""
 
-from pinnace.deploy.onnx.registry import refuses
+from collections.abc import Sequence
 
-refuses(
-    "there is no converter yet: ONNX has no op that takes windows apart",
-    "ExtractImagePatches",
-    "ExtractVolumePatches",
-)
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("ExtractImagePatches", "ExtractVolumePatches")
+def extract_patches(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Each window as one row, gathered axis by axis."""
+    inner = slice(1, x.rank - 1)
+    taps = call.attr("ksizes")[inner]
+    rates = call.attr("rates")[inner] if "rates" in call.node.op.attrs else (1,) * len(taps)
+    y = windows(g, x, taps, call.attr("strides")[inner], rates, call.attr("padding"))
+    depth = g.size_of(x, x.rank - 1)
+    for tap in taps:
+        depth = g.op("Mul", depth, g.ints(tap))
+    return g.reshape(y, g.joined(g.shape_of(y, 0, len(taps) + 1), depth))
+
+
+def windows(
+    g: GraphBuilder,
+    x: Value,
+    taps: Sequence[int],
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: str,
+) -> Value:
+    """[batch, windows of each axis..., taps of each axis..., channels]; 0 outside of `x`.
+
+    Args:
+        g: the graph.
+        x: [batch, places..., channels].
+        taps: of a window, per spatial axis.
+        strides: from one window to the next.
+        rates: from one tap to the next.
+        padding: SAME or VALID.
+    """
+    spatial = x.rank - 2
+    # One plane of zeros at the end of each axis stands for all that is outside.
+    behind = [0, *[1] * spatial, 0]
+    y = g.op("Pad", x, g.ints(*[0] * x.rank, *behind))
+    for axis in range(spatial):
+        size = g.size_of(x, axis + 1)
+        places = _places(g, size, taps[axis], strides[axis], rates[axis], padding)
+        y = g.op("Gather", y, places, axis=axis * 2 + 1)
+    order = [0, *range(1, 2 * spatial, 2), *range(2, 2 * spatial + 1, 2), 2 * spatial + 1]
+    return g.transpose(y, order)
+
+
+def _places(g: GraphBuilder, size: Value, tap: int, stride: int, rate: int, padding: str) -> Value:
+    """[windows, taps]: what each tap reads; the size itself for what is outside."""
+    reach = (tap - 1) * rate + 1
+    room = g.op("Sub", size, g.ints(reach)) if padding == "VALID" else g.op("Sub", size, g.ints(1))
+    # Rounded down: a room below 0 must not count as one window.
+    count = g.op(
+        "Div", g.op("Add", g.op("Max", room, g.ints(-stride)), g.ints(stride)), g.ints(stride)
+    )
+    starts = g.op("Mul", g.unsqueeze(g.iota(g.scalar(count)), 1), g.ints(stride))
+    offsets = g.ints(*[n * rate for n in range(tap)])
+    places = g.op("Add", starts, offsets)
+    if padding == "VALID":
+        return places
+    covered = g.op("Add", g.op("Mul", g.op("Sub", count, g.ints(1)), g.ints(stride)), g.ints(reach))
+    before = g.op("Div", g.op("Max", g.op("Sub", covered, size), g.ints(0)), g.ints(2))
+    places = g.op("Sub", places, before)
+    outside = g.op("Or", g.binary("Less", places, 0), g.op("Not", g.op("Less", places, size)))
+    return g.where(outside, size, places)

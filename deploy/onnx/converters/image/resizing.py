@@ -86,7 +86,7 @@ def area(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
     return _by_matrices(g, x, rows, columns)
 
 
-@converts("ScaleAndTranslate")
+@converts("ScaleAndTranslate", constants=("scale", "translation"))
 def scale_and_translate(
     g: GraphBuilder, call: NodeView, x: Value, size: Value, scale: Value, translation: Value
 ) -> Value:

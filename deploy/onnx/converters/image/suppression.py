@@ -13,7 +13,7 @@ def v2(
 ) -> Value:
     """NonMaxSuppression of one picture and one class."""
     del call
-    return _selected(g, boxes, scores, most, overlap, None)
+    return selected(g, boxes, scores, most, overlap, None)
 
 
 @converts("NonMaxSuppressionV3")
@@ -28,7 +28,7 @@ def v3(
 ) -> Value:
     """The same, of boxes with a score above a threshold."""
     del call
-    return _selected(g, boxes, scores, most, overlap, least)
+    return selected(g, boxes, scores, most, overlap, least)
 
 
 @converts("NonMaxSuppressionV4")
@@ -42,7 +42,7 @@ def v4(
     least: Value,
 ) -> tuple[Value, Value]:
     """The same, filled up with 0, and how many there are."""
-    found = _selected(g, boxes, scores, most, overlap, least)
+    found = selected(g, boxes, scores, most, overlap, least)
     count = g.cast(g.scalar(g.size_of(found, 0)), dtypes.int32)
     return _filled(g, call, found, most), count
 
@@ -63,15 +63,17 @@ def v5(
     softness = call.constant(5)
     if softness is None or softness.any():
         call.fail("soft_nms_sigma must be 0: ONNX drops boxes, it does not lower their scores")
-    found = _selected(g, boxes, scores, most, overlap, least)
+    found = selected(g, boxes, scores, most, overlap, least)
     values = g.op("Gather", scores, found, axis=0)
     count = g.cast(g.scalar(g.size_of(found, 0)), dtypes.int32)
     return _filled(g, call, found, most), _filled(g, call, values, most), count
 
 
-def _selected(
+def selected(
     g: GraphBuilder, boxes: Value, scores: Value, most: Value, overlap: Value, least: Value | None
 ) -> Value:
+    """The numbers of the boxes that stay, best first; `least` is None if any score will do."""
+
     def wide(x: Value) -> Value:
         return g.cast(x, dtypes.float32)
 

@@ -20,7 +20,7 @@ def cumsum(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     return g.op("CumSum", x, where, exclusive=exclusive or None, reverse=reverse or None)
 
 
-@converts("Cumprod")
+@converts("Cumprod", constants=("axis",))
 def cumprod(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     """Products of 1, 2, 4, ... neighbours: log2(size) steps."""
     del axis
@@ -31,7 +31,7 @@ def cumprod(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     return _running(g, call, x, g.like(x, 1), joined)
 
 
-@converts("CumulativeLogsumexp")
+@converts("CumulativeLogsumexp", constants=("axis",))
 def cumulative_logsumexp(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     """log(exp(a) + exp(b)) of 1, 2, 4, ... neighbours."""
     del axis

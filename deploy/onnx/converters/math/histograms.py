@@ -1,5 +1,31 @@
 """Histograms."""
 
-from pinnace.deploy.onnx.registry import refuses
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
 
-refuses("there is no converter yet; ONNX has no op that counts", "HistogramFixedWidth")
+
+@converts("HistogramFixedWidth")
+def histogram_fixed_width(
+    g: GraphBuilder, call: NodeView, values: Value, limits: Value, bins: Value
+) -> Value:
+    """Ones added up in their places, in float64 as the kernel; NaN goes behind the end."""
+    x = g.cast(g.reshape(values, [-1]), dtypes.float64)
+    ends = g.cast(limits, dtypes.float64)
+    low, high = g.slice(ends, 0, 0, 1), g.slice(ends, 0, 1, 2)
+    count = g.reshape(g.as_int64(bins), [1])
+    width = g.op("Div", g.op("Sub", high, low), g.cast(count, dtypes.float64))
+    places = g.op("Floor", g.op("Div", g.op("Sub", x, low), width))
+    last = g.cast(g.op("Sub", count, g.ints(1)), dtypes.float64)
+    inside = g.op("Min", g.op("Max", places, g.like(x, 0)), last)
+    odd = g.op("IsNaN", x)
+    # What is cast is a number: NaN as an integer is not the same everywhere.
+    safe = g.as_int64(g.where(odd, g.like(x, 0), inside))
+    bin_of = g.where(odd, count, safe)
+    kind = call.dtype("dtype")
+    zeros = g.fill(g.op("Add", count, g.ints(1)), g.constant(0, dtype=kind))
+    ones = g.fill(g.shape_of(x), g.constant(1, dtype=kind))
+    whole = g.op("ScatterElements", zeros, bin_of, ones, axis=0, reduction="add")
+    return g.slice(whole, 0, 0, count)

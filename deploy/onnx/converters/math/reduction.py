@@ -78,7 +78,7 @@ def some(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
     return g.cast(reduced(g, call, "ReduceSum", g.cast(x, dtypes.int32), axes), dtypes.bool)
 
 
-@converts("ArgMax", "ArgMin")
+@converts("ArgMax", "ArgMin", constants=("dimension",))
 def arg_extreme(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     """ArgMax, ArgMin: the first of equal ones in both; always int64 in ONNX."""
     del axis

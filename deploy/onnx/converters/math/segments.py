@@ -17,7 +17,7 @@ def unsorted(g: GraphBuilder, call: NodeView, data: Value, ids: Value, count: Va
     total = g.reshape(g.as_int64(count), [1])
     owners = g.as_int64(ids)
     places = g.where(g.binary("Less", owners, 0), total, owners)
-    return _summed(g, data, places, total, _KINDS[kind], _neutral(g, data, kind))
+    return summed(g, data, places, total, _KINDS[kind], _neutral(g, data, kind))
 
 
 def _neutral(g: GraphBuilder, data: Value, kind: str) -> Value:
@@ -26,7 +26,7 @@ def _neutral(g: GraphBuilder, data: Value, kind: str) -> Value:
     return g.like(data, data.dtype.min if kind == "Max" else data.dtype.max)
 
 
-def _summed(
+def summed(
     g: GraphBuilder, data: Value, places: Value, total: Value, how: str, neutral: Value
 ) -> Value:
     """One row per segment, from one more; 16-bit floats are added up in float32."""
@@ -52,14 +52,14 @@ def in_order(g: GraphBuilder, call: NodeView, data: Value, ids: Value) -> Value:
     owners = g.as_int64(ids)
     total = g.op("Add", g.op("ReduceMax", g.joined(owners, g.ints(-1)), keepdims=1), g.ints(1))
     if kind in {"Sum", "Prod"}:
-        return _summed(g, data, owners, total, _KINDS[kind], _neutral(g, data, kind))
+        return summed(g, data, owners, total, _KINDS[kind], _neutral(g, data, kind))
     each = g.fill(g.shape_of(owners), g.index(1))
-    counts = _summed(g, each, owners, total, "add", g.index(0))
+    counts = summed(g, each, owners, total, "add", g.index(0))
     counts = g.unsqueeze(counts, *range(1, data.rank)) if data.rank > 1 else counts
     if kind == "Mean":
         wide = _SUMMED.get(data.dtype, data.dtype)
-        sums = _summed(g, g.cast(data, wide), owners, total, "add", g.cast(g.like(data, 0), wide))
+        sums = summed(g, g.cast(data, wide), owners, total, "add", g.cast(g.like(data, 0), wide))
         rows = g.cast(g.op("Max", counts, g.index(1)), wide)
         return g.cast(g.op("Div", sums, rows), data.dtype)
-    found = _summed(g, data, owners, total, _KINDS[kind], _neutral(g, data, kind))
+    found = summed(g, data, owners, total, _KINDS[kind], _neutral(g, data, kind))
     return g.where(g.binary("Equal", counts, 0), g.like(data, 0), found)

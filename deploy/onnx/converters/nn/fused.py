@@ -1,10 +1,65 @@
-"""What TensorFlow fuses."""
+"""What TensorFlow fuses: a product, a bias or frozen normalisation, an activation."""
 
-from pinnace.deploy.onnx.registry import refuses
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.math.products import mat_mul
+from pinnace.deploy.onnx.converters.nn.biases import per_channel
+from pinnace.deploy.onnx.converters.nn.convolutions import convolution
+from pinnace.deploy.onnx.converters.nn.depthwise import depthwise
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
 
-refuses(
-    "there is no converter yet; export the graph before TensorFlow fuses it",
-    "_FusedConv2D",
-    "_FusedDepthwiseConv2dNative",
-    "_FusedMatMul",
-)
+
+@converts("_FusedConv2D")
+def fused_convolution(
+    g: GraphBuilder,
+    call: NodeView,
+    x: Value,
+    weights: Value,
+    args: tuple[Value, ...],
+    host_args: tuple[Value, ...],
+) -> Value:
+    """Conv, and its steps one by one; the exporter and ONNX Runtime fuse them again."""
+    if host_args or call.attr("filter_format") != "HWIO":
+        call.fail("only filters in HWIO without host_args have a converter")
+    return _finished(g, call, convolution(g, call, x, weights), args)
+
+
+@converts("_FusedDepthwiseConv2dNative")
+def fused_depthwise(
+    g: GraphBuilder, call: NodeView, x: Value, weights: Value, args: tuple[Value, ...]
+) -> Value:
+    """The same with a group per channel."""
+    return _finished(g, call, depthwise(g, call, x, weights), args)
+
+
+@converts("_FusedMatMul")
+def fused_mat_mul(
+    g: GraphBuilder, call: NodeView, a: Value, b: Value, args: tuple[Value, ...]
+) -> Value:
+    """MatMul, and its steps."""
+    return _finished(g, call, mat_mul(g, call, a, b), args)
+
+
+def _finished(g: GraphBuilder, call: NodeView, y: Value, args: tuple[Value, ...]) -> Value:
+    """`y` after each of `fused_ops`, which take `args` in turn."""
+    rest = list(args)
+    for step in call.attr("fused_ops"):
+        if step == "BiasAdd":
+            y = g.op("Add", y, per_channel(g, call, y, rest.pop(0)))
+        elif step == "Add":
+            y = g.op("Add", y, rest.pop(0))
+        elif step == "FusedBatchNorm":
+            scale, offset, mean, variance = (per_channel(g, call, y, rest.pop(0)) for _ in range(4))
+            spread = g.op("Sqrt", g.binary("Add", variance, call.attr("epsilon")))
+            away = g.op("Mul", g.op("Sub", y, mean), g.op("Div", scale, spread))
+            y = g.op("Add", away, offset)
+        elif step == "Relu6":
+            y = g.op("Clip", y, g.like(y, 0), g.like(y, 6))
+        elif step == "LeakyRelu":
+            y = g.op("LeakyRelu", y, alpha=float(call.attr("leakyrelu_alpha")))
+        elif step in {"Relu", "Elu", "Tanh", "Sigmoid"}:
+            y = g.op(step, y)
+        else:
+            call.fail(f"no converter knows the fused step {step!r}")
+    return y

@@ -37,7 +37,7 @@ def max_pool(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     return _pooled(g, call, "MaxPool", 1, x, call.attr("ksize"), call.attr("strides"))[0]
 
 
-@converts("MaxPoolV2")
+@converts("MaxPoolV2", constants=("ksize", "strides"))
 def max_pool_v2(g: GraphBuilder, call: NodeView, x: Value, ksize: Value, strides: Value) -> Value:
     """MaxPool; window and step are attributes in ONNX."""
     del ksize, strides

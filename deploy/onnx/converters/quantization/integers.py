@@ -3,7 +3,7 @@
 from pinnace.deploy.onnx.registry import refuses
 
 refuses(
-    "there is no converter yet; ranges of ONNX are a scale and a zero point",
+    "has a quantized dtype, whose range stands beside it; ONNX has integers alone",
     "QuantizeV2",
     "Dequantize",
 )

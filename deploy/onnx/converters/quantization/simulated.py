@@ -1,16 +1,99 @@
-"""Floats rounded as quantisation rounds."""
+"""Floats rounded as quantisation rounds: by TensorFlow's own formulas.
 
-from pinnace.deploy.onnx.registry import refuses
+QuantizeLinear and DequantizeLinear round a half to even and have 8 bits only; FakeQuant rounds it
+up, and takes 2 to 16 bits.
+"""
 
-refuses(
-    "there is no converter yet; ONNX would write a QuantizeLinear and a DequantizeLinear",
-    "FakeQuantWithMinMaxArgs",
-    "FakeQuantWithMinMaxVars",
-    "FakeQuantWithMinMaxVarsPerChannel",
-    "QuantizeAndDequantizeV2",
-    "QuantizeAndDequantizeV3",
-    "QuantizeAndDequantizeV4",
-)
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.framework import dtypes
+
+
+@converts("FakeQuantWithMinMaxArgs")
+def fake_args(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """The range is in attributes."""
+    return _fake(g, call, x, g.like(x, call.attr("min")), g.like(x, call.attr("max")))
+
+
+@converts("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
+def fake_vars(g: GraphBuilder, call: NodeView, x: Value, low: Value, high: Value) -> Value:
+    """The range is given, for all or per entry of the last axis."""
+    return _fake(g, call, x, low, high)
+
+
+def _fake(g: GraphBuilder, call: NodeView, x: Value, low: Value, high: Value) -> Value:
+    least, most = int(call.attr("narrow_range")), 2 ** int(call.attr("num_bits")) - 1
+    scale = g.binary("Div", g.op("Sub", high, low), most - least)
+    # The zero point is a whole number, so that 0 is a multiple of the step.
+    zero = g.op("Sub", g.like(x, least), g.op("Div", low, scale))
+    zero = g.op("Min", g.op("Max", zero, g.like(x, least)), g.like(x, most))
+    zero = g.op("Floor", g.binary("Add", zero, 0.5))
+    bottom = g.op("Mul", g.op("Sub", g.like(x, least), zero), scale)
+    top = g.op("Mul", g.op("Sub", g.like(x, most), zero), scale)
+    up = g.op("Sub", g.op("Min", g.op("Max", x, bottom), top), bottom)
+    steps = g.binary("Add", g.op("Mul", up, g.op("Div", g.like(x, 1), scale)), 0.5)
+    y = g.op("Add", g.op("Mul", g.op("Floor", steps), scale), bottom)
+    nothing = g.op("And", g.binary("Equal", low, 0), g.binary("Equal", high, 0))
+    return g.where(nothing, g.like(x, 0), y)
+
+
+@converts("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4")
+def there_and_back(g: GraphBuilder, call: NodeView, x: Value, low: Value, high: Value) -> Value:
+    """Multiples of a step that the larger end of the range asks for."""
+    return _around(g, call, x, low, high, int(call.attr("num_bits")), call.attr("round_mode"))
+
+
+@converts("QuantizeAndDequantizeV3", constants=("num_bits",))
+def there_and_back_v3(
+    g: GraphBuilder, call: NodeView, x: Value, low: Value, high: Value, bits: Value
+) -> Value:
+    """The same, with the number of bits as an argument."""
+    del bits
+    return _around(g, call, x, low, high, call.needed_int(3, "num_bits"), "HALF_TO_EVEN")
+
+
+def _around(
+    g: GraphBuilder, call: NodeView, x: Value, low: Value, high: Value, bits: int, mode: str
+) -> Value:
+    signed, narrow, axis = (call.attr(n) for n in ("signed_input", "narrow_range", "axis"))
+    given = call.attr("range_given")
+    kind = x.dtype
+    wide = dtypes.float32 if kind.size == 2 else kind
+    x = g.cast(x, wide)
+    if given:
+        sizes = [-1 if n == axis else 1 for n in range(x.rank)] if axis >= 0 else []
+        low, high = (g.reshape(g.cast(n, wide), sizes) for n in (low, high))
+    else:
+        axes = g.ints(*[n for n in range(x.rank) if axis < 0 or n != axis])
+        low, high = (g.op(f"Reduce{n}", x, axes, keepdims=1) for n in ("Min", "Max"))
+    least = -(1 << (bits - 1)) + int(narrow) if signed else 0
+    most = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
+
+    def scale_of(end: Value, whole: int) -> Value:
+        """How many steps go into 1 if `whole` steps lead to this end."""
+        largest = g.like(x, float(np.finfo(wide.numpy).max))
+        leads = g.binary("Greater", g.binary("Mul", end, whole), 0)
+        return g.where(
+            leads, g.op("Div", g.like(x, whole), g.where(leads, end, g.like(x, 1))), largest
+        )
+
+    by_low, by_high = scale_of(low, least), scale_of(high, most)
+    lower = g.op("Less", by_low, by_high)
+    scale = g.where(lower, by_low, by_high)
+    step = g.where(lower, g.binary("Div", low, least or 1), g.binary("Div", high, most))
+    if given:
+        bottom = g.where(lower, low, g.binary("Mul", step, least))
+        top = g.where(lower, g.binary("Mul", step, most), high)
+        x = g.op("Min", g.op("Max", x, bottom), top)
+    scaled = g.op("Mul", x, scale)
+    even = mode == "HALF_TO_EVEN"
+    whole = g.op("Round", scaled) if even else g.op("Floor", g.binary("Add", scaled, 0.5))
+    return g.cast(g.op("Mul", whole, step), kind)
+
 
 refuses(
     "is a gradient, which an exported model does not compute",

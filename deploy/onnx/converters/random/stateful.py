@@ -18,6 +18,7 @@ refuses(
     "RngSkip",
     "StatefulStandardNormalV2",
     "StatefulTruncatedNormal",
+    "StatefulRandomBinomial",
     "StatefulUniform",
     "StatefulUniformFullInt",
     "StatefulUniformInt",

@@ -149,7 +149,7 @@ def gather(g: GraphBuilder, call: NodeView, handle: Value, indices: Value, eleme
     return g.op("Gather", dense(g, handle), indices, axis=0)
 
 
-@converts("TensorListScatterV2")
+@converts("TensorListScatterV2", constants=("num_elements",))
 def scatter(
     g: GraphBuilder, call: NodeView, tensor: Value, indices: Value, element: Value, count: Value
 ) -> Value:
@@ -214,7 +214,7 @@ def concat(
     return joined, g.op("Expand", each, count)
 
 
-@converts("TensorListSplit")
+@converts("TensorListSplit", constants=("lengths",))
 def split(g: GraphBuilder, call: NodeView, tensor: Value, element: Value, lengths: Value) -> Value:
     """Reshape into pieces of one length."""
     del element, lengths

@@ -12,7 +12,7 @@ def static_regex_full_match(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     return g.op("RegexFullMatch", x, pattern=call.attr("pattern"))
 
 
-@converts("RegexFullMatch", since=20)
+@converts("RegexFullMatch", since=20, constants=("pattern",))
 def regex_full_match(g: GraphBuilder, call: NodeView, x: Value, pattern: Value) -> Value:
     """RegexFullMatch, whose pattern is an attribute."""
     del pattern

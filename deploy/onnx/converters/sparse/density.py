@@ -1,0 +1,21 @@
+"""Between sparse and dense."""
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("SparseToDense")
+def sparse_to_dense(
+    g: GraphBuilder, call: NodeView, indices: Value, sizes: Value, values: Value, other: Value
+) -> Value:
+    """ScatterND over the default."""
+    rank = call.input_spec(1).shape.num_elements()
+    if rank is None:
+        call.fail("how many axes there are must be known")
+    places = g.as_int64(indices)
+    if places.rank < 2:
+        places = g.reshape(places, [-1, rank])
+    each = values if values.rank else g.expand(values, g.size_of(places, 0))
+    return g.op("ScatterND", g.fill(g.as_int64(sizes), other), places, each)

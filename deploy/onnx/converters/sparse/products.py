@@ -1,0 +1,22 @@
+"""Products with sparse matrices."""
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.math.products import transposed
+from pinnace.deploy.onnx.converters.math.segments import summed
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("SparseTensorDenseMatMul")
+def sparse_times_dense(
+    g: GraphBuilder, call: NodeView, indices: Value, values: Value, sizes: Value, b: Value
+) -> Value:
+    """Rows of b, each times a value, added up where the value's row is."""
+    flip = int(call.attr("adjoint_a"))
+    right = transposed(g, b) if call.attr("adjoint_b") else b
+    wide = g.as_int64(indices)
+    rows, columns = (g.op("Gather", wide, g.index(n), axis=1) for n in (flip, 1 - flip))
+    height = g.slice(g.as_int64(sizes), 0, flip, flip + 1)
+    parts = g.op("Mul", g.op("Gather", right, columns, axis=0), g.unsqueeze(values, 1))
+    return summed(g, parts, rows, height, "add", g.like(b, 0))

@@ -1,0 +1,26 @@
+"""Rows of words and numbers crossed; a program, as TensorFlow ends where types do not fit."""
+
+from typing import Any
+
+
+def crossed(tf: Any, ops: Any, *parts: Any) -> list[Any]:
+    """Every choice of a word, a number at some places and a number of a matrix, per row."""
+    words, splits, indices, numbers, shape, dense = parts
+    found = []
+    for order in ("RSD", "DSR", "SRD"):
+        for hashed, buckets in ((False, 0), (True, 0), (True, 10), (True, 1000)):
+            found += ops.RaggedCross(
+                ragged_values=[words],
+                ragged_row_splits=[splits],
+                sparse_indices=[indices],
+                sparse_values=[numbers],
+                sparse_shape=[shape],
+                dense_inputs=[dense],
+                input_order=order,
+                hashed_output=hashed,
+                num_buckets=buckets,
+                hash_key=956888297470,
+                out_values_type=tf.int64 if hashed else tf.string,
+                out_row_splits_type=tf.int64,
+            )
+    return found

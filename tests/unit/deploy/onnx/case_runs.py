@@ -1,0 +1,148 @@
+"""An example of an OpCase: exported, run in ONNX Runtime, compared with the kernel."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pinnace.deploy.onnx import ExportReport, export, registry
+from pinnace.deploy.onnx.checking import str_of
+from pinnace.framework import dtypes
+from pinnace.framework.errors import UnimplementedError
+from pinnace.functions.concrete import ConcreteFunction
+from support.opcase import OpCase, is_float
+from unit.deploy.onnx.one_op import Array, arguments, function_of, run_model
+
+# What ONNX cannot express, although every argument but the first is written into the model.
+REFUSALS = {
+    "Add": "strings needs opset 20",
+    "AsString": "ONNX writes numbers in its own way",
+    "Bincount": "whether there are weights must be known",
+    "CropAndResize": "no more than a reason",
+    "Cumprod": "the size of the axis must be known",
+    "Cumsum": "a scalar has no axis",
+    "CumulativeLogsumexp": "the size of the axis must be known",
+    "DenseBincount": "whether there are weights must be known",
+    "Equal": "strings needs opset 19",
+    "Einsum": "a letter stands twice",
+    "GatherNd": "how long the rows of indices",
+    "ListDiff": "strings needs opset 19",
+    "LowerBound": "ONNX has no order of",
+    "NonMaxSuppressionV5": "soft_nms_sigma must be 0",
+    "NotEqual": "strings needs opset 19",
+    "ResizeArea": "height and width must be known",
+    "ResizeBicubic": "height and width must be known",
+    "ScaleAndTranslate": "height and width must be known",
+    "ScatterNd": "indices that are out of range are ignored",
+    "StridedSlice": "a slice backwards",
+    "StridedSliceGrad": "a slice backwards",
+    "TensorScatterUpdate": "indices that are out of range are ignored",
+    "UnravelIndex": "how many axes there are must be known",
+    "UpperBound": "ONNX has no order of",
+}
+# Ranks and sizes that the operators are chosen by; types that nobody computes with.
+FOR_ALL = "the rank of|needs opset|has no kernel of|must be known"
+
+
+def runs_as_the_kernel(
+    case: OpCase,
+    xs: tuple[Any, ...],
+    attrs: Mapping[str, Any],
+    wanted: tuple[Array, ...],
+    *,
+    sizes_known: bool,
+    constants: set[int],
+) -> bool:
+    """Whether the model ran; False if it was refused, or meets a fault of ONNX Runtime.
+
+    Args:
+        case: whose op is exported.
+        xs: its inputs.
+        attrs: its attributes.
+        wanted: what the model must give.
+        sizes_known: whether the inputs of the model have known sizes, or only ranks.
+        constants: the arguments that are written into the model.
+
+    Raises:
+        AssertionError: it was refused for a reason that this op has not, or gave something else.
+    """
+    function = function_of(case.op, xs, attrs, sizes_known=sizes_known, constants=constants)
+    report = exported(case.op, function)
+    if report is None or meets_a_fault(case.op, xs, sizes_known, constants):
+        return False
+    found = run_model(report, arguments(xs, constants))
+    assert len(found) == len(wanted)
+    for got, right in zip(found, wanted, strict=True):
+        assert_equal(case, got, np.asarray(right))
+    return True
+
+
+def exported(op: str, function: ConcreteFunction) -> ExportReport | None:
+    """The model, in the first opset that may do; None if refused for a reason of this op's."""
+    converter = registry.find(op)
+    try:
+        return export(function, verify=False, opset=converter.since if converter else 18)
+    except UnimplementedError as error:
+        message = str(error)
+    assert re.search(reasons(op), message), message
+    return None
+
+
+def reasons(op: str) -> str:
+    """The pattern of what a refusal of this op may say."""
+    converter = registry.find(op)
+    declared = converter.constants if converter else ()
+    own = [f"{name} must be a constant" for name in declared]
+    return "|".join([FOR_ALL, *own, *([REFUSALS[op]] if op in REFUSALS else [])])
+
+
+def structural(case: OpCase, xs: tuple[Any, ...]) -> set[int]:
+    """The arguments that hold axes, sizes and the like: integers of another type than the first."""
+    arguments = case.definition.inputs
+    letter = next((arg.type_attr for arg in arguments if arg.type_attr), None)
+    return {
+        index
+        for index, (arg, x) in enumerate(zip(arguments, xs, strict=True))
+        if not isinstance(x, tuple)
+        and x.dtype.kind in "iu"
+        and (arg.type_attr != letter or arg.dtype is not None)
+        and not (index == 0 and len(xs) == 1)
+    }
+
+
+def meets_a_fault(op: str, xs: tuple[Any, ...], sizes_known: bool, constants: set[int]) -> bool:
+    """Whether ONNX Runtime is known to answer wrongly, or not at all: always for empty tensors."""
+    arrays = [part for x in xs for part in (x if isinstance(x, tuple) else (x,))]
+    if all(array.size for array in arrays):
+        return False
+    if op in {"BatchMatMul", "BatchMatMulV2"}:
+        return True  # "right operand cannot broadcast": an axis of 0 against one of 1
+    if op == "Split":
+        return not sizes_known  # num_outputs of an axis of 0
+    if op in {"All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum"}:
+        # Axes that are fed are not reduced; the mean of nothing is 0, not NaN.
+        return 1 not in constants or (op == "Mean" and not sizes_known)
+    return False
+
+
+def assert_equal(case: OpCase, got: Array, wanted: Array) -> None:
+    assert got.shape == wanted.shape
+    if wanted.dtype == object:
+        texts = [[str_of(s) for s in x.reshape(-1)] for x in (got, wanted)]
+        assert texts[0] == texts[1]
+        return
+    assert got.dtype == wanted.dtype
+    if not is_float(wanted):
+        np.testing.assert_array_equal(got, wanted)
+        return
+    kind = wanted.dtype
+    if kind == np.float64:
+        # Many operators have no such kernel; attributes are float32, and so good are formulas.
+        kind = np.dtype(np.float32)
+    eps = float(np.finfo(kind).eps if kind != dtypes.bfloat16.numpy else 2.0**-7)
+    a, b = got.astype(np.float64), wanted.astype(np.float64)
+    with np.errstate(all="ignore"):
+        allowed = max(case.ulps, 8) * eps * np.abs(b) + max(case.slack, 8) * eps
+        near = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed)
+    assert near.all(), f"{case.op}: {a[~near][:4]}, wanted {b[~near][:4]}"
