@@ -103,6 +103,7 @@ EMPTY_VECTORS = (
 NOT_MAXIMA = "the outputs given are no maxima of the inputs given once both are other numbers"
 NOTHING_THERE = "TensorFlow checks no index where there is nothing to copy"
 ONE_ELEMENT = "TensorFlow takes one element in any shape for a scalar here"
+ONE_ELEMENT_HERE = "one element in any shape is taken for a scalar here, as of other ops there"
 REAL_SCALARS = "what flows back is of real numbers: TensorFlow lets an imaginary part through"
 
 PADS_ITSELF = "TensorFlow's public function pads before the op; here the op does it"
@@ -134,7 +135,7 @@ LESS_KNOWN = frozenset(
         *("MatrixTriangularSolve", "MaxPoolGradGrad", "ParallelDynamicStitch", "RGBToHSV"),
         *("ReverseSequence", "SoftmaxCrossEntropyWithLogits", "SpaceToBatchND", "Substr", "Tile"),
         *("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient"),
-        *("MatrixDiagV2", "MatrixSetDiag", "MatrixSetDiagV2", "SplitV"),
+        *("MatrixDiagV2", "MaxPoolGradGradV2", "MatrixSetDiag", "MatrixSetDiagV2", "SplitV"),
         *("BroadcastTo", "RaggedRange", "SparseFillEmptyRows", "SparseReorder", "SparseSoftmax"),
     }
 )
@@ -142,6 +143,7 @@ LESS_KNOWN = frozenset(
 # Of every op.
 EVERYWHERE = (
     Deviation("error", NO_WINDOW, about="must not be longer than the padded input"),
+    Deviation("gradients", NO_WINDOW, about="must not be longer than the padded input"),
     Deviation("error", NOT_INSIDE, wrong, about="outside of"),
     Deviation("error", NOTHING_THERE, lambda call: wrong(call) and empty(call), "TensorFlow gives"),
     Deviation("error", NOTHING_THERE, empty, about="must be at least 1 along spatial axis"),
@@ -186,7 +188,10 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
             Deviation("values", NOT_MAXIMA, lambda call: retyped(call) or wrong(call)),
             Deviation("error", NOT_MAXIMA, wrong),
         )
-        for op in ("MaxPoolGrad", "MaxPoolGradGrad", "MaxPool3DGrad", "MaxPool3DGradGrad")
+        for op in (
+            *("MaxPoolGrad", "MaxPoolGradGrad", "MaxPool3DGrad", "MaxPool3DGradGrad"),
+            *("MaxPoolGradGradV2", "MaxPoolGradGradWithArgmax"),
+        )
     },
     "Round": (
         Deviation("values", "TensorFlow gives 0 for every integer but on GPU", whole_numbers),
@@ -229,9 +234,32 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     },
     "SparseSlice": (Deviation("error", NOTHING_THERE, wrong),),
     **{
-        op: (Deviation("values", "TensorFlow reads beyond a counter that is too short", wrong),)
+        op: (
+            Deviation("values", "TensorFlow reads beyond a counter that is too short", wrong),
+            Deviation("error", NOTHING_THERE, wrong, about="TensorFlow gives [[]]"),
+        )
         for op in ("StatelessTruncatedNormalV2", "StatelessRandomNormalV2")
     },
+    **{
+        op: (
+            Deviation("error", NOTHING_THERE, wrong, about="shape must end with"),
+            Deviation("error", ONE_ELEMENT_HERE, wrong, about="counter must be a vector"),
+        )
+        for op in (
+            *("StatelessRandomBinomial", "StatelessRandomPoisson"),
+            *("StatelessRandomGammaV2", "StatelessRandomGammaV3"),
+        )
+    },
+    **{
+        op: (Deviation("error", ONE_ELEMENT_HERE, wrong, about="should be a scalar"),)
+        for op in (
+            *("SparseSegmentSumWithNumSegments", "SparseSegmentMeanWithNumSegments"),
+            "SparseSegmentSqrtNWithNumSegments",
+        )
+    },
+    "Sqrt": (
+        Deviation("gradients", "TensorFlow: no gradient times NaN is 0", special, "0.0) there"),
+    ),
     "StatelessRandomUniformV2": (
         Deviation("error", NOTHING_THERE, wrong),
         Deviation("values", "TensorFlow reads beyond a counter that is too short", wrong),
@@ -337,7 +365,10 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     ),
     "Gather": (Deviation("error", NOTHING_THERE, empty),),
     "UnsortedSegmentSum": (Deviation("error", NOTHING_THERE, empty),),
-    "CropAndResize": (Deviation("error", NOTHING_THERE, empty),),
+    "CropAndResize": (
+        Deviation("error", NOTHING_THERE, empty),
+        Deviation("error", ARGUMENTS, wrong, about="TensorFlow raises OutOfRangeError"),
+    ),
     "CropAndResizeGradImage": (
         Deviation("error", NOTHING_THERE, empty),
         Deviation("error", ARGUMENTS, wrong, about="TensorFlow raises OutOfRangeError"),
@@ -352,6 +383,12 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
             Deviation("values", SINGLE_SUMS, doubles),
             Deviation(
                 "error",
+                "TensorFlow takes a negative length for 0",
+                wrong,
+                about="sequence_length must be from 0",
+            ),
+            Deviation(
+                "error",
                 "TensorFlow has another class for lengths of another batch here",
                 wrong,
                 about="TensorFlow raises FailedPreconditionError",
@@ -362,6 +399,29 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
         op: (Deviation("values", UNSIGNED_ZEROS, unsigned),)
         for op in ("Dilation2DBackpropInput", "Dilation2DBackpropFilter")
     },
+    "RaggedGather": (
+        Deviation(
+            "error",
+            "TensorFlow leaves out values that no row has",
+            wrong,
+            about="row splits must end with",
+        ),
+    ),
+    "Transpose": (
+        Deviation(
+            "error", "open: TensorFlow counts negative axes from the end", wrong, "perm must"
+        ),
+    ),
+    "NonMaxSuppressionWithOverlaps": (
+        Deviation("error", "open: TensorFlow refuses a negative size", wrong, "non-negative"),
+    ),
+    "SparseAdd": (
+        Deviation(
+            "values",
+            "open: TensorFlow leaves out sums where the threshold is of another type",
+            lambda call: call.flat()[6].dtype != call.flat()[1].dtype,
+        ),
+    ),
     "StringNGrams": (
         Deviation(
             "error",

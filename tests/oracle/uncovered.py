@@ -14,7 +14,10 @@ _NO_KERNEL = "TensorFlow has no code for it on CPU"
 _DRAWN = "its numbers are TensorFlow's for a seed: tests/golden/functions, tests/unit/ops/random"
 
 UNCOVERED: dict[str, str] = {
-    **dict.fromkeys(("ApproxTopK", "FFTND", "IFFTND", "IRFFTND", "RFFTND"), _NO_KERNEL),
+    **dict.fromkeys(
+        ("ApproxTopK", "FFTND", "IFFTND", "IRFFTND", "MaxPoolGradGradWithArgmax", "RFFTND"),
+        _NO_KERNEL,
+    ),
     **dict.fromkeys(
         (
             *("AllCandidateSampler", "FixedUnigramCandidateSampler"),
@@ -28,6 +31,8 @@ UNCOVERED: dict[str, str] = {
         (
             *("Assign", "Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"),
             *("TensorArrayGatherV3", "TensorArrayV3", "TensorArrayWriteV3", "VariableV2"),
+            *("TensorArrayCloseV3", "TensorArrayConcatV3", "TensorArrayReadV3"),
+            *("TensorArrayScatterV3", "TensorArraySizeV3", "TensorArraySplitV3"),
         ),
         _FIRST_VERSION,
     ),

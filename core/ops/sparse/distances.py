@@ -51,6 +51,11 @@ def _kernel(
     *,
     normalize: bool,
 ) -> Array:
+    if min(hypothesis_shape.min(initial=0), truth_shape.min(initial=0)) < 0:
+        raise InvalidArgumentError(
+            f"{_WHO}: hypothesis_shape and truth_shape must not be negative, got "
+            f"{hypothesis_shape.tolist()} and {truth_shape.tolist()}"
+        )
     if hypothesis_shape.shape != truth_shape.shape or hypothesis_shape.size < 2:
         message = (
             f"{_WHO}: hypothesis_shape and truth_shape must have the same rank, at least 2, "

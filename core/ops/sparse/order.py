@@ -92,6 +92,11 @@ def _reshape_kernel(
         raise InvalidArgumentError(
             f"SparseReshape: new_shape must have as many elements as {old}: {total}, got {new}"
         )
+    if input_indices.ndim != 2 or input_indices.shape[1] != len(old):
+        raise InvalidArgumentError(
+            "SparseReshape: input_indices must have a column for each entry of input_shape, got "
+            f"shape {list(input_indices.shape)} for {len(old)} axes"
+        )
     check_inside("SparseReshape", input_indices, old)
     places = numbers(input_indices, old)
     out = np.empty((len(places), len(new)), np.int64)

@@ -187,6 +187,8 @@ def _ngrams_kernel(
         raise InvalidArgumentError(
             f"StringNGrams: data_splits must go from 0 to {len(words)}, got {splits}"
         )
+    if not words:  # TensorFlow: nor are runs made of padding alone then
+        return strings_of([], (0,)), np.zeros_like(data_splits)
     between, left, right = _bytes(separator), _bytes(left_pad), _bytes(right_pad)
     found: list[bytes] = []
     ends = [0]
@@ -221,7 +223,10 @@ STRING_NGRAMS = register(
             "pad_width": attr("int"),
             "preserve_short_sequences": attr("bool"),
         },
-        infer=lambda call: (Shape([None]), call.spec(1).shape.with_rank(1)),
+        infer=lambda call: (
+            Shape([None]),
+            call.spec(1).shape if call.spec(1).shape.rank == 1 else Shape([None]),
+        ),
         kernel=_ngrams_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )

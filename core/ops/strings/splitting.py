@@ -72,7 +72,7 @@ def decoded(
         encoding: Python's name of the encoding.
         errors: "strict", "replace" or "ignore" what is not of that encoding.
         replacement: the code point that stands for it.
-        controls: also replace control characters, all but white space.
+        controls: also replace, or leave out, control characters, all but white space.
 
     Raises:
         InvalidArgumentError: `errors` is strict, and there is something to replace.
@@ -90,10 +90,14 @@ def decoded(
             good = text[place:stop].decode(encoding)
         for char in good:
             code = ord(char)
-            starts.append(place)
-            place += len(char.encode(encoding))
             control = controls and (code < 32 or code == 127) and code not in {9, 10, 13}
-            points.append(replacement if control else code)
+            if control and errors == "strict":
+                message = f"UnicodeDecode: control character at byte {place} of {text!r}"
+                raise InvalidArgumentError(message)
+            if not control or errors != "ignore":
+                starts.append(place)
+                points.append(replacement if control else code)
+            place += len(char.encode(encoding))
         if stop < len(text):
             if errors == "strict":
                 message = f"UnicodeDecode: invalid {encoding} at byte {stop} of {text!r}"
@@ -217,7 +221,8 @@ def _split_old_kernel(
         if cut is None:
             rows.append([text[n : n + 1] for n in range(len(text))])
         else:
-            pieces = cut.split(text)
+            # TensorFlow: of an empty text there is no piece, not an empty one.
+            pieces = cut.split(text) if text else []
             rows.append([piece for piece in pieces if piece] if skip_empty else pieces)
     at = [(row, n) for row, pieces in enumerate(rows) for n in range(len(pieces))]
     return (
