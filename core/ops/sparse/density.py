@@ -41,10 +41,10 @@ def _kernel(
         raise InvalidArgumentError(
             f"{_WHO}: sparse_indices must be [values, {len(shape)}], got {list(indices.shape)}"
         )
-    if sparse_values.ndim and len(sparse_values) != len(indices):
+    if sparse_values.ndim and sparse_values.shape != (len(indices),):
         raise InvalidArgumentError(
-            f"{_WHO}: sparse_values must be a scalar or one per index, got "
-            f"{len(sparse_values)} for {len(indices)} indices"
+            f"{_WHO}: sparse_values must be a scalar or [{len(indices)}], one per index, got "
+            f"{list(sparse_values.shape)}"
         )
     check_inside(_WHO, indices, shape)
     places = numbers(indices, shape)
