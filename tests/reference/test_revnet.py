@@ -126,12 +126,15 @@ def test_get_updates_for_has_nothing_to_fetch_since_updates_happen_in_order(revn
 
 def peak_bytes(work) -> int:
     work()  # variables and caches
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    peaks = []
+    for _ in range(5):  # the least: other threads, as the one that compiles kernels, count too
+        tracemalloc.start()
+        try:
+            work()
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    return min(peaks)
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])

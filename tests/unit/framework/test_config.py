@@ -134,6 +134,7 @@ def test_threads_of_one_op_are_those_that_blas_uses() -> None:
     def used() -> list[int]:
         return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
 
+    config.threading.set_intra_op_parallelism_threads(0)
     began = used()
     try:
         config.threading.set_intra_op_parallelism_threads(1)
