@@ -156,7 +156,7 @@ def test_memory_grows_with_depth_for_plain_backprop_only(revnet, wrap) -> None:
         peaks[blocks] = (peak_bytes(wrap(reversible)), peak_bytes(wrap(plain)))
     # Four times as deep: the activations of six more blocks, or none (weights are small here).
     assert peaks[8][0] < 1.15 * peaks[2][0]
-    assert peaks[8][1] > 2.5 * peaks[2][1]
+    assert peaks[8][1] > 2.3 * peaks[2][1]
     assert peaks[8][0] < 0.5 * peaks[8][1]
 
 
