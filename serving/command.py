@@ -62,7 +62,6 @@ _IGNORED = (
     _Ignored("num_load_threads", "models are loaded one after the other"),
     _Ignored("num_unload_threads", "models are unloaded one after the other"),
     _Ignored("tensorflow_session_parallelism", _NO_SESSION),
-    _Ignored("tensorflow_intra_op_parallelism", _NO_SESSION),
     _Ignored("tensorflow_inter_op_parallelism", _NO_SESSION),
     _Ignored("tensorflow_session_config_file", _NO_SESSION),
     _Ignored("platform_config_file", _NO_SESSION),
@@ -173,6 +172,7 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             max_waiting_runs=given.max_waiting_runs,
             run_threads=given.run_threads,
             batching=_batching(given),
+            intra_op_threads=given.tensorflow_intra_op_parallelism,
             engines=dict(map(_named_engine, given.engine)),
             checks_batches=given.check_batches,
             batching_per_model=given.enable_per_model_batching_parameters,
@@ -332,6 +332,13 @@ def _parser() -> argparse.ArgumentParser:
     add("record_fraction", _fraction, 1.0, "F", "of the requests, from 0 to 1")
     add("record_max_bytes", _positive, defaults.record_max_bytes, "N", "then the oldest files go")
     add("max_waiting_runs", _positive, defaults.max_waiting_runs, "N", "then 503, per version")
+    add(
+        "tensorflow_intra_op_parallelism",
+        _integer,
+        defaults.intra_op_threads,
+        "N",
+        "threads of one run; 0: one per core",
+    )
     add("run_threads", _integer, defaults.run_threads, "N", "per version; 0: one per core")
     add("batching_parameters_file", str, "", "FILE", "TensorFlow Serving's batching parameters")
     add("monitoring_config_file", str, "", "FILE", "TensorFlow Serving's monitoring config")

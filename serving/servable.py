@@ -100,17 +100,20 @@ class RunTimes:
     def expect(self, elements: int) -> float:
         """Seconds that a run should take; infinite as long as nothing was measured.
 
+        A run takes no longer than a larger one, nor than as many smaller ones: so a size that was
+        slow once, beside a compiler or a neighbour, is tried again.
+
         Args:
             elements: of all inputs together.
         """
         bucket = elements.bit_length()
-        known = self._seconds.get(bucket)
-        if known is not None:
-            return known
-        smaller = max((b for b in list(self._seconds) if b < bucket), default=None)
-        if smaller is None:
-            return min(self._seconds.copy().values(), default=float("inf"))
-        return self._seconds[smaller] * 2.0 ** (bucket - smaller)
+        return min(
+            (
+                seconds * 2.0 ** max(bucket - measured, 0)
+                for measured, seconds in self._seconds.copy().items()
+            ),
+            default=float("inf"),
+        )
 
     def record(self, elements: int, seconds: float) -> None:
         """Remember a run: a shorter one at once, for the first runs compile; longer ones slowly."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from pinnace.framework import config
 from pinnace.framework.errors import (
     AlreadyExistsError,
     OpError,
@@ -79,6 +80,8 @@ def _serve(
     ledger: Ledger | None = None,
 ) -> None:
     """Load the models and answer, until a signal comes."""
+    if "PINNACE_THREADS" not in os.environ:
+        config.set_intra_op_parallelism_threads(settings.intra_op_threads)
     certificates = Credentials(settings)
     metrics = Metrics(lambda name: name in repository, ledger)
     repository.start()

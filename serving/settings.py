@@ -36,6 +36,8 @@ class Settings:
         grpc_port: gRPC port; 0 serves no gRPC; None takes 8500 if grpcio is installed and the port
             is free.
         tensor_content: answer gRPC predict with raw bytes in place of lists of values.
+        intra_op_threads: threads of one run; 0 is one per core. Requests run side by side, so more
+            than one helps few clients with a large model, and costs all others.
         workers: processes that answer.
         file_system_poll_s: seconds between looks for new versions; 0 looks once.
         max_load_retries: how often a version that failed to load is tried again.
@@ -89,6 +91,7 @@ class Settings:
     grpc_port: int | None = None
     tensor_content: bool = False
     workers: int = 1
+    intra_op_threads: int = 1
     file_system_poll_s: float = 1.0
     max_load_retries: int = 5
     load_retry_s: float = 60.0

@@ -150,3 +150,12 @@ def test_run_times_are_guessed_from_their_neighbours() -> None:
     assert times.expect(1024) == 0.001  # shorter: believed
     times.record(1024, 0.101)
     assert times.expect(1024) == pytest.approx(0.021)  # longer: slowly
+
+
+def test_a_size_that_was_slow_once_is_no_slower_than_its_parts() -> None:
+    times = RunTimes()
+    times.record(1000, 0.001)
+    times.record(4000, 0.2)  # beside a compiler
+    assert times.expect(4000) == pytest.approx(0.004)
+    times.record(16000, 0.002)
+    assert times.expect(4000) == pytest.approx(0.002)
