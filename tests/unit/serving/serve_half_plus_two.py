@@ -17,4 +17,8 @@ def load(folder: Path) -> LoadedModel:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(parse_settings(sys.argv[1:])[0], load))
+    # No gRPC unless it is asked for: servers of tests that run side by side would want one port.
+    arguments = sys.argv[1:]
+    if not any(word.startswith("--port") for word in arguments):
+        arguments.append("--port=0")
+    sys.exit(serve(parse_settings(arguments)[0], load))
