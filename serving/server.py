@@ -224,7 +224,7 @@ def _run(
         http=_front(settings, app),
         ws="none",
         lifespan="on",
-        log_level="warning",
+        log_level="error",  # a flood of invalid requests must not fill the log
         access_log=False,
         proxy_headers=False,
         server_header=False,
