@@ -383,7 +383,7 @@ def _from_text(text: str) -> DType:
     """NumPy's own notations: "<f4", "i8"."""
     try:
         return from_numpy(np.dtype(text))
-    # What np.dtype raises for some texts instead of TypeError; the last one for NumPy's dying names,
+    # What np.dtype raises for some texts instead of TypeError; the last for NumPy's dying names,
     # where warnings are errors.
     except (ValueError, SyntaxError, DeprecationWarning):
         raise TypeError from None
