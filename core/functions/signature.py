@@ -40,10 +40,8 @@ class FunctionSpec:
         self.signature = signature.replace(parameters=parameters)
         self.is_method = is_method
         self.input_signature = None if input_signature is None else tuple(input_signature)
-        # A method is checked once it is bound and `self` is gone from its parameters.
-        if self.input_signature is not None and not (
-            parameters and parameters[0].name in {"self", "cls"}
-        ):
+        # A method is checked once it is bound and its object is gone from its parameters.
+        if self.input_signature is not None and (is_method or not _in_class(function)):
             self._check_signature(parameters)
 
     @property
@@ -146,6 +144,12 @@ class FunctionSpec:
     def _parameter(self, index: int) -> str:
         names = list(self.signature.parameters)
         return repr(names[index]) if index < len(names) else str(index)
+
+
+def _in_class(function: Callable[..., Any]) -> bool:
+    """Whether a function was written in the body of a class, whatever its parameters are called."""
+    outer = getattr(function, "__qualname__", "").rpartition(".")[0]
+    return bool(outer) and not outer.endswith("<locals>")
 
 
 def to_tensors(args: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -282,6 +283,27 @@ def _sparse_product(x: Any, y: Any) -> Any:
     return x * y if isinstance(x, SparseTensor) else y * x
 
 
+def _without_defaults(
+    original: Callable[..., Any],
+    target: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """The call of `target`: a traced function hands over every parameter, also those not given."""
+    parameters = inspect.signature(original).parameters
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+        return target(*args, **kwargs)
+    last = max(
+        (
+            i
+            for i, (x, p) in enumerate(zip(args, parameters.values(), strict=False))
+            if x is not p.default
+        ),
+        default=-1,
+    )
+    return target(*args[: last + 1], **kwargs)
+
+
 class _Rows:
     """A function that has another one for ragged arguments, found when it is needed."""
 
@@ -299,7 +321,8 @@ class _Rows:
         if kind == "sparse":
             return self._sparse(original, args, kwargs)
         module, _, name = self.target.partition(":")
-        return getattr(importlib.import_module(_RAGGED + module), name)(*args, **kwargs)
+        target = getattr(importlib.import_module(_RAGGED + module), name)
+        return _without_defaults(original, target, args, kwargs)
 
     def _sparse(
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -106,6 +106,21 @@ def test_an_input_signature_makes_one_trace_and_refuses_what_does_not_fit() -> N
         f(tf.constant([[1, 2]]))
 
 
+def test_a_method_may_call_its_object_anything() -> None:
+    class Counter:
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+        def twice(this, x: tf.Tensor) -> tf.Tensor:  # noqa: N805
+            return 2 * x
+
+        @tf.function(input_signature=[])
+        def too_few(this, x: tf.Tensor) -> tf.Tensor:  # noqa: N805
+            return x
+
+    assert Counter().twice(3.0) == 6.0
+    with pytest.raises(ValueError, match="input_signature gives no spec for x"):
+        Counter().too_few(1.0)
+
+
 def test_an_input_signature_must_cover_the_arguments() -> None:
     with pytest.raises(ValueError, match="input_signature gives no spec for y"):
         tf.function(lambda x, y: x + y, input_signature=[tf.TensorSpec([], tf.float32)])

@@ -148,3 +148,14 @@ def test_rows_that_differ_are_refused() -> None:
     f = tf.function(lambda x: x, input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
     with pytest.raises(TypeError, match="must be RaggedTensorSpec"):
         f(ragged([[1]]))
+
+
+def test_a_public_function_itself_can_be_traced_with_ragged_specs() -> None:
+    spec = tf.RaggedTensorSpec([None, None, None], tf.int64, ragged_rank=1)
+    x = tf.RaggedTensor.from_row_lengths(tf.reshape(tf.range(6, dtype=tf.int64), [3, 2]), [1, 2])
+    y = tf.RaggedTensor.from_row_lengths(tf.reshape(tf.range(8, dtype=tf.int64), [4, 2]), [2, 2])
+    product = tf.function(tf.matmul, input_signature=[spec, spec])(x, y)
+    for row, (a, b) in enumerate(zip(x.to_list(), y.to_list(), strict=True)):
+        assert product.to_list()[row] == (np.array(a) @ np.array(b)).tolist()
+    with pytest.raises((TypeError, ValueError, NotImplementedError), match="transpose_a|transposed|unexpected"):
+        tf.function(lambda a, b: tf.matmul(a, b, grad_a=True))(x, y)
