@@ -34,7 +34,7 @@ from pinnace.saved_model.options import SaveOptions
 from pinnace.saved_model.restored import RestoredFunction
 from pinnace.saved_model.snapshot import Snapshot, describe_item, saved_traces, take_snapshot
 from pinnace.storage.atomic import replace_folder
-from pinnace.storage.bundle import BundleWriter
+from pinnace.storage.bundle_writer import BundleWriter
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:

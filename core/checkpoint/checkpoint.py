@@ -16,7 +16,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope
 from pinnace.framework.trackable import AutoTrackable, Trackable
 from pinnace.framework.variable import Variable
-from pinnace.storage.bundle import BundleWriter
+from pinnace.storage.bundle_writer import BundleWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

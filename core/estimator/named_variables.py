@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.variable import Variable
-from pinnace.storage.bundle import BundleWriter
+from pinnace.storage.bundle_writer import BundleWriter
 
 if TYPE_CHECKING:
     import os

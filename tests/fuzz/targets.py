@@ -20,7 +20,8 @@ from pinnace.engine.build import plan_of
 from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto
 from pinnace.proto.checkpoint_pb2 import TrackableObjectGraph
 from pinnace.proto.saved_model_pb2 import SavedModel
-from pinnace.storage.bundle import BundleReader, BundleWriter
+from pinnace.storage.bundle import BundleReader
+from pinnace.storage.bundle_writer import BundleWriter
 from pinnace.storage.record import RecordWriter, read_records
 from pinnace.storage.table import TableWriter, read_table
 

@@ -1,4 +1,4 @@
-"""Cases of core/ops/nn/pooling.py: naive loops; values are all different, so that no maxima tie."""
+"""Cases of core/ops/nn/pooling: naive loops; values are all different, so that no maxima tie."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias

@@ -18,7 +18,7 @@ from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFou
 from pinnace.framework.module import Module
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
-from pinnace.storage.bundle import BundleWriter
+from pinnace.storage.bundle_writer import BundleWriter
 
 VALUE = ".ATTRIBUTES/VARIABLE_VALUE"
 

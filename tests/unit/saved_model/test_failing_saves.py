@@ -15,7 +15,7 @@ import pytest
 import pinnace as tf
 from pinnace import saved_model
 from pinnace.framework.errors import OpError, PermissionDeniedError, ResourceExhaustedError
-from pinnace.storage.bundle import BundleWriter
+from pinnace.storage.bundle_writer import BundleWriter
 
 
 class Model(tf.Module):

@@ -30,8 +30,9 @@ from pinnace.framework.errors import (
 from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto, TensorSliceProto
 from pinnace.proto.tensor_pb2 import TensorShapeProto
 from pinnace.proto.versions_pb2 import VersionDef
-from pinnace.storage import bundle
-from pinnace.storage.bundle import BundleReader, BundleWriter, data_path, index_path
+from pinnace.storage import bundle, bundle_writer
+from pinnace.storage.bundle import BundleReader, data_path, index_path
+from pinnace.storage.bundle_writer import BundleWriter
 from pinnace.storage.checksum import crc32c, mask, masked_crc32c
 from pinnace.storage.slice_keys import WHOLE_AXIS, slice_key
 from pinnace.storage.table import TableWriter, read_table
@@ -134,7 +135,7 @@ def test_the_order_of_names_is_that_of_their_bytes(name: str) -> None:
 def test_a_bundle_written_again_is_tensorflows_but_for_the_padding(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "_ALIGNMENT", 1)
+    monkeypatch.setattr(bundle_writer, "_ALIGNMENT", 1)
     reader = BundleReader(GOLDEN / name)
     order = sorted(reader.keys(), key=lambda key: reader.entry(key).offset)
     _write(tmp_path / name, {key: reader.read(key) for key in order})
@@ -335,7 +336,7 @@ def test_a_full_disk_is_named_and_the_older_bundle_stays(
     def write() -> None:
         writer = BundleWriter(tmp_path / "b")
         writer.add("a", np.ones(10))
-        monkeypatch.setattr(bundle, call, _full)
+        monkeypatch.setattr(bundle_writer, call, _full)
         writer.finish()
 
     with pytest.raises(ResourceExhaustedError, match=r"cannot write bundle .*b: No space left"):

@@ -1,0 +1,162 @@
+"""Windows over the spatial axes: which input each covers, and what shape that gives."""
+
+from typing import Any
+
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array
+from pinnace.ops.nn import layouts
+from pinnace.ops.opdef import AttrDef, InferCall, OpCall, OpDef, attr
+
+FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def options_of(
+    function: str, spatial: int, ksize: Any, strides: Any, padding: Any, data_format: str
+) -> dict[str, Any]:
+    """Public arguments as attributes."""
+    data_format = layouts.checked_format(function, data_format, FORMATS[spatial])
+    return {
+        "ksize": layouts.per_axis(function, "ksize", ksize, spatial, data_format),
+        "strides": layouts.per_axis(function, "strides", strides, spatial, data_format),
+        **layouts.padding_attrs(function, padding),
+        "data_format": data_format,
+    }
+
+
+class Windows:
+    """The attributes of a pooling, and arrays in the order that the kernels take."""
+
+    __slots__ = ("across", "data_format", "explicit", "ksize", "padding", "strides")
+
+    def __init__(
+        self,
+        ksize: Any,
+        strides: Any,
+        padding: str,
+        data_format: str = "NHWC",
+        explicit: tuple[int, ...] = (),
+    ) -> None:
+        self.padding = padding
+        self.data_format = data_format
+        self.explicit = explicit
+        channel = data_format.index("C")
+        # Windows over channels: these are one more spatial axis, of a single channel.
+        self.across = ksize[channel] != 1 or strides[channel] != 1
+        if self.across:
+            self.data_format = f"{data_format}c" if data_format[-1] == "C" else data_format
+            self.ksize, self.strides = (*ksize[1:],), (*strides[1:],)
+        else:
+            self.ksize = layouts.inner(ksize, data_format)
+            self.strides = layouts.inner(strides, data_format)
+
+    def last(self, x: Array) -> Array:
+        """[batch, ..., channels]."""
+        return x[..., None] if self.across else layouts.channels_last(x, self.data_format)
+
+    def given(self, y: Array) -> Array:
+        """The inverse."""
+        return y[..., 0] if self.across else layouts.as_format(y, self.data_format)
+
+    def shape(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """`last` for a shape."""
+        return (*sizes, 1) if self.across else layouts.last_shape(sizes, self.data_format)
+
+    def pads(self, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+        """(before, after) per spatial axis of an input of this shape, channels last."""
+        if self.across:
+            strides, data_format = (1, *self.strides, 1), "N" + "X" * len(self.strides) + "C"
+        else:
+            channel_first = self.data_format[-1] != "C"
+            strides = (1, 1, *self.strides) if channel_first else (1, *self.strides, 1)
+            data_format = self.data_format
+        return layouts.placement(
+            shape[1:-1], self.ksize, strides, self.padding, self.explicit, data_format
+        ).pads
+
+
+def pooled_shape(call: InferCall, ksize: Any, strides: Any) -> Shape:
+    """The shape of the output for windows and steps that are known, one entry per axis."""
+    data_format = call.attrs.get("data_format", "NHWC")
+    x = layouts.known_rank(call, 0, len(data_format))
+    for name, values in (("ksize", ksize), ("strides", strides)):
+        if len(values) != len(data_format):
+            call.fail(f"{name} must have {len(data_format)} entries, got {list(values)}")
+        if values[0] != 1:
+            call.fail(f"{name} must be 1 for the batch, got {list(values)}")
+        if min(values) < 1:
+            call.fail(f"{name} must be positive, got {list(values)}")
+    windows = Windows(ksize, strides, call.attrs["padding"], data_format)
+    if windows.across:
+        if data_format[-1] != "C" or call.attrs["padding"] == "EXPLICIT":
+            call.fail("windows over channels need channels last and no explicit padding")
+        pooled = [
+            _pooled_size(call, size, taps, step)
+            for size, taps, step in zip(
+                x.as_list()[1:], windows.ksize, windows.strides, strict=True
+            )
+        ]
+        return Shape([x[0], *pooled])
+    sizes = layouts.inner(x.as_list(), data_format)
+    view = InferCall(
+        call.op, call.inputs, {**call.attrs, "strides": tuple(strides), "data_format": data_format}
+    )
+    found = layouts.inferred_windows(view, sizes, windows.ksize)
+    return layouts.format_shape(x[0], found.sizes, x[data_format.index("C")], data_format)
+
+
+def _pooled_size(call: InferCall, size: int | None, taps: int, step: int) -> int | None:
+    if size is None:
+        return None
+    if call.attrs["padding"] == "SAME":
+        return -(-size // step)
+    if size < taps:
+        call.fail(f"a window must not be larger than the input, got {taps} and {size}")
+    return (size - taps) // step + 1
+
+
+def inferred(call: InferCall) -> Shape:
+    """`pooled_shape` by the attributes."""
+    return pooled_shape(call, call.attrs["ksize"], call.attrs["strides"])
+
+
+def inferred_from_shape(call: InferCall) -> Shape:
+    """The shape that the first input holds, as far as it is known."""
+    shape = call.shape_constant(0)
+    return (
+        layouts.known_rank(call, 1, len(call.attrs["data_format"])).most_general_compatible_shape()
+        if shape.rank is None
+        else shape
+    )
+
+
+def image_shape(call: InferCall, index: int) -> Shape:
+    """The shape of an input that must be a batch of images, or of volumes."""
+    shape = call.spec(index).shape
+    rank = len(call.attrs["ksize"]) if "ksize" in call.attrs else 4
+    if shape.rank not in {None, rank}:
+        call.fail(f"{call.op.inputs[index].name} must have {rank} axes, got {shape.rank}")
+    return shape if shape.rank is not None else Shape([None] * rank)
+
+
+def like_input(call: InferCall) -> Shape:
+    """The shape of the input of the pooling: a gradient that flows back."""
+    if not image_shape(call, 1).is_compatible_with(image_shape(call, 2)):
+        call.fail("grad must have the shape of orig_output")
+    return image_shape(call, 0)
+
+
+def like_output(call: InferCall) -> Shape:
+    """The shape of the output of the pooling: a gradient that flows on."""
+    for index in (0, 2):
+        image_shape(call, index)
+    return image_shape(call, 1)
+
+
+def passed_on(call: OpCall, op: OpDef) -> dict[str, Any]:
+    """The attributes that `op` has too."""
+    return {name: call.attr(name) for name in call.op.attrs if name in op.attrs}
+
+
+def pooling_attrs(spatial: int, *, explicit: bool = False) -> dict[str, AttrDef]:
+    """The attributes of a pooling; `explicit` where paddings may be given."""
+    return {"ksize": attr("list(int)"), **layouts.window_attrs(spatial, explicit=explicit)}
