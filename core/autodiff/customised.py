@@ -143,3 +143,23 @@ def only_readers() -> tuple[Any, ...]:
 def _takes_variables(function: Callable[..., Any]) -> bool:
     parameters = inspect.signature(function).parameters.values()
     return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the derivative of the identity: what flows back to it flows through.
+
+    Args:
+        f: takes as many tensors as it gives, of the same shapes.
+
+    Returns:
+        The function; variables that it reads get no gradient.
+    """
+
+    @custom_gradient
+    def passing(*args: Any, **kwargs: Any) -> Any:
+        def back(*dys: Any, variables: list[Any] | None = None) -> Any:
+            return dys if variables is None else (dys, [None] * len(variables))
+
+        return f(*args, **kwargs), back
+
+    return functools.wraps(f)(passing)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import numbers
+from os import PathLike, fspath
 from typing import Any
 
+import numpy as np
+
 from pinnace.compat import v1 as v1
+from pinnace.framework.shapes import Shape
+
+# What `isinstance` takes to know text, whole, real and complex numbers, NumPy's among them.
+bytes_or_text_types = (bytes, str)
+integral_types = (numbers.Integral, np.integer)
+real_types = (numbers.Real, np.integer, np.floating)
+complex_types = (numbers.Complex, np.number)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
@@ -41,4 +52,33 @@ def as_str_any(value: Any, encoding: str = "utf-8") -> str:
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)
 
 
-__all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "v1"]
+def path_to_str(path: str | PathLike[str]) -> str:
+    """The text of a path-like object; anything else as it is."""
+    return fspath(path) if isinstance(path, PathLike) else path
+
+
+def dimension_value(dimension: int | None) -> int | None:
+    """The size itself: shapes hold sizes and None."""
+    return dimension
+
+
+def dimension_at_index(shape: Any, index: int) -> int | None:
+    """The size of an axis; None for any axis of a shape of unknown rank."""
+    whole = Shape.of(shape)
+    return None if whole.rank is None else whole[index]
+
+
+__all__ = [
+    "as_bytes",
+    "as_str",
+    "as_str_any",
+    "as_text",
+    "bytes_or_text_types",
+    "complex_types",
+    "dimension_at_index",
+    "dimension_value",
+    "integral_types",
+    "path_to_str",
+    "real_types",
+    "v1",
+]

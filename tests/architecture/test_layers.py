@@ -24,6 +24,7 @@ LAYERS = {
     "data": 8,
     "lookup": 8,
     "summary": 8,
+    "testing": 8,
     "keras": 9,
     "saved_model": 10,
     "deploy.onnx": 11,

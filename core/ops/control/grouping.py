@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
+from pinnace.ops.array.identities import identity
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
 from pinnace.ops.registry import register
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["control_dependencies", "group", "no_op"]
+__all__ = ["control_dependencies", "group", "group_tuple", "no_op"]
 
 
 def no_op(name: str | None = None) -> None:
@@ -26,6 +28,29 @@ def group(*inputs: Any, name: str | None = None) -> None:
     del inputs
     if state.tracer is not None:
         no_op(name)
+
+
+def group_tuple(
+    tensors: Iterable[Any], name: str | None = None, control_inputs: Any = None
+) -> list[Any]:
+    """The tensors: those that run after them all have happened, as effects are ordered anyway.
+
+    Args:
+        tensors: tensors, composite values or None.
+        name: accepted for TensorFlow's sake.
+        control_inputs: accepted for TensorFlow's sake.
+
+    Returns:
+        A list with the same values.
+
+    Raises:
+        ValueError: there is no tensor among them.
+    """
+    del name, control_inputs
+    found = list(tensors)
+    if all(one is None for one in found):
+        raise ValueError(f"tuple: tensors must hold at least one tensor, got {found}")
+    return [one if one is None or is_composite(one) else identity(one) for one in found]
 
 
 @contextlib.contextmanager

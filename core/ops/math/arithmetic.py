@@ -129,6 +129,15 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return truediv(x, y, name)
 
 
+def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x / y` of floating or complex numbers; integers are refused.
+
+    Source:
+        TensorFlow op `RealDiv` (math_ops.cc).
+    """
+    return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
+
+
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """floor(x / y), towards minus infinity for integers too.
 

@@ -537,3 +537,23 @@ def test_a_symbolic_tensor_where_python_needs_a_value_says_so() -> None:
     f = tf.function(lambda x: 1 if x > 0 else 2, autograph=False)
     with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match="Python bool"):
         f(tf.constant(1))
+
+
+def test_what_flows_back_passes_through() -> None:
+    v = tf.Variable(2.0)
+    rounded = tf.grad_pass_through(lambda x: tf.round(x) * v)
+    with tf.GradientTape(persistent=True) as tape:
+        x = tf.Variable(1.6)
+        y = rounded(x)
+    assert y == 4.0
+    assert tape.gradient(y, x) == 1.0
+    assert tape.gradient(y, v) is None
+
+
+def test_a_tuple_is_its_tensors() -> None:
+    found = tf.tuple([tf.constant(1), None, tf.constant(2.0)])
+    assert found[0] == 1
+    assert found[1] is None
+    assert found[2] == 2.0
+    with pytest.raises(ValueError, match="at least one tensor"):
+        tf.tuple([None])

@@ -157,5 +157,5 @@ def test_a_public_function_itself_can_be_traced_with_ragged_specs() -> None:
     product = tf.function(tf.matmul, input_signature=[spec, spec])(x, y)
     for row, (a, b) in enumerate(zip(x.to_list(), y.to_list(), strict=True)):
         assert product.to_list()[row] == (np.array(a) @ np.array(b)).tolist()
-    with pytest.raises((TypeError, ValueError, NotImplementedError), match="transpose_a|transposed|unexpected"):
+    with pytest.raises(TypeError, match="grad_a"):
         tf.function(lambda a, b: tf.matmul(a, b, grad_a=True))(x, y)

@@ -1,0 +1,5 @@
+"""The version of this library."""
+
+from importlib import metadata
+
+VERSION = metadata.version("pinnace")

@@ -1,0 +1,52 @@
+"""`raw_ops`: every op under its own name, with the arguments and attributes of its definition."""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any
+
+from pinnace.ops import registry
+from pinnace.ops.execute import execute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@functools.cache
+def _raw(op_name: str) -> Callable[..., Any]:
+    op = registry.lookup(op_name)
+    names = [arg.name for arg in op.inputs]
+    outputs = [arg.name for arg in op.outputs]
+    # Field names of a definition may be words of Python, which a named tuple refuses.
+    packed = namedtuple(op.name, outputs, rename=True) if outputs[1:] else None  # noqa: PYI024
+
+    def run(*args: Any, name: str | None = None, **given: Any) -> Any:
+        if args:
+            raise TypeError(f"raw_ops.{op.name} takes its arguments by name: {', '.join(names)}")
+        missing = [n for n in names if n not in given]
+        if missing:
+            raise TypeError(
+                f"raw_ops.{op.name}: no value for {', '.join(missing)} ({op.signature})"
+            )
+        inputs = [given.pop(n) for n in names]
+        result = execute(op, *inputs, name=name, **given)
+        return packed(*result) if packed is not None else result
+
+    run.__name__ = run.__qualname__ = op.name
+    run.__doc__ = f"The op {op.name}: {op.signature}"
+    return run
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    found = None if name.startswith("__") else registry.find(name)
+    if found is None:
+        raise AttributeError(f"raw_ops has no op {name!r}")
+    return _raw(found.name)
+
+
+def __dir__() -> list[str]:
+    return [name for name in registry.registered() if not name.startswith("_")]
+
+
+__all__: list[str] = []

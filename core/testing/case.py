@@ -1,0 +1,252 @@
+"""Test cases with assertions about tensors."""
+
+# ruff: noqa: N802, PT009 (the names and assertions of unittest)
+
+from __future__ import annotations
+
+import re
+import tempfile
+import unittest
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes, errors, structure
+from pinnace.framework.composite import is_composite
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.shapes import Shape
+from pinnace.ops import random
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pinnace.framework.tensor import Array
+
+_SEED = 87654321
+
+
+class TestCase(unittest.TestCase):
+    """`unittest.TestCase` whose assertions take tensors, variables, arrays and nests of them.
+
+    Before each test the global random seed is set.
+    """
+
+    def setUp(self) -> None:
+        """Seed the random ops."""
+        super().setUp()
+        random.set_seed(_SEED)
+        np.random.seed(_SEED)  # noqa: NPY002 (the generator that tests of users draw from)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def get_temp_dir(self) -> str:
+        """A folder for this test, removed after it."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix=f"{self._testMethodName}-")
+            self.addCleanup(self._folder.cleanup)
+        return self._folder.name
+
+    def evaluate(self, tensors: Any) -> Any:
+        """The nest with a NumPy value in place of every tensor."""
+        return structure.map_structure(_value, tensors)
+
+    @contextmanager
+    def cached_session(self, *_: Any, **__: Any) -> Iterator[None]:
+        """Nothing: ops run at once, `evaluate` gives their values."""
+        yield None
+
+    session = cached_session
+
+    def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
+        """Both have one shape."""
+        self.assertEqual(tuple(_value(input_a).shape), tuple(_value(input_b).shape), msg)
+
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+        """The values have that dtype."""
+        given = target.dtype if hasattr(target, "dtype") else np.asarray(target).dtype
+        self.assertEqual(dtypes.as_dtype(given), dtypes.as_dtype(expected_dtype))
+
+    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Equal shapes and values; NaN equals NaN."""
+        x, y = _array(a), _array(b)
+        self.assertEqual(x.shape, y.shape, _said(msg, "shapes differ"))
+        np.testing.assert_array_equal(*_texts(x, y), err_msg=msg or "")
+
+    def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Another shape, or another value somewhere."""
+        try:
+            self.assertAllEqual(a, b)
+        except AssertionError:
+            return
+        self.fail(_said(msg, "the two values are equal at all elements"))
+
+    def assertAllClose(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+    ) -> None:
+        """Nests of one structure, and |a - b| <= atol + rtol * |b| at every element."""
+        if isinstance(a, dict) or isinstance(b, dict):
+            self.assertEqual(sorted(a), sorted(b), _said(msg, "keys differ"))
+            for key in a:
+                self.assertAllClose(a[key], b[key], rtol, atol, _said(msg, f"at key {key!r}"))
+            return
+        if _is_nest(a) or _is_nest(b):
+            self.assertEqual(len(a), len(b), _said(msg, "lengths differ"))
+            for index, (one, other) in enumerate(zip(a, b, strict=True)):
+                self.assertAllClose(one, other, rtol, atol, _said(msg, f"at index {index}"))
+            return
+        x, y = _array(a), _array(b)
+        self.assertEqual(x.shape, y.shape, _said(msg, "shapes differ"))
+        wide = np.complex128 if "c" in {x.dtype.kind, y.dtype.kind} else np.float64
+        np.testing.assert_allclose(
+            x.astype(wide), y.astype(wide), rtol=rtol, atol=atol, err_msg=msg or ""
+        )
+
+    def assertNotAllClose(self, a: Any, b: Any, **tolerances: Any) -> None:
+        """Not close somewhere; tolerances as for `assertAllClose`."""
+        message = tolerances.pop("msg", None)
+        try:
+            self.assertAllClose(a, b, **tolerances)
+        except AssertionError:
+            return
+        self.fail(_said(message, "the two values are close at all elements"))
+
+    def assertAllCloseAccordingToType(
+        self,
+        a: Any,
+        b: Any,
+        rtol: float = 1e-6,
+        atol: float = 1e-6,
+        float_rtol: float = 1e-6,
+        float_atol: float = 1e-6,
+        half_rtol: float = 1e-3,
+        half_atol: float = 1e-3,
+        bfloat16_rtol: float = 1e-2,
+        bfloat16_atol: float = 1e-2,
+        msg: str | None = None,
+    ) -> None:
+        """Close, with the tolerance of the less exact of the two dtypes."""
+        names = {_array(a).dtype.name, _array(b).dtype.name}
+        for kinds, relative, absolute in (
+            ({"float32", "complex64"}, float_rtol, float_atol),
+            ({"float16"}, half_rtol, half_atol),
+            ({"bfloat16"}, bfloat16_rtol, bfloat16_atol),
+        ):
+            if names & kinds:
+                rtol, atol = max(rtol, relative), max(atol, absolute)
+        self.assertAllClose(a, b, rtol, atol, msg)
+
+    def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
+        """|f1 - f2| <= err, or f1 equals f2."""
+        self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, _said(msg, f"{f1} != {f2} +/- {err}"))
+
+    def assertArrayNear(
+        self, farray1: Any, farray2: Any, err: float, msg: str | None = None
+    ) -> None:
+        """`assertNear` of each pair."""
+        self.assertEqual(len(farray1), len(farray2), msg)
+        for one, other in zip(farray1, farray2, strict=True):
+            self.assertNear(float(one), float(other), err, msg)
+
+    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
+        """Every element is above the target."""
+        self._all(a, _array(a) > comparison_target, f"> {comparison_target}")
+
+    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+        """No element is below the target."""
+        self._all(a, _array(a) >= comparison_target, f">= {comparison_target}")
+
+    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
+        """Every element is below the target."""
+        self._all(a, _array(a) < comparison_target, f"< {comparison_target}")
+
+    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+        """No element is above the target."""
+        self._all(a, _array(a) <= comparison_target, f"<= {comparison_target}")
+
+    def assertAllInRange(
+        self,
+        target: Any,
+        lower_bound: float,
+        upper_bound: float,
+        open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
+    ) -> None:
+        """Every element lies between the bounds, which are within unless they are open."""
+        x = _array(target)
+        low = x > lower_bound if open_lower_bound else x >= lower_bound
+        high = x < upper_bound if open_upper_bound else x <= upper_bound
+        self._all(target, low & high, f"between {lower_bound} and {upper_bound}")
+
+    def assertAllInSet(self, target: Any, expected_set: Any) -> None:
+        """Every element is one of the set."""
+        self._all(target, np.isin(_array(target), list(expected_set)), f"in {expected_set}")
+
+    def _all(self, given: Any, holds: Array, wanted: str) -> None:
+        if not np.all(holds):
+            x = np.asarray(_array(given))
+            at = tuple(int(i) for i in np.argwhere(~np.asarray(holds))[0])
+            self.fail(f"not all elements are {wanted}: {x[at]!r} at {list(at)}")
+
+    @contextmanager
+    def assertRaisesWithPredicateMatch(
+        self, exception_type: type[BaseException], expected_err_re_or_predicate: Any
+    ) -> Iterator[None]:
+        """An error of that class whose text has the pattern, or for which the predicate holds."""
+        try:
+            yield
+        except exception_type as error:
+            wanted = expected_err_re_or_predicate
+            met = wanted(error) if callable(wanted) else re.search(wanted, str(error))
+            self.assertTrue(met, f"{type(error).__name__} does not match {wanted!r}: {error}")
+            return
+        self.fail(f"{exception_type.__name__} was not raised")
+
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
+        """`assertRaisesWithPredicateMatch` for errors of ops."""
+        return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
+
+    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
+        """The text begins so."""
+        if not actual.startswith(expected_start):
+            self.fail(_said(msg, f"{actual!r} does not start with {expected_start!r}"))
+
+
+def _value(x: Any) -> Any:
+    if is_composite(x):
+        return x
+    return x.numpy() if hasattr(x, "numpy") else np.asarray(x) if np.isscalar(x) else x
+
+
+def _array(x: Any) -> Array:
+    if is_composite(x) and hasattr(x, "to_list"):
+        return np.array(x.to_list(), object)
+    if isinstance(x, Shape):
+        return np.array(x.as_list())
+    return np.asarray(convert_to_tensor(x).numpy())
+
+
+def _texts(x: Array, y: Array) -> tuple[Array, Array]:
+    """Both with bytes for text: NumPy keeps them apart, tensors have only bytes."""
+    return tuple(  # type: ignore[return-value]
+        np.array([v.encode() if isinstance(v, str) else v for v in a.reshape(-1)], object).reshape(
+            a.shape
+        )
+        if a.dtype.kind in "SUO"
+        else a
+        for a in (x, y)
+    )
+
+
+def _is_nest(x: Any) -> bool:
+    if not isinstance(x, (list, tuple)):
+        return False
+    return any(isinstance(one, (list, tuple, dict)) or hasattr(one, "shape") for one in x)
+
+
+def _said(message: str | None, problem: str) -> str:
+    return problem if message is None else f"{message}: {problem}"
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the tests of the module that calls it, and exit."""
+    unittest.main("__main__", argv=argv)
