@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 # First the ops: they fill the slots behind the operators of tensors.
 from pinnace import ops as _ops  # noqa: F401 (imported for what it installs)
 from pinnace.autodiff.customised import custom_gradient as custom_gradient
+from pinnace.autodiff.customised import grad_pass_through as grad_pass_through
 from pinnace.autodiff.tape import GradientTape as GradientTape
 from pinnace.autodiff.tape import UnconnectedGradients as UnconnectedGradients
 from pinnace.framework import config as config
@@ -77,16 +78,10 @@ from pinnace.functions.customised import recompute_grad as recompute_grad
 from pinnace.functions.function import function as function
 from pinnace.functions.graph_gradients import gradients as gradients
 from pinnace.functions.graph_gradients import hessians as hessians
-from pinnace.ops import audio as audio
 from pinnace.ops import composites as _composites  # noqa: F401 (functions take ragged tensors)
-from pinnace.ops import image as image
-from pinnace.ops import linalg as linalg
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn
-from pinnace.ops import quantization as quantization
 from pinnace.ops import random as random
-from pinnace.ops import signal as signal
-from pinnace.ops import strings as strings
 from pinnace.ops.array.casting import bitcast as bitcast
 from pinnace.ops.array.casting import cast as cast
 from pinnace.ops.array.casting import saturate_cast as saturate_cast
@@ -100,13 +95,13 @@ from pinnace.ops.array.duplicates import unique as unique
 from pinnace.ops.array.duplicates import unique_with_counts as unique_with_counts
 from pinnace.ops.array.gathering import gather as gather
 from pinnace.ops.array.gathering import gather_nd as gather_nd
-from pinnace.ops.array.gathering import meshgrid as meshgrid
-from pinnace.ops.array.gathering import one_hot as one_hot
-from pinnace.ops.array.gathering import sequence_mask as sequence_mask
-from pinnace.ops.array.gathering import unravel_index as unravel_index
 from pinnace.ops.array.identities import identity as identity
 from pinnace.ops.array.identities import identity_n as identity_n
 from pinnace.ops.array.identities import stop_gradient as stop_gradient
+from pinnace.ops.array.indicators import meshgrid as meshgrid
+from pinnace.ops.array.indicators import one_hot as one_hot
+from pinnace.ops.array.indicators import sequence_mask as sequence_mask
+from pinnace.ops.array.indicators import unravel_index as unravel_index
 from pinnace.ops.array.joining import concat as concat
 from pinnace.ops.array.joining import repeat as repeat
 from pinnace.ops.array.joining import split as split
@@ -157,16 +152,11 @@ from pinnace.ops.control.assertions import assert_less as assert_less
 from pinnace.ops.control.assertions import assert_rank as assert_rank
 from pinnace.ops.control.grouping import control_dependencies as control_dependencies
 from pinnace.ops.control.grouping import group as group
+from pinnace.ops.control.grouping import group_tuple as _tuple
 from pinnace.ops.control.grouping import no_op as no_op
 from pinnace.ops.control.printing import tf_print as _print
 from pinnace.ops.functional.python_calls import numpy_function as numpy_function
 from pinnace.ops.functional.python_calls import py_function as py_function
-from pinnace.ops.image.patches import extract_volume_patches as extract_volume_patches
-from pinnace.ops.linalg.bands import eye as eye
-from pinnace.ops.linalg.eigen import eig as eig
-from pinnace.ops.linalg.eigen import eigvals as eigvals
-from pinnace.ops.linalg.functions import sqrtm as _sqrtm
-from pinnace.ops.linalg.norms import norm as norm
 from pinnace.ops.math import bits as _bits
 from pinnace.ops.math.arithmetic import abs as abs
 from pinnace.ops.math.arithmetic import add as add
@@ -176,6 +166,7 @@ from pinnace.ops.math.arithmetic import maximum as maximum
 from pinnace.ops.math.arithmetic import minimum as minimum
 from pinnace.ops.math.arithmetic import multiply as multiply
 from pinnace.ops.math.arithmetic import negative as negative
+from pinnace.ops.math.arithmetic import realdiv as realdiv
 from pinnace.ops.math.arithmetic import scalar_mul as scalar_mul
 from pinnace.ops.math.arithmetic import sign as sign
 from pinnace.ops.math.arithmetic import square as square
@@ -235,24 +226,38 @@ from pinnace.ops.math.trigonometry import sin as sin
 from pinnace.ops.math.trigonometry import sinh as sinh
 from pinnace.ops.math.trigonometry import tan as tan
 from pinnace.ops.math.trigonometry import tanh as tanh
-from pinnace.ops.signal.fourier import fftnd as fftnd
-from pinnace.ops.signal.fourier import ifftnd as ifftnd
-from pinnace.ops.signal.fourier import irfftnd as irfftnd
-from pinnace.ops.signal.fourier import rfftnd as rfftnd
-from pinnace.ops.strings.conversion import as_string as as_string
 
 bitwise = _bits
 debugging = _debugging
-matrix_square_root = _sqrtm
 print = _print  # TensorFlow's name
+tuple = _tuple
 nest = _structure
 newaxis = None
 
 if TYPE_CHECKING:
+    from pinnace.ops import audio as audio
+    from pinnace.ops import image as image
+    from pinnace.ops import linalg as linalg
+    from pinnace.ops import quantization as quantization
+    from pinnace.ops import signal as signal
+    from pinnace.ops import strings as strings
     from pinnace.ops.composites.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
     from pinnace.ops.composites.ragged.tensor import RaggedTensor as RaggedTensor
     from pinnace.ops.composites.sparse.tensor import SparseTensor as SparseTensor
     from pinnace.ops.composites.sparse.tensor import SparseTensorSpec as SparseTensorSpec
+    from pinnace.ops.image.patches import extract_volume_patches as extract_volume_patches
+    from pinnace.ops.linalg.bands import eye as eye
+    from pinnace.ops.linalg.eigen import eig as eig
+    from pinnace.ops.linalg.eigen import eigvals as eigvals
+    from pinnace.ops.linalg.functions import sqrtm as _sqrtm
+    from pinnace.ops.linalg.norms import norm as norm
+    from pinnace.ops.signal.fourier import fftnd as fftnd
+    from pinnace.ops.signal.fourier import ifftnd as ifftnd
+    from pinnace.ops.signal.fourier import irfftnd as irfftnd
+    from pinnace.ops.signal.fourier import rfftnd as rfftnd
+    from pinnace.ops.strings.conversion import as_string as as_string
+
+    matrix_square_root = _sqrtm
 
 # Modules, and "module:name" for what is in one.
 _ON_FIRST_USE = {
@@ -260,30 +265,54 @@ _ON_FIRST_USE = {
     "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
     "SparseTensor": "pinnace.ops.composites.sparse.tensor:SparseTensor",
     "SparseTensorSpec": "pinnace.ops.composites.sparse.tensor:SparseTensorSpec",
+    "__version__": "pinnace.framework.versions:VERSION",
+    "as_string": "pinnace.ops.strings.conversion:as_string",
+    "audio": "pinnace.ops.audio",
     "autograph": "pinnace.functions.autograph",
     "compat": "pinnace.compat",
     "constant_initializer": "pinnace.keras.initializers:Constant",
     "data": "pinnace.data",
     "deploy": "pinnace.deploy",
     "edit_distance": "pinnace.ops.composites.distances:edit_distance",
+    "eig": "pinnace.ops.linalg.eigen:eig",
+    "eigvals": "pinnace.ops.linalg.eigen:eigvals",
     "estimator": "pinnace.estimator",
+    "extract_volume_patches": "pinnace.ops.image.patches:extract_volume_patches",
+    "eye": "pinnace.ops.linalg.bands:eye",
+    "fftnd": "pinnace.ops.signal.fourier:fftnd",
+    "get_static_value": "pinnace.graph.static_values:get_static_value",
+    "ifftnd": "pinnace.ops.signal.fourier:ifftnd",
+    "image": "pinnace.ops.image",
     "initializers": "pinnace.keras.initializers",
     "io": "pinnace.io",
+    "irfftnd": "pinnace.ops.signal.fourier:irfftnd",
     "keras": "pinnace.keras",
+    "linalg": "pinnace.ops.linalg",
     "lookup": "pinnace.lookup",
     "losses": "pinnace.keras.losses",
+    "make_ndarray": "pinnace.graph.static_values:make_ndarray",
+    "make_tensor_proto": "pinnace.graph.static_values:make_tensor_proto",
+    "matrix_square_root": "pinnace.ops.linalg.functions:sqrtm",
     "metrics": "pinnace.keras.metrics",
+    "norm": "pinnace.ops.linalg.norms:norm",
     "ones_initializer": "pinnace.keras.initializers:Ones",
     "optimizers": "pinnace.keras.optimizers",
+    "quantization": "pinnace.ops.quantization",
     "ragged": "pinnace.ops.composites.ragged",
     "random_normal_initializer": "pinnace.keras.initializers:RandomNormal",
     "random_uniform_initializer": "pinnace.keras.initializers:RandomUniform",
+    "raw_ops": "pinnace.ops.raw_ops",
+    "rfftnd": "pinnace.ops.signal.fourier:rfftnd",
     "saved_model": "pinnace.saved_model",
     "serving": "pinnace.serving",
     "sets": "pinnace.ops.composites.sets",
+    "signal": "pinnace.ops.signal",
     "sparse": "pinnace.ops.composites.sparse",
+    "strings": "pinnace.ops.strings",
     "summary": "pinnace.summary",
+    "test": "pinnace.test",
     "train": "pinnace.train",
+    "version": "pinnace.version",
     "zeros_initializer": "pinnace.keras.initializers:Zeros",
 }
 

@@ -15,7 +15,7 @@ from pinnace.framework.shapes import SCALAR, UNKNOWN, Shape
 from pinnace.graph.codec.attrs import encode_attr
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES
 from pinnace.graph.graph import FunctionRef, Graph
-from pinnace.ops.state.tables import KEYS, VALUES
+from pinnace.ops.state.table_state import KEYS, VALUES
 from pinnace.proto.node_def_pb2 import NodeDef
 from pinnace.proto.saved_model_pb2 import SaverDef
 from pinnace.saved_model.codecs.signatures import GraphSignature, GraphTensor

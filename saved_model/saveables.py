@@ -9,7 +9,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import Function
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
-from pinnace.ops.state import tables
+from pinnace.ops.state import table_state, tables
 from pinnace.ops.strings import joining
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def saveable_functions(
     """
     table = resource._resource()
     # TensorFlow: a dense table is stored as its buckets, which depend on its hash function.
-    if not isinstance(table, tables.Table) or not table.stored_values() or table.is_dense:
+    if not isinstance(table, table_state.Table) or not table.stored_values() or table.is_dense:
         return None
     handle, keys, values = resource.resource_handle, table.key_dtype, table.value_dtype
 
@@ -40,7 +40,7 @@ def saveable_functions(
                 "slice_spec": constants.constant(""),
                 "tensor": tensor,
             }
-            for suffix, tensor in zip((tables.KEYS, tables.VALUES), held, strict=True)
+            for suffix, tensor in zip((table_state.KEYS, table_state.VALUES), held, strict=True)
         ]
 
     def restore(restored_tensors_0: Tensor, restored_tensors_1: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.control import mapping
-from pinnace.ops.array import constants, gathering, joining, reshaping, shapes
+from pinnace.ops.array import constants, indicators, joining, reshaping, shapes
 from pinnace.ops.math import ranges, reduction
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _spec(x: Tensor) -> TensorSpec:
 
 def _unit_rows(count: Any, like: Tensor) -> Tensor:
     """The rows of a unit matrix."""
-    return gathering.one_hot(ranges.range(count), count, dtype=like.dtype)
+    return indicators.one_hot(ranges.range(count), count, dtype=like.dtype)
 
 
 def _unit_rows_like(target: Tensor) -> Tensor:

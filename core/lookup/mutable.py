@@ -11,7 +11,7 @@ from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.lookup.table import LookupTable
 from pinnace.ops.execute import execute
-from pinnace.ops.state import tables
+from pinnace.ops.state import table_state, tables
 
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
@@ -37,7 +37,7 @@ class _Mutable(LookupTable):
         default_value: TensorLike,
         name: str,
         checkpoint: bool,
-        table: tables.Table,
+        table: table_state.Table,
     ) -> None:
         super().__init__(key_dtype, value_dtype, default_value, name, table)
         table.stored = checkpoint
@@ -118,7 +118,7 @@ class MutableHashTable(_Mutable):
         del experimental_is_anonymous
         keys, values = dtypes.as_dtype(key_dtype), dtypes.as_dtype(value_dtype)
         shape = _value_shape(default_value, values)
-        made = tables.Table(keys, values, shape)
+        made = table_state.Table(keys, values, shape)
         super().__init__(keys, values, default_value, name, checkpoint, made)
 
     def _create_resource(self) -> Tensor:

@@ -13,7 +13,7 @@ from pinnace.lookup.table import LookupTable
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.math import comparison
-from pinnace.ops.state import tables
+from pinnace.ops.state import table_state, tables
 from pinnace.ops.strings import conversion, hashing
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class StaticHashTable(LookupTable):
     ) -> None:
         del experimental_is_anonymous
         keys, values = initializer.key_dtype, initializer.value_dtype
-        made = tables.Table(keys, values, mutable=False)
+        made = table_state.Table(keys, values, mutable=False)
         super().__init__(keys, values, default_value, name or "hash_table", made)
         if self._default_value.shape.rank != 0:
             message = (

@@ -15,7 +15,7 @@ from pinnace.framework.variable import handle_of
 from pinnace.functions.function import Function
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
-from pinnace.ops.state import tables
+from pinnace.ops.state import table_state, tables
 
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
@@ -41,7 +41,7 @@ class LookupTable(TrackableResource):
         value_dtype: DType,
         default_value: TensorLike,
         name: str,
-        table: tables.Table,
+        table: table_state.Table,
     ) -> None:
         self._key_dtype = key_dtype
         self._value_dtype = value_dtype

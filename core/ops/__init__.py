@@ -4,28 +4,31 @@ from pinnace.framework import dispatch
 from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops import array as array
-from pinnace.ops import audio as audio
 from pinnace.ops import control as control
-from pinnace.ops import dataset as dataset
 from pinnace.ops import functional as functional
-from pinnace.ops import image as image
-from pinnace.ops import io as io
-from pinnace.ops import linalg as linalg
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn
-from pinnace.ops import quantization as quantization
 from pinnace.ops import random as random
 from pinnace.ops import registry
-from pinnace.ops import signal as signal
 from pinnace.ops import state as state
-from pinnace.ops import strings as strings
-from pinnace.ops import summary as summary
 from pinnace.ops.array import constants, gathering, joining, shapes, slicing
 from pinnace.ops.math import arithmetic, bits, comparison, exponents, logic, products
 from pinnace.ops.state import scatters, variables
 
-# Ragged and sparse tensors bring their ops with them.
-registry.later("pinnace.ops.ragged", "pinnace.ops.sparse")
+# Families that few programs want; they are imported in this order when an op is missed.
+registry.later(
+    "pinnace.ops.strings",
+    "pinnace.ops.io",
+    "pinnace.ops.image",
+    "pinnace.ops.linalg",
+    "pinnace.ops.quantization",
+    "pinnace.ops.ragged",
+    "pinnace.ops.sparse",
+    "pinnace.ops.signal",
+    "pinnace.ops.dataset",
+    "pinnace.ops.summary",
+    "pinnace.ops.audio",
+)
 
 
 def _and(x: TensorLike, y: TensorLike) -> Tensor:

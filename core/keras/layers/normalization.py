@@ -10,7 +10,7 @@ from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.ops.array import casting, reshaping, shapes
 from pinnace.ops.math import arithmetic, reduction
-from pinnace.ops.nn import normalization
+from pinnace.ops.nn import batch_norm, normalization
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,7 +141,7 @@ class BatchNormalization(Layer):
         size = self.moving_mean.shape[0]
         one, zero = self._constants()
         flat = x if rank == 4 else reshaping.reshape(x, [-1, 1, 1, size])
-        y, mean, variance = normalization.fused_batch_norm(
+        y, mean, variance = batch_norm.fused_batch_norm(
             flat,
             one if self.gamma is None else self.gamma,
             zero if self.beta is None else self.beta,

@@ -7,6 +7,7 @@ from pinnace.ops.array.constants import *
 from pinnace.ops.array.duplicates import *
 from pinnace.ops.array.gathering import *
 from pinnace.ops.array.identities import *
+from pinnace.ops.array.indicators import *
 from pinnace.ops.array.joining import *
 from pinnace.ops.array.padding import *
 from pinnace.ops.array.partitioning import *

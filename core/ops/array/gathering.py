@@ -4,29 +4,37 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int8, int16, int32, int64, uint8
+from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int16, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.shapes import Shape, unknown_shape
-from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, joining, reshaping, scattering, shapes
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, broadcasting, comparison, ranges, reduction, segments
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.math import arithmetic, broadcasting, ranges, reduction, segments
+from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
-__all__ = ["gather", "gather_nd", "meshgrid", "one_hot", "sequence_mask", "unravel_index"]
+__all__ = ["gather", "gather_nd"]
+
 
 _OBJECT = np.dtype(object)
+
+
 _INDICES = INDEX | {int16}
+
+
 # Axis 0 and its kin as the op's third input.
 _AXES = {axis: np.array(axis, np.int32) for axis in range(-4, 5)}
+
+
 _NO_ATTRS: dict[str, Any] = {}
+
+
 _POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
 
 
@@ -127,141 +135,6 @@ def _with_batch_places(indices: Tensor, count: int) -> Tensor:
         column = reshaping.reshape(steps, [-1 if i == axis else 1 for i in range(rank)])
         columns.append(reshaping.broadcast_to(column, [*sizes[:-1], 1]))
     return joining.concat([*columns, indices], -1)
-
-
-def one_hot(
-    indices: TensorLike,
-    depth: TensorLike,
-    on_value: TensorLike | None = None,
-    off_value: TensorLike | None = None,
-    axis: int | None = None,
-    dtype: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """`on_value` at the place each index names along a new axis, `off_value` elsewhere.
-
-    Args:
-        indices: [...], uint8, int8, int32 or int64; one out of range names no place.
-        depth: the size of the new axis, a scalar.
-        on_value: a scalar; None is 1 (True for bool).
-        off_value: a scalar; None is 0 (False for bool).
-        axis: where the new axis is in the result; None is -1, the end.
-        dtype: of the result; None is that of the values given, else float32.
-        name: name of the node while tracing.
-
-    Raises:
-        TypeError: `on_value`, `off_value` and `dtype` do not agree.
-        InvalidArgumentError: depth is negative.
-
-    Source:
-        TensorFlow op `OneHot` (array_ops.cc).
-    """
-    kind = None if dtype is None else dtypes.as_dtype(dtype)
-    for given in (on_value, off_value):
-        if given is None:
-            continue
-        mine = convert_to_tensor(given, None if isinstance(given, Operands) else kind).dtype
-        if kind is not None and mine is not kind:
-            message = (
-                f"one_hot: on_value, off_value and dtype must agree, got {mine.name} and "
-                f"{kind.name}"
-            )
-            raise TypeError(message)
-        kind = mine
-    kind = dtypes.float32 if kind is None else kind
-    on = convert_to_tensor(_unit(1, kind) if on_value is None else on_value, kind)
-    off = convert_to_tensor(_unit(0, kind) if off_value is None else off_value, kind)
-    place = -1 if axis is None else int(axis)
-    return execute(ONE_HOT, indices, depth, on, off, axis=place, name=name)  # type: ignore[no-any-return]
-
-
-def _unit(value: int, dtype: dtypes.DType) -> Any:
-    return bool(value) if dtype.is_bool else value
-
-
-def sequence_mask(
-    lengths: TensorLike,
-    maxlen: TensorLike | None = None,
-    dtype: Any = dtypes.bool,
-    name: str | None = None,
-) -> Tensor:
-    """For each length a row that is True at so many first places.
-
-    Args:
-        lengths: [...], integer.
-        maxlen: the size of the rows, a scalar; None is the largest length.
-        dtype: of the result.
-        name: name of the node while tracing.
-
-    Returns:
-        [..., maxlen], `dtype`.
-    """
-    counts = convert_to_tensor(lengths)
-    if maxlen is None:
-        most = reduction.reduce_max(reshaping.reshape(counts, [-1]))
-        # The greatest of no lengths is the least integer.
-        most = arithmetic.maximum(most, constants.constant(0, most.dtype))
-    else:
-        most = convert_to_tensor(maxlen)
-    if most.shape.rank not in {None, 0}:
-        message = f"sequence_mask: maxlen must be a scalar, got shape {most.shape.text}"
-        raise ValueError(message)
-    steps = ranges.range(constants.constant(0, most.dtype), most, constants.constant(1, most.dtype))
-    column = casting.cast(reshaping.expand_dims(counts, -1), most.dtype)
-    return casting.cast(comparison.less(steps, column), dtype, name)
-
-
-def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:  # noqa: ARG001
-    """For n vectors, n tensors of rank n: the coordinates of every point of their grid.
-
-    Args:
-        *args: vectors (or scalars) of one dtype.
-        indexing: "ij" puts vector i along axis i, "xy" swaps the first two.
-        name: not used.
-
-    Raises:
-        ValueError: `indexing` is something else.
-    """
-    if indexing not in {"xy", "ij"}:
-        message = f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}"
-        raise ValueError(message)
-    vectors = [reshaping.reshape(convert_to_tensor(x), [-1]) for x in args]
-    count = len(vectors)
-    order = list(range(count))
-    if indexing == "xy" and count > 1:
-        order[:2] = [1, 0]
-    sizes: list[Any] = [0] * count
-    for place, vector in zip(order, vectors, strict=True):
-        sizes[place] = shapes.axis_sizes(vector)[0]
-    return [
-        reshaping.broadcast_to(
-            reshaping.reshape(vector, [-1 if axis == place else 1 for axis in range(count)]), sizes
-        )
-        for place, vector in zip(order, vectors, strict=True)
-    ]
-
-
-def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
-    """The coordinates of places in an array of sizes `dims`, counted in row-major order.
-
-    Args:
-        indices: [] or [n], int32 or int64.
-        dims: [rank], dtype of `indices`.
-        name: name of the node while tracing.
-
-    Returns:
-        [rank] or [rank, n], dtype of `indices`.
-
-    Raises:
-        InvalidArgumentError: an index is out of range.
-
-    Source:
-        TensorFlow op `UnravelIndex` (array_ops.cc).
-    """
-    return execute(UNRAVEL_INDEX, indices, dims, name=name)  # type: ignore[no-any-return]
-
-
-# Gather.
 
 
 def _check_indices(indices: Array, limit: int, axis: int, op: str = "GatherV2") -> None:
@@ -465,9 +338,6 @@ def _product(sizes: list[Any]) -> Any:
     return total
 
 
-# GatherNd.
-
-
 def _gather_nd_kernel(params: Array, indices: Array, *, bad_indices_policy: str) -> Array:
     if indices.ndim == 0:
         message = "GatherNd: indices must have at least one axis, got a scalar"
@@ -530,69 +400,6 @@ def _gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return scattering.scatter_nd(indices, dy, sizes, bad_indices_policy=policy), None
 
 
-# OneHot and UnravelIndex.
-
-
-def _one_hot_kernel(
-    indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: int
-) -> Array:
-    size = int(depth.reshape(-1)[0])
-    if size < 0:
-        message = f"OneHot: depth must be at least 0, got {size}"
-        raise InvalidArgumentError(message)
-    at = indices.ndim if axis == -1 else axis
-    if not 0 <= at <= indices.ndim:
-        message = f"OneHot: axis must be in [-1, {indices.ndim}], got {axis}"
-        raise InvalidArgumentError(message)
-    flat = indices.reshape(-1)
-    out = np.full((flat.size, size), off_value.reshape(-1)[0], on_value.dtype)
-    rows = np.flatnonzero((flat >= 0) & (flat < size))
-    out[rows, flat[rows]] = on_value.reshape(-1)[0]
-    spread = out.reshape(*indices.shape, size)
-    return spread if at == indices.ndim else np.moveaxis(spread, -1, at)
-
-
-def _infer_one_hot(call: InferCall) -> Shape:
-    shape, axis = call.spec(0).shape, call.attrs["axis"]
-    for index in (1, 2, 3):
-        require_rank(call, index, 0, "depth, on_value and off_value must be scalars")
-    if shape.rank is None:
-        return Shape(None)
-    at = shape.rank if axis == -1 else axis
-    if not 0 <= at <= shape.rank:
-        call.fail(f"axis must be in [-1, {shape.rank}], got {axis}")
-    depth = call.constant(1)
-    if depth is not None and depth < 0:
-        call.fail(f"depth must be at least 0, got {int(depth)}")
-    sizes = list(shape)
-    return Shape([*sizes[:at], None if depth is None else int(depth), *sizes[at:]])
-
-
-def _unravel_index_kernel(indices: Array, dims: Array) -> Array:
-    sizes = dims.tolist()
-    limit = int(np.prod(sizes, dtype=np.int64))
-    if indices.size and (indices.min() < 0 or indices.max() >= limit):
-        bad = indices[(indices < 0) | (indices >= limit)].reshape(-1)[0]
-        message = (
-            f"UnravelIndex: indices must be in [0, {limit}), the number of places in {sizes}, got "
-            f"{int(bad)}"
-        )
-        raise InvalidArgumentError(message)
-    return np.array(np.unravel_index(indices, sizes), indices.dtype)
-
-
-def _infer_unravel_index(call: InferCall) -> Shape:
-    indices, dims = call.spec(0).shape, call.spec(1).shape
-    if dims.rank not in {None, 1}:
-        call.fail("dims must be a vector of sizes")
-    rows = dims[0] if dims.rank == 1 else None
-    if indices.rank is not None and indices.rank > 1:
-        call.fail("indices must be a scalar or a vector")
-    if indices.rank is None:
-        return Shape(None)
-    return Shape([rows]).concatenate(indices)
-
-
 GATHER_V2 = register(
     OpDef(
         name="GatherV2",
@@ -604,6 +411,8 @@ GATHER_V2 = register(
         gradient=_gather_v2_gradient,
     )
 )
+
+
 GATHER = register(
     OpDef(
         name="Gather",
@@ -615,6 +424,8 @@ GATHER = register(
         gradient=_gather_gradient,
     )
 )
+
+
 GATHER_ND = register(
     OpDef(
         name="GatherNd",
@@ -624,26 +435,5 @@ GATHER_ND = register(
         infer=_infer_gather_nd,
         kernel=_gather_nd_kernel,
         gradient=_gather_nd_gradient,
-    )
-)
-ONE_HOT = register(
-    OpDef(
-        name="OneHot",
-        signature="indices: TI, depth: int32, on_value: T, off_value: T -> output: T",
-        types={"T": ANY_VALUE, "TI": typed({uint8, int8, int32, int64}, default=int64)},
-        attrs={"axis": attr("int", default=-1)},
-        infer=_infer_one_hot,
-        kernel=_one_hot_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-UNRAVEL_INDEX = register(
-    OpDef(
-        name="UnravelIndex",
-        signature="indices: Tidx, dims: Tidx -> output: Tidx",
-        types={"Tidx": typed(INDEX, default=int32)},
-        infer=_infer_unravel_index,
-        kernel=_unravel_index_kernel,
-        gradient=NOT_DIFFERENTIABLE,
     )
 )

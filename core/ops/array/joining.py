@@ -16,6 +16,7 @@ from pinnace.ops.array import (
     constants,
     gathering,
     identities,
+    indicators,
     reshaping,
     selecting,
     shapes,
@@ -244,7 +245,7 @@ def repeat(
         if rows is None or rows
         else constants.constant(0, counts.dtype)
     )
-    mask = gathering.sequence_mask(
+    mask = indicators.sequence_mask(
         counts, arithmetic.maximum(most, constants.constant(0, counts.dtype))
     )
     wide = reshaping.expand_dims(x, at + 1)

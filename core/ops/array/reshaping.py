@@ -20,7 +20,7 @@ from pinnace.ops.array.identities import identity_n as identity_n
 from pinnace.ops.array.identities import prevent_gradient as prevent_gradient
 from pinnace.ops.array.identities import stop_gradient as stop_gradient
 from pinnace.ops.execute import execute
-from pinnace.ops.math import broadcasting, complexes, ranges
+from pinnace.ops.math import arithmetic, broadcasting, complexes, ranges
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register
 
@@ -116,7 +116,7 @@ def transpose(
 
     Args:
         a: [...], any dtype.
-        perm: every axis once; None reverses them.
+        perm: every axis once, negative ones counted from the end; None reverses them.
         conjugate: also the complex conjugate of every element.
         name: name of the node while tracing.
 
@@ -140,7 +140,6 @@ def transpose(
             else ranges.range(shapes.rank(x) - 1, -1, -1)
         )
     elif rank is not None and type(order) in {list, tuple} and all(type(i) is int for i in order):
-        # TensorFlow's kernel takes no negative axes.
         order = [i + rank if -rank <= i < 0 else i for i in order]
     if conjugate:
         x = complexes.conj(x)
@@ -309,14 +308,21 @@ def _infer_squeeze(call: InferCall) -> Shape:
 
 
 def _transpose_kernel(x: Array, perm: Array) -> Array:
-    order = perm.tolist()
-    if sorted(order) != [*range(x.ndim)]:
+    given = perm.tolist()
+    order = _axes_of(given, x.ndim)
+    if order is None:
         message = (
-            f"Transpose: perm must hold every axis of x once, got {order}\n"
+            f"Transpose: perm must hold every axis of x once, got {given}\n"
             f"  x: shape {list(x.shape)}"
         )
         raise InvalidArgumentError(message)
     return x.transpose(order)
+
+
+def _axes_of(perm: list[int], rank: int) -> list[int] | None:
+    """Axes from 0 on, of some that may count from the end; None if they are no permutation."""
+    order = [axis + rank if axis < 0 else axis for axis in perm]
+    return order if sorted(order) == [*range(rank)] else None
 
 
 def _conjugate_transpose_kernel(x: Array, perm: Array) -> Array:
@@ -335,18 +341,26 @@ def _infer_transpose(call: InferCall) -> Shape:
     order = call.constant(1)
     if order is None:
         return unknown_shape(shape.rank)
-    axes = order.tolist()
-    if sorted(axes) != [*range(shape.rank)]:
-        call.fail(f"perm must hold every axis of x once, got {axes}")
+    axes = _axes_of(order.tolist(), shape.rank)
+    if axes is None:
+        call.fail(f"perm must hold every axis of x once, got {order.tolist()}")
     return Shape([shape[axis] for axis in axes])
 
 
+def _back(perm: Tensor) -> Tensor:
+    """The permutation that undoes `perm`."""
+    known = broadcasting.known_value(perm)
+    if known is None or (known < 0).any():
+        perm = arithmetic.floormod(perm, shapes.size(perm, perm.dtype))
+    return permutations.invert_permutation(perm)
+
+
 def _transpose_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, None]:
-    return transpose(dy, permutations.invert_permutation(call.inputs[1])), None
+    return transpose(dy, _back(call.inputs[1])), None
 
 
 def _conjugate_transpose_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, None]:
-    return transpose(complexes.conj(dy), permutations.invert_permutation(call.inputs[1])), None
+    return transpose(complexes.conj(dy), _back(call.inputs[1])), None
 
 
 def _broadcast_to_kernel(input: Array, shape: Array) -> Array:

@@ -170,8 +170,9 @@ def _scatter_nd_kernel(
         raise InvalidArgumentError(message)
     rows, values = _good_rows(indices, updates, sizes, bad_indices_policy)
     if updates.dtype.kind in "bO":
+        # A sum: what is written to one place is joined, or is true if any of it is.
         blank = np.full(sizes, b"" if updates.dtype == object else False, updates.dtype)
-        return segments.scattered(blank, rows, values, "update")
+        return _named("ScatterNd", segments.scattered, blank, rows, values, "add")
     return _named("ScatterNd", segments.scatter_nd, rows, values, sizes)
 
 

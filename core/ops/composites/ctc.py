@@ -13,6 +13,7 @@ from pinnace.ops.array import (
     casting,
     constants,
     gathering,
+    indicators,
     joining,
     reshaping,
     scattering,
@@ -88,7 +89,7 @@ def ctc_loss(
             raise ValueError(message)
         dense = convert_to_tensor(labels)
         counts = convert_to_tensor(label_length)
-        within = gathering.sequence_mask(counts, shapes.shape(dense)[1])
+        within = indicators.sequence_mask(counts, shapes.shape(dense)[1])
         indices = selecting.where(within)
         values = gathering.gather_nd(dense, indices)
     values = casting.cast(values, int32)
@@ -197,11 +198,11 @@ def collapse_repeated(
     x, counts = convert_to_tensor(labels), convert_to_tensor(seq_length)
     first = constants.ones_like(x[:, :1], dtype=dtypes.bool)
     changes = joining.concat([first, comparison.not_equal(x[:, 1:], x[:, :-1])], 1)
-    changes = logic.logical_and(changes, gathering.sequence_mask(counts, shapes.shape(x)[1]))
+    changes = logic.logical_and(changes, indicators.sequence_mask(counts, shapes.shape(x)[1]))
     lengths = reduction.reduce_sum(casting.cast(changes, int32), 1)
     longest = reduction.reduce_max(lengths)
     kept = selecting.boolean_mask(x, changes)
-    places = selecting.where(gathering.sequence_mask(lengths, longest))
+    places = selecting.where(indicators.sequence_mask(lengths, longest))
     sizes = joining.stack([shapes.shape(x, out_type=int64)[0], casting.cast(longest, int64)])
     full = scattering.scatter_nd(places, kept, sizes, name=name)
     return full, casting.cast(lengths, counts.dtype)

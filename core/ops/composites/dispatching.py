@@ -62,8 +62,8 @@ _ROWS = {
     "array.gathering": {
         "gather": "gathering:gather",
         "gather_nd": "gathering:gather_nd",
-        "one_hot": "gathering:one_hot",
     },
+    "array.indicators": {"one_hot": "gathering:one_hot"},
     "array.joining": {
         "concat": "shaping:concat",
         "split": "shaping:split",
@@ -136,7 +136,8 @@ _KEEP_ZERO = frozenset(
 
 def install() -> None:
     """Replace the functions of the tables, wherever they are bound."""
-    dispatch.install(on_composites=on_composites)
+    # A family that is imported later asks for its functions to be replaced.
+    dispatch.install(on_composites=on_composites, take_composites=install)
     replaced: dict[int, Any] = {}
     for module, name, handler in _entries():
         original = vars(module).get(name)

@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, float16, float32
 from pinnace.framework.tensor import Tensor
-from pinnace.ops.array import casting, gathering, joining, permutations, reshaping, shapes
+from pinnace.ops.array import casting, indicators, joining, permutations, reshaping, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.image import pixels
 from pinnace.ops.math import arithmetic, exponents, products, reduction
@@ -295,9 +295,9 @@ def _saturation_kernel(images: Array, scale: Array) -> Array:
 def _rgb_to_hsv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     """By the quotients that hue and saturation are; where channels tie, red is above all others."""
     x = call.inputs[0]
-    top = gathering.one_hot(reduction.argmax(x, -1), 3, dtype=x.dtype)
+    top = indicators.one_hot(reduction.argmax(x, -1), 3, dtype=x.dtype)
     last = reduction.argmin(permutations.reverse(x, [-1]), -1)
-    bottom = gathering.one_hot(2 - last, 3, dtype=x.dtype)
+    bottom = indicators.one_hot(2 - last, 3, dtype=x.dtype)
     value = reduction.reduce_max(x, -1, keepdims=True)
     least = reduction.reduce_min(x, -1, keepdims=True)
     # Hue: the channel after the highest less the one before it, over six times the spread.

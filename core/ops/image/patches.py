@@ -12,10 +12,11 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import NUMBERS, REAL
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.array import shapes
+from pinnace.ops.array import constants, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.windows import effective_size
-from pinnace.ops.nn import convolutions
+from pinnace.ops.math import complexes
+from pinnace.ops.nn import convolution_ops
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
@@ -169,7 +170,7 @@ def _volumes_kernel(
     return _windows(input, ksizes, strides, (1,) * 5, padding)
 
 
-def _one_hot_filter(call: OpCall, x: Tensor) -> Tensor:
+def _one_hot_filter(call: OpCall, x: Tensor, dtype: dtypes.DType) -> Tensor:
     """The filter whose convolution takes windows apart: one output channel per pixel."""
     channels = x.shape[-1] if x.shape.rank else None
     if channels is None:
@@ -178,36 +179,35 @@ def _one_hot_filter(call: OpCall, x: Tensor) -> Tensor:
     window = call.attr("ksizes")[1:-1]
     depth = math.prod(window) * channels
     eye: Any = np.eye(depth).reshape(*window, channels, depth)
-    return convert_to_tensor(eye, x.dtype)
+    return convert_to_tensor(eye, dtype)
 
 
 def _images_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """The transpose of a convolution with windows of ones and zeros."""
-    x = call.inputs[0]
-    return (
-        execute(
-            convolutions.CONV2D_BACKPROP_INPUT,
-            shapes.shape(x),
-            _one_hot_filter(call, x),
-            dy,
-            strides=call.attr("strides"),
-            dilations=call.attr("rates"),
-            padding=call.attr("padding"),
-        ),
-    )
+    if not dy.dtype.is_complex:
+        return (_put_back(call, dy),)
+    parts = (_put_back(call, complexes.real(dy)), _put_back(call, complexes.imag(dy)))
+    return (complexes.complex(*parts),)
 
 
 def _volumes_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (_put_back(call, dy),)
+
+
+def _put_back(call: OpCall, dy: Tensor) -> Tensor:
+    """The transpose of a convolution with windows of ones and zeros, for real `dy`."""
     x = call.inputs[0]
-    return (
-        execute(
-            convolutions.CONV3D_BACKPROP_INPUT,
-            shapes.shape(x),
-            _one_hot_filter(call, x),
-            dy,
-            strides=call.attr("strides"),
-            padding=call.attr("padding"),
-        ),
+    if dy.shape.rank and 0 in tuple(dy.shape):  # no window fits
+        return constants.zeros(shapes.shape(x), dy.dtype)
+    volumes = call.op.name == "ExtractVolumePatches"
+    attrs = {} if volumes else {"dilations": call.attr("rates")}
+    return execute(  # type: ignore[no-any-return]
+        convolution_ops.CONV3D_BACKPROP_INPUT if volumes else convolution_ops.CONV2D_BACKPROP_INPUT,
+        shapes.shape(x),
+        _one_hot_filter(call, x, dy.dtype),
+        dy,
+        strides=call.attr("strides"),
+        padding=call.attr("padding"),
+        **attrs,
     )
 
 

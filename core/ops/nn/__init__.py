@@ -15,6 +15,7 @@ from pinnace.ops.math.reduction import zero_fraction as zero_fraction
 from pinnace.ops.math.trigonometry import tanh as tanh
 from pinnace.ops.nn import ctc as _ctc  # noqa: F401 (registers its ops)
 from pinnace.ops.nn import experimental as experimental
+from pinnace.ops.nn.batch_norm import *
 from pinnace.ops.nn.biases import *
 from pinnace.ops.nn.convolutions import *
 from pinnace.ops.nn.depthwise import *
@@ -22,6 +23,7 @@ from pinnace.ops.nn.dropouts import *
 from pinnace.ops.nn.embedding import *
 from pinnace.ops.nn.fused import *
 from pinnace.ops.nn.isotonic import *
+from pinnace.ops.nn.local_response import *
 from pinnace.ops.nn.losses import *
 from pinnace.ops.nn.morphology import *
 from pinnace.ops.nn.nearest import *

@@ -7,6 +7,7 @@ matrices in three tensors; the public functions, which take sparse tensors, stan
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,9 +53,17 @@ def _labels_of(
         )
         raise InvalidArgumentError(message)
     found: list[list[int]] = [[] for _ in range(batch)]
-    for (row, _), value in zip(indices.tolist(), values.tolist(), strict=True):
-        if not 0 <= row < batch:
-            raise InvalidArgumentError(f"CTCLoss: labels name sequence {row} of {batch}")
+    places = [tuple(place) for place in indices.tolist()]
+    for before, place in itertools.pairwise(places):
+        if place <= before:
+            how = "repeated" if place == before else "out of order"
+            raise InvalidArgumentError(f"CTCLoss: the place {place} of labels is {how}")
+    for (row, column), value in zip(places, values.tolist(), strict=True):
+        if not (0 <= row < batch and column >= 0):
+            raise InvalidArgumentError(
+                f"CTCLoss: labels have a place ({row}, {column}): rows must be from 0 to "
+                f"{batch - 1}, columns at least 0"
+            )
         if not (collapse and found[row] and found[row][-1] == value):
             found[row].append(value)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from pinnace.framework.dtypes import FLOATS, bfloat16, float16, float32, float64
 from pinnace.framework.errors import UnimplementedError
 from pinnace.ops.math import products
-from pinnace.ops.nn import convolutions, depthwise
+from pinnace.ops.nn import convolution_ops, depthwise
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import lookup, register
 
@@ -193,7 +193,7 @@ FUSED_CONV2D = register(
             ),
             "use_cudnn_on_gpu": attr("bool", default=True),
         },
-        infer=_as(convolutions.CONV2D),
+        infer=_as(convolution_ops.CONV2D),
         kernel=_convolution_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )

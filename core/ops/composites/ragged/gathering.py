@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.ops.array import casting, gathering, joining, reshaping, selecting, shapes
+from pinnace.ops.array import casting, gathering, indicators, joining, reshaping, selecting, shapes
 from pinnace.ops.composites.checks import require, require_equal, require_within
 from pinnace.ops.composites.ragged.construction import from_tensor
 from pinnace.ops.composites.ragged.elementwise import elementwise, match_row_splits
@@ -351,5 +351,5 @@ def one_hot(
                 f"one_hot: axis must be above the ragged axes {indices.ragged_rank}, got {at}"
             )
         at -= indices.ragged_rank
-    flat = gathering.one_hot(indices.flat_values, depth, on_value, off_value, at, dtype, name)
+    flat = indicators.one_hot(indices.flat_values, depth, on_value, off_value, at, dtype, name)
     return indices.with_flat_values(flat)  # type: ignore[no-any-return]

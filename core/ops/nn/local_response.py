@@ -1,0 +1,134 @@
+"""LRN: each channel divided by the energy of its neighbours."""
+
+from typing import Any
+
+from pinnace.framework.dtypes import bfloat16, float16, float32
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels.precision import computed_in
+from pinnace.ops.nn import layouts
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.registry import register, same_as_input
+
+__all__ = ["local_response_normalization"]
+
+
+def local_response_normalization(
+    input: TensorLike,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """Input / (bias + alpha sum(input²))^beta, the sum over the channels nearby.
+
+    Args:
+        input: [batch, height, width, channels]; float16, bfloat16 or float32.
+        depth_radius: how many channels on either side count.
+        bias: keeps the divisor from 0.
+        alpha: weight of the squares.
+        beta: exponent.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `LRN` (nn_ops.cc); Krizhevsky, Sutskever and Hinton, 2012, section 3.3.
+    """
+    return execute(  # type: ignore[no-any-return]
+        LRN,
+        input,
+        depth_radius=int(depth_radius),
+        bias=float(bias),
+        alpha=float(alpha),
+        beta=float(beta),
+        name=name,
+    )
+
+
+def _window_sums(x: Array, radius: int) -> Array:
+    """Sums over 2 radius + 1 neighbours along the last axis, fewer at the ends."""
+    size = x.shape[-1]
+    total = x.copy()
+    for shift in range(1, min(radius, size - 1) + 1):
+        total[..., shift:] += x[..., :-shift]
+        total[..., :-shift] += x[..., shift:]
+    return total
+
+
+def _lrn_kernel(
+    input: Array,
+    *,
+    depth_radius: int,
+    bias: float,
+    alpha: float,
+    beta: float,
+) -> Any:
+    x = input.astype(computed_in(input.dtype), copy=False)
+    number = x.dtype.type
+    norm = number(bias) + number(alpha) * _window_sums(x * x, depth_radius)
+    return (x * norm ** number(-beta)).astype(input.dtype, copy=False)
+
+
+def _lrn_grad_kernel(
+    input_grads: Array,
+    input_image: Array,
+    output_image: Array,  # noqa: ARG001 (recomputed in full precision)
+    *,
+    depth_radius: int,
+    bias: float,
+    alpha: float,
+    beta: float,
+) -> Any:
+    compute = computed_in(input_image.dtype)
+    x, dy = input_image.astype(compute, copy=False), input_grads.astype(compute, copy=False)
+    number = x.dtype.type
+    norm = number(bias) + number(alpha) * _window_sums(x * x, depth_radius)
+    power = norm ** number(-beta)
+    spread = _window_sums(dy * x * power / norm, depth_radius)
+    return (dy * power - number(2 * alpha * beta) * x * spread).astype(
+        input_image.dtype, copy=False
+    )
+
+
+def _infer_lrn(call: InferCall) -> Shape:
+    return layouts.known_rank(call, 0, 4)
+
+
+def _lrn_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    options = {name: call.attr(name) for name in _LRN_ATTRS}
+    return (execute(LRN_GRAD, dy, call.inputs[0], call.outputs[0], **options),)
+
+
+_LRN_ATTRS = {
+    "depth_radius": attr("int", default=5),
+    "bias": attr("float", default=1.0),
+    "alpha": attr("float", default=1.0),
+    "beta": attr("float", default=0.5),
+}
+
+
+LRN: OpDef = register(
+    OpDef(
+        name="LRN",
+        signature="input: T -> output: T",
+        types={"T": typed({float16, bfloat16, float32}, float32)},
+        attrs=_LRN_ATTRS,
+        infer=_infer_lrn,
+        kernel=_lrn_kernel,
+        gradient=_lrn_gradient,
+    )
+)
+
+
+LRN_GRAD: OpDef = register(
+    OpDef(
+        name="LRNGrad",
+        signature="input_grads: T, input_image: T, output_image: T -> output: T",
+        types={"T": typed({float16, bfloat16, float32}, float32)},
+        attrs=_LRN_ATTRS,
+        infer=same_as_input,
+        kernel=_lrn_grad_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
