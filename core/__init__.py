@@ -103,10 +103,8 @@ from pinnace.ops.array.indicators import one_hot as one_hot
 from pinnace.ops.array.indicators import sequence_mask as sequence_mask
 from pinnace.ops.array.indicators import unravel_index as unravel_index
 from pinnace.ops.array.joining import concat as concat
-from pinnace.ops.array.joining import repeat as repeat
 from pinnace.ops.array.joining import split as split
 from pinnace.ops.array.joining import stack as stack
-from pinnace.ops.array.joining import tile as tile
 from pinnace.ops.array.joining import unstack as unstack
 from pinnace.ops.array.padding import pad as pad
 from pinnace.ops.array.partitioning import dynamic_partition as dynamic_partition
@@ -142,6 +140,8 @@ from pinnace.ops.array.sorting import sort as sort
 from pinnace.ops.array.space_depth import batch_to_space as batch_to_space
 from pinnace.ops.array.space_depth import space_to_batch as space_to_batch
 from pinnace.ops.array.space_depth import space_to_batch_nd as space_to_batch_nd
+from pinnace.ops.array.tiling import repeat as repeat
+from pinnace.ops.array.tiling import tile as tile
 from pinnace.ops.composites.tensor_array import TensorArray as TensorArray
 from pinnace.ops.composites.tensor_array import TensorArraySpec as TensorArraySpec
 from pinnace.ops.control import assertions as _debugging
@@ -190,6 +190,8 @@ from pinnace.ops.math.exponents import exp as exp
 from pinnace.ops.math.exponents import pow as pow
 from pinnace.ops.math.exponents import sigmoid as sigmoid
 from pinnace.ops.math.exponents import sqrt as sqrt
+from pinnace.ops.math.extremes import argmax as argmax
+from pinnace.ops.math.extremes import argmin as argmin
 from pinnace.ops.math.histograms import histogram_fixed_width as histogram_fixed_width
 from pinnace.ops.math.histograms import (
     histogram_fixed_width_bins as histogram_fixed_width_bins,
@@ -201,8 +203,6 @@ from pinnace.ops.math.products import matmul as matmul
 from pinnace.ops.math.products import tensordot as tensordot
 from pinnace.ops.math.ranges import linspace as linspace
 from pinnace.ops.math.ranges import range as range
-from pinnace.ops.math.reduction import argmax as argmax
-from pinnace.ops.math.reduction import argmin as argmin
 from pinnace.ops.math.reduction import reduce_all as reduce_all
 from pinnace.ops.math.reduction import reduce_any as reduce_any
 from pinnace.ops.math.reduction import reduce_logsumexp as reduce_logsumexp

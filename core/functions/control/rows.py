@@ -15,7 +15,7 @@ from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.ops.array import casting, joining, reshaping
+from pinnace.ops.array import casting, joining, reshaping, tiling
 from pinnace.ops.math import reduction
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class _Sparse(Carried):
         count = batch.dense_shape[0]
         both = [RaggedTensor.from_value_rowids(x, rows, count) for x in (inner, batch.values)]
         shape = reshaping.expand_dims(batch.dense_shape[1:], 0)
-        shapes = joining.tile(shape, joining.stack([count, np.int64(1)]))
+        shapes = tiling.tile(shape, joining.stack([count, np.int64(1)]))
         return [*[x._to_variant(batched_input=True) for x in both], shapes]
 
     def of_row(self, row: Any) -> list[Any]:

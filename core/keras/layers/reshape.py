@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.windows import checked_format, per_axis
-from pinnace.ops.array import joining, padding, reshaping, shapes
+from pinnace.ops.array import joining, padding, reshaping, shapes, tiling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +111,7 @@ class RepeatVector(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         """The repeated samples."""
-        return joining.tile(reshaping.expand_dims(x, 1), [1, self.n, 1])
+        return tiling.tile(reshaping.expand_dims(x, 1), [1, self.n, 1])
 
 
 class Sided(Layer):
@@ -262,7 +262,7 @@ class UpSampling1D(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         """The repeated steps."""
-        return joining.repeat(x, self.size, axis=1)
+        return tiling.repeat(x, self.size, axis=1)
 
 
 class UpSampling2D(Layer):
@@ -297,7 +297,7 @@ class UpSampling2D(Layer):
         """The enlarged pictures."""
         first = 1 if self.data_format == "channels_last" else 2
         for axis, count in enumerate(self.size, first):
-            x = joining.repeat(x, count, axis=axis)
+            x = tiling.repeat(x, count, axis=axis)
         return x
 
 

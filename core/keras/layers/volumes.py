@@ -8,7 +8,7 @@ from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.reshape import Sided, kept
 from pinnace.keras.layers.windows import checked_format, per_axis
-from pinnace.ops.array import joining, padding
+from pinnace.ops.array import padding, tiling
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -97,5 +97,5 @@ class UpSampling3D(Layer):
         """The enlarged input."""
         first = 1 if self.data_format == "channels_last" else 2
         for axis, count in enumerate(self.size, first):
-            x = joining.repeat(x, count, axis=axis)
+            x = tiling.repeat(x, count, axis=axis)
         return x

@@ -9,7 +9,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.ops.array import casting, reshaping
-from pinnace.ops.math import comparison, counting, reduction
+from pinnace.ops.math import comparison, counting, extremes
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -34,21 +34,21 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
 
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     """1 where the largest y_pred is that of the class with the largest y_true."""
-    true = reduction.argmax(convert_to_tensor(y_true), -1)
-    return _number(comparison.equal(true, reduction.argmax(convert_to_tensor(y_pred), -1)))
+    true = extremes.argmax(convert_to_tensor(y_true), -1)
+    return _number(comparison.equal(true, extremes.argmax(convert_to_tensor(y_pred), -1)))
 
 
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     """1 where the largest y_pred is that of the true class."""
     y_pred = convert_to_tensor(y_pred)
     true = _class_numbers(y_true, y_pred)
-    return _number(comparison.equal(true, reduction.argmax(y_pred, -1)))
+    return _number(comparison.equal(true, extremes.argmax(y_pred, -1)))
 
 
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
     """1 where the class with the largest y_true is among the k with the largest y_pred."""
     return sparse_top_k_categorical_accuracy(
-        reduction.argmax(convert_to_tensor(y_true), -1), y_pred, k
+        extremes.argmax(convert_to_tensor(y_true), -1), y_pred, k
     )
 
 

@@ -19,3 +19,4 @@ from pinnace.ops.array.shapes import *
 from pinnace.ops.array.slicing import *
 from pinnace.ops.array.sorting import *
 from pinnace.ops.array.space_depth import *
+from pinnace.ops.array.tiling import *

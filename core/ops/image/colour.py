@@ -12,7 +12,7 @@ from pinnace.framework.tensor import Tensor
 from pinnace.ops.array import casting, indicators, joining, permutations, reshaping, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.image import pixels
-from pinnace.ops.math import arithmetic, exponents, products, reduction
+from pinnace.ops.math import arithmetic, exponents, extremes, products, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import register
 
@@ -295,8 +295,8 @@ def _saturation_kernel(images: Array, scale: Array) -> Array:
 def _rgb_to_hsv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     """By the quotients that hue and saturation are; where channels tie, red is above all others."""
     x = call.inputs[0]
-    top = indicators.one_hot(reduction.argmax(x, -1), 3, dtype=x.dtype)
-    last = reduction.argmin(permutations.reverse(x, [-1]), -1)
+    top = indicators.one_hot(extremes.argmax(x, -1), 3, dtype=x.dtype)
+    last = extremes.argmin(permutations.reverse(x, [-1]), -1)
     bottom = indicators.one_hot(2 - last, 3, dtype=x.dtype)
     value = reduction.reduce_max(x, -1, keepdims=True)
     least = reduction.reduce_min(x, -1, keepdims=True)

@@ -10,7 +10,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float32
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.array import casting, constants, joining, padding, reshaping, shapes
+from pinnace.ops.array import casting, constants, joining, padding, reshaping, shapes, tiling
 from pinnace.ops.image import pixels
 from pinnace.ops.math import arithmetic, exponents, reduction
 from pinnace.ops.nn import depthwise, pooling, rectifiers
@@ -174,7 +174,7 @@ def sobel_edges(image: TensorLike) -> Tensor:
     down = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
     pair = np.stack([down, down.T], -1)[:, :, None]
     sizes = shapes.axis_sizes(x)
-    filters = joining.tile(convert_to_tensor(pair, x.dtype), [1, 1, sizes[-1], 1])
+    filters = tiling.tile(convert_to_tensor(pair, x.dtype), [1, 1, sizes[-1], 1])
     mirrored = padding.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
     edges = depthwise.depthwise_conv2d(mirrored, filters, [1, 1, 1, 1], "VALID")
     return reshaping.reshape(edges, joining.stack([*sizes, 2]))
@@ -228,7 +228,7 @@ def _similarity(
 def _blurred(x: Tensor, window: Array) -> Tensor:
     sizes = shapes.axis_sizes(x)
     flat = reshaping.reshape(x, joining.stack([-1, *sizes[-3:]]))
-    filters = joining.tile(constants.constant(window), [1, 1, sizes[-1], 1])
+    filters = tiling.tile(constants.constant(window), [1, 1, sizes[-1], 1])
     y = depthwise.depthwise_conv2d(flat, filters, [1, 1, 1, 1], "VALID")
     return reshaping.reshape(y, joining.stack([*sizes[:-3], *shapes.axis_sizes(y)[1:]]))
 

@@ -19,6 +19,7 @@ from pinnace.ops.math.complexes import *
 from pinnace.ops.math.counting import *
 from pinnace.ops.math.cumulation import *
 from pinnace.ops.math.exponents import *
+from pinnace.ops.math.extremes import *
 from pinnace.ops.math.logic import *
 from pinnace.ops.math.reduction import *
 from pinnace.ops.math.rounding import *

@@ -10,9 +10,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor, holds_tensor
-from pinnace.framework.dtypes import INDEX, REAL, int32, int64
-from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape
+from pinnace.framework.dtypes import REAL, int32, int64
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
 from pinnace.ops.array import (
     casting,
@@ -32,15 +30,13 @@ from pinnace.ops.math import (
     exponents,
     ranges,
 )
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import normal_axes, reduction, register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall, OpDef
+from pinnace.ops.registry import reduction, register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "argmax",
-    "argmin",
     "count_nonzero",
     "reduce_all",
     "reduce_any",
@@ -55,6 +51,7 @@ __all__ = [
     "reduce_variance",
     "zero_fraction",
 ]
+
 
 # The axes of a tensor of rank n, for the ranks one meets.
 _AXES = tuple(np.arange(rank, dtype=np.int32) for rank in range(9))
@@ -235,46 +232,6 @@ def reduce_logsumexp(
     return arithmetic.add(total, shift, name)
 
 
-def argmax(
-    input: TensorLike,
-    axis: Any = None,
-    output_type: Any = int64,
-    name: str | None = None,
-) -> Tensor:
-    """The index of the largest value along `axis`, the first of equal ones.
-
-    Args:
-        input: [...], a real type or bool.
-        axis: the axis; None is 0.
-        output_type: int64, int32, int16 or uint16.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `ArgMax` (math_ops.cc).
-    """
-    return _placed(ARG_MAX, input, axis, output_type, name)
-
-
-def argmin(
-    input: TensorLike,
-    axis: Any = None,
-    output_type: Any = int64,
-    name: str | None = None,
-) -> Tensor:
-    """The index of the least value along `axis`, the first of equal ones.
-
-    Source:
-        TensorFlow op `ArgMin` (math_ops.cc).
-    """
-    return _placed(ARG_MIN, input, axis, output_type, name)
-
-
-def _placed(op: OpDef, x: TensorLike, axis: Any, output_type: Any, name: str | None) -> Tensor:
-    tensor = convert_to_tensor(x)
-    at = _axes(tensor, 0 if axis is None else axis)
-    return execute(op, tensor, at, output_type=dtypes.as_dtype(output_type), name=name)  # type: ignore[no-any-return]
-
-
 def count_nonzero(
     input: TensorLike,
     axis: Any = None,
@@ -304,7 +261,7 @@ def _reduced(
     op: OpDef, x: TensorLike, axis: Any, keepdims: bool | None, name: str | None
 ) -> Tensor:
     tensor = convert_to_tensor(x)
-    return execute(op, tensor, _axes(tensor, axis), keep_dims=bool(keepdims), name=name)  # type: ignore[no-any-return]
+    return execute(op, tensor, axes_of(tensor, axis), keep_dims=bool(keepdims), name=name)  # type: ignore[no-any-return]
 
 
 _FEW_ROWS = 4096
@@ -331,7 +288,7 @@ def _eager_axis(axis: int) -> Tensor:
     return wrap(np.array(axis, np.int32))
 
 
-def _axes(x: Tensor, axis: Any) -> Any:
+def axes_of(x: Tensor, axis: Any) -> Any:
     """`axis` as an op takes it: all of them for None, a number or a vector as they are."""
     if isinstance(axis, Operands):
         return axis
@@ -359,9 +316,6 @@ def _as_int32(axis: Any, array: Array) -> Array:
         message = f"axis must be an integer, several, or an integer tensor, got {axis!r}"
         raise TypeError(message)
     return array.astype(np.int32)
-
-
-# Kernels. An empty set of axes reduces nothing.
 
 
 @functools.lru_cache(maxsize=64)
@@ -443,43 +397,6 @@ def _norm(x: Array, axes: Any, keep: Any) -> Array:
     squares = np.square(np.abs(x.astype(wide)))
     norm = np.sqrt(np.add.reduce(squares, axis=axes, dtype=squares.dtype, keepdims=keep))
     return norm.astype(x.dtype)  # type: ignore[no-any-return]
-
-
-def _arg_kernel(name: str, find: Callable[..., Any]) -> Callable[..., Array]:
-    def kernel(input: Array, dimension: Array, *, output_type: dtypes.DType) -> Array:
-        axis = int(dimension)
-        if not -input.ndim <= axis < input.ndim:
-            message = (
-                f"{name}: axis must be in [{-input.ndim}, {input.ndim}), "
-                f"got {axis}\n  input: rank {input.ndim}"
-            )
-            raise InvalidArgumentError(message)
-        if not input.shape[axis]:
-            message = (
-                f"{name}: axis {axis} must not be empty\n  input: {input.dtype}{list(input.shape)}"
-            )
-            raise InvalidArgumentError(message)
-        return find(input, axis=axis).astype(output_type.numpy)  # type: ignore[no-any-return]
-
-    return kernel
-
-
-def _infer_arg(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    if call.spec(1).shape.rank not in {None, 0}:
-        call.fail("axis must be a scalar")
-    if shape.rank is None:
-        return Shape(None)
-    if shape.rank == 0:
-        call.fail("input must have at least one axis")
-    axis = call.constant(1)
-    if axis is None:
-        return Shape([None] * (shape.rank - 1))
-    gone = normal_axes(call, axis, shape.rank)
-    return Shape([size for at, size in enumerate(shape) if at not in gone])
-
-
-# Gradients.
 
 
 def _known_axes(call: OpCall) -> tuple[int, ...] | None:
@@ -582,11 +499,23 @@ def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 SUM = register(reduction("Sum", _total, _sum_gradient))
+
+
 MEAN = register(reduction("Mean", _mean, _mean_gradient))
+
+
 PROD = register(reduction("Prod", _product, _prod_gradient))
+
+
 MAX = register(reduction("Max", _extreme(np.maximum, _least), _extreme_gradient, types=REAL))
+
+
 MIN = register(reduction("Min", _extreme(np.minimum, _largest), _extreme_gradient, types=REAL))
+
+
 EUCLIDEAN_NORM = register(reduction("EuclideanNorm", _norm, _norm_gradient))
+
+
 ALL = register(
     reduction(
         "All",
@@ -595,39 +524,13 @@ ALL = register(
         signature="input: bool, reduction_indices: Tidx -> output: bool",
     )
 )
+
+
 ANY = register(
     reduction(
         "Any",
         _any,
         NOT_DIFFERENTIABLE,
         signature="input: bool, reduction_indices: Tidx -> output: bool",
-    )
-)
-ARG_MAX = register(
-    OpDef(
-        name="ArgMax",
-        signature="input: T, dimension: Tidx -> output: output_type",
-        types={
-            "T": REAL | {dtypes.bool},
-            "Tidx": typed(INDEX | {dtypes.int16}, default=int32),
-            "output_type": typed(INDEX | {dtypes.int16, dtypes.uint16}, default=int64),
-        },
-        infer=_infer_arg,
-        kernel=_arg_kernel("ArgMax", np.argmax),
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-ARG_MIN = register(
-    OpDef(
-        name="ArgMin",
-        signature="input: T, dimension: Tidx -> output: output_type",
-        types={
-            "T": REAL | {dtypes.bool},
-            "Tidx": typed(INDEX, default=int32),
-            "output_type": typed(INDEX, default=int64),
-        },
-        infer=_infer_arg,
-        kernel=_arg_kernel("ArgMin", np.argmin),
-        gradient=NOT_DIFFERENTIABLE,
     )
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import int32
-from pinnace.ops.array import gathering, joining, padding, reshaping, shapes
+from pinnace.ops.array import gathering, joining, padding, reshaping, shapes, tiling
 from pinnace.ops.math import arithmetic, broadcasting, ranges, reduction, segments
 from pinnace.ops.signal import fourier, windows
 
@@ -170,7 +170,7 @@ def inverse_stft_window_fn(
         overlaps = -(-length // step)
         squares = padding.pad(arithmetic.square(forward), [[0, overlaps * step - length]])
         rows = reshaping.reshape(squares, [overlaps, step])
-        summed = joining.tile(reduction.reduce_sum(rows, 0, keepdims=True), [overlaps, 1])
+        summed = tiling.tile(reduction.reduce_sum(rows, 0, keepdims=True), [overlaps, 1])
         return forward / reshaping.reshape(summed, [-1])[:length]
 
     return inverse_window

@@ -8,7 +8,16 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.ops.array import casting, gathering, indicators, joining, reshaping, selecting, shapes
+from pinnace.ops.array import (
+    casting,
+    gathering,
+    indicators,
+    joining,
+    reshaping,
+    selecting,
+    shapes,
+    tiling,
+)
 from pinnace.ops.composites.checks import require, require_equal, require_within
 from pinnace.ops.composites.ragged.construction import from_tensor
 from pinnace.ops.composites.ragged.elementwise import elementwise, match_row_splits
@@ -112,7 +121,7 @@ def _rowwise_ragged(x: RaggedTensor, places: RaggedTensor) -> RaggedTensor:
     sizes = shapes.shape(flat)
     joined = reshaping.reshape(absolute, joining.concat([[-1], sizes[1:]], 0))
     count = places.nrows()
-    copies = joining.tile(ranges.range(count), reshaping.reshape(x.nrows(), [1]))
+    copies = tiling.tile(ranges.range(count), reshaping.reshape(x.nrows(), [1]))
     nested = rows_at(places, copies).with_flat_values(joined)
     known = places.shape[0]
     below = RaggedTensor.from_uniform_row_length(

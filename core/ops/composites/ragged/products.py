@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.ops.array import casting, constants, gathering, joining, reshaping, shapes
+from pinnace.ops.array import casting, constants, gathering, reshaping, shapes, tiling
 from pinnace.ops.composites.checks import require, require_equal
 from pinnace.ops.composites.ragged.construction import from_tensor
 from pinnace.ops.composites.ragged.elementwise import elementwise, match_row_splits
@@ -176,4 +176,4 @@ def _batch(left: Any, right: Any, flips: dict[str, Any]) -> Any:
 
 
 def _repeated(size: Any, like: Any) -> Any:
-    return joining.tile(size, shapes.shape(like))
+    return tiling.tile(size, shapes.shape(like))

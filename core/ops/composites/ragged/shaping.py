@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
-from pinnace.ops.array import casting, gathering, joining, reshaping, shapes
+from pinnace.ops.array import casting, gathering, joining, reshaping, shapes, tiling
 from pinnace.ops.composites.checks import require, require_equal
 from pinnace.ops.composites.ragged.construction import from_tensor
 from pinnace.ops.composites.ragged.elementwise import match_row_splits
@@ -224,7 +224,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 
 def _tiled(x: Any, times: list[int]) -> Any:
     if not isinstance(x, RaggedTensor):
-        return joining.tile(x, times)
+        return tiling.tile(x, times)
     # Inside out, so that each axis is repeated with what is below.
     if any(n != 1 for n in times[1:]):
         x = _tiled_columns(x, times)
