@@ -61,10 +61,26 @@ from pinnace.keras.metrics.errors import (
     SparseCategoricalCrossentropy as SparseCategoricalCrossentropy,
 )
 from pinnace.keras.metrics.errors import SquaredHinge as SquaredHinge
+from pinnace.keras.metrics.explained import R2Score as R2Score
+from pinnace.keras.metrics.f_scores import F1Score as F1Score
+from pinnace.keras.metrics.f_scores import FBetaScore as FBetaScore
 from pinnace.keras.metrics.means import Mean as Mean
 from pinnace.keras.metrics.means import MeanMetricWrapper as MeanMetricWrapper
 from pinnace.keras.metrics.means import Sum as Sum
 from pinnace.keras.metrics.metric import Metric as Metric
+from pinnace.keras.metrics.operating_points import PrecisionAtRecall as PrecisionAtRecall
+from pinnace.keras.metrics.operating_points import RecallAtPrecision as RecallAtPrecision
+from pinnace.keras.metrics.operating_points import (
+    SensitivityAtSpecificity as SensitivityAtSpecificity,
+)
+from pinnace.keras.metrics.operating_points import (
+    SpecificityAtSensitivity as SpecificityAtSensitivity,
+)
+from pinnace.keras.metrics.overlaps import BinaryIoU as BinaryIoU
+from pinnace.keras.metrics.overlaps import IoU as IoU
+from pinnace.keras.metrics.overlaps import MeanIoU as MeanIoU
+from pinnace.keras.metrics.overlaps import OneHotIoU as OneHotIoU
+from pinnace.keras.metrics.overlaps import OneHotMeanIoU as OneHotMeanIoU
 
 _CLASSES = (
     *(Accuracy, BinaryAccuracy, CategoricalAccuracy, SparseCategoricalAccuracy),
@@ -73,7 +89,9 @@ _CLASSES = (
     *(CategoricalCrossentropy, CategoricalHinge, CosineSimilarity, Hinge, KLDivergence),
     *(LogCoshError, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError),
     *(MeanSquaredLogarithmicError, Poisson, RootMeanSquaredError, SparseCategoricalCrossentropy),
-    *(SquaredHinge, Mean, Sum),
+    *(SquaredHinge, Mean, Sum, F1Score, FBetaScore, BinaryIoU, IoU, MeanIoU, OneHotIoU),
+    *(OneHotMeanIoU, PrecisionAtRecall, RecallAtPrecision, SensitivityAtSpecificity),
+    *(SpecificityAtSensitivity, R2Score),
 )
 _TABLE: dict[str, Any] = _registry.named(
     *_CLASSES,

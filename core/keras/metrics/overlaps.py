@@ -1,0 +1,250 @@
+"""Intersection over union: how much of what was said and what is so is both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.metrics.metric import Metric
+from pinnace.ops.array import casting, gathering, reshaping
+from pinnace.ops.linalg import bands
+from pinnace.ops.math import comparison, counting, extremes, logic, reduction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+
+class IoU(Metric):
+    """The mean over some classes of true positives / (said or so).
+
+    Args:
+        num_classes: how many classes there are.
+        target_class_ids: those that are averaged.
+        name: in logs.
+        dtype: of the result; the counts are of this dtype too.
+        ignore_class: a class whose samples do not count, None for none.
+        sparse_y_true: whether the truth is class numbers, and not a row for each sample.
+        sparse_y_pred: whether predictions are class numbers.
+        axis: of the classes, where rows are given.
+
+    Raises:
+        ValueError: a target outside of the classes.
+    """
+
+    _direction = "up"
+
+    def __init__(
+        self,
+        num_classes: int,
+        target_class_ids: Sequence[int],
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_true: bool = True,
+        sparse_y_pred: bool = True,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype)
+        if target_class_ids and max(target_class_ids) >= num_classes:
+            raise ValueError(
+                f"{type(self).__name__}: target_class_ids must be below num_classes, "
+                f"{num_classes}, got {list(target_class_ids)}"
+            )
+        self.num_classes = num_classes
+        self.__dict__["target_class_ids"] = list(target_class_ids)
+        self.ignore_class = ignore_class
+        self.sparse_y_true = sparse_y_true
+        self.sparse_y_pred = sparse_y_pred
+        self.axis = axis
+        self.total_cm = self.add_variable((num_classes, num_classes), "zeros", name="total_cm")
+
+    @property
+    def target_class_ids(self) -> list[int]:
+        """The classes that are averaged."""
+        return list(self.__dict__["target_class_ids"])
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Take a batch into account."""
+        true = self._classes(y_true, self.sparse_y_true)
+        said = self._classes(y_pred, self.sparse_y_pred)
+        # Keras: a number that is no class does not count, whichever of the two has it.
+        counted = logic.logical_and(self._is_class(true), self._is_class(said))
+        if self.ignore_class is not None:
+            counted = logic.logical_and(counted, comparison.not_equal(true, self.ignore_class))
+        weights = casting.cast(counted, self._dtype)
+        if sample_weight is not None:
+            given = self._number(sample_weight)
+            weights = weights * (reshaping.reshape(given, [-1]) if given.shape.rank else given)
+        kept = casting.cast(counted, dtypes.int64)
+        found = counting.confusion_matrix(
+            true * kept, said * kept, self.num_classes, weights=weights, dtype=self._dtype
+        )
+        self.total_cm.assign_add(found)
+
+    def _is_class(self, numbers: Tensor) -> Tensor:
+        return logic.logical_and(
+            comparison.greater_equal(numbers, 0), comparison.less(numbers, self.num_classes)
+        )
+
+    def _classes(self, x: Any, sparse: bool) -> Tensor:
+        tensor = self._number(x)
+        if not sparse:
+            tensor = extremes.argmax(tensor, self.axis)
+        return reshaping.reshape(casting.cast(tensor, dtypes.int64), [-1])
+
+    def result(self) -> Tensor:
+        """The mean so far; classes that never occurred are left out."""
+        counts = self.total_cm.value()
+        both = bands.diag_part(counts)
+        either = reduction.reduce_sum(counts, 0) + reduction.reduce_sum(counts, 1) - both
+        both = gathering.gather(both, self.target_class_ids)
+        either = gathering.gather(either, self.target_class_ids)
+        seen = casting.cast(comparison.greater(either, 1e-9), self._dtype)
+        return reduction.reduce_sum(both / (either + epsilon())) / (
+            reduction.reduce_sum(seen) + epsilon()
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {
+            **super().get_config(),
+            "num_classes": self.num_classes,
+            "target_class_ids": self.target_class_ids,
+            "ignore_class": self.ignore_class,
+            "sparse_y_true": self.sparse_y_true,
+            "sparse_y_pred": self.sparse_y_pred,
+            "axis": self.axis,
+        }
+
+
+class BinaryIoU(IoU):
+    """`IoU` of the two classes of a binary decision.
+
+    Args:
+        target_class_ids: the classes that are averaged, of 0 and 1.
+        threshold: from it on a probability means 1.
+        name: in logs.
+        dtype: of the result.
+    """
+
+    def __init__(
+        self,
+        target_class_ids: Sequence[int] = (0, 1),
+        threshold: float = 0.5,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(2, target_class_ids, name, dtype)
+        self.threshold = threshold
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Take a batch of truth (0 or 1) and probabilities into account."""
+        said = comparison.greater_equal(self._number(y_pred), self.threshold)
+        super().update_state(y_true, casting.cast(said, self._dtype), sample_weight)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        own = {"target_class_ids": self.target_class_ids, "threshold": self.threshold}
+        return {**Metric.get_config(self), **own}
+
+
+class MeanIoU(IoU):
+    """`IoU` of all classes.
+
+    Args:
+        num_classes: how many classes there are.
+        name: in logs.
+        dtype: of the result.
+        ignore_class: as for `IoU`.
+        sparse_y_true: as for `IoU`.
+        sparse_y_pred: as for `IoU`.
+        axis: as for `IoU`.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_true: bool = True,
+        sparse_y_pred: bool = True,
+        axis: int = -1,
+    ) -> None:
+        every = range(num_classes)
+        super().__init__(
+            num_classes, every, name, dtype, ignore_class, sparse_y_true, sparse_y_pred, axis
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        config = super().get_config()
+        del config["target_class_ids"]
+        return config
+
+
+class OneHotIoU(IoU):
+    """`IoU` where truth and prediction are a row of classes for each sample.
+
+    Args:
+        num_classes: how many classes there are.
+        target_class_ids: those that are averaged.
+        name: in logs.
+        dtype: of the result.
+        ignore_class: as for `IoU`.
+        sparse_y_pred: whether predictions are class numbers all the same.
+        axis: of the classes.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        target_class_ids: Sequence[int],
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_pred: bool = False,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(
+            num_classes, target_class_ids, name, dtype, ignore_class, False, sparse_y_pred, axis
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        config = super().get_config()
+        del config["sparse_y_true"]
+        return config
+
+
+class OneHotMeanIoU(MeanIoU):
+    """`MeanIoU` where truth and prediction are a row of classes for each sample.
+
+    Args:
+        num_classes: how many classes there are.
+        name: in logs.
+        dtype: of the result.
+        ignore_class: as for `IoU`.
+        sparse_y_pred: whether predictions are class numbers all the same.
+        axis: of the classes.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        name: str | None = None,
+        dtype: Any = None,
+        ignore_class: int | None = None,
+        sparse_y_pred: bool = False,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(num_classes, name, dtype, ignore_class, False, sparse_y_pred, axis)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        config = super().get_config()
+        del config["sparse_y_true"]
+        return config

@@ -1,0 +1,208 @@
+"""Scores of classes and regressions over several batches; scikit-learn computes them at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+import pinnace as tf
+from pinnace.keras import metrics
+from pinnace.keras.registry import deserialize_keras_object, serialize_keras_object
+
+SEEDS = st.integers(0, 2**32 - 1)
+# Sums of at most 60 numbers in float32, divided by each other; epsilon, 1e-7, is added to divisors.
+CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+
+
+def fed(metric: Any, *arrays: Any, pieces: int = 3) -> Any:
+    for batch in zip(*(np.array_split(x, pieces) for x in arrays), strict=True):
+        if len(batch) > 2:
+            metric.update_state(batch[0], batch[1], sample_weight=batch[2])
+        else:
+            metric.update_state(*batch)
+    return metric.result().numpy()
+
+
+@given(seed=SEEDS, beta=st.sampled_from([0.5, 1.0, 2.0]))
+@pytest.mark.parametrize("average", [None, "micro", "macro", "weighted"])
+@pytest.mark.parametrize("threshold", [None, 0.5])
+def test_f_scores(seed: int, beta: float, average: Any, threshold: Any) -> None:
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 2, (60, 3)) if threshold else np.eye(3)[rng.integers(0, 3, 60)]
+    said = rng.uniform(0.01, 1, (60, 3)).astype(np.float32)
+    weights = rng.uniform(0.1, 2, 60).astype(np.float32)
+    yes = said > threshold if threshold else said == said.max(-1, keepdims=True)
+    found = fed(metrics.FBetaScore(average, beta, threshold), true, said, weights)
+    wanted = sk.fbeta_score(
+        true, yes, beta=beta, average=average, sample_weight=weights, zero_division=0
+    )
+    np.testing.assert_allclose(found, wanted, **CLOSE)
+    if beta == 1:
+        found = fed(metrics.F1Score(average, threshold), true, said, weights)
+        np.testing.assert_allclose(found, wanted, **CLOSE)
+
+
+@given(seed=SEEDS)
+def test_intersections_over_unions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    true, said = rng.integers(0, 4, 60), rng.integers(0, 4, 60)
+    weights = rng.uniform(0.1, 2, 60).astype(np.float32)
+    each = sk.jaccard_score(
+        true, said, labels=range(4), average=None, sample_weight=weights, zero_division=0
+    )
+    seen = [n for n in range(4) if n in true or n in said]
+    found = fed(metrics.IoU(4, [0, 2]), true, said, weights)
+    chosen = [each[n] for n in (0, 2) if n in seen]
+    np.testing.assert_allclose(found, np.mean(chosen) if chosen else 0, **CLOSE)
+    for one in (
+        fed(metrics.MeanIoU(4), true, said, weights),
+        fed(metrics.OneHotMeanIoU(4), np.eye(4)[true], np.eye(4)[said], weights),
+    ):
+        np.testing.assert_allclose(one, np.mean([each[n] for n in seen]), **CLOSE)
+    kept = true != 1
+    found = fed(metrics.MeanIoU(4, ignore_class=1), true, said)
+    each = sk.jaccard_score(true[kept], said[kept], labels=range(4), average=None, zero_division=0)
+    seen = [n for n in range(4) if n in true[kept] or n in said[kept]]
+    np.testing.assert_allclose(found, np.mean([each[n] for n in seen]), **CLOSE)
+
+
+@given(seed=SEEDS)
+def test_numbers_that_are_no_class_do_not_count(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    true, said = rng.integers(-1, 5, 60), rng.integers(-1, 5, 60)
+    kept = (true >= 0) & (true < 4) & (said >= 0) & (said < 4)
+    np.testing.assert_array_equal(
+        fed(metrics.MeanIoU(4), true, said), fed(metrics.MeanIoU(4), true[kept], said[kept])
+    )
+
+
+@given(seed=SEEDS)
+def test_binary_intersections(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    true, said = rng.integers(0, 2, 60), rng.uniform(size=60).astype(np.float32)
+    true[0], said[0] = 1, 1.0
+    found = fed(metrics.BinaryIoU([1], 0.4), true, said)
+    np.testing.assert_allclose(found, sk.jaccard_score(true, said >= 0.4), **CLOSE)
+
+
+@given(seed=SEEDS, value=st.floats(0, 1))
+def test_the_best_threshold_is_that_of_a_search(seed: int, value: float) -> None:
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 2, 60)
+    true[:2] = 0, 1
+    # Numbers between the thresholds: none is decided by rounding.
+    said = (rng.integers(0, 20, 60) / 20 + 0.025).astype(np.float32)
+
+    def best(kept: str, wanted: str) -> float:
+        found = [0.0]
+        for i in range(21):
+            tn, fp, fn, tp = sk.confusion_matrix(true, said > i / 20, labels=[0, 1]).ravel()
+            shares = {
+                "specificity": tn / (tn + fp),
+                "sensitivity": tp / (tp + fn),
+                "recall": tp / (tp + fn),
+                "precision": tp / (tp + fp) if tp + fp else 0.0,
+            }
+            if np.float32(shares[kept]) >= np.float32(value):
+                found.append(shares[wanted])
+        return max(found)
+
+    for kind, kept, wanted in (
+        (metrics.SensitivityAtSpecificity, "specificity", "sensitivity"),
+        (metrics.SpecificityAtSensitivity, "sensitivity", "specificity"),
+        (metrics.PrecisionAtRecall, "recall", "precision"),
+        (metrics.RecallAtPrecision, "precision", "recall"),
+    ):
+        found = fed(kind(value, num_thresholds=21), true, said)
+        np.testing.assert_allclose(found, best(kept, wanted), **CLOSE)
+
+
+@given(seed=SEEDS)
+def test_explained_variance(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    true = rng.normal(size=(60, 3)).astype(np.float32)
+    said = (true + rng.normal(size=(60, 3))).astype(np.float32)
+    weights = rng.uniform(0.1, 2, 60).astype(np.float32)
+    for ours, theirs in (
+        (None, "raw_values"),
+        ("uniform_average", "uniform_average"),
+        ("variance_weighted_average", "variance_weighted"),
+    ):
+        found = fed(metrics.R2Score(ours), true, said, weights)
+        wanted = sk.r2_score(true, said, sample_weight=weights, multioutput=theirs)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)  # a difference of squares
+    plain = fed(metrics.R2Score(), true[:, :1], said[:, :1])
+    adjusted = fed(metrics.R2Score(num_regressors=2), true[:, :1], said[:, :1])
+    np.testing.assert_allclose(adjusted, 1 - (1 - plain) * 59 / 57, rtol=1e-4, atol=1e-4)
+
+
+def test_too_few_samples_give_the_plain_score_and_say_so() -> None:
+    metric = metrics.R2Score(num_regressors=5)
+    metric.update_state([[1.0], [2.0]], [[1.0], [3.0]])
+    with pytest.warns(UserWarning, match="5 regressors need more than 6 samples"):
+        assert metric.result() == sk.r2_score([1.0, 2.0], [1.0, 3.0])
+
+
+EVERY = [
+    metrics.FBetaScore("macro", 2.0, 0.5),
+    metrics.F1Score("micro"),
+    metrics.IoU(3, [0, 1], ignore_class=2),
+    metrics.BinaryIoU([0], 0.3),
+    metrics.MeanIoU(3, sparse_y_pred=False),
+    metrics.OneHotIoU(3, [1]),
+    metrics.OneHotMeanIoU(3, axis=-1),
+    metrics.SensitivityAtSpecificity(0.5, 10),
+    metrics.SpecificityAtSensitivity(0.5, class_id=0),
+    metrics.PrecisionAtRecall(0.5),
+    metrics.RecallAtPrecision(0.5),
+    metrics.R2Score(None, 2),
+]
+
+
+@pytest.mark.parametrize("metric", EVERY, ids=lambda m: type(m).__name__)
+def test_a_metric_comes_back_from_its_configuration(metric: Any) -> None:
+    again = deserialize_keras_object(serialize_keras_object(metric))
+    assert type(again) is type(metric)
+    assert again.get_config() == metric.get_config()
+
+
+def test_they_work_while_a_model_trains_and_begin_anew_with_each_epoch() -> None:
+    model = tf.keras.Sequential([tf.keras.Input([4]), tf.keras.layers.Dense(3, "softmax")])
+    score = metrics.F1Score("macro")
+    model.compile("sgd", "categorical_crossentropy", metrics=[score])
+    x = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    y = np.eye(3, dtype=np.float32)[np.arange(30) % 3]
+    model.fit(x, y, epochs=2, verbose=0)
+    found = model.evaluate(x, y, verbose=0, return_dict=True)["f1_score"]
+    said = model.predict(x, verbose=0).argmax(-1)
+    np.testing.assert_allclose(found, sk.f1_score(y.argmax(-1), said, average="macro"), **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: metrics.FBetaScore("mean"), ValueError, "average must be None, 'micro'"),
+        (lambda: metrics.FBetaScore(beta=-1.0), ValueError, "beta must be above 0, got -1.0"),
+        (lambda: metrics.FBetaScore(beta=1), TypeError, "beta must be a float, got 1"),
+        (lambda: metrics.F1Score(threshold=1.5), ValueError, "threshold must be above 0"),
+        (
+            lambda: metrics.IoU(2, [2]),
+            ValueError,
+            r"target_class_ids must be below .* 2, got \[2\]",
+        ),
+        (lambda: metrics.PrecisionAtRecall(1.5), ValueError, "recall must be from 0 to 1"),
+        (lambda: metrics.RecallAtPrecision(0.5, 0), ValueError, "at least 1, got 0"),
+        (lambda: metrics.R2Score("mean"), ValueError, "class_aggregation must be one of"),
+        (lambda: metrics.R2Score(num_regressors=-1), ValueError, "must not be negative, got -1"),
+        (lambda: metrics.F1Score().update_state([1.0], [1.0]), ValueError, r"got shape \[1\]"),
+        (lambda: metrics.R2Score().update_state([1.0], [1.0]), ValueError, r"got shape \[1\]"),
+    ],
+)
+def test_what_is_wrong_is_said(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
