@@ -37,7 +37,7 @@ from pinnace.keras.metrics.accuracies import (
 from pinnace.keras.metrics.accuracies import (
     top_k_categorical_accuracy as top_k_categorical_accuracy,
 )
-from pinnace.keras.metrics.confusion import AUC as AUC
+from pinnace.keras.metrics.auc import AUC as AUC
 from pinnace.keras.metrics.confusion import FalseNegatives as FalseNegatives
 from pinnace.keras.metrics.confusion import FalsePositives as FalsePositives
 from pinnace.keras.metrics.confusion import Precision as Precision

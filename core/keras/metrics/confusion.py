@@ -1,4 +1,4 @@
-"""Metrics of binary decisions: true and false positives and negatives, precision, recall, AUC."""
+"""Metrics of binary decisions: true and false positives and negatives, precision, recall."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.metric import Metric
-from pinnace.ops.array import casting, reshaping
+from pinnace.ops.array import casting, indicators, reshaping, shapes, sorting
 from pinnace.ops.math import arithmetic, comparison, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
+# Below every threshold: Keras' number.
+_NEVER = -1e10
 Thresholds = float | Sequence[float] | None
 
 
-class _Counts(Metric):
+class Counts(Metric):
     """Counts of right and wrong decisions at one or several thresholds.
 
     Args:
@@ -32,6 +33,8 @@ class _Counts(Metric):
 
     # Which of the four counts are kept: of true positives, false positives, ….
     _kept: tuple[str, ...]
+    # The threshold where none is given.
+    _usual = 0.5
 
     def __init__(
         self,
@@ -41,21 +44,25 @@ class _Counts(Metric):
         dtype: Any = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
-        values = [0.5] if thresholds is None else thresholds
+        values = [self._usual] if thresholds is None else thresholds
         listed = [values] if isinstance(values, (int, float)) else list(values)
         # Keras: ends lie slightly outside 0 and 1.
-        if any(not -1e-6 <= t <= 1 + 1e-6 for t in listed):
+        if thresholds is not None and any(not -1e-6 <= t <= 1 + 1e-6 for t in listed):
             raise ValueError(f"{type(self).__name__}: thresholds must be from 0 to 1, got {listed}")
         self.__dict__["thresholds"] = thresholds
         self.__dict__["_thresholds"] = listed
         self.class_id = class_id
+        self._add_counts((len(listed),))
+
+    def _add_counts(self, shape: tuple[int, ...]) -> None:
         for kind in self._kept:
-            setattr(self, kind, self.add_variable((len(listed),), "zeros", name=kind))
+            setattr(self, kind, self.add_variable(shape, "zeros", name=kind))
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Take a batch into account."""
         y_true, y_pred = self._number(y_true), self._number(y_pred)
         y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
+        y_pred = self._considered(y_pred)
         if self.class_id is not None:
             y_true, y_pred = y_true[..., self.class_id], y_pred[..., self.class_id]
         weights = self._weights(y_pred, sample_weight)
@@ -78,6 +85,10 @@ class _Counts(Metric):
             found = found if weights is None else found * weights
             getattr(self, kind).assign_add(reduction.reduce_sum(found, 1))
 
+    def _considered(self, y_pred: Tensor) -> Tensor:
+        """The predictions, as they are compared with thresholds."""
+        return y_pred
+
     def _weights(self, y_pred: Tensor, sample_weight: Any) -> Any:
         if sample_weight is None:
             return None
@@ -95,7 +106,7 @@ class _Counts(Metric):
         return {**super().get_config(), "thresholds": self.__dict__["thresholds"]}
 
 
-class _OneCount(_Counts):
+class _OneCount(Counts):
     """One of the four counts.
 
     Args:
@@ -138,12 +149,13 @@ class FalseNegatives(_OneCount):
     _kept = ("false_negatives",)
 
 
-class _Share(_Counts):
+class _Share(Counts):
     """True positives as a share of them and one of the other counts.
 
     Args:
         thresholds: above one a probability means yes.
-        top_k: must be None.
+        top_k: only the `top_k` most likely classes of a sample can be yes; without a threshold they
+            all are.
         class_id: the column of the class, None for all columns.
         name: in logs.
         dtype: of the result.
@@ -159,9 +171,20 @@ class _Share(_Counts):
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
+        if top_k is not None and top_k < 1:
+            raise ValueError(f"{type(self).__name__}: top_k must be at least 1, got {top_k}")
+        self.top_k = top_k
         if top_k is not None:
-            raise NotImplementedError(f"{type(self).__name__}: top_k is not supported")
+            self._usual = _NEVER
         super().__init__(thresholds, class_id, name, dtype)
+
+    def _considered(self, y_pred: Tensor) -> Tensor:
+        if self.top_k is None:
+            return y_pred
+        _, first = sorting.top_k(y_pred, self.top_k, sorted=False)
+        classes = shapes.shape(y_pred)[-1]
+        likely = reduction.reduce_max(indicators.one_hot(first, classes, dtype=self._dtype), -2)
+        return y_pred * likely + _NEVER * (1.0 - likely)
 
     def result(self) -> Tensor:
         """The share so far; 0 of nothing."""
@@ -170,7 +193,7 @@ class _Share(_Counts):
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
-        return {**super().get_config(), "class_id": self.class_id}
+        return {**super().get_config(), "top_k": self.top_k, "class_id": self.class_id}
 
 
 class Precision(_Share):
@@ -183,85 +206,3 @@ class Recall(_Share):
     """True positives / all that are positive."""
 
     _kept = ("true_positives", "false_negatives")
-
-
-class AUC(_Counts):
-    """The area under the ROC curve, recall over false-positive rate, or the PR curve.
-
-    Args:
-        num_thresholds: number of points of the curve.
-        curve: `ROC` or `PR`.
-        summation_method: `interpolation`.
-        name: in logs.
-        dtype: of the result.
-        from_logits: must be False.
-
-    Source:
-        Keras `AUC`; for PR the interpolation of Davis and Goadrich 2006.
-    """
-
-    _direction = "up"
-    _kept = ("true_positives", "false_positives", "true_negatives", "false_negatives")
-
-    def __init__(
-        self,
-        num_thresholds: int = 200,
-        curve: str = "ROC",
-        summation_method: str = "interpolation",
-        name: str | None = None,
-        dtype: Any = None,
-        from_logits: bool = False,
-    ) -> None:
-        if num_thresholds < 2:
-            raise ValueError(f"AUC: num_thresholds must be at least 2, got {num_thresholds}")
-        if curve not in {"ROC", "PR"}:
-            raise ValueError(f"AUC: curve must be ROC or PR, got {curve!r}")
-        if summation_method != "interpolation" or from_logits:
-            raise NotImplementedError(
-                "AUC: only summation_method='interpolation' and from_logits=False are supported"
-            )
-        inner = [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
-        super().__init__([-epsilon(), *inner, 1.0 + epsilon()], name=name, dtype=dtype)
-        self.num_thresholds = num_thresholds
-        self.curve = curve
-        self.summation_method = summation_method
-
-    def result(self) -> Tensor:
-        """The area so far."""
-        tp, fp, tn, fn = (getattr(self, kind).value() for kind in self._kept)
-        if self.curve == "PR":
-            return self._area_under_precision(tp, fp, fn)
-        y = arithmetic.divide_no_nan(tp, tp + fn)
-        x = arithmetic.divide_no_nan(fp, fp + tn)
-        return reduction.reduce_sum((x[:-1] - x[1:]) * (y[:-1] + y[1:]) / 2.0)
-
-    @staticmethod
-    def _area_under_precision(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
-        from pinnace.ops.array import selecting
-        from pinnace.ops.math import exponents, logic
-
-        step = tp[:-1] - tp[1:]
-        said = tp + fp
-        slope = arithmetic.divide_no_nan(step, arithmetic.maximum(said[:-1] - said[1:], 0.0))
-        intercept = tp[1:] - slope * said[1:]
-        both = logic.logical_and(
-            comparison.greater(said[:-1], 0.0), comparison.greater(said[1:], 0.0)
-        )
-        ratio = selecting.where(
-            both,
-            arithmetic.divide_no_nan(said[:-1], arithmetic.maximum(said[1:], 0.0)),
-            arithmetic.multiply(said[1:], 0.0) + 1.0,
-        )
-        area = slope * (step + intercept * exponents.log(ratio))
-        return reduction.reduce_sum(
-            arithmetic.divide_no_nan(area, arithmetic.maximum(tp[1:] + fn[1:], 0.0))
-        )
-
-    def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {
-            **Metric.get_config(self),
-            "num_thresholds": self.num_thresholds,
-            "curve": self.curve,
-            "summation_method": self.summation_method,
-        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.metrics.confusion import _Counts
+from pinnace.keras.metrics.confusion import Counts
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import constants, selecting
 from pinnace.ops.math import arithmetic, comparison, reduction
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-class _BestUnderConstraint(_Counts):
+class _BestUnderConstraint(Counts):
     """The largest value of one share over the thresholds at which another is large enough.
 
     Args:

@@ -141,6 +141,48 @@ def test_explained_variance(seed: int) -> None:
     np.testing.assert_allclose(adjusted, 1 - (1 - plain) * 59 / 57, rtol=1e-4, atol=1e-4)
 
 
+@given(seed=SEEDS)
+@pytest.mark.parametrize("weights", [None, [0.2, 1.0, 3.0]])
+def test_areas_under_curves(seed: int, weights: Any) -> None:
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 2, (60, 3))
+    true[:2] = [[0], [1]]
+    # One point of the curve between any two scores that occur: the area is exact.
+    said = (rng.integers(0, 20, (60, 3)) / 20 + 0.025).astype(np.float32)
+    each = [sk.roc_auc_score(true[:, i], said[:, i]) for i in range(3)]
+    found = fed(metrics.AUC(21, multi_label=True, label_weights=weights), true, said)
+    np.testing.assert_allclose(found, np.average(each, weights=weights), **CLOSE)
+    found = fed(metrics.AUC(21), true[:, 0], said[:, 0])
+    np.testing.assert_allclose(found, each[0], **CLOSE)
+    inner = [i / 20 for i in range(1, 20)]
+    logits = np.log(said / (1 - said))
+    found = fed(metrics.AUC(thresholds=inner, from_logits=True), true[:, 0], logits[:, 0])
+    np.testing.assert_allclose(found, each[0], **CLOSE)
+    low, high = (
+        fed(metrics.AUC(21, summation_method=s), true[:, 0], said[:, 0])
+        for s in ("minoring", "majoring")
+    )
+    assert low - 1e-5 <= each[0] <= high + 1e-5
+    everything = fed(metrics.AUC(21, "PR", "minoring"), true[:, 0], said[:, 0])
+    assert everything <= sk.average_precision_score(true[:, 0], said[:, 0]) + 1e-5
+
+
+@given(seed=SEEDS, k=st.integers(1, 3))
+def test_only_the_most_likely_classes_are_said(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    true, said = rng.integers(0, 2, (60, 4)), rng.uniform(size=(60, 4)).astype(np.float32)
+    first = np.argsort(np.argsort(-said)) < k
+    for kind, reference in (
+        (metrics.Precision, sk.precision_score),
+        (metrics.Recall, sk.recall_score),
+    ):
+        wanted = reference(true.ravel(), first.ravel(), zero_division=0)
+        np.testing.assert_allclose(fed(kind(top_k=k), true, said), wanted, **CLOSE)
+        both = (first & (said > 0.6)).ravel()
+        wanted = reference(true.ravel(), both, zero_division=0)
+        np.testing.assert_allclose(fed(kind(0.6, top_k=k), true, said), wanted, **CLOSE)
+
+
 def test_too_few_samples_give_the_plain_score_and_say_so() -> None:
     metric = metrics.R2Score(num_regressors=5)
     metric.update_state([[1.0], [2.0]], [[1.0], [3.0]])
@@ -161,6 +203,10 @@ EVERY = [
     metrics.PrecisionAtRecall(0.5),
     metrics.RecallAtPrecision(0.5),
     metrics.R2Score(None, 2),
+    metrics.AUC(10, "PRGAIN", "majoring", from_logits=True),
+    metrics.AUC(thresholds=[0.2, 0.4], multi_label=True, num_labels=2, label_weights=[1.0, 2.0]),
+    metrics.Precision(top_k=2, class_id=1),
+    metrics.Recall([0.2, 0.4]),
 ]
 
 
@@ -197,6 +243,10 @@ def test_they_work_while_a_model_trains_and_begin_anew_with_each_epoch() -> None
         ),
         (lambda: metrics.PrecisionAtRecall(1.5), ValueError, "recall must be from 0 to 1"),
         (lambda: metrics.RecallAtPrecision(0.5, 0), ValueError, "at least 1, got 0"),
+        (lambda: metrics.AUC(curve="roccurve"), ValueError, "must be ROC, PR or PRGAIN, got 'rocc"),
+        (lambda: metrics.AUC(summation_method="mean"), ValueError, "must be one of interpolation"),
+        (lambda: metrics.AUC(num_labels=2), ValueError, "for multi_label=True only"),
+        (lambda: metrics.Recall(top_k=0), ValueError, "top_k must be at least 1, got 0"),
         (lambda: metrics.R2Score("mean"), ValueError, "class_aggregation must be one of"),
         (lambda: metrics.R2Score(num_regressors=-1), ValueError, "must not be negative, got -1"),
         (lambda: metrics.F1Score().update_state([1.0], [1.0]), ValueError, r"got shape \[1\]"),
