@@ -5,7 +5,10 @@ from typing import Any
 from pinnace.keras import registry as _registry
 from pinnace.keras.losses import distances as _distances
 from pinnace.keras.losses import margins as _margins
+from pinnace.keras.losses import overlaps as _overlaps
 from pinnace.keras.losses import probabilities as _probabilities
+from pinnace.keras.losses import sequences as _sequences
+from pinnace.keras.losses import tempered as _tempered
 from pinnace.keras.losses.distances import CosineSimilarity as CosineSimilarity
 from pinnace.keras.losses.distances import Huber as Huber
 from pinnace.keras.losses.distances import LogCosh as LogCosh
@@ -38,6 +41,10 @@ from pinnace.keras.losses.margins import SquaredHinge as SquaredHinge
 from pinnace.keras.losses.margins import categorical_hinge as categorical_hinge
 from pinnace.keras.losses.margins import hinge as hinge
 from pinnace.keras.losses.margins import squared_hinge as squared_hinge
+from pinnace.keras.losses.overlaps import Dice as Dice
+from pinnace.keras.losses.overlaps import Tversky as Tversky
+from pinnace.keras.losses.overlaps import dice as dice
+from pinnace.keras.losses.overlaps import tversky as tversky
 from pinnace.keras.losses.probabilities import BinaryCrossentropy as BinaryCrossentropy
 from pinnace.keras.losses.probabilities import BinaryFocalCrossentropy as BinaryFocalCrossentropy
 from pinnace.keras.losses.probabilities import CategoricalCrossentropy as CategoricalCrossentropy
@@ -54,16 +61,31 @@ from pinnace.keras.losses.probabilities import kl_divergence as kl_divergence
 from pinnace.keras.losses.probabilities import (
     sparse_categorical_crossentropy as sparse_categorical_crossentropy,
 )
+from pinnace.keras.losses.sequences import CTC as CTC
+from pinnace.keras.losses.sequences import ctc as ctc
+from pinnace.keras.losses.tempered import (
+    CategoricalFocalCrossentropy as CategoricalFocalCrossentropy,
+)
+from pinnace.keras.losses.tempered import (
+    CategoricalGeneralizedCrossEntropy as CategoricalGeneralizedCrossEntropy,
+)
+from pinnace.keras.losses.tempered import (
+    categorical_focal_crossentropy as categorical_focal_crossentropy,
+)
+from pinnace.keras.losses.tempered import (
+    categorical_generalized_cross_entropy as categorical_generalized_cross_entropy,
+)
 
 _CLASSES = (
     *(CosineSimilarity, Huber, LogCosh, MeanAbsoluteError, MeanAbsolutePercentageError),
     *(MeanSquaredError, MeanSquaredLogarithmicError, Poisson, CategoricalHinge, Hinge),
     *(SquaredHinge, BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy),
-    *(KLDivergence, SparseCategoricalCrossentropy),
+    *(KLDivergence, SparseCategoricalCrossentropy, Dice, Tversky, CTC),
+    *(CategoricalFocalCrossentropy, CategoricalGeneralizedCrossEntropy),
 )
 _FUNCTIONS: dict[str, Any] = {
     name: function
-    for module in (_distances, _margins, _probabilities)
+    for module in (_distances, _margins, _overlaps, _probabilities, _sequences, _tempered)
     for name, function in vars(module).items()
     if not name.startswith("_")
     and getattr(function, "__module__", "") == module.__name__

@@ -1,0 +1,82 @@
+"""Losses of segmentation: how little of what was said and what is so is both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.losses.loss import LossFunctionWrapper
+from pinnace.ops.array import casting
+from pinnace.ops.math import reduction as reductions
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
+    """1 - 2 sum(y_true y_pred) / (sum(y_true) + sum(y_pred)).
+
+    Args:
+        y_true: shares, between 0 and 1.
+        y_pred: predicted shares, of y_true's shape.
+        axis: over which is summed; all axes, the batch among them, if None.
+    """
+    y_pred = convert_to_tensor(y_pred)
+    y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
+    both = reductions.reduce_sum(y_true * y_pred, axis)
+    sums = reductions.reduce_sum(y_true, axis) + reductions.reduce_sum(y_pred, axis)
+    return 1.0 - 2.0 * both / (sums + epsilon())
+
+
+def tversky(
+    y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None
+) -> Tensor:
+    """1 - both / (both + alpha · missed + beta · said wrongly); with 0.5 and 0.5 it is `dice`.
+
+    Args:
+        y_true: shares, between 0 and 1.
+        y_pred: predicted shares, of y_true's shape.
+        alpha: how much what is so and was not said counts.
+        beta: how much what was said and is not so counts.
+        axis: over which is summed; all axes, the batch among them, if None.
+
+    Source:
+        Keras `tversky`, which calls the two the other way round.
+    """
+    y_pred = convert_to_tensor(y_pred)
+    y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
+    both = reductions.reduce_sum(y_true * y_pred, axis)
+    missed = reductions.reduce_sum((1.0 - y_pred) * y_true, axis)
+    wrong = reductions.reduce_sum(y_pred * (1.0 - y_true), axis)
+    return 1.0 - both / (both + missed * alpha + wrong * beta + epsilon())
+
+
+class Dice(LossFunctionWrapper):
+    """How little overlaps; arguments: see `dice`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "dice",
+        axis: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(dice, reduction=reduction, name=name, dtype=dtype, axis=axis)
+
+
+class Tversky(LossFunctionWrapper):
+    """How little overlaps, with both kinds of mistakes weighted; arguments: see `tversky`."""
+
+    def __init__(
+        self,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "tversky",
+        axis: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            tversky, reduction=reduction, name=name, dtype=dtype, alpha=alpha, beta=beta, axis=axis
+        )

@@ -1,0 +1,68 @@
+"""CTC: the loss of sequences whose labels are known, and not when each is said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.losses.loss import LossFunctionWrapper
+from pinnace.ops.array import casting, constants, shapes
+from pinnace.ops.math import comparison
+from pinnace.ops.math import reduction as reductions
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+# The class that stands for nothing said, and that fills up short rows of labels.
+_BLANK = 0
+
+
+def ctc(y_true: Any, y_pred: Any) -> Tensor:
+    """-log p(labels), summed over all ways to say them in the given steps.
+
+    Args:
+        y_true: [batch, labels], numbers of classes; 0 fills up.
+        y_pred: [batch, steps, classes], logits; class 0 is the blank.
+
+    Returns:
+        [batch].
+
+    Raises:
+        ValueError: other ranks.
+    """
+    from pinnace.ops.composites.ctc import ctc_loss
+
+    logits, labels = convert_to_tensor(y_pred), convert_to_tensor(y_true)
+    if labels.shape.rank != 2 or logits.shape.rank != 3:
+        raise ValueError(
+            "ctc: y_true must be [batch, labels] and y_pred [batch, steps, classes], got shapes "
+            f"{labels.shape.text} and {logits.shape.text}"
+        )
+    labels = casting.cast(labels, dtypes.int32)
+    said = casting.cast(comparison.not_equal(labels, _BLANK), dtypes.int32)
+    sizes = shapes.shape(logits)
+    return ctc_loss(
+        labels,
+        logits,
+        reductions.reduce_sum(said, -1),
+        constants.fill([sizes[0]], sizes[1]),
+        logits_time_major=False,
+        blank_index=_BLANK,
+    )
+
+
+class CTC(LossFunctionWrapper):
+    """-log p(labels); see `ctc`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "ctc",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(ctc, reduction=reduction, name=name, dtype=dtype)
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The loss of each sample."""
+        return self.fn(y_true, y_pred)
