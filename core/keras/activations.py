@@ -6,7 +6,18 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pinnace.keras import registry
+from pinnace.keras import piecewise, registry
+from pinnace.keras.piecewise import celu as celu
+from pinnace.keras.piecewise import glu as glu
+from pinnace.keras.piecewise import hard_shrink as hard_shrink
+from pinnace.keras.piecewise import hard_tanh as hard_tanh
+from pinnace.keras.piecewise import soft_shrink as soft_shrink
+from pinnace.keras.piecewise import sparse_plus as sparse_plus
+from pinnace.keras.piecewise import sparse_sigmoid as sparse_sigmoid
+from pinnace.keras.piecewise import sparsemax as sparsemax
+from pinnace.keras.piecewise import squareplus as squareplus
+from pinnace.keras.piecewise import tanh_shrink as tanh_shrink
+from pinnace.keras.piecewise import threshold as threshold
 from pinnace.ops.array import selecting
 from pinnace.ops.math import arithmetic, comparison, exponents, trigonometry
 from pinnace.ops.nn import rectifiers, smooth, softmaxes
@@ -141,6 +152,7 @@ hard_swish = hard_silu
 _FUNCTIONS = (
     *(linear, relu, relu6, leaky_relu, elu, selu, gelu, silu, sigmoid, hard_sigmoid, hard_silu),
     *(log_sigmoid, tanh, softmax, log_softmax, softplus, softsign, exponential, mish),
+    *piecewise.FUNCTIONS,
 )
 _TABLE: dict[str, Any] = {
     **{function.__name__: function for function in _FUNCTIONS},

@@ -36,8 +36,28 @@ def gelu(x: F) -> F:
     return x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
 
 
+def sparsemax(x: F) -> F:
+    """The point of the simplex nearest to each row, by bisection of τ."""
+    low, high = x.max(-1, keepdims=True) - 1, x.max(-1, keepdims=True)
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = np.maximum(x - middle, 0).sum(-1, keepdims=True) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.maximum(x - low, 0)
+
+
 FORMULAS: list[tuple[str, Callable[[F], F]]] = [
     ("linear", lambda x: x),
+    ("celu", lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0)))),
+    ("glu", lambda x: x[:, :2] * sigmoid(x[:, 2:])),
+    ("hard_shrink", lambda x: np.where(np.abs(x) > 0.5, x, 0)),
+    ("hard_tanh", lambda x: np.clip(x, -1, 1)),
+    ("soft_shrink", lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0)),
+    ("sparse_plus", lambda x: np.select([x <= -1, x < 1], [0 * x, (x + 1) ** 2 / 4], x)),
+    ("sparse_sigmoid", lambda x: np.select([x <= -1, x < 1], [0 * x, (x + 1) / 2], 1)),
+    ("sparsemax", sparsemax),
+    ("squareplus", lambda x: (x + np.sqrt(x**2 + 4)) / 2),
+    ("tanh_shrink", lambda x: x - np.tanh(x)),
     ("relu", lambda x: np.maximum(x, 0)),
     ("relu6", lambda x: np.clip(x, 0, 6)),
     ("leaky_relu", lambda x: np.where(x > 0, x, 0.2 * x)),
@@ -124,3 +144,18 @@ def test_constraints(constraint: Any, formula: Callable[[F], F]) -> None:
     np.testing.assert_allclose(constraint(convert_to_tensor(X)).numpy(), formula(X), rtol=1e-6)
     again = deserialize_keras_object(serialize_keras_object(constraint))
     assert again.get_config() == constraint.get_config()
+
+
+def test_pieces_take_their_arguments() -> None:
+    x = convert_to_tensor(X.astype(np.float32))
+    np.testing.assert_array_equal(
+        activations.threshold(x, 0.5, -2.0), np.where(X > 0.5, X, -2.0).astype(np.float32)
+    )
+    np.testing.assert_allclose(activations.glu(x, axis=0), X[:3] * sigmoid(X[3:]), rtol=1e-6)
+    np.testing.assert_allclose(
+        activations.celu(x, 2.0), np.where(X > 0, X, 2 * np.expm1(np.minimum(X, 0) / 2)), rtol=1e-5
+    )
+    columns = activations.sparsemax(x, axis=0)
+    np.testing.assert_allclose(columns, sparsemax(X.T).T, atol=1e-6)
+    with pytest.raises(ValueError, match=r"axis -1 must have an even size, got shape \[3\]"):
+        activations.glu(convert_to_tensor([1.0, 2.0, 3.0]))
