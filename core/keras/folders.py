@@ -1,0 +1,347 @@
+"""Datasets of the files of a folder, with a class for each folder in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.data import AUTOTUNE, Dataset
+from pinnace.ops.array import casting, constants, indicators, reshaping, shapes
+from pinnace.ops.array.shapes import ensure_shape
+from pinnace.ops.io.files import read_file
+from pinnace.ops.math import arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".webp")
+TEXTS = (".txt",)
+_CHANNELS = {"grayscale": 1, "rgb": 3, "rgba": 4}
+_LABEL_MODES = ("int", "categorical", "binary", None)
+
+
+def image_dataset_from_directory(
+    directory: str | os.PathLike[str],
+    labels: Any = "inferred",
+    label_mode: str | None = "int",
+    class_names: Sequence[str] | None = None,
+    color_mode: str = "rgb",
+    batch_size: int | None = 32,
+    image_size: tuple[int, int] = (256, 256),
+    shuffle: bool = True,
+    seed: int | None = None,
+    validation_split: float | None = None,
+    subset: str | None = None,
+    interpolation: str = "bilinear",
+    follow_links: bool = False,
+    crop_to_aspect_ratio: bool = False,
+    pad_to_aspect_ratio: bool = False,
+    verbose: bool = True,
+) -> Any:
+    """Batches of the pictures of a folder and their labels.
+
+    Args:
+        directory: holds a folder for each class, or, without labels, pictures at any depth.
+        labels: `inferred` from the folders; None for pictures alone; or a list, in the order of the
+            sorted paths.
+        label_mode: `int`; `categorical` for one-hot rows; `binary` for 0.0 and 1.0; None for none.
+        class_names: the folders to take, in the order of their numbers; all, sorted, if None.
+        color_mode: `grayscale`, `rgb` or `rgba`.
+        batch_size: pictures to a batch; None for single ones.
+        image_size: (height, width) of every picture.
+        shuffle: whether the files are shuffled, and again before each epoch; else sorted by path.
+        seed: of the shuffling.
+        validation_split: the share that is set aside, between 0 and 1.
+        subset: `training`, `validation` or `both` (a pair); only with `validation_split`.
+        interpolation: a method of `image.resize`.
+        follow_links: whether links to folders are followed.
+        crop_to_aspect_ratio: whether pictures are cropped at their middle instead of distorted.
+        pad_to_aspect_ratio: whether black is added at both sides instead.
+        verbose: whether what was found is printed.
+
+    Returns:
+        A Dataset of [batch, height, width, channels], with labels if there are any: float32 from 0
+        to 255 (uint8 for `nearest`). It has the attributes `class_names` and `file_paths`.
+
+    Raises:
+        ValueError: options that do not go together, another name, or no pictures.
+        FileNotFoundError: there is no such folder.
+    """
+    from pinnace.ops import image  # as heavy as the rest of the library
+
+    name = "image_dataset_from_directory"
+    if color_mode not in _CHANNELS:
+        raise ValueError(
+            f"{name}: color_mode must be one of {', '.join(_CHANNELS)}, got {color_mode!r}"
+        )
+    if crop_to_aspect_ratio and pad_to_aspect_ratio:
+        raise ValueError(f"{name}: crop_to_aspect_ratio and pad_to_aspect_ratio exclude each other")
+    height, width = image_size
+    channels = _CHANNELS[color_mode]
+
+    def load(path: Any) -> Any:
+        picture = image.decode_image(read_file(path), channels=channels, expand_animations=False)
+        if pad_to_aspect_ratio:
+            sized = image.resize_with_pad(picture, height, width, interpolation)
+        else:
+            if crop_to_aspect_ratio:
+                picture = _middle(picture, height, width)
+            sized = image.resize(picture, [height, width], interpolation)
+        return ensure_shape(sized, [height, width, channels])
+
+    return _datasets(
+        *(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed),
+        *(validation_split, subset, follow_links, verbose, IMAGES, load),
+    )
+
+
+def text_dataset_from_directory(
+    directory: str | os.PathLike[str],
+    labels: Any = "inferred",
+    label_mode: str | None = "int",
+    class_names: Sequence[str] | None = None,
+    batch_size: int | None = 32,
+    max_length: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    validation_split: float | None = None,
+    subset: str | None = None,
+    follow_links: bool = False,
+    verbose: bool = True,
+) -> Any:
+    """Batches of the `.txt` files of a folder and their labels.
+
+    Args:
+        directory: as for `image_dataset_from_directory`, like the others but this one:
+        labels: see there.
+        label_mode: see there.
+        class_names: see there.
+        batch_size: see there.
+        max_length: how many bytes of a text are kept; all if None.
+        shuffle: see there.
+        seed: see there.
+        validation_split: see there.
+        subset: see there.
+        follow_links: see there.
+        verbose: see there.
+
+    Returns:
+        A Dataset of strings [batch], with labels if there are any.
+
+    Raises:
+        ValueError: options that do not go together, another name, or no texts.
+        FileNotFoundError: there is no such folder.
+    """
+    from pinnace.ops import strings
+
+    def load(path: Any) -> Any:
+        text = read_file(path)
+        return text if max_length is None else strings.substr(text, 0, max_length)
+
+    return _datasets(
+        *("text_dataset_from_directory", directory, labels, label_mode, class_names, batch_size),
+        *(shuffle, seed, validation_split, subset, follow_links, verbose, TEXTS, load),
+    )
+
+
+def _middle(picture: Any, height: int, width: int) -> Any:
+    """The largest part around the middle with the proportions that are wanted."""
+    from pinnace.ops import image
+
+    sizes = shapes.shape(picture)
+    tall = arithmetic.minimum(sizes[0], sizes[1] * height // width)
+    wide = arithmetic.minimum(sizes[1], sizes[0] * width // height)
+    return image.crop_to_bounding_box(
+        picture, (sizes[0] - tall) // 2, (sizes[1] - wide) // 2, tall, wide
+    )
+
+
+def _datasets(
+    name: str,
+    directory: Any,
+    labels: Any,
+    label_mode: str | None,
+    class_names: Sequence[str] | None,
+    batch_size: int | None,
+    shuffle: bool,
+    seed: int | None,
+    validation_split: float | None,
+    subset: str | None,
+    follow_links: bool,
+    verbose: bool,
+    endings: tuple[str, ...],
+    load: Callable[[Any], Any],
+) -> Any:
+    _check(name, labels, label_mode, class_names, shuffle, seed, validation_split, subset)
+    if labels is None:
+        label_mode = None
+    if seed is None and shuffle:
+        seed = int(np.random.default_rng().integers(1_000_000))
+    paths, numbers, classes = _indexed(name, directory, labels, class_names, follow_links, endings)
+    if label_mode == "binary" and len(classes or ()) != 2:
+        raise ValueError(
+            f"{name}: label_mode='binary' needs exactly 2 classes, {os.fspath(directory)!r} has "
+            f"{len(classes or ())}"
+        )
+    if verbose:
+        of = "" if classes is None else f" belonging to {len(classes)} classes"
+        print(f"Found {len(paths)} files{of}.")  # noqa: T201 (Keras prints it too)
+    if shuffle:
+        # The generator of older NumPy: Keras' order for a seed.
+        order = np.arange(len(paths))
+        np.random.RandomState(seed).shuffle(order)
+        paths = [paths[i] for i in order]
+        numbers = None if numbers is None else numbers[order]
+    pieces = []
+    for part in ("training", "validation") if subset == "both" else (subset,):
+        chosen, of_them = _subset(paths, numbers, validation_split, part)
+        if verbose and part is not None:
+            print(f"Using {len(chosen)} files for {part}.")  # noqa: T201
+        if not chosen:
+            raise ValueError(
+                f"{name}: no files {' '.join(endings)} in {os.fspath(directory)!r}"
+                + (f" for subset={part!r}" if part else "")
+            )
+        pieces.append(
+            _dataset(
+                chosen,
+                of_them if label_mode else None,
+                label_mode,
+                len(classes or ()),
+                load,
+                batch_size,
+                # What is held back for validation stays in order.
+                seed if shuffle and (subset != "both" or part == "training") else None,
+                classes,
+            )
+        )
+    return tuple(pieces) if subset == "both" else pieces[0]
+
+
+def _check(
+    name: str,
+    labels: Any,
+    label_mode: str | None,
+    class_names: Any,
+    shuffle: bool,
+    seed: int | None,
+    validation_split: float | None,
+    subset: str | None,
+) -> None:
+    if label_mode not in _LABEL_MODES:
+        raise ValueError(
+            f"{name}: label_mode must be 'int', 'categorical', 'binary' or None, got {label_mode!r}"
+        )
+    if class_names is not None and not (isinstance(labels, str) and labels == "inferred"):
+        raise ValueError(f"{name}: class_names goes with labels='inferred' only")
+    if isinstance(labels, str) and labels != "inferred":
+        raise ValueError(f"{name}: labels must be 'inferred', a list or None, got {labels!r}")
+    if (validation_split is None) != (subset is None):
+        raise ValueError(f"{name}: validation_split and subset go together")
+    if validation_split is not None and not 0 < validation_split < 1:
+        raise ValueError(
+            f"{name}: validation_split must be between 0 and 1, got {validation_split}"
+        )
+    if subset not in {"training", "validation", "both", None}:
+        raise ValueError(
+            f"{name}: subset must be 'training', 'validation' or 'both', got {subset!r}"
+        )
+    if validation_split and shuffle and seed is None and subset != "both":
+        raise ValueError(
+            f"{name}: with validation_split and shuffling, give a seed: otherwise the two subsets "
+            "share files"
+        )
+
+
+def _indexed(
+    name: str,
+    directory: Any,
+    labels: Any,
+    class_names: Sequence[str] | None,
+    follow_links: bool,
+    endings: tuple[str, ...],
+) -> tuple[list[str], Any, list[str] | None]:
+    """Paths, numbers of classes, names of classes."""
+    root = os.fspath(directory)
+    if not Path(root).is_dir():
+        raise FileNotFoundError(f"{name}: there is no folder {root!r}")
+    if not (isinstance(labels, str) and labels == "inferred"):
+        paths = _files(root, follow_links, endings)
+        if labels is None:
+            return paths, None, None
+        if len(labels) != len(paths):
+            raise ValueError(
+                f"{name}: labels must have one entry for each of the {len(paths)} files in "
+                f"{root!r}, got {len(labels)}"
+            )
+        return paths, np.asarray(labels), [str(label) for label in sorted(set(labels))]
+    folders = sorted(
+        entry.name for entry in os.scandir(root) if entry.is_dir() and entry.name[0] != "."
+    )
+    names = folders if class_names is None else list(class_names)
+    unknown = [one for one in names if one not in folders]
+    if unknown:
+        raise ValueError(
+            f"{name}: class_names must be folders of {root!r}, which has {folders}, got {unknown}"
+        )
+    found = [_files(str(Path(root, one)), follow_links, endings) for one in names]
+    numbers = np.repeat(np.arange(len(names), dtype=np.int32), [len(files) for files in found])
+    return [path for files in found for path in files], numbers, names
+
+
+def _files(folder: str, follow_links: bool, endings: tuple[str, ...]) -> list[str]:
+    walked = sorted(os.walk(folder, followlinks=follow_links), key=lambda found: found[0])
+    return [
+        str(Path(root, file))
+        for root, _, files in walked
+        for file in sorted(files)
+        if file.lower().endswith(endings)
+    ]
+
+
+def _subset(
+    paths: list[str], numbers: Any, share: float | None, part: str | None
+) -> tuple[list[str], Any]:
+    if share is None or part is None:
+        return paths, numbers
+    first = len(paths) - int(share * len(paths))
+    kept = slice(0, first) if part == "training" else slice(first, None)
+    return paths[kept], None if numbers is None else numbers[kept]
+
+
+def _dataset(
+    paths: list[str],
+    numbers: Any,
+    label_mode: str | None,
+    classes: int,
+    load: Callable[[Any], Any],
+    batch_size: int | None,
+    seed: int | None,
+    class_names: list[str] | None,
+) -> Any:
+    files: Any = Dataset.from_tensor_slices(constants.constant(paths))
+    if numbers is not None:
+        files = Dataset.zip((files, Dataset.from_tensor_slices(numbers)))
+    if seed is not None:
+        # Names, not contents: all of them are shuffled, whatever they weigh.
+        files = files.shuffle(max(len(paths), 1), seed=seed)
+
+    def read(path: Any, *number: Any) -> Any:
+        return (load(path), _label(number[0], label_mode, classes)) if number else load(path)
+
+    found = files.map(read, num_parallel_calls=AUTOTUNE)
+    if batch_size is not None:
+        found = found.batch(batch_size)
+    found = found.prefetch(AUTOTUNE)
+    found.class_names = class_names
+    found.file_paths = paths
+    return found
+
+
+def _label(number: Any, label_mode: str | None, classes: int) -> Any:
+    if label_mode == "binary":
+        return reshaping.expand_dims(casting.cast(number, "float32"), -1)
+    return indicators.one_hot(number, classes) if label_mode == "categorical" else number
