@@ -62,8 +62,15 @@ def make_tensor_proto(
     kind = None if dtype is None else dtypes.as_dtype(dtype)
     array = array_of(values, kind)
     if shape is not None:
-        array = _shaped(array, tuple(Shape.of(shape).as_list()), verify_shape, allow_broadcast)
+        array = _shaped(array, _known(shape), verify_shape, allow_broadcast)
     return encode_tensor(array, kind)
+
+
+def _known(shape: Any) -> tuple[int, ...]:
+    sizes = Shape.of(shape)
+    if not sizes.is_fully_defined():
+        raise ValueError(f"make_tensor_proto: shape must be known, got {sizes.text}")
+    return tuple(int(n) for n in sizes.as_list() if n is not None)
 
 
 def _shaped(array: Array, wanted: tuple[int, ...], verify: bool, broadcast: bool) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,10 +93,10 @@ def image_dataset_from_directory(
             sized = image.resize(picture, [height, width], interpolation)
         return ensure_shape(sized, [height, width, channels])
 
-    return _datasets(
-        *(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed),
-        *(validation_split, subset, follow_links, verbose, IMAGES, load),
-    )
+    asked = _Asked(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed)
+    asked.share, asked.subset = validation_split, subset
+    asked.follow_links, asked.verbose = follow_links, verbose
+    return _datasets(asked, IMAGES, load)
 
 
 def text_dataset_from_directory(
@@ -141,10 +142,11 @@ def text_dataset_from_directory(
         text = read_file(path)
         return text if max_length is None else strings.substr(text, 0, max_length)
 
-    return _datasets(
-        *("text_dataset_from_directory", directory, labels, label_mode, class_names, batch_size),
-        *(shuffle, seed, validation_split, subset, follow_links, verbose, TEXTS, load),
-    )
+    name = "text_dataset_from_directory"
+    asked = _Asked(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed)
+    asked.share, asked.subset = validation_split, subset
+    asked.follow_links, asked.verbose = follow_links, verbose
+    return _datasets(asked, TEXTS, load)
 
 
 def _middle(picture: Any, height: int, width: int) -> Any:
@@ -159,135 +161,120 @@ def _middle(picture: Any, height: int, width: int) -> Any:
     )
 
 
-def _datasets(
-    name: str,
-    directory: Any,
-    labels: Any,
-    label_mode: str | None,
-    class_names: Sequence[str] | None,
-    batch_size: int | None,
-    shuffle: bool,
-    seed: int | None,
-    validation_split: float | None,
-    subset: str | None,
-    follow_links: bool,
-    verbose: bool,
-    endings: tuple[str, ...],
-    load: Callable[[Any], Any],
-) -> Any:
-    _check(name, labels, label_mode, class_names, shuffle, seed, validation_split, subset)
-    if labels is None:
-        label_mode = None
-    if seed is None and shuffle:
-        seed = int(np.random.default_rng().integers(1_000_000))
-    paths, numbers, classes = _indexed(name, directory, labels, class_names, follow_links, endings)
-    if label_mode == "binary" and len(classes or ()) != 2:
+@dataclass(slots=True)
+class _Asked:
+    """The arguments that both functions have."""
+
+    name: str
+    directory: Any
+    labels: Any
+    label_mode: str | None
+    class_names: Sequence[str] | None
+    batch_size: int | None
+    shuffle: bool
+    seed: int | None
+    share: float | None = None
+    subset: str | None = None
+    follow_links: bool = False
+    verbose: bool = True
+
+    @property
+    def inferred(self) -> bool:
+        """Whether the folders are the classes."""
+        return isinstance(self.labels, str) and self.labels == "inferred"
+
+    @property
+    def root(self) -> str:
+        """The folder as text."""
+        return str(os.fspath(self.directory))
+
+
+def _datasets(asked: _Asked, endings: tuple[str, ...], load: Callable[[Any], Any]) -> Any:
+    _check(asked)
+    if asked.labels is None:
+        asked.label_mode = None
+    if asked.seed is None and asked.shuffle:
+        asked.seed = int(np.random.default_rng().integers(1_000_000))
+    paths, numbers, classes = _indexed(asked, endings)
+    if asked.label_mode == "binary" and len(classes or ()) != 2:
         raise ValueError(
-            f"{name}: label_mode='binary' needs exactly 2 classes, {os.fspath(directory)!r} has "
+            f"{asked.name}: label_mode='binary' needs exactly 2 classes, {asked.root!r} has "
             f"{len(classes or ())}"
         )
-    if verbose:
+    if asked.verbose:
         of = "" if classes is None else f" belonging to {len(classes)} classes"
         print(f"Found {len(paths)} files{of}.")  # noqa: T201 (Keras prints it too)
-    if shuffle:
+    if asked.shuffle:
         # The generator of older NumPy: Keras' order for a seed.
         order = np.arange(len(paths))
-        np.random.RandomState(seed).shuffle(order)
+        np.random.RandomState(asked.seed).shuffle(order)
         paths = [paths[i] for i in order]
         numbers = None if numbers is None else numbers[order]
-    pieces = []
-    for part in ("training", "validation") if subset == "both" else (subset,):
-        chosen, of_them = _subset(paths, numbers, validation_split, part)
-        if verbose and part is not None:
+    parts = ("training", "validation") if asked.subset == "both" else (asked.subset,)
+    found = []
+    for part in parts:
+        chosen, labels = _subset(paths, numbers, asked.share, part)
+        if asked.verbose and part is not None:
             print(f"Using {len(chosen)} files for {part}.")  # noqa: T201
         if not chosen:
-            raise ValueError(
-                f"{name}: no files {' '.join(endings)} in {os.fspath(directory)!r}"
-                + (f" for subset={part!r}" if part else "")
-            )
-        pieces.append(
-            _dataset(
-                chosen,
-                of_them if label_mode else None,
-                label_mode,
-                len(classes or ()),
-                load,
-                batch_size,
-                # What is held back for validation stays in order.
-                seed if shuffle and (subset != "both" or part == "training") else None,
-                classes,
-            )
-        )
-    return tuple(pieces) if subset == "both" else pieces[0]
+            of = f" for subset={part!r}" if part else ""
+            raise ValueError(f"{asked.name}: no files {' '.join(endings)} in {asked.root!r}{of}")
+        found.append(_dataset(asked, chosen, labels, classes, part, load))
+    return tuple(found) if asked.subset == "both" else found[0]
 
 
-def _check(
-    name: str,
-    labels: Any,
-    label_mode: str | None,
-    class_names: Any,
-    shuffle: bool,
-    seed: int | None,
-    validation_split: float | None,
-    subset: str | None,
-) -> None:
-    if label_mode not in _LABEL_MODES:
+def _check(asked: _Asked) -> None:
+    name = asked.name
+    if asked.label_mode not in _LABEL_MODES:
         raise ValueError(
-            f"{name}: label_mode must be 'int', 'categorical', 'binary' or None, got {label_mode!r}"
+            f"{name}: label_mode must be 'int', 'categorical', 'binary' or None, "
+            f"got {asked.label_mode!r}"
         )
-    if class_names is not None and not (isinstance(labels, str) and labels == "inferred"):
+    if asked.class_names is not None and not asked.inferred:
         raise ValueError(f"{name}: class_names goes with labels='inferred' only")
-    if isinstance(labels, str) and labels != "inferred":
-        raise ValueError(f"{name}: labels must be 'inferred', a list or None, got {labels!r}")
-    if (validation_split is None) != (subset is None):
+    if isinstance(asked.labels, str) and not asked.inferred:
+        raise ValueError(f"{name}: labels must be 'inferred', a list or None, got {asked.labels!r}")
+    if (asked.share is None) != (asked.subset is None):
         raise ValueError(f"{name}: validation_split and subset go together")
-    if validation_split is not None and not 0 < validation_split < 1:
+    if asked.share is not None and not 0 < asked.share < 1:
+        raise ValueError(f"{name}: validation_split must be between 0 and 1, got {asked.share}")
+    if asked.subset not in {"training", "validation", "both", None}:
         raise ValueError(
-            f"{name}: validation_split must be between 0 and 1, got {validation_split}"
+            f"{name}: subset must be 'training', 'validation' or 'both', got {asked.subset!r}"
         )
-    if subset not in {"training", "validation", "both", None}:
-        raise ValueError(
-            f"{name}: subset must be 'training', 'validation' or 'both', got {subset!r}"
-        )
-    if validation_split and shuffle and seed is None and subset != "both":
+    if asked.share and asked.shuffle and asked.seed is None and asked.subset != "both":
         raise ValueError(
             f"{name}: with validation_split and shuffling, give a seed: otherwise the two subsets "
             "share files"
         )
 
 
-def _indexed(
-    name: str,
-    directory: Any,
-    labels: Any,
-    class_names: Sequence[str] | None,
-    follow_links: bool,
-    endings: tuple[str, ...],
-) -> tuple[list[str], Any, list[str] | None]:
+def _indexed(asked: _Asked, endings: tuple[str, ...]) -> tuple[list[str], Any, list[str] | None]:
     """Paths, numbers of classes, names of classes."""
-    root = os.fspath(directory)
+    root, labels = asked.root, asked.labels
     if not Path(root).is_dir():
-        raise FileNotFoundError(f"{name}: there is no folder {root!r}")
-    if not (isinstance(labels, str) and labels == "inferred"):
-        paths = _files(root, follow_links, endings)
+        raise FileNotFoundError(f"{asked.name}: there is no folder {root!r}")
+    if not asked.inferred:
+        paths = _files(root, asked.follow_links, endings)
         if labels is None:
             return paths, None, None
         if len(labels) != len(paths):
             raise ValueError(
-                f"{name}: labels must have one entry for each of the {len(paths)} files in "
+                f"{asked.name}: labels must have one entry for each of the {len(paths)} files in "
                 f"{root!r}, got {len(labels)}"
             )
         return paths, np.asarray(labels), [str(label) for label in sorted(set(labels))]
     folders = sorted(
         entry.name for entry in os.scandir(root) if entry.is_dir() and entry.name[0] != "."
     )
-    names = folders if class_names is None else list(class_names)
+    names = folders if asked.class_names is None else list(asked.class_names)
     unknown = [one for one in names if one not in folders]
     if unknown:
         raise ValueError(
-            f"{name}: class_names must be folders of {root!r}, which has {folders}, got {unknown}"
+            f"{asked.name}: class_names must be folders of {root!r}, which has {folders}, "
+            f"got {unknown}"
         )
-    found = [_files(str(Path(root, one)), follow_links, endings) for one in names]
+    found = [_files(str(Path(root, one)), asked.follow_links, endings) for one in names]
     numbers = np.repeat(np.arange(len(names), dtype=np.int32), [len(files) for files in found])
     return [path for files in found for path in files], numbers, names
 
@@ -313,30 +300,31 @@ def _subset(
 
 
 def _dataset(
+    asked: _Asked,
     paths: list[str],
     numbers: Any,
-    label_mode: str | None,
-    classes: int,
+    classes: list[str] | None,
+    part: str | None,
     load: Callable[[Any], Any],
-    batch_size: int | None,
-    seed: int | None,
-    class_names: list[str] | None,
 ) -> Any:
     files: Any = Dataset.from_tensor_slices(constants.constant(paths))
-    if numbers is not None:
+    if numbers is not None and asked.label_mode:
         files = Dataset.zip((files, Dataset.from_tensor_slices(numbers)))
-    if seed is not None:
+    # Of a pair, what is held back for validation stays in order.
+    if asked.shuffle and (asked.subset != "both" or part == "training"):
         # Names, not contents: all of them are shuffled, whatever they weigh.
-        files = files.shuffle(max(len(paths), 1), seed=seed)
+        files = files.shuffle(len(paths), seed=asked.seed)
 
     def read(path: Any, *number: Any) -> Any:
-        return (load(path), _label(number[0], label_mode, classes)) if number else load(path)
+        if not number:
+            return load(path)
+        return load(path), _label(number[0], asked.label_mode, len(classes or ()))
 
     found = files.map(read, num_parallel_calls=AUTOTUNE)
-    if batch_size is not None:
-        found = found.batch(batch_size)
+    if asked.batch_size is not None:
+        found = found.batch(asked.batch_size)
     found = found.prefetch(AUTOTUNE)
-    found.class_names = class_names
+    found.class_names = classes
     found.file_paths = paths
     return found
 

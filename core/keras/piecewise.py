@@ -51,7 +51,7 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
 
 def hard_tanh(x: Any) -> Tensor:
     """X between -1 and 1, which it does not leave."""
-    return clipping.clip_by_value(x, -1.0, 1.0)
+    return clipping.clip_by_value(x, -1.0, 1.0)  # type: ignore[no-any-return]
 
 
 def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
@@ -71,7 +71,7 @@ def sparse_plus(x: Any) -> Tensor:
 
 def sparse_sigmoid(x: Any) -> Tensor:
     """0 below -1, 1 above 1, (x + 1) / 2 between."""
-    return clipping.clip_by_value((convert_to_tensor(x) + 1.0) * 0.5, 0.0, 1.0)
+    return clipping.clip_by_value((convert_to_tensor(x) + 1.0) * 0.5, 0.0, 1.0)  # type: ignore[no-any-return]
 
 
 def sparsemax(x: Any, axis: int = -1) -> Tensor:
@@ -101,13 +101,13 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
 def squareplus(x: Any, b: float = 4) -> Tensor:
     """(x + sqrt(x² + b)) / 2: a smooth max(x, 0)."""
     x = convert_to_tensor(x)
-    return (x + exponents.sqrt(arithmetic.square(x) + float(b))) * 0.5
+    return (x + exponents.sqrt(arithmetic.square(x) + float(b))) * 0.5  # type: ignore[no-any-return]
 
 
 def tanh_shrink(x: Any) -> Tensor:
     """X - tanh(x)."""
     x = convert_to_tensor(x)
-    return x - trigonometry.tanh(x)
+    return x - trigonometry.tanh(x)  # type: ignore[no-any-return]
 
 
 def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
