@@ -22,6 +22,18 @@ def compute(kind: str, arrays: Sequence[Array | None], attrs: dict[str, Any]) ->
     return None if result is None else np.asarray(result)
 
 
+def split(count: int, arrays: Sequence[Array | None], attrs: dict[str, Any]) -> list[Array] | None:
+    """The pieces of a constant; None if they are not told."""
+    whole = arrays[0]
+    sizes = arrays[1] if len(arrays) > 1 else None
+    if whole is None or whole.dtype == object:
+        return None
+    axis = attrs.get("axis", 0)
+    if sizes is not None:
+        return np.split(whole, np.cumsum(sizes)[:-1], axis)
+    return np.split(whole, count, axis) if whole.shape[axis] % count == 0 else None
+
+
 def _cast(attrs: dict[str, Any], x: Array) -> Array | None:
     target = _BY_ONNX[attrs["to"]]
     if x.dtype == object or target is dtypes.string:

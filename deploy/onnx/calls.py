@@ -34,14 +34,20 @@ class NodeView:
         node: the node; calls inlined, constants folded.
         inline: converts a function into a graph: `inline(g, function, arguments) -> results`.
         values: what became of the values of the program.
+        takers: the nodes that take each value; a result of the program is taken by None.
     """
 
     def __init__(
-        self, node: graph.Node, inline: Inline, values: Mapping[graph.Value, Value]
+        self,
+        node: graph.Node,
+        inline: Inline,
+        values: Mapping[graph.Value, Value],
+        takers: Mapping[graph.Value, Sequence[graph.Node | None]] = {},
     ) -> None:
         self.node = node
         self.inline = inline
         self.values = values
+        self.takers = takers
         self._packed = node.op.pack_inputs(node.inputs, node.attrs)
 
     @property

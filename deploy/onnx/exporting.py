@@ -1,50 +1,50 @@
-"""export: freeze, fold, lower, fuse, lay out, write, check, compare; one function per step."""
+"""export: freeze, fold, lower, improve, write, check, compare, put in place; a step a function."""
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-from pinnace.deploy.onnx.accuracy import (
-    VariantReport,
-    calibration_feeds,
-    held_out,
-    measure,
-    overflows,
-)
-from pinnace.deploy.onnx.channels import lay_out
+import onnx
+
+from pinnace.deploy.onnx.accuracy import VariantReport, calibration_feeds
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.changes import Change, applied
 from pinnace.deploy.onnx.checking import (
     Comparison,
+    Run,
     check_structure,
     compare,
     feeds_of,
     open_session,
-    run_session,
     runs_of,
-    same,
 )
+from pinnace.deploy.onnx.compatibility import verdicts
+from pinnace.deploy.onnx.derived import mobile_files, page_of, smaller_form
 from pinnace.deploy.onnx.freeze import freeze
-from pinnace.deploy.onnx.fusion import fuse, tidy
-from pinnace.deploy.onnx.hygiene import Written, write_model
+from pinnace.deploy.onnx.hygiene import Written, describe_model
 from pinnace.deploy.onnx.lowering import lower
+from pinnace.deploy.onnx.mapped import release_all, releasing, trim
+from pinnace.deploy.onnx.options import Options, one_kind
+from pinnace.deploy.onnx.passes import improve
+from pinnace.deploy.onnx.reference import reference
 from pinnace.deploy.onnx.report import ExportReport
+from pinnace.deploy.onnx.report_files import write_refusal, write_report
+from pinnace.deploy.onnx.report_nodes import lines_of, nodes_of
 from pinnace.deploy.onnx.sources import Program, find_program
-from pinnace.deploy.onnx.variants import KINDS, make_variant, mobile_paths, to_mobile, watched
+from pinnace.deploy.onnx.staging import Stage, refuse_size, staged
+from pinnace.deploy.onnx.states import with_states
+from pinnace.deploy.onnx.variants import mobile_paths
 from pinnace.deploy.onnx.web import Page, check_page, find_runtime, write_page
 from pinnace.engine.passes.fold import fold
-from pinnace.framework.errors import InternalError, InvalidArgumentError, UnimplementedError
+from pinnace.framework.errors import OpError
 from pinnace.framework.tensor import Array
 from pinnace.storage.atomic import write_file
 
-OPSETS = range(
-    18, 27
-)  # ONNX Runtime 1.31 refuses 27; below 18 reductions take their axes otherwise
-IR_VERSIONS = range(8, 14)
-# WebAssembly's kernels sum in other orders than those of a PC; a smaller form adds twice its cost.
-_PAGE_TOLERANCE = 1e-4
-_LIMIT = (1 << 31) - 1  # bytes of one protobuf message
+# From so many bytes of weights on, ONNX Runtime gets no copies of them in other layouts.
+_LARGE = 4 << 20
 
 
 def export(
@@ -59,9 +59,11 @@ def export(
     float16: bool = False,
     int8: bool = False,
     int8_static: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    external_data: bool | None = None,
     ort: bool = False,
     web: str | os.PathLike[str] | None = None,
     web_runtime: str | os.PathLike[str] | None = None,
+    report: str | os.PathLike[str] | None = None,
 ) -> ExportReport:
     """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
 
@@ -83,12 +85,16 @@ def export(
         int8_static: everything in 8 bits, QuantizeLinear and DequantizeLinear around each op, also
             of convolutions: the `.npz` file, or the arrays by input, of examples to find the
             ranges with. Every fifth run of them is left out, and compared on.
+        external_data: whether weights from a kilobyte on stand in a file of their own, `path` with
+            `.data` behind it; None does that where one file cannot hold them, at 2 GiB.
         ort: whether to write `.ort` beside the file as well, ONNX Runtime's format for phones, and
             the list of operators that a reduced build of it needs.
         web: folder for a page that runs the model in the browser and checks itself; it loads
             nothing from elsewhere.
         web_runtime: the folder, npm package or project with the files of onnxruntime-web; None
             looks for `node_modules` here and above.
+        report: a `.json` or `.md` file that tells the same as what is returned, or why the model
+            was refused.
 
     Returns:
         What was written and how well it agrees.
@@ -104,196 +110,219 @@ def export(
             where float32 does not, or an output is beyond float16.
         InternalError: what was made is not valid, or differs from the model. Nothing is written.
     """
-    _check_options(opset, ir_version)
-    kind = _kind(float16=float16, int8=int8, int8_static=int8_static is not None)
-    if ort and path is None:
-        message = "export: ort=True writes a file beside `path`; path is None"
-        raise InvalidArgumentError(message)
-    program = find_program(model, signature)
+    options = Options(
+        path=path,
+        signature=signature,
+        opset=opset,
+        ir_version=ir_version,
+        verify=verify,
+        sample=sample,
+        kind=one_kind(float16=float16, int8=int8, int8_static=int8_static is not None),
+        calibration=int8_static,
+        external_data=external_data,
+        ort=ort,
+        web=web,
+        web_runtime=web_runtime,
+        report=report,
+    )
+    options.check()
+    try:
+        found = _export(model, options)
+    except OpError as error:
+        if report is not None:
+            write_refusal(report, error, options)
+        raise
+    if report is not None:
+        write_report(report, found)
+    return found
+
+
+def _export(model: object, options: Options) -> ExportReport:
+    program = with_states(find_program(model, options.signature))
     runtime = None
-    if web is not None:
-        runtime = find_runtime(web_runtime)
+    if options.web is not None:
+        runtime = find_runtime(options.web_runtime)
         check_page(program.inputs, program.outputs)
-    examples = None if int8_static is None else calibration_feeds(int8_static, program)
+    given = options.calibration
+    examples = None if given is None else calibration_feeds(given, program)
+    with staged(options.path) as stage, releasing(program.weights if program.is_ours else ()):
+        converted = _convert(program, options)
+        names = converted.written.output_names
+        _write(stage, converted, options)
+        outline, structure = stage.outline()
+        check_structure(outline)
+        runs = _run(program, options)
+        comparison = None
+        if options.verify:
+            session = open_session(outline, lean=converted.weight_bytes > _LARGE)
+            comparison = compare(program, session, runs)
+            del session
+            release_all()
+        variant = None
+        if options.kind is not None:
+            structure, variant = _smaller(stage, converted, program, runs, examples, options)
+        page = _derive(stage, converted, program, runs, variant, options)
+        report = ExportReport(
+            path=None if options.path is None else os.fspath(options.path),
+            signature=program.signature,
+            opset=options.opset,
+            ir_version=options.ir_version,
+            inputs=dict(program.inputs),
+            outputs={names[name]: spec for name, spec in program.outputs.items()},
+            output_names={name: after for name, after in names.items() if name != after},
+            op_counts=dict(sorted(Counter(n.op_type for n in structure.graph.node).items())),
+            source_counts=converted.source_counts,
+            casts=dict(sorted(converted.casts.items())),
+            dropped=converted.dropped,
+            improved=converted.improved,
+            nodes=nodes_of(structure, converted.origins, converted.lines),
+            runtimes=tuple(verdicts(structure, stage.size, is_aside=stage.data is not None)),
+            differences=_differences(comparison, names),
+            batches=0 if comparison is None else comparison.batches,
+            file_bytes=stage.size,
+            weight_bytes=converted.weight_bytes,
+            data_path=_data_path(stage, options),
+            variant=variant,
+            ort_path=os.fspath(mobile_paths(options.path)[0])
+            if options.ort and options.path is not None
+            else None,
+            _message=stage.message() if options.path is None else None,
+        )
+        stage.commit()
+        for place, content in page.mobile.items():
+            write_file(place, content)
+        if page.web is not None and options.web is not None and runtime is not None:
+            write_page(options.web, page.web, runtime)
+    return report
+
+
+@dataclass(slots=True)
+class _Converted:
+    """A program in ONNX, and how it became that."""
+
+    written: Written
+    graph: GraphBuilder
+    weight_bytes: int
+    source_counts: dict[str, int]
+    casts: dict[str, int]
+    dropped: dict[str, int]
+    improved: Change
+    origins: dict[str, str]
+    lines: dict[str, str]
+
+
+def _convert(program: Program, options: Options) -> _Converted:
     frozen = freeze(program)
     folded = fold(frozen.graph)
     folded.output_names = list(program.outputs)
-    g, source_counts = lower(folded, program.inputs, opset)
-    fuse(g)
-    lay_out(g)
-    tidy(g)
-    written = write_model(g, program, ir_version, metadata.version("pinnace"))
-    check_structure(written.skeleton)
-    serialised = _serialise(written)
-    comparison = None
-    if verify:
-        session = open_session(serialised)
-        comparison = compare(program, session, sample)
-    message_out, variant = written.model, None
-    if kind is not None:
-        message_out, serialised, variant = _smaller(
-            kind, written, serialised, program, sample, examples
-        )
-    mobile: dict[Path, bytes] = {}
-    if ort and path is not None:
-        mobile = _mobile(serialised, program, sample, os.fspath(path), variant)
-    if path is not None:
-        write_file(path, serialised)
-        for place, content in mobile.items():
-            write_file(place, content)
-    if web is not None and runtime is not None:
-        write_page(web, _page(program, written, serialised, sample, variant), runtime)
-    kinds = Counter(node.op_type for node in message_out.graph.node)
-    return ExportReport(
-        path=None if path is None else os.fspath(path),
-        model=message_out,
-        signature=program.signature,
-        opset=opset,
-        ir_version=ir_version,
-        inputs=dict(program.inputs),
-        outputs={written.output_names[name]: spec for name, spec in program.outputs.items()},
-        output_names={name: final for name, final in written.output_names.items() if name != final},
-        op_counts=dict(sorted(kinds.items())),
-        source_counts=source_counts,
-        transposes=kinds["Transpose"],
-        casts=dict(sorted(g.casts.items())),
-        dropped=frozen.dropped,
-        file_bytes=len(serialised),
-        variant=variant,
-        ort_path=os.fspath(mobile_paths(path)[0]) if mobile and path is not None else None,
-        **_measured(comparison),
+    g, source_counts = lower(folded, program.inputs, options.opset)
+    improved = applied(g, improve)
+    written = describe_model(g, program, options.ir_version, metadata.version("pinnace"))
+    return _Converted(
+        written,
+        g,
+        written.draft.weight_bytes,
+        source_counts,
+        g.casts,
+        frozen.dropped,
+        improved,
+        {node.name: node.origin for node in g.all_nodes()},
+        lines_of(folded),
     )
 
 
-def _check_options(opset: int, ir_version: int) -> None:
-    for name, value, allowed in (("opset", opset, OPSETS), ("ir_version", ir_version, IR_VERSIONS)):
-        if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
-            message = (
-                f"export: {name} must be from {allowed.start} to {allowed.stop - 1}, got {value!r}"
-            )
-            raise InvalidArgumentError(message)
+def _write(stage: Stage, converted: _Converted, options: Options) -> None:
+    draft = converted.written.draft
+    aside = options.external_data
+    if aside is None:
+        aside = not draft.fits and options.path is not None
+    if not aside and not draft.fits:
+        refuse_size(draft.weight_bytes, "one file", "external_data=True, and a path")
+    stage.write(draft, aside=aside and draft.has_large)
+    for value in converted.graph.constants():
+        value.array = None  # written; nobody needs them any more
+    converted.graph.forget_constants()
+    trim()
 
 
-def _kind(**chosen: bool) -> str | None:
-    kinds = [kind for kind in KINDS if chosen[kind]]
-    if len(kinds) > 1:
-        message = f"export: a file has one precision; got {' and '.join(kinds)}"
-        raise InvalidArgumentError(message)
-    return kinds[0] if kinds else None
+def _run(program: Program, options: Options) -> Sequence[Run]:
+    if not options.needs_runs:
+        return ()
+    with reference(plain=program.is_ours):
+        runs = runs_of(program, options.sample)
+    if program.is_ours:
+        program.concrete.graph.plan = None  # what it packed and keeps is not needed again
+    release_all()
+    trim()
+    return runs
 
 
 def _smaller(
-    kind: str,
-    written: Written,
-    serialised: bytes,
+    stage: Stage,
+    converted: _Converted,
     program: Program,
-    sample: Mapping[str, Any] | None,
+    runs: Sequence[Run],
     examples: list[dict[str, Array]] | None,
-) -> tuple[Any, bytes, VariantReport]:
-    """The file in another precision, and what that costs."""
-    if examples is not None:
-        calibration, feeds, compared = held_out(examples)
-    else:
-        calibration, feeds = [], feeds_of(program, sample)
-        compared = "random" if sample is None else "sample"
-    made = make_variant(kind, written.model, calibration)
-    check_structure(made.model)
-    small = made.model.SerializeToString(deterministic=True)
-    exact = open_session(serialised)
-    outputs = measure(
+    options: Options,
+) -> tuple[onnx.ModelProto, VariantReport]:
+    kind = str(options.kind)
+    refuse_size(converted.weight_bytes, kind, "export without it")
+    model, variant = smaller_form(
         kind,
-        [written.output_names[name] for name in program.outputs],
-        feeds,
-        exact,
-        open_session(small),
+        stage.message(),
+        [converted.written.output_names[name] for name in program.outputs],
+        feeds_of(program, runs),
+        "random" if options.sample is None else "sample",
+        examples,
     )
-    notes = made.notes
-    if kind == "float16":
-        watching, names = watched(made.model, written.model)
-        notes += overflows(feeds, exact, open_session(watching.SerializeToString()), names)
-    report = VariantReport(
-        kind,
-        outputs,
-        compared,
-        len(feeds),
-        len(calibration),
-        len(serialised),
-        len(small),
-        notes,
-    )
-    return made.model, small, report
+    stage.replace(model.SerializeToString(deterministic=True))
+    outline, structure = stage.outline()
+    check_structure(outline)
+    return structure, variant
 
 
-def _mobile(
-    serialised: bytes,
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """What is written beside the file."""
+
+    mobile: Mapping[Any, bytes]
+    web: Page | None
+
+
+def _derive(
+    stage: Stage,
+    converted: _Converted,
     program: Program,
-    sample: Mapping[str, Any] | None,
-    path: str,
+    runs: Sequence[Run],
     variant: VariantReport | None,
-) -> dict[Path, bytes]:
-    """The `.ort` file and its list of operators; it gives what the ONNX file gives."""
-    made = to_mobile(serialised)
-    # A sum in another order may round to the next of 256 steps.
-    slack = max(one.relative for one in variant.outputs.values()) if variant else 0.0
-    first, second = open_session(serialised), open_session(made.content)
-    for given in feeds_of(program, sample):
-        for name, a, b in zip(
-            program.outputs, run_session(first, given), run_session(second, given), strict=True
-        ):
-            if a.dtype != b.dtype or a.shape != b.shape or not same(a, b, slack):
-                message = f"export: output {name!r} of the .ort file differs from the ONNX file's"
-                raise InternalError(message)
-    model, operators = mobile_paths(path)
-    return {model: made.content, operators: made.operators.encode()}
+    options: Options,
+) -> _Derived:
+    if not options.ort and options.web is None:
+        return _Derived({}, None)
+    what = "ort=True" if options.ort else "web=FOLDER"
+    refuse_size(converted.weight_bytes, what, "export without it")
+    serialised = stage.content()
+    mobile: Mapping[Any, bytes] = {}
+    if options.ort and options.path is not None:
+        mobile = mobile_files(serialised, program, runs, options.path, variant)
+    page = None
+    if options.web is not None:
+        page = page_of(serialised, program, converted.written.output_names, runs, variant)
+    return _Derived(mobile, page)
 
 
-def _page(
-    program: Program,
-    written: Written,
-    serialised: bytes,
-    sample: Mapping[str, Any] | None,
-    variant: VariantReport | None,
-) -> Page:
-    renamed = written.output_names
-    cases = [
-        (
-            dict(zip(program.inputs, arrays, strict=True)),
-            {renamed[name]: a for name, a in zip(program.outputs, results, strict=True)},
-        )
-        for arrays, results in runs_of(program, sample)
-    ]
-    tolerance = _PAGE_TOLERANCE
-    about = f"signature {program.signature}, {len(serialised):,} bytes"
-    if variant is not None:
-        tolerance += 2 * max(one.relative for one in variant.outputs.values())
-        about += f", {variant.kind}"
-    return Page(
-        program.source,
-        about,
-        serialised,
-        program.inputs,
-        {renamed[name]: spec for name, spec in program.outputs.items()},
-        cases,
-        tolerance,
-    )
-
-
-def _serialise(written: Written) -> bytes:
-    size = written.model.ByteSize()
-    if size > _LIMIT:
-        message = (
-            f"export: the model has {size / 1e9:.1f} GB; a file without external data holds "
-            f"at most 2 GiB"
-        )
-        raise UnimplementedError(message)
-    return written.model.SerializeToString(deterministic=True)
-
-
-def _measured(comparison: Comparison | None) -> dict[str, Any]:
+def _differences(
+    comparison: Comparison | None, names: Mapping[str, str]
+) -> dict[str, tuple[float, float]]:
     if comparison is None:
-        return {"largest_difference": None, "largest_relative": None, "batches": 0}
+        return {}
     return {
-        "largest_difference": comparison.largest,
-        "largest_relative": comparison.relative,
-        "batches": comparison.batches,
+        names[name]: (largest, comparison.relative[name])
+        for name, largest in comparison.largest.items()
     }
+
+
+def _data_path(stage: Stage, options: Options) -> str | None:
+    if stage.data is None or options.path is None:
+        return None
+    return f"{os.fspath(options.path)}.data"

@@ -26,7 +26,9 @@ def roles_of(node: Node, users: dict[Value, list[Node]], results: set[Value]) ->
     """The roles of a node."""
     count = len(node.inputs)
     if node.moved:
-        return Roles([OWN, *[LAST] * (count - 1)], {node.outputs[0]}, FIRST)
+        takes = [LAST] * count
+        takes[node.moved_input] = OWN
+        return Roles(takes, {node.outputs[0]}, FIRST)
     rule = _RULES.get(node.kind)
     found = rule(node, users, results) if rule is not None else None
     return Roles([LAST] * count) if found is None else found

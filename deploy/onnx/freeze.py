@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.deploy.onnx.mapped import pieces
+from pinnace.deploy.onnx.refusals import ExportRefusedError, Refusal
 from pinnace.deploy.onnx.sources import Program
+from pinnace.deploy.onnx.states import assign, root_of
 from pinnace.engine.passes.inline import inline
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType, as_dtype
-from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, Tensor
@@ -18,6 +21,7 @@ from pinnace.graph.copying import Copy
 from pinnace.graph.graph import FunctionRef, Graph, Node, Value
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import CONST
+from pinnace.ops.registry import lookup
 
 # Effects that have no counterpart and that leave the outputs as they are.
 _DROPPED = frozenset(
@@ -47,16 +51,38 @@ def freeze(program: Program) -> Frozen:
         InvalidArgumentError: a variable holds NaN.
     """
     graph = inline(program.concrete.graph)
-    count = len(program.inputs)
+    count = len(program.inputs) - len(program.states)
     behind = dict(zip(graph.inputs[count:], program.concrete.captured, strict=True))
-    _refuse_writes(graph, behind)
+    kept = {graph.inputs[count + state.place]: state for state in program.states}
+    if not kept:
+        _refuse_writes(graph, behind)
     copy = Copy(Graph(graph.name))
-    for value, name in zip(graph.inputs[:count], program.inputs, strict=True):
+    for value, name in zip(graph.inputs[:count], program.inputs, strict=False):
         made = copy.target.add_input(value.node.op, value.spec, name)
         copy.values[value] = made
         copy.nodes[value.node] = (made.node,)
+    placeholder = lookup("Placeholder")
+    for value, state in kept.items():
+        spec = program.inputs[state.given]
+        copy.values[value] = copy.target.add_input(placeholder, spec, state.given)
     for value, tensor in behind.items():
-        copy.values[value] = _constant(copy.target, value, tensor)
+        if value not in kept:
+            copy.values[value] = _constant(copy.target, value, tensor)
+    dropped = _copied(graph, copy, set(kept))
+    copy.outputs(graph)
+    copy.target.outputs.extend(copy.values[value] for value in kept)
+    copy.target.effects = []
+    return Frozen(copy.target, dict(sorted(dropped.items())))
+
+
+def _copied(graph: Graph, copy: Copy, kept: set[Value]) -> Counter[str]:
+    """Copy the nodes; what was left out.
+
+    Args:
+        graph: the program.
+        copy: where its arguments are already.
+        kept: handles of variables that are assigned.
+    """
     arguments = {value.node for value in graph.inputs}
     dropped: Counter[str] = Counter()
     for node in ordered(graph):
@@ -64,11 +90,13 @@ def freeze(program: Program) -> Frozen:
             continue
         if node.op.name in _DROPPED:
             dropped[node.op.name] += 1
+            continue
+        root = root_of(node.inputs[0]) if node.inputs else None
+        if root is not None and root in kept and assign(node, copy, root):
+            copy.nodes[node] = ()
         elif not _known(node, copy):
             copy.node(node)
-    copy.outputs(graph)
-    copy.target.effects = []
-    return Frozen(copy.target, dict(sorted(dropped.items())))
+    return dropped
 
 
 def _constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
@@ -93,9 +121,13 @@ def _const(graph: Graph, array: Array, dtype: DType, name: str) -> Value:
 
 
 def _refuse_nan(array: Array, dtype: DType, name: str) -> None:
-    if not dtype.is_floating:
+    if not dtype.is_floating or not array.size:
         return
-    bad = int(np.count_nonzero(np.isnan(array)))
+    # The least number is NaN if one is: quicker than to look at each, and without an array for it.
+    bad = 0
+    for piece in pieces(array):
+        if np.isnan(np.min(piece)):
+            bad += int(np.count_nonzero(np.isnan(piece)))
     if bad:
         message = (
             f"export: variable {name!r} holds {bad} NaN among its {array.size} numbers: "
@@ -110,12 +142,12 @@ def _known(node: Node, copy: Copy) -> bool:
     name = node.op.name
     if not node.inputs or node.inputs[0].dtype is not dtypes.resource:
         return False
-    held = copy.values[node.inputs[0]]
+    held = copy.values[root_of(node.inputs[0])]
     if held.dtype is dtypes.resource:
         return False
     if name == "ReadVariableOp" or name in _HANDLES:
         for output, value in zip(node.outputs, node.inputs, strict=True):
-            copy.values[output] = copy.values[value]
+            copy.values[output] = copy.values[root_of(value)]
         return True
     if name == "VariableShape":
         sizes = np.array(held.shape.as_list(), node.attrs["out_type"].numpy)
@@ -128,15 +160,23 @@ def _known(node: Node, copy: Copy) -> bool:
 
 
 def _refuse_writes(graph: Graph, behind: dict[Value, Tensor]) -> None:
-    lines = []
+    found: dict[tuple[str, str], list[Node]] = {}
     for node, value in _writes(graph):
         tensor = behind.get(value)
         name = value.node.name if tensor is None else _name_of(tensor)
-        where = f", called at {node.source}" if node.source else ""
-        lines.append(f"  {node.op.name} assigns variable {name!r}: node {node.name!r}{where}")
-    if lines:
-        message = f"export: {graph.name!r} assigns variables; an ONNX model has no state\n"
-        raise UnimplementedError(message + "\n".join(dict.fromkeys(lines)))
+        found.setdefault((node.op.name, name), []).append(node)
+    if not found:
+        return
+    lines = []
+    refusals = []
+    for (op, name), nodes in found.items():
+        for node in nodes:
+            where = f", called at {node.source}" if node.source else ""
+            lines.append(f"  {op} assigns variable {name!r}: node {node.name!r}{where}")
+        places = tuple((node.name, node.source or None) for node in nodes)
+        refusals.append(Refusal(op, f"assigns variable {name!r}; a file has no state", places))
+    message = f"export: {graph.name!r} assigns variables; an ONNX model has no state\n"
+    raise ExportRefusedError(message + "\n".join(dict.fromkeys(lines)), refusals)
 
 
 def _name_of(handle: Tensor) -> str:

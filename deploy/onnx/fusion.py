@@ -5,9 +5,13 @@ from collections import Counter
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, bodies_of
+from pinnace.deploy.onnx.mapped import release
 from pinnace.deploy.onnx.parts import Node, Value
+from pinnace.deploy.onnx.roles import constant_input
 from pinnace.framework.tensor import Array
 
+# What changes nothing as the other operand; of Sub and Div as the second.
+_NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 _AFFINE = frozenset({"Add", "Sub", "Mul", "Div", "BatchNormalization"})
 # Operator -> the axis of its weights (input 1) that makes the channels of the output.
 _WEIGHTED = {"Conv": 0, "ConvTranspose": 1, "MatMul": 1, "Gemm": 1}
@@ -70,39 +74,77 @@ def _drop_idle(
     node: Node, places: dict[Value, Value], results: set[Value], uses: Counter[Value]
 ) -> bool:
     """Identities; a transposition or reshape of one of its kind takes the first one's input."""
-    first = node.inputs[0] if node.inputs else None
-    if first is None or node.outputs[0] in results:
+    target = node.outputs[0]
+    if not node.inputs or node.inputs[0] is None or target in results:
         return False
-    if node.kind == "Identity":
-        places[node.outputs[0]] = first
-        uses[first] += uses[node.outputs[0]]
-        return True
+    source = _stands_for(node)
+    if source is None:
+        return False
+    places[target] = source
+    uses[source] += uses[target]
+    return True
+
+
+def _stands_for(node: Node) -> Value | None:
+    """The value that a node gives again, under another name."""
+    first = node.inputs[0]
+    if first is None or node.kind == "Identity":
+        return first
     if node.kind == "Transpose" and list(node.attrs["perm"]) == sorted(node.attrs["perm"]):
-        places[node.outputs[0]] = first
-        uses[first] += uses[node.outputs[0]]
-        return True
+        return first
+    if node.kind in _NEUTRAL:
+        return _unchanged(node)
     before = first.node
-    if before is None or before.kind != node.kind:
-        return False
+    if before is None:
+        return None
+    if before.kind == "Unsqueeze" and _takes_back(node, before):
+        return before.inputs[0]
+    return _joined(node, before) if before.kind == node.kind else None
+
+
+def _unchanged(node: Node) -> Value | None:
+    """What 0 is added to, or what is multiplied by 1, if that does not widen it."""
+    neutral = _NEUTRAL[node.kind]
+    places = (0, 1) if node.kind in {"Add", "Mul"} else (1,)
+    for place in places:
+        number, other = constant_input(node, place), node.inputs[1 - place]
+        if number is None or other is None or other.array is not None or not number.size:
+            continue
+        if not np.all(number == neutral) or other.shape.rank is None or number.ndim > other.rank:
+            continue
+        sizes = list(other.shape)[other.rank - number.ndim :]
+        if all(n in {1, size} for n, size in zip(number.shape, sizes, strict=True)):
+            return other
+    return None
+
+
+def _joined(node: Node, before: Node) -> Value | None:
+    """Take the input of the node before, of the same kind; that input, if nothing is left to do."""
+    source, target = before.inputs[0], node.outputs[0]
     if node.kind == "Resize" and _multiplies(node) and _multiplies(before):
-        node.inputs[0] = before.inputs[0]
-        return False
-    if node.kind == "Transpose":
+        node.inputs[0] = source
+    elif node.kind == "Transpose":
         perm = [before.attrs["perm"][axis] for axis in node.attrs["perm"]]
-        node.inputs[0] = before.inputs[0]
+        node.inputs[0] = source
         node.attrs["perm"] = perm
-        if perm == sorted(perm) and node.inputs[0] is not None:
-            places[node.outputs[0]] = node.inputs[0]
-            uses[node.inputs[0]] += uses[node.outputs[0]]
-            return True
+        return source if perm == sorted(perm) else None
     elif node.kind == "Reshape" and _is_all(node, before):
-        node.inputs[0] = source = before.inputs[0]
-        target = node.outputs[0]
-        if source is not None and source.shape.is_fully_defined() and source.shape == target.shape:
-            places[target] = source
-            uses[source] += uses[target]
-            return True
-    return False
+        node.inputs[0] = source
+        known = source is not None and source.shape.is_fully_defined()
+        return source if known and source is not None and source.shape == target.shape else None
+    return None
+
+
+def _takes_back(node: Node, before: Node) -> bool:
+    """Whether a node drops the axis of size 1 that an Unsqueeze added."""
+    added, where = constant_input(before, 1), constant_input(node, 1)
+    if added is None or where is None or not np.all(added >= 0):
+        return False
+    if node.kind == "Squeeze":
+        return bool(np.array_equal(added, where))
+    if node.kind != "Gather" or where.ndim or int(where) not in {0, -1}:
+        return False
+    return bool(added.tolist() == [node.attrs.get("axis", 0)])
 
 
 def _is_double(
@@ -249,6 +291,7 @@ def _rewrite(g: GraphBuilder, node: Node, scale: Array, shift: Array) -> bool:
         shape = [1] * weights.rank
         shape[axis] = scale.size
         scaled = (weights.array.astype(np.float64) * scale.reshape(shape)).astype(kind)
+        release(weights.array)
         node.inputs[1] = g.constant(scaled, weights.name, weights.dtype)
     if moves or bias is not None:
         held = np.zeros(1) if bias is None or bias.array is None else bias.array.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The ModelProto: names, declared types, symbolic sizes, metadata; the same bytes every time."""
+"""The message: names, declared types, symbolic sizes, metadata; the same bytes every time."""
 
 import re
 from collections.abc import Mapping
@@ -10,8 +10,9 @@ from onnx import helper, shape_inference
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.inference import SMALL
 from pinnace.deploy.onnx.messages import tensor_message, type_message
-from pinnace.deploy.onnx.parts import OnnxGraph, Value
+from pinnace.deploy.onnx.parts import DOMAINS, OnnxGraph, Value
 from pinnace.deploy.onnx.sources import Program
+from pinnace.deploy.onnx.streaming import Draft, array_of
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
 
@@ -20,21 +21,19 @@ _AWKWARD = re.compile(r"[^A-Za-z0-9_.-]")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A message, and a copy of it in which the weights are inputs: small enough to hand around.
+    """A model that can be written.
 
     Attributes:
-        model: the message.
-        skeleton: the same without the bytes of the weights.
+        draft: the message without its weights, and these.
         output_names: name in the signature -> name in the file.
     """
 
-    model: onnx.ModelProto
-    skeleton: onnx.ModelProto
+    draft: Draft
     output_names: Mapping[str, str]
 
 
-def write_model(g: GraphBuilder, program: Program, ir_version: int, version: str) -> Written:
-    """The model as a message.
+def describe_model(g: GraphBuilder, program: Program, ir_version: int, version: str) -> Written:
+    """The model as a message, and its weights.
 
     Args:
         g: the finished graph.
@@ -47,6 +46,8 @@ def write_model(g: GraphBuilder, program: Program, ir_version: int, version: str
         ir_version=ir_version, producer_name="pinnace", producer_version=version, model_version=1
     )
     model.opset_import.append(helper.make_opsetid("", g.opset))
+    for domain, number in sorted({DOMAINS[kind] for kind in _kinds(g) if kind in DOMAINS}):
+        model.opset_import.append(helper.make_opsetid(domain, number))
     graph = model.graph
     graph.name = _AWKWARD.sub("_", program.signature)
     axes = _axis_names(g)
@@ -56,20 +57,11 @@ def write_model(g: GraphBuilder, program: Program, ir_version: int, version: str
         graph.node.append(
             _node_message(node.kind, node.name, node.inputs, node.outputs, node.attrs)
         )
-    shells = []
-    for value in g.constants():
-        if value.array is not None:
-            graph.initializer.append(tensor_message(value.array, value.name, value.dtype))
-            if value.array.nbytes > SMALL:
-                shells.append(value)
-    skeleton = onnx.ModelProto()
-    skeleton.CopyFrom(_without_weights(model, shells))
-    for _, value in g.outputs:
-        skeleton.graph.output.append(_info(value.name, value, ()))
-    _declare(g, model, skeleton)
+    weights = g.constants()
+    _declare(g, model, _with_shells(model, g, weights))
     for key, text in _metadata(program, names, version).items():
         model.metadata_props.add(key=key, value=text)
-    return Written(model, skeleton, names)
+    return Written(Draft(model, weights), names)
 
 
 def _border(g: GraphBuilder) -> dict[str, str]:
@@ -102,6 +94,12 @@ def _border(g: GraphBuilder) -> dict[str, str]:
     g.outputs = results
     _name_constants(g)
     return names
+
+
+def _kinds(g: OnnxGraph) -> set[str]:
+    """The operators here and inside of nodes."""
+    inside = [kind for node in g.nodes for body in node.bodies for kind in _kinds(body)]
+    return {*(node.kind for node in g.nodes), *inside}
 
 
 def _made(g: OnnxGraph) -> list[Value]:
@@ -176,7 +174,7 @@ def _node_message(
     outputs: list[Value],
     attrs: Mapping[str, object],
 ) -> onnx.NodeProto:
-    message = onnx.NodeProto(op_type=kind, name=name)
+    message = onnx.NodeProto(op_type=kind, name=name, domain=DOMAINS.get(kind, ("", 0))[0])
     message.input.extend("" if value is None else value.name for value in inputs)
     message.output.extend(value.name for value in outputs)
     for key in sorted(attrs):
@@ -203,20 +201,21 @@ def _body_message(body: GraphBuilder, name: str) -> onnx.GraphProto:
     return message
 
 
-def _without_weights(model: onnx.ModelProto, shells: list[Value]) -> onnx.ModelProto:
-    """The same model, its large constants turned into inputs."""
-    large = {value.name for value in shells}
-    small = onnx.ModelProto(ir_version=model.ir_version, producer_name=model.producer_name)
-    small.opset_import.extend(model.opset_import)
-    small.graph.name = model.graph.name
-    small.graph.input.extend(model.graph.input)
-    small.graph.node.extend(model.graph.node)
-    small.graph.initializer.extend(t for t in model.graph.initializer if t.name not in large)
-    small.graph.input.extend(_info(value.name, value, ()) for value in shells)
-    return small
+def _with_shells(model: onnx.ModelProto, g: GraphBuilder, weights: list[Value]) -> onnx.ModelProto:
+    """The model for shape inference: its large constants are inputs, whose bytes nobody needs."""
+    whole = onnx.ModelProto()
+    whole.CopyFrom(model)
+    for value in weights:
+        if value.array is not None and value.array.nbytes <= SMALL:
+            whole.graph.initializer.append(tensor_message(array_of(value), value.name, value.dtype))
+        else:
+            whole.graph.input.append(_info(value.name, value, ()))
+    for _, value in g.outputs:
+        whole.graph.output.append(_info(value.name, value, ()))
+    return whole
 
 
-def _declare(g: GraphBuilder, model: onnx.ModelProto, skeleton: onnx.ModelProto) -> None:
+def _declare(g: GraphBuilder, model: onnx.ModelProto, whole: onnx.ModelProto) -> None:
     """Write what is known of every value: by the program, and symbolic sizes by ONNX."""
     symbols = {
         dim.dim_param
@@ -224,7 +223,7 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, skeleton: onnx.ModelProto)
         for dim in info.type.tensor_type.shape.dim
         if dim.HasField("dim_param")
     }
-    inferred = shape_inference.infer_shapes(skeleton, data_prop=True)
+    inferred = shape_inference.infer_shapes(whole, data_prop=True)
     found = {
         info.name: info.type.tensor_type
         for info in (*inferred.graph.value_info, *inferred.graph.output)
@@ -243,9 +242,6 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, skeleton: onnx.ModelProto)
                 f"how many axes an output has"
             )
             raise UnimplementedError(message)
-    del skeleton.graph.output[:]
-    skeleton.graph.output.extend(model.graph.output)
-    skeleton.graph.value_info.extend(model.graph.value_info)
 
 
 def _merged(
@@ -271,6 +267,7 @@ def _metadata(program: Program, names: Mapping[str, str], version: str) -> dict[
         "outputs": "; ".join(
             f"{names[name]}: {spec.text}" for name, spec in program.outputs.items()
         ),
+        **program.facts,
     }
     if renamed:
         facts["renamed_outputs"] = "; ".join(

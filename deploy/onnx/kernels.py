@@ -86,6 +86,8 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("f2 f4 f8 i4 i8 u8", "EyeLike"),
     ("f2 f4 f8 i1 u1", "DepthToSpace SpaceToDepth MaxPool"),
     ("f2 bf f4 f8", "LayerNormalization"),
+    ("f4 f8", "DFT"),
+    ("f4", "LSTM GRU RNN"),  # kernels for float64 are loaded, but refuse to run
 )
 KERNELS: dict[str, frozenset[DType]] = {
     name: _types(types) for types, names in _TABLE for name in names.split()

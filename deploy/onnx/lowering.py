@@ -9,7 +9,10 @@ import pinnace.deploy.onnx.converters  # noqa: F401 (registers them)
 from pinnace.deploy.onnx import registry
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView, program_of
-from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.pairs import Pair, by_parts, constant_pair, part_type
+from pinnace.deploy.onnx.parts import Held, Value
+from pinnace.deploy.onnx.refusals import Refusal, refused
+from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph import graph
@@ -33,13 +36,27 @@ def lower(
     """
     g = GraphBuilder(opset)
     lowering = _Lowering()
+    _refuse_complex("input", {name: spec.dtype for name, spec in inputs.items()})
     arguments = [g.input(name, spec) for name, spec in inputs.items()]
     results = lowering.nodes(g, program, arguments)
     if lowering.refused:
-        raise UnimplementedError(_refusal(program.name, lowering.refused))
-    for name, value in zip(program.output_names, results, strict=True):
+        raise refused(program.name, lowering.refusals)
+    outputs = dict(zip(program.output_names, results, strict=True))
+    _refuse_complex("output", {name: value.dtype for name, value in outputs.items()})
+    for name, value in outputs.items():
         g.output(name, value)
     return g, dict(sorted(lowering.counts.items()))
+
+
+def _refuse_complex(what: str, types: Mapping[str, DType]) -> None:
+    """Complex numbers live inside of a model only."""
+    for name, dtype in types.items():
+        if dtype.is_complex:
+            message = (
+                f"export: {what} {name!r} is {dtype.name}; an ONNX model neither takes nor gives "
+                f"complex numbers\n  Try: the real and the imaginary part as two {what}s"
+            )
+            raise UnimplementedError(message)
 
 
 class _Lowering:
@@ -54,6 +71,14 @@ class _Lowering:
         self.refused: dict[tuple[str, str], list[graph.Node]] = {}
         self.counts: Counter[str] = Counter()
 
+    @property
+    def refusals(self) -> list[Refusal]:
+        """What could not be converted, by op."""
+        return [
+            Refusal(op, reason, tuple((node.name, node.source or None) for node in nodes))
+            for (op, reason), nodes in sorted(self.refused.items())
+        ]
+
     def nodes(
         self, g: GraphBuilder, program: graph.Graph, arguments: Sequence[Value | None]
     ) -> list[Value]:
@@ -67,18 +92,25 @@ class _Lowering:
         pairs = zip(program.inputs, arguments, strict=True)
         values = {value: argument for value, argument in pairs if argument is not None}
         given = {value.node for value in program.inputs}
-        for node in ordered(program):
+        takers: dict[graph.Value, list[graph.Node | None]] = {}
+        for value in program.outputs:
+            takers.setdefault(value, []).append(None)
+        nodes = ordered(program)
+        for node in nodes:
+            for value in node.inputs:
+                takers.setdefault(value, []).append(node)
+        for node in nodes:
             if node in given or node.op.name in _NOTHING:
                 continue
             if node.op.name == "Const":
                 _constant(g, node, values)
                 continue
             self.counts[node.op.name] += 1
-            reason = self._convert(g, node, values)
+            reason = self._convert(g, node, values, takers)
             if reason:
                 self.refused.setdefault((node.op.name, reason), []).append(node)
                 for output in node.outputs:  # to go on, and find the others
-                    values[output] = g.input("refused", output.spec)
+                    values[output] = _stand_in(g, output.spec)
         return [values[value] for value in program.outputs]
 
     def function(
@@ -91,7 +123,13 @@ class _Lowering:
         program = ref if isinstance(ref, graph.Graph) else program_of(ref)
         return self.nodes(g, program, arguments)
 
-    def _convert(self, g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Value]) -> str:
+    def _convert(
+        self,
+        g: GraphBuilder,
+        node: graph.Node,
+        values: dict[graph.Value, Value],
+        takers: Mapping[graph.Value, Sequence[graph.Node | None]],
+    ) -> str:
         """Convert one node; why not, if it cannot be."""
         name = node.op.name
         converter = registry.find(name)
@@ -102,12 +140,20 @@ class _Lowering:
         missing = [value for value in node.inputs if value not in values]
         if missing:
             return f"takes a {missing[0].dtype.name}, which ONNX does not have"
-        if any(v.dtype.is_complex for v in (*node.inputs, *node.outputs)):
-            return "computes with complex numbers, which no ONNX runtime does"
+        is_complex = any(v.dtype.is_complex for v in (*node.inputs, *node.outputs))
+        function = registry.of_pairs(name) if is_complex else None
+        if is_complex and function is None and not registry.goes_by_parts(name):
+            return "there is no converter for it with complex numbers, which ONNX has not"
         packed = node.op.pack_inputs([values[value] for value in node.inputs], node.attrs)
         try:
             with g.scope(node.name):
-                result = converter.function(g, NodeView(node, self.function, values), *packed)
+                view = NodeView(node, self.function, values, takers)
+                if function is not None:
+                    result = function(g, view, *packed)
+                elif is_complex:
+                    result = by_parts(converter.function, g, view, packed)
+                else:
+                    result = converter.function(g, view, *packed)
             results = result if isinstance(result, tuple) else (result,)
             _keep(name, node, results, values)
         except UnimplementedError as error:
@@ -116,15 +162,29 @@ class _Lowering:
             if not self.refused:
                 raise
             # It was given what stands for something that was refused: that is told in the end.
-            values.update((output, g.input("refused", output.spec)) for output in node.outputs)
+            values.update((output, _stand_in(g, output.spec)) for output in node.outputs)
         return ""
+
+
+def _stand_in(g: GraphBuilder, spec: TensorSpec) -> Value:
+    """For what was refused."""
+    if not spec.dtype.is_complex:
+        return g.input("refused", spec)
+    part = TensorSpec.of(spec.shape, part_type(spec.dtype))
+    return Pair(g.input("refused", part), g.input("refused", part))
 
 
 def _constant(g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Value]) -> None:
     output = node.outputs[0]
     dtype = node.attrs["dtype"]
+    if dtype.is_complex:
+        values[output] = constant_pair(g, np.asarray(node.attrs["value"]), node.name, dtype)
+        return
     if dtype.onnx is None:
-        return  # a handle: whoever takes it is refused
+        held = np.asarray(node.attrs["value"])
+        if not held.ndim:
+            values[output] = Held(node.name, dtype, held[()])
+        return
     values[output] = g.constant(np.asarray(node.attrs["value"]), node.name, dtype)
 
 
@@ -148,14 +208,3 @@ def _keep(
             raise InternalError(message)
         value.refine(output.shape)
         values[output] = value
-
-
-def _refusal(name: str, refused: dict[tuple[str, str], list[graph.Node]]) -> str:
-    count = len({op for op, _ in refused})
-    lines = [f"export: {count} op{'s' * (count > 1)} of {name!r} cannot be written in ONNX"]
-    for (op, reason), nodes in sorted(refused.items()):
-        lines.append(f"  {op} ({len(nodes)} node{'s' * (len(nodes) > 1)}): {reason}")
-        for node in nodes:
-            where = f", called at {node.source}" if node.source else ""
-            lines.append(f"    node {node.name!r}{where}")
-    return "\n".join(lines)

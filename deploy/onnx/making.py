@@ -24,11 +24,10 @@ from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType, from_numpy
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from pinnace.framework.specs import TensorSpec
 
 # A constant that several constants make is computed here up to this size (bytes); moving bytes
 # has no limit.
@@ -133,6 +132,10 @@ class Maker(OnnxGraph):
             known = Value(name or f"{self._scope}constant", dtype, Shape.of(array.shape), array)
             self._constants[key] = known
         return known
+
+    def forget_constants(self) -> None:
+        """Let go of the constants that may be shared; for a graph that is finished."""
+        self._constants.clear()
 
     def ints(self, *values: int) -> Value:
         """A vector of int64."""
@@ -242,16 +245,16 @@ class Maker(OnnxGraph):
 
     def _moved_specs(self, node: Node, count: int, schema: Any) -> list[tuple[DType, Shape]]:
         """Inference on channels-first shapes, for values that have the channels last here."""
-        first = node.inputs[0]
-        if first is None:
-            message = f"{node.kind} has no first input"
+        place = node.moved_input
+        data = node.inputs[place]
+        if data is None:
+            message = f"{node.kind} has no input"
             raise InternalError(message)
-        there = Value(first.name, first.dtype, channels_first(first.shape))
-        node.inputs[0] = there
+        node.inputs[place] = Value(data.name, data.dtype, channels_first(data.shape), data.array)
         try:
             specs = infer(node, count, schema, self.opset)
         finally:
-            node.inputs[0] = first
+            node.inputs[place] = data
         dtype, shape = specs[0]
         return [(dtype, channels_last(shape)), *specs[1:]]
 
@@ -272,6 +275,10 @@ class Maker(OnnxGraph):
             node.outputs.append(value)
         self.nodes.append(node)
         return tuple(node.outputs)
+
+    def formula(self, kind: str, x: Value) -> Value:
+        """A function of every element that ONNX has not: `functions.py` writes it out."""
+        return self.with_bodies(kind, [TensorSpec.of(x.shape, x.dtype)], x)[0]
 
     def result(self, value: Value) -> None:
         """`value` is a result of this body, which must be made inside."""
@@ -310,6 +317,13 @@ class Maker(OnnxGraph):
         self, kind: str, count: int, given: list[Operand], attrs: dict[str, Any]
     ) -> tuple[Value, ...] | None:
         arrays = [None if value is None else value.array for value in given]
+        if (
+            kind == "Split"
+            and count > 1
+            and all(v is not None and v.array is not None for v in given)
+        ):
+            pieces = arithmetic.split(count, arrays, attrs)
+            return None if pieces is None else tuple(self.constant(piece) for piece in pieces)
         if count != 1 or not given or any(v is not None and v.array is None for v in given):
             return None
         present = [array for array in arrays if array is not None]

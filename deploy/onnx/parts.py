@@ -21,12 +21,14 @@ class Value:
         name: in the file.
         dtype: the element type.
         shape: as far as it is known.
-        array: of a constant, else None. Constants get unique names when the file is written.
+        array: of a constant, else None; its elements in order are those of the constant, which it
+            may have cut into other axes. Constants get unique names when the file is written.
         node: that computes it; None for an input or a constant.
         is_size: whether it holds sizes of axes, which fit every integer type.
+        origins: axis -> where its size comes from, as far as `origins.py` was asked.
     """
 
-    __slots__ = ("array", "dtype", "is_size", "name", "node", "shape")
+    __slots__ = ("array", "dtype", "is_size", "name", "node", "origins", "shape")
 
     def __init__(self, name: str, dtype: DType, shape: Shape, array: Array | None = None) -> None:
         self.name = name
@@ -35,6 +37,7 @@ class Value:
         self.array = array
         self.node: Node | None = None
         self.is_size = False
+        self.origins: dict[int, tuple[Value, int] | int] = {}
 
     @property
     def rank(self) -> int:
@@ -61,6 +64,24 @@ class Value:
         return f"<{self.name} {self.dtype.name}{self.shape.text}>"
 
 
+class Held(Value):
+    """What a handle stands for that is no tensor: a table.
+
+    Attributes:
+        held: the object.
+    """
+
+    __slots__ = ("held",)
+
+    def __init__(self, name: str, dtype: DType, held: object) -> None:
+        super().__init__(name, dtype, Shape(None))
+        self.held = held
+
+
+# The operators that are not ONNX's own: their domain, and its version.
+DOMAINS = {"LabelEncoder": ("ai.onnx.ml", 3)}
+
+
 class Node:
     """One operator.
 
@@ -70,7 +91,7 @@ class Node:
         inputs: the values it takes, None where an optional one is left out.
         outputs: the values it gives.
         attrs: Python values, by name.
-        moved: whether its first input and first output are channels-last here and channels-first in
+        moved: whether its data and its first output are channels-last here and channels-first in
             the file.
         origin: name of the node it was made for.
     """
@@ -87,6 +108,12 @@ class Node:
         self.outputs: list[Value] = []
         self.moved = False
         self.origin = ""
+
+    @property
+    def moved_input(self) -> int:
+        """Which input a moved node has the channels of: a matrix may stand before what it turns."""
+        first = self.inputs[0]
+        return int(self.kind == "MatMul" and first is not None and first.array is not None)
 
     @property
     def bodies(self) -> list[OnnxGraph]:
@@ -146,6 +173,13 @@ class OnnxGraph:
             for value in node.taken:
                 found.setdefault(value, []).append(node)
         return found
+
+    def all_nodes(self) -> Iterator[Node]:
+        """The nodes here and in bodies."""
+        for node in self.nodes:
+            yield node
+            for body in node.bodies:
+                yield from body.all_nodes()
 
     def constants(self) -> list[Value]:
         """The constants that nodes or outputs take, each once, in order of use."""

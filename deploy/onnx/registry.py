@@ -54,6 +54,54 @@ def converts(*names: str, since: int = 18, constants: tuple[str, ...] = ()) -> C
     return install
 
 
+# Op -> how it computes with complex numbers; and the ops that do the same to both their parts.
+_of_pairs: dict[str, Function] = {}
+_by_parts: set[str] = set()
+
+
+def converts_pairs(
+    *names: str, always: bool = False, constants: tuple[str, ...] = ()
+) -> Callable[[F], F]:
+    """Register what ops do where complex numbers are among their inputs or outputs.
+
+    Args:
+        names: of the ops.
+        always: whether that is always so; else they have another converter for real numbers.
+        constants: as for `converts`, if `always`.
+    """
+
+    def install(function: F) -> F:
+        if always:
+            converts(*names, constants=constants)(function)
+        for name in names:
+            if name in _of_pairs or name in _by_parts:
+                message = f"op {name!r} computes with complex numbers in two ways"
+                raise ValueError(message)
+            _of_pairs[name] = function
+        return function
+
+    return install
+
+
+def converts_by_parts(*names: str) -> None:
+    """These ops do the same to both parts of complex numbers."""
+    for name in names:
+        if name in _of_pairs or name in _by_parts:
+            message = f"op {name!r} computes with complex numbers in two ways"
+            raise ValueError(message)
+        _by_parts.add(name)
+
+
+def of_pairs(name: str) -> Function | None:
+    """What an op does to complex numbers; None if that is nothing of its own."""
+    return _of_pairs.get(name)
+
+
+def goes_by_parts(name: str) -> bool:
+    """Whether an op does the same to both parts of a complex number."""
+    return name in _by_parts
+
+
 def refuses(reason: str, *names: str) -> None:
     """These ops have no converter, and why."""
     for name in names:

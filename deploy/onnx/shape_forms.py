@@ -156,13 +156,13 @@ def _rewrite_reshape(
         array = weights.array.T if product.attrs.get("transB", 0) else weights.array
         columns = array.shape[1]
         rank = len(inner)
-        moved = (
-            array.reshape(*inner, columns)
-            .transpose(rank - 1, *range(rank - 1), rank)
-            .reshape(-1, columns)
-        )
-        turned = moved.T if product.attrs.get("transB", 0) else moved
-        product.inputs[1] = g.constant(np.ascontiguousarray(turned), weights.name, weights.dtype)
+        turned_rows = array.reshape(*inner, columns).transpose(rank - 1, *range(rank - 1), rank)
+        if product.attrs.get("transB", 0):
+            turned = g.constant(turned_rows.reshape(-1, columns).T, weights.name, weights.dtype)
+        else:
+            # The same elements in order: rows of the file's matrix, never copied to make them so.
+            turned = Value(weights.name, weights.dtype, weights.shape, turned_rows)
+        product.inputs[1] = turned
 
 
 def transpose(node: Node, users: object, results: object) -> Roles | None:

@@ -2,17 +2,37 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
+from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
+from pinnace.framework.variable import Resource, handle_of
 from pinnace.functions.concrete import ConcreteFunction
+from pinnace.proto.saved_model_pb2 import FingerprintDef
 from pinnace.saved_model import load
+
+_LARGEST_FINGERPRINT = 1 << 16  # bytes; they are some dozens
+
+
+class State(NamedTuple):
+    """A variable that the function assigns.
+
+    Attributes:
+        place: among what the function captures.
+        given: the input that is its value before.
+        left: the output that is its value after.
+    """
+
+    place: int
+    given: str
+    left: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +45,9 @@ class Program:
         inputs: name -> spec, in the order of the graph's inputs.
         outputs: name -> spec, in the order of the graph's outputs.
         source: where it comes from, for the metadata.
+        is_ours: whether it was loaded for the export: nobody else runs it or writes to its weights.
+        facts: more about where it comes from, for the metadata.
+        states: variables that are inputs and outputs, the last of them, in this order.
     """
 
     concrete: ConcreteFunction
@@ -32,11 +55,37 @@ class Program:
     inputs: Mapping[str, TensorSpec]
     outputs: Mapping[str, TensorSpec]
     source: str
+    is_ours: bool = False
+    facts: Mapping[str, str] = field(default_factory=dict)
+    states: tuple[State, ...] = ()
+
+    @property
+    def weights(self) -> list[Array]:
+        """The values of variables and constants that the function captures."""
+        found = []
+        for tensor in self.concrete.captured:
+            array = np.asarray(tensor._array)
+            if tensor.dtype is dtypes.resource:
+                resource: Any = array[()]
+                if not hasattr(resource, "read"):
+                    continue
+                array = np.asarray(resource.read())
+            found.append(array)
+        return found
 
     def run(self, feeds: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs for these inputs, as pinnace computes them."""
         captured = [np.asarray(tensor._array) for tensor in self.concrete.captured]
-        return self.concrete.run([*feeds, *captured])
+        count = len(feeds) - len(self.states)
+        kept = []
+        for state, value in zip(self.states, feeds[count:], strict=True):
+            spec = self.inputs[state.given]
+            resource = Resource(spec.dtype, spec.shape, state.given)
+            resource.write(value)
+            captured[state.place] = np.asarray(handle_of(resource)._array)
+            kept.append(resource)
+        results = self.concrete.run([*feeds[:count], *captured])
+        return (*results, *(resource.read() for resource in kept))
 
 
 def find_program(model: object, signature: str) -> Program:
@@ -54,7 +103,8 @@ def find_program(model: object, signature: str) -> Program:
     if isinstance(model, (str, os.PathLike)):
         folder = os.fspath(model)
         loaded = load(folder)
-        return _named(loaded.signatures, signature, _title(folder), f"SavedModel {folder!r}")
+        program = _named(loaded.signatures, signature, _title(folder), f"SavedModel {folder!r}")
+        return replace(program, is_ours=True, facts=_facts(loaded, Path(folder)))
     if isinstance(model, ConcreteFunction):
         return _program(
             model, model.name if signature == "serving_default" else signature, "function"
@@ -73,6 +123,23 @@ def find_program(model: object, signature: str) -> Program:
     if callable(getattr(model, "get_concrete_function", None)):
         message += "\n  Try: export(f.get_concrete_function(TensorSpec(...)), ...)"
     raise TypeError(message)
+
+
+def _facts(loaded: object, folder: Path) -> dict[str, str]:
+    """What a SavedModel says of itself: who wrote it, and the sum of its contents."""
+    found = {}
+    version = getattr(loaded, "tensorflow_version", "")
+    if version:
+        found["source_tensorflow_version"] = str(version)
+    print_path = folder / "fingerprint.pb"
+    if print_path.is_file():
+        content = print_path.read_bytes()[:_LARGEST_FINGERPRINT]
+        try:
+            fingerprint = FingerprintDef.FromString(content)
+        except DecodeError:
+            return found
+        found["source_saved_model_checksum"] = f"{fingerprint.saved_model_checksum:016x}"
+    return found
 
 
 def _title(folder: str) -> str:

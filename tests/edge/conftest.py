@@ -22,7 +22,11 @@ def edge(tmp_path_factory: pytest.TempPathFactory) -> Edge:
     if not modules or not chromium:
         pytest.fail("PINNACE_EDGE_MODULES and PINNACE_CHROMIUM are not set. Try: make edge")
     pages = tmp_path_factory.mktemp("pages").resolve()
-    for name, (folder, options) in MODELS.items():
+    for name, (source, options) in MODELS.items():
+        folder = source
+        if callable(source):
+            folder = pages / "made" / name
+            source(folder)
         page = pages / f"{name}-onnx"
         file = pages / f"{name}.onnx"
         export(folder, file, ort=True, web=page, web_runtime=modules, **options)

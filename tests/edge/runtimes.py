@@ -8,19 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edge import made
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "saved_models"
 PROGRAMS = Path(__file__).parent / "programs"
 SECONDS = 300
-# Name -> folder, options. Each is another kind of network, or of file.
-MODELS: dict[str, tuple[Path, dict[str, Any]]] = {
+# Name -> folder, or what writes one, and options. Each is another kind of network, or of file.
+MODELS: dict[str, tuple[Path | Callable[[Path], None], dict[str, Any]]] = {
     "digits": (ROOT / "models" / "digits" / "1", {}),
     "convolutions": (GOLDEN / "keras_cnn" / "model", {}),
     "lstm": (GOLDEN / "keras_lstm" / "model", {}),
     "transformer": (GOLDEN / "keras_transformer" / "model", {}),
+    "gru": (GOLDEN / "keras_gru" / "model", {}),
+    "recurrent": (made.recurrent, {}),
+    "random": (made.random, {}),
     "flow": (GOLDEN / "autograph_flow" / "model", {"signature": "loops"}),
     "digits_float16": (ROOT / "models" / "digits" / "1", {"float16": True}),
     "transformer_int8": (GOLDEN / "keras_transformer" / "model", {"int8": True}),

@@ -11,6 +11,7 @@ from pinnace.deploy.onnx.converters import math as math
 from pinnace.deploy.onnx.converters import nn as nn
 from pinnace.deploy.onnx.converters import outside as outside
 from pinnace.deploy.onnx.converters import quantization as quantization
+from pinnace.deploy.onnx.converters import ragged as ragged
 from pinnace.deploy.onnx.converters import random as random
 from pinnace.deploy.onnx.converters import signal as signal
 from pinnace.deploy.onnx.converters import sparse as sparse

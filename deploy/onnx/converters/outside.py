@@ -22,8 +22,10 @@ refuses(
     "IteratorGetNext",
     "IteratorGetNextAsOptional",
     "MakeIterator",
+    "OptionalFromValue",
     "OptionalGetValue",
     "OptionalHasValue",
+    "OptionalNone",
     "ReduceDataset",
 )
 refuses(

@@ -5,7 +5,7 @@ import numpy as np
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.parts import Value, sizes_of
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.registry import converts
 from pinnace.graph.known import known_value
 
 
@@ -47,7 +47,7 @@ def squeeze(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     return g.squeeze(x, *axes) if axes else g.op("Identity", x)
 
 
-@converts("Transpose", constants=("perm",))
+@converts("ConjugateTranspose", "Transpose", constants=("perm",))
 def transpose(g: GraphBuilder, call: NodeView, x: Value, perm: Value) -> Value:
     """Transpose, whose order is an attribute."""
     del perm
@@ -60,9 +60,6 @@ def broadcast_to(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Val
     """Expand."""
     del call
     return g.expand(x, g.as_int64(sizes))
-
-
-refuses("computes with complex numbers, which no ONNX runtime does", "ConjugateTranspose")
 
 
 def _repeated(g: GraphBuilder, call: NodeView) -> Value | None:

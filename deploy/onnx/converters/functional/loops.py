@@ -8,7 +8,13 @@ import numpy as np
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView, program_of
 from pinnace.deploy.onnx.converters.functional.conditions import truth
-from pinnace.deploy.onnx.converters.state.tensor_lists import Reserved, Written, dense, filled
+from pinnace.deploy.onnx.converters.state.tensor_lists import (
+    Joined,
+    Reserved,
+    Written,
+    dense,
+    filled,
+)
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 from pinnace.framework import dtypes
@@ -24,6 +30,7 @@ CARRIED = "carried"  # goes from turn to turn
 COUNTER = "counter"  # the number of the turn
 SCANNED = "scanned"  # a list that gets its next element every turn
 LAST = "last"  # a list of one element, written every turn
+JOINED = "joined"  # a list like a scanned one, whose elements are joined afterwards
 
 
 class _Plan(NamedTuple):
@@ -43,7 +50,7 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
     turn = inner.input("turn", TensorSpec.of(SCALAR, dtypes.int64))
     go = inner.input("go", TensorSpec.of(SCALAR, dtypes.bool))
     specs = [output.spec for output in call.node.outputs]
-    carried: list[Value] = []
+    carried: list[Value | None] = []
     inside: list[Value] = []
     for value, spec, kind in zip(state, specs, plan.kinds, strict=True):
         made = _inside(g, inner, call, value, spec, kind, turn)
@@ -51,6 +58,7 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
         if kind == CARRIED:
             carried.append(dense(g, value))
     after = call.inline(inner, body, inside)
+    lengths: list[Value] = []
     if plan.trips is None:
         first: Value | None = truth(g, call, call.inline(g, test, state)[0])
         inner.result(truth(inner, call, call.inline(inner, test, after)[0]))
@@ -60,17 +68,29 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
     lasts = [i for i, kind in enumerate(plan.kinds) if kind == LAST]
     moving = [i for i, kind in enumerate(plan.kinds) if kind == CARRIED]
     scans = [i for i, kind in enumerate(plan.kinds) if kind == SCANNED]
+    joins = [i for i, kind in enumerate(plan.kinds) if kind == JOINED]
+    for i in joins:
+        rows = inner.input("rows", TensorSpec.of(_many(after[i]), after[i].dtype))
+        carried.append(_none_of(g, call, after[i]))
+        lengths.append(inner.size_of(after[i], 0))
+        after[i] = inner.op("Concat", rows, after[i], axis=0)
     for i in lasts:
         inner.input("last", TensorSpec.of(_unknown(after[i]), after[i].dtype))
         carried.append(_nothing(g, after[i]))
-    for i in [*moving, *lasts, *scans]:
+    for i in [*moving, *joins, *lasts, *scans]:
         inner.result(after[i])
+    for value in lengths:
+        inner.result(inner.scalar(value))
     wanted = [_carried_spec(inside[i], specs[i]) for i in moving]
+    wanted += [TensorSpec.of(_many(after[i]), after[i].dtype) for i in joins]
     wanted += [TensorSpec.of(_unknown(after[i]), after[i].dtype) for i in lasts]
     wanted += [_scan_spec(after[i]) for i in scans]
+    wanted += [TensorSpec([None], dtypes.int64) for _ in joins]
     trips = g.constant(np.array(np.iinfo(np.int64).max)) if plan.trips is None else plan.trips
     results = g.with_bodies("Loop", wanted, trips, first, *carried, body=inner)
-    found = dict(zip([*moving, *lasts, *scans], results, strict=True))
+    found = dict(zip([*moving, *joins, *lasts, *scans], results, strict=False))
+    for i, measured in zip(joins, results[len(results) - len(joins) :], strict=True):
+        found[i] = Joined(found[i], measured)
     return tuple(
         _result(g, value, found.get(i), kind, plan)
         for i, (value, kind) in enumerate(zip(state, plan.kinds, strict=True))
@@ -103,7 +123,7 @@ def _inside(
         return value
     if kind == COUNTER:
         return inner.cast(turn, value.dtype)
-    if kind in {SCANNED, LAST}:
+    if kind in {SCANNED, LAST, JOINED}:
         return Written("list", value.dtype, Shape(None))
     if spec.dtype.onnx is None:
         tensor = dense(g, value)
@@ -118,6 +138,21 @@ def _carried_spec(inside: Value, spec: TensorSpec) -> TensorSpec:
 
 def _unknown(element: Value) -> Shape:
     return Shape(None) if element.shape.rank is None else Shape([None] * element.shape.rank)
+
+
+def _many(element: Value) -> Shape:
+    """The shape of elements one behind the other."""
+    return Shape([None, *list(element.shape)[1:]]) if element.shape.rank else Shape(None)
+
+
+def _none_of(g: GraphBuilder, call: NodeView, element: Value) -> Value:
+    """No rows, of the width of an element."""
+    sizes = list(element.shape)[1:] if element.shape.rank else [None]
+    if None in sizes:
+        call.fail(
+            "of the elements that are joined afterwards, all sizes but the first must be known"
+        )
+    return g.constant(np.zeros((0, *sizes), element.dtype.numpy), dtype=element.dtype)
 
 
 def _scan_spec(element: Value) -> TensorSpec:
@@ -164,14 +199,26 @@ def _planned(
         elif i in counters and bound is not None:
             kinds.append(COUNTER)
         elif isinstance(value, Reserved):
-            kinds.append(_list_kind(body, i, counters, value, bound))
+            kind = _list_kind(body, i, counters, value)
+            kinds.append(JOINED if kind == SCANNED and _is_joined(call, i) else kind)
         else:
             kinds.append(CARRIED)
-    trips = None
-    if bound is not None:
-        trips = g.reshape(g.as_int64(call.values[bound]), [])
-        trips = g.op("Max", trips, g.index(0))
-    return _Plan(kinds, trips)
+    return _Plan(kinds, None if bound is None else _trips(g, call, bound))
+
+
+def _trips(g: GraphBuilder, call: NodeView, bounds: list[graph.Value | int]) -> Value:
+    """How many turns there are: until the first bound is reached."""
+    known = [bound for bound in bounds if isinstance(bound, int)]
+    parts = [
+        g.reshape(g.as_int64(call.values[bound]), [])
+        for bound in dict.fromkeys(bounds)
+        if not isinstance(bound, int)
+    ]
+    sizes = not known and all(part.is_size for part in parts)
+    if known:
+        parts.append(g.index(max(0, min(known))))
+    trips = g.op("Min", *parts) if len(parts) > 1 else parts[0]
+    return trips if sizes or trips.array is not None else g.op("Max", trips, g.index(0))
 
 
 def _counts(call: NodeView, body: graph.Graph, i: int) -> bool:
@@ -186,48 +233,73 @@ def _counts(call: NodeView, body: graph.Graph, i: int) -> bool:
 
 def _bound(
     call: NodeView, test: graph.Graph, counters: set[int], body: graph.Graph
-) -> graph.Value | None:
-    """The value outside that counters are below: then the loop runs that often."""
-    found: list[graph.Value] = []
+) -> list[graph.Value | int] | None:
+    """What counters are below while the loop goes on: then it runs as often as the least says."""
+    found: list[graph.Value | int] = []
     queue = [test.outputs[0]]
     while queue:
-        node = queue.pop().node
+        value = queue.pop()
+        node = value.node
         if node.op.name == "LogicalAnd":
             queue.extend(node.inputs)
             continue
-        if node.op.name != "Less" or node.inputs[0] not in test.inputs:
+        always = constant_of(value)
+        if always is not None and always.dtype == bool and always.all():
+            continue
+        if node.op.name not in {"Less", "Greater"}:
             return None
-        if test.inputs.index(node.inputs[0]) not in counters:
+        counter, limit = node.inputs if node.op.name == "Less" else node.inputs[::-1]
+        if counter not in test.inputs or test.inputs.index(counter) not in counters:
             return None
-        bound = _outside(call, test, node.inputs[1], body)
+        bound = _outside(call, test, limit, body)
         if bound is None:
             return None
         found.append(bound)
-    same = all(_equal(found[0], other) for other in found[1:])
-    return found[0] if found and same else None
+    return found or None
 
 
 def _outside(
     call: NodeView, test: graph.Graph, value: graph.Value, body: graph.Graph
-) -> graph.Value | None:
-    """The value outside of the loop that a test compares with, if it never changes."""
+) -> graph.Value | int | None:
+    """What a test compares with, if it never changes: a value outside of the loop, or a number."""
+    known = constant_of(value)
+    if known is not None and not known.ndim and known.dtype.kind in "iu":
+        return int(known)
     if value not in test.inputs:
         return None
     i = test.inputs.index(value)
-    return call.node.inputs[i] if body.outputs[i] is body.inputs[i] else None
+    if body.outputs[i] is not body.inputs[i]:
+        return None
+    known = constant_of(call.node.inputs[i])
+    return call.node.inputs[i] if known is None or known.ndim else int(known)
 
 
-def _equal(a: graph.Value, b: graph.Value) -> bool:
-    if a is b:
-        return True
-    first, second = constant_of(a), constant_of(b)
-    return first is not None and second is not None and bool(np.array_equal(first, second))
+def _is_joined(call: NodeView, i: int) -> bool:
+    """Whether nothing happens to list i but that its elements are joined."""
+    takers = call.takers.get(call.node.outputs[i], ())
+    return bool(takers) and all(
+        node is not None and node.op.name == "TensorListConcatV2" for node in takers
+    )
 
 
-def _list_kind(
-    body: graph.Graph, i: int, counters: set[int], value: Reserved, bound: graph.Value | None
-) -> str:
-    del bound
+def _bare(value: graph.Value) -> graph.Value:
+    """A number without the 0 that is added to it, or the 1 it is multiplied by."""
+    while True:
+        node = value.node
+        if node.op.name in {"Identity", "Cast"}:
+            value = node.inputs[0]
+            continue
+        neutral = {"AddV2": 0, "Add": 0, "Mul": 1}.get(node.op.name)
+        if neutral is None:
+            return value
+        known = [constant_of(part) for part in node.inputs]
+        idle = [number is not None and not number.ndim and number == neutral for number in known]
+        if idle.count(True) == 0:
+            return value
+        value = node.inputs[1 if idle[0] else 0]
+
+
+def _list_kind(body: graph.Graph, i: int, counters: set[int], value: Reserved) -> str:
     argument, write = body.inputs[i], body.outputs[i].node
     if write.op.name not in {"TensorListSetItem", "TensorListPushBack"}:
         return CARRIED
@@ -236,7 +308,7 @@ def _list_kind(
         return CARRIED
     if write.op.name == "TensorListPushBack":
         return SCANNED
-    index = write.inputs[1]
+    index = _bare(write.inputs[1])
     if index in body.inputs and body.inputs.index(index) in counters:
         return SCANNED
     place = constant_of(index)

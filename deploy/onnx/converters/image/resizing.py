@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.parts import Value
@@ -110,14 +112,10 @@ def _needed_sizes(call: NodeView, x: Value) -> tuple[int, int, int, int]:
 
 
 def _by_matrices(g: GraphBuilder, x: Value, rows: Array, columns: Array) -> Value:
+    """Rows of a picture times a matrix, then its columns: with channels first both lie last."""
     wide = g.cast(x, dtypes.float32)
-    batch, channels = g.size_of(x, 0), g.size_of(x, 3)
-    height, width = rows.shape[1], columns.shape[1]
-    across = g.op("Mul", channels, g.ints(width))
-    flat = g.reshape(wide, g.joined(batch, g.ints(height), across))
-    tall = g.op("MatMul", g.constant(rows), flat)
-    picture = g.reshape(tall, g.joined(batch, g.ints(len(rows), width), channels))
-    return g.op("MatMul", g.constant(columns), picture)
+    tall = g.moved("MatMul", g.constant(rows), wide)
+    return g.moved("MatMul", tall, g.constant(np.ascontiguousarray(columns.T)))
 
 
 refuses(

@@ -6,6 +6,7 @@ from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
 
 
 @converts("MatrixBandPart")
@@ -13,14 +14,21 @@ def matrix_band_part(
     g: GraphBuilder, call: NodeView, x: Value, lower: Value, upper: Value
 ) -> Value:
     """Where(the column less the row lies between the bounds); a negative bound is none."""
-    del call
     away = _away(g, x)
-
-    def kept(bound: Value, distance: Value) -> Value:
+    parts = []
+    for index, bound in ((1, lower), (2, upper)):
+        known = call.constant(index)
+        if known is not None and known.reshape(-1)[0] < 0:
+            continue
         wide = g.reshape(g.as_int64(bound), [])
-        return g.op("Or", g.binary("Less", wide, 0), g.op("LessOrEqual", distance, wide))
-
-    inside = g.op("And", kept(lower, g.op("Neg", away)), kept(upper, away))
+        distance = g.op("Neg", away) if index == 1 else away
+        inside = g.op("LessOrEqual", distance, wide)
+        parts.append(inside if known is not None else g.op("Or", g.binary("Less", wide, 0), inside))
+    if not parts:
+        return x
+    inside = parts[0] if len(parts) == 1 else g.op("And", *parts)
+    if x.dtype is dtypes.bool:
+        return g.op("And", x, inside)
     return g.where(inside, x, g.like(x, 0))
 
 

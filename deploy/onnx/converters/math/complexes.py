@@ -1,13 +1,220 @@
-"""Complex numbers: no runtime has a kernel for them."""
+"""Complex numbers: pairs of values, here and wherever an op is given some."""
 
-from pinnace.deploy.onnx.registry import refuses
+from typing import TYPE_CHECKING, Any
 
-refuses(
-    "computes with complex numbers, which no ONNX runtime does",
-    "Angle",
-    "Complex",
-    "ComplexAbs",
-    "Conj",
-    "Imag",
-    "Real",
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.math.trigonometry import atan2
+from pinnace.deploy.onnx.pairs import Pair, part_type
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts_by_parts, converts_pairs, find
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@converts_pairs("Complex", always=True)
+def complex_of(g: GraphBuilder, call: NodeView, real: Value, imaginary: Value) -> Pair:
+    """Both parts, in one shape."""
+    del call
+    if real.shape.is_fully_defined() and real.shape == imaginary.shape:
+        return Pair(real, imaginary)
+    wide = g.op("Add", real, _zeros_like(g, imaginary))
+    return Pair(wide, g.op("Add", imaginary, _zeros_like(g, real)))
+
+
+@converts_pairs("Real", always=True)
+def real_part(g: GraphBuilder, call: NodeView, z: Pair) -> Value:
+    """The real part."""
+    return g.cast(z.real, call.dtype("Tout"))
+
+
+@converts_pairs("Imag", always=True)
+def imaginary_part(g: GraphBuilder, call: NodeView, z: Pair) -> Value:
+    """The imaginary part."""
+    return g.cast(z.imaginary, call.dtype("Tout"))
+
+
+@converts_pairs("ComplexAbs", always=True)
+def absolute(g: GraphBuilder, call: NodeView, z: Pair) -> Value:
+    """sqrt(x² + y²), of parts divided by the larger one: no square runs over."""
+    x, y = g.op("Abs", z.real), g.op("Abs", z.imaginary)
+    large, small = g.op("Max", x, y), g.op("Min", x, y)
+    safe = g.where(g.binary("Equal", large, 0), g.like(large, 1), large)
+    ratio = g.op("Div", small, safe)
+    length = g.op("Mul", large, g.op("Sqrt", g.binary("Add", g.op("Mul", ratio, ratio), 1)))
+    return g.cast(length, call.dtype("Tout"))
+
+
+@converts_pairs("Angle", always=True)
+def angle(g: GraphBuilder, call: NodeView, z: Pair) -> Value:
+    """The angle from the real axis."""
+    return g.cast(atan2(g, call, z.imaginary, z.real), call.dtype("Tout"))
+
+
+@converts_pairs("Conj", always=True)
+def conjugate(g: GraphBuilder, call: NodeView, z: Pair) -> Pair:
+    """The imaginary part turned."""
+    del call
+    return Pair(z.real, g.op("Neg", z.imaginary))
+
+
+@converts_pairs("Mul")
+def product(g: GraphBuilder, call: NodeView, a: Pair, b: Pair) -> Pair:
+    """Four products."""
+    del call
+    return _product(g, a, b)
+
+
+def _product(g: GraphBuilder, a: Pair, b: Pair) -> Pair:
+    real = g.op("Sub", g.op("Mul", a.real, b.real), g.op("Mul", a.imaginary, b.imaginary))
+    imaginary = g.op("Add", g.op("Mul", a.real, b.imaginary), g.op("Mul", a.imaginary, b.real))
+    return Pair(real, imaginary)
+
+
+@converts_pairs("Square")
+def square(g: GraphBuilder, call: NodeView, z: Pair) -> Pair:
+    """Z times itself."""
+    del call
+    return _product(g, z, z)
+
+
+@converts_pairs("RealDiv", "Div")
+def quotient(g: GraphBuilder, call: NodeView, a: Pair, b: Pair) -> Pair:
+    """A times the conjugate of b, over the square of its length."""
+    del call
+    length = g.op("Add", g.op("Mul", b.real, b.real), g.op("Mul", b.imaginary, b.imaginary))
+    above = _product(g, a, Pair(b.real, g.op("Neg", b.imaginary)))
+    return Pair(g.op("Div", above.real, length), g.op("Div", above.imaginary, length))
+
+
+@converts_pairs("Exp")
+def exponential(g: GraphBuilder, call: NodeView, z: Pair) -> Pair:
+    """exp(x) (cos y + i sin y)."""
+    del call
+    size = g.op("Exp", z.real)
+    parts = [g.op("Mul", size, g.op(name, z.imaginary)) for name in ("Cos", "Sin")]
+    return Pair(parts[0], parts[1])
+
+
+@converts_pairs("Cast")
+def cast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """A real number gets an imaginary part of 0, a complex one loses its own."""
+    target = call.dtype("DstT")
+    if not target.is_complex:
+        return g.cast(x.real, target) if isinstance(x, Pair) else g.cast(x, target)
+    kind = part_type(target)
+    if isinstance(x, Pair):
+        return Pair(g.cast(x.real, kind), g.cast(x.imaginary, kind))
+    real = g.cast(x, kind)
+    return Pair(real, _zeros_like(g, real))
+
+
+def _zeros_like(g: GraphBuilder, x: Value) -> Value:
+    if x.shape.is_fully_defined():
+        return g.constant(np.zeros(x.shape.as_list(), x.dtype.numpy), dtype=x.dtype)
+    return g.fill(g.shape_of(x), g.like(x, 0))
+
+
+@converts_pairs("ZerosLike", "OnesLike")
+def filled(g: GraphBuilder, call: NodeView, z: Pair) -> Pair:
+    """Zeros or ones in the shape of z."""
+    zeros = _zeros_like(g, z.real)
+    if call.node.op.name == "ZerosLike":
+        return Pair(zeros, zeros)
+    return Pair(g.binary("Add", zeros, 1), zeros)
+
+
+@converts_pairs("Equal", "NotEqual")
+def equality(g: GraphBuilder, call: NodeView, a: Pair, b: Pair) -> Value:
+    """Whether both parts are equal."""
+    same = g.op("And", g.op("Equal", a.real, b.real), g.op("Equal", a.imaginary, b.imaginary))
+    return same if call.node.op.name == "Equal" else g.op("Not", same)
+
+
+@converts_pairs("MatMul", "BatchMatMul", "BatchMatMulV2")
+def matrix_product(g: GraphBuilder, call: NodeView, a: Pair, b: Pair) -> Pair:
+    """Four real products, the adjoint of a matrix with its imaginary part turned."""
+    batched = call.node.op.name != "MatMul"
+    names = ("adj_x", "adj_y") if batched else ("transpose_a", "transpose_b")
+    a, b = (
+        _turned(g, z, batched) if call.attr(name) else z
+        for z, name in zip((a, b), names, strict=True)
+    )
+    parts: Sequence[Any] = [
+        g.op("MatMul", x, y) for x in (a.real, a.imaginary) for y in (b.real, b.imaginary)
+    ]
+    return Pair(g.op("Sub", parts[0], parts[3]), g.op("Add", parts[1], parts[2]))
+
+
+def _turned(g: GraphBuilder, z: Pair, is_adjoint: bool) -> Pair:
+    rank = z.real.rank
+    perm = [*range(rank - 2), rank - 1, rank - 2]
+    real, imaginary = g.transpose(z.real, perm), g.transpose(z.imaginary, perm)
+    return Pair(real, g.op("Neg", imaginary) if is_adjoint else imaginary)
+
+
+@converts_pairs("Shape", "Size", "Rank", "ShapeN")
+def sizes(g: GraphBuilder, call: NodeView, *zs: Any) -> Any:
+    """Those of the real part."""
+    found = find(call.node.op.name)
+    if found is None:
+        call.fail("has no converter")
+    parts = [tuple(p.real for p in z) if isinstance(z, tuple) else z.real for z in zs]
+    return found.function(g, call, *parts)
+
+
+@converts_pairs("ConjugateTranspose")
+def adjoint(g: GraphBuilder, call: NodeView, z: Pair, perm: Value) -> Pair:
+    """Transpose, the imaginary part turned."""
+    del perm
+    order = [int(axis) % z.real.rank for axis in call.needed(1, "perm")]
+    parts = [g.transpose(part, order) for part in (z.real, z.imaginary)]
+    return Pair(parts[0], g.op("Neg", parts[1]))
+
+
+converts_by_parts(
+    "Add",
+    "AddN",
+    "AddV2",
+    "BroadcastTo",
+    "ConcatV2",
+    "Cumsum",
+    "EnsureShape",
+    "ExpandDims",
+    "Gather",
+    "GatherNd",
+    "GatherV2",
+    "Identity",
+    "IdentityN",
+    "MatrixBandPart",
+    "Mean",
+    "MirrorPad",
+    "Neg",
+    "Pack",
+    "Pad",
+    "PreventGradient",
+    "Reshape",
+    "ReverseSequence",
+    "ReverseV2",
+    "Roll",
+    "ScatterNd",
+    "SelectV2",
+    "Slice",
+    "Snapshot",
+    "Split",
+    "SplitV",
+    "Squeeze",
+    "StopGradient",
+    "StridedSlice",
+    "Sub",
+    "Sum",
+    "TensorScatterAdd",
+    "TensorScatterUpdate",
+    "Tile",
+    "Transpose",
+    "Unpack",
+    "UnsortedSegmentSum",
 )

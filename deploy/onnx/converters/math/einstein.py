@@ -27,8 +27,11 @@ def einsum(g: GraphBuilder, call: NodeView, inputs: tuple[Value, ...]) -> Value:
         return g.op("Einsum", *inputs, equation=_spelled(terms, right, arrow))
     wanted = _result(terms, right, arrow)
     first = terms[0]
-    for place, second in enumerate(terms[1:], 1):
-        later = {label for term in terms[place + 1 :] for label in term.labels}
+    for place, term in enumerate(terms[1:], 1):
+        second = term
+        later = {label for other in terms[place + 1 :] for label in other.labels}
+        if not later and wanted and wanted[-1] in set(first.labels) - set(second.labels):
+            first, second = second, first  # the other way round, it would be transposed
         first = _product(g, first, second, set(wanted) | later)
     first = _summed(g, first, set(wanted))
     return g.transpose(first.value, [first.labels.index(label) for label in wanted])

@@ -70,12 +70,17 @@ def erf(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("Erfc")
 def erfc(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """A formula that is written out when it is no part of another."""
+    del call
+    return g.formula("Erfc", x)
+
+
+def complement(g: GraphBuilder, x: Value) -> Value:
     """1 - erf(x) below 1/2; above a formula that keeps its digits where 1 - erf(x) has none left.
 
     Source:
         Numerical Recipes, 2nd edition, section 6.2 (`erfcc`).
     """
-    del call
     far = g.op("Abs", x)
     t = g.op("Div", g.like(x, 2), g.binary("Add", far, 2))
     exponent = g.op("Sub", _polynomial(g, t, _ERFC), g.op("Mul", far, far))

@@ -6,6 +6,7 @@ from typing import Any
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.nn import layouts
+from pinnace.deploy.onnx.origins import is_multiple
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts, refuses
 
@@ -110,6 +111,13 @@ def spread(
     reach = [(tap - 1) * rate + 1 for tap, rate in zip(taps, window.dilations, strict=True)]
     given = layouts.inner(list(dy.shape), window.last)
     wanted = layouts.inner(list(target), window.last)
+    if window.padding == "SAME" and None in (*given, *wanted) and _multiplies(sizes, dy, window):
+        # Every size is that of the data times the stride: the padding is the same for all.
+        totals = [max(far - step, 0) for far, step in zip(reach, window.strides, strict=True)]
+        attrs["pads"] = [n // 2 for n in totals] + [n - n // 2 for n in totals]
+        extra = [max(step - far, 0) for far, step in zip(reach, window.strides, strict=True)]
+        attrs["output_padding"] = extra
+        return layouts.emit(g, window, "ConvTranspose", 1, dy, weights, **attrs)[0]
     if None not in given and None not in wanted and window.pads is not None:
         attrs["pads"] = [before for before, _ in window.pads] + [after for _, after in window.pads]
         attrs["output_padding"] = [
@@ -123,6 +131,21 @@ def spread(
             return layouts.emit(g, window, "ConvTranspose", 1, dy, weights, **attrs)[0]
         del attrs["pads"], attrs["output_padding"]
     return _cut_to_size(g, window, sizes, weights, dy, reach, attrs)
+
+
+def _multiplies(sizes: Value, dy: Value, window: layouts.Window) -> bool:
+    """Whether the sizes of the result are sure to be those of the data times the strides."""
+    node = sizes.node
+    while node is not None and node.kind == "Cast":
+        node = node.inputs[0].node if node.inputs[0] is not None else None
+    if node is None or node.kind != "Concat" or len(node.inputs) != dy.rank:
+        return False
+    axes = range(1, dy.rank - 1) if window.last else range(2, dy.rank)
+    for axis, step in zip(axes, window.strides, strict=True):
+        part = node.inputs[axis]
+        if part is None or not is_multiple(part, dy, axis, step):
+            return False
+    return True
 
 
 def _cut_to_size(

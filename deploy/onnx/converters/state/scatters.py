@@ -20,12 +20,10 @@ def resource_gather_nd(g: GraphBuilder, call: NodeView, x: Value, indices: Value
 
 
 refuses(
-    "assigns a variable; an ONNX model has no state",
+    "is an input and an output more of the model; in a branch or a loop it cannot be",
     "ResourceScatterAdd",
-    "ResourceScatterDiv",
     "ResourceScatterMax",
     "ResourceScatterMin",
-    "ResourceScatterMul",
     "ResourceScatterNdAdd",
     "ResourceScatterNdMax",
     "ResourceScatterNdMin",
@@ -33,4 +31,7 @@ refuses(
     "ResourceScatterNdUpdate",
     "ResourceScatterSub",
     "ResourceScatterUpdate",
+)
+refuses(
+    "assigns a variable; an ONNX model has no state", "ResourceScatterDiv", "ResourceScatterMul"
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.pairs import Pair
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import UnconvertibleError, converts
 from pinnace.framework import dtypes
@@ -38,8 +39,30 @@ class Written(Value):
     __slots__ = ()
 
 
+class Joined(Value):
+    """A list whose elements, of different lengths, stand one behind the other.
+
+    Attributes:
+        rows: all of them.
+        lengths: of the elements, int64.
+    """
+
+    __slots__ = ("lengths", "rows")
+
+    def __init__(self, rows: Value, lengths: Value) -> None:
+        super().__init__("list", rows.dtype, Shape(None))
+        self.rows = rows
+        self.lengths = lengths
+
+
 def dense(g: GraphBuilder, handle: Value, like: Value | None = None) -> Value:
     """The tensor of the elements; `like` is one of them, if there is one."""
+    if isinstance(handle, Pair):
+        message = "complex numbers cannot leave a loop or a branch, nor stand in a list"
+        raise UnconvertibleError(message)
+    if isinstance(handle, Joined):
+        message = "elements of different lengths are only joined"
+        raise UnconvertibleError(message)
     if not isinstance(handle, Reserved):
         return handle
     count = g.reshape(handle.count, [1])
@@ -204,8 +227,10 @@ def filled(g: GraphBuilder, tensor: Value, count: Value) -> Value:
 def concat(
     g: GraphBuilder, call: NodeView, handle: Value, element: Value, leading: Value
 ) -> tuple[Value, Value]:
-    """Reshape: the elements of such a list have one shape."""
+    """Reshape, where the elements have one shape; a loop has joined those that have not."""
     del call, element, leading
+    if isinstance(handle, Joined):
+        return handle.rows, handle.lengths
     tensor = dense(g, handle)
     sizes = g.shape_of(tensor)
     count, each = g.size_of(tensor, 0), g.size_of(tensor, 1)

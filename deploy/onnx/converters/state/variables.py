@@ -30,10 +30,13 @@ def is_initialized(g: GraphBuilder, call: NodeView, value: Value) -> Value:
 
 refuses("only names a variable", "DisableCopyOnRead", "DestroyResourceOp", "VarHandleOp")
 refuses(
-    "assigns a variable; an ONNX model has no state",
+    "is an input and an output more of the model; in a branch or a loop it cannot be",
     "AssignAddVariableOp",
     "AssignSubVariableOp",
     "AssignVariableOp",
+)
+refuses(
+    "assigns a variable; an ONNX model has no state",
     "ResourceApplyAdam",
     "ResourceApplyGradientDescent",
     "ResourceApplyKerasMomentum",

@@ -18,8 +18,10 @@ from unit.deploy.onnx.one_op import Array, arguments, function_of, run_model
 REFUSALS = {
     "Add": "strings needs opset 20",
     "AsString": "ONNX writes numbers in its own way",
+    "BroadcastGradientArgs": "how many axes the shapes have must be known",
     "Bincount": "whether there are weights must be known",
     "CropAndResize": "no more than a reason",
+    "CTCGreedyDecoder": "the number of classes must be known",
     "Cumprod": "the size of the axis must be known",
     "Cumsum": "a scalar has no axis",
     "CumulativeLogsumexp": "the size of the axis must be known",
@@ -29,20 +31,45 @@ REFUSALS = {
     "GatherNd": "how long the rows of indices",
     "ListDiff": "strings needs opset 19",
     "LowerBound": "ONNX has no order of",
+    "MatrixTriangularSolve": "broadcast against the right sides|are as many as the right sides",
     "NonMaxSuppressionV5": "soft_nms_sigma must be 0",
     "NotEqual": "strings needs opset 19",
     "ResizeArea": "height and width must be known",
     "ResizeBicubic": "height and width must be known",
     "ScaleAndTranslate": "height and width must be known",
     "ScatterNd": "indices that are out of range are ignored",
+    "Squeeze": "which axes have size 1 must be known",
     "StridedSlice": "a slice backwards",
     "StridedSliceGrad": "a slice backwards",
     "TensorScatterUpdate": "indices that are out of range are ignored",
     "UnravelIndex": "how many axes there are must be known",
     "UpperBound": "ONNX has no order of",
 }
-# Ranks and sizes that the operators are chosen by; types that nobody computes with.
-FOR_ALL = "the rank of|needs opset|has no kernel of|must be known"
+_WINDOW = "the (size of the window|number of channels|shape of the filter) must be known"
+_SPARSE = "how many axes .* must be known"
+REFUSALS.update(
+    dict.fromkeys(
+        (
+            "Conv2D",
+            "Conv2DBackpropInput",
+            "Conv3D",
+            "Conv3DBackpropInputV2",
+            "DepthwiseConv2dNative",
+            "DepthwiseConv2dNativeBackpropInput",
+            "Dilation2D",
+            "_FusedConv2D",
+            "_FusedDepthwiseConv2dNative",
+        ),
+        _WINDOW,
+    )
+)
+REFUSALS.update(
+    dict.fromkeys(
+        ("SparseFillEmptyRows", "SparseReorder", "SparseReshape", "SparseToDense"), _SPARSE
+    )
+)
+# Ranks that the operators are chosen by; types that nobody computes with.
+FOR_ALL = "the rank of|needs opset|has no kernel of"
 
 
 def runs_as_the_kernel(
@@ -72,6 +99,11 @@ def runs_as_the_kernel(
     if report is None or meets_a_fault(case.op, xs, sizes_known, constants):
         return False
     found = run_model(report, arguments(xs, constants))
+    wanted = tuple(
+        part
+        for y in map(np.asarray, wanted)
+        for part in ((y.real, y.imag) if y.dtype.kind == "c" else (y,))
+    )
     assert len(found) == len(wanted)
     for got, right in zip(found, wanted, strict=True):
         assert_equal(case, got, np.asarray(right))
@@ -94,6 +126,8 @@ def reasons(op: str) -> str:
     converter = registry.find(op)
     declared = converter.constants if converter else ()
     own = [f"{name} must be a constant" for name in declared]
+    if registry.of_pairs(op) is None and not registry.goes_by_parts(op):
+        own.append("no converter for it with complex numbers")
     return "|".join([FOR_ALL, *own, *([REFUSALS[op]] if op in REFUSALS else [])])
 
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pinnace.ops  # noqa: F401 (registers the ops)
 from pinnace.deploy.onnx import ExportReport
 from pinnace.deploy.onnx.checking import open_session, run_session
+from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import wrap
@@ -27,11 +28,19 @@ def function_of(
     sizes_known: bool,
     constants: set[int],
 ) -> ConcreteFunction:
-    """The op applied to arguments; those in `constants` are written into the function instead."""
+    """The op applied to arguments; those in `constants` are written into the function instead.
+
+    A complex argument is fed as its two parts, and a complex result given as such.
+    """
     flat: list[Array] = []
     specs: list[TensorSpec] = []
 
-    def take(x: Array) -> int:
+    def take(x: Array) -> int | tuple[int, int]:
+        if x.dtype.kind == "c":
+            return take_one(x.real), take_one(x.imag)
+        return take_one(x)
+
+    def take_one(x: Array) -> int:
         sizes = x.shape if sizes_known else (None,) * x.ndim
         specs.append(TensorSpec(Shape(sizes), wrap(x).dtype))
         flat.append(x)
@@ -48,16 +57,40 @@ def function_of(
 
     def apply(*tensors: Any) -> Any:
         given = [
-            tensors[place]
-            if isinstance(place, int)
-            else tuple(tensors[i] for i in place)
+            tuple(argument(p, tensors) for p in place)
             if isinstance(place, list)
-            else place
+            else argument(place, tensors)
             for place in plan
         ]
-        return execute(lookup(op), *given, **attrs)
+        return in_parts(execute(lookup(op), *given, **attrs))
 
     return trace(apply, tuple(specs), {}, op.lower())[0]
+
+
+def argument(place: Any, tensors: tuple[Any, ...]) -> Any:
+    """What an op is given: a tensor, a complex one made of two, or a constant."""
+    if isinstance(place, int):
+        return tensors[place]
+    if not isinstance(place, tuple) or not place or not isinstance(place[0], int):
+        return place
+    real, imaginary = (tensors[i] for i in place)
+    kind = dtypes.complex64 if real.dtype is dtypes.float32 else dtypes.complex128
+    return execute(lookup("Complex"), real, imaginary, Tout=kind)
+
+
+def in_parts(result: Any) -> Any:
+    """Complex results as their real and imaginary parts."""
+    results = result if isinstance(result, tuple) else (result,)
+    if not any(getattr(y, "dtype", dtypes.float32).is_complex for y in results):
+        return result
+    found: list[Any] = []
+    for y in results:
+        if y.dtype.is_complex:
+            kind = dtypes.float32 if y.dtype is dtypes.complex64 else dtypes.float64
+            found += [execute(lookup(part), y, Tout=kind) for part in ("Real", "Imag")]
+        else:
+            found.append(y)
+    return tuple(found)
 
 
 def arguments(xs: tuple[Any, ...], constants: set[int]) -> list[Array]:
@@ -65,7 +98,8 @@ def arguments(xs: tuple[Any, ...], constants: set[int]) -> list[Array]:
     found: list[Array] = []
     for index, x in enumerate(xs):
         if index not in constants:
-            found.extend(x if isinstance(x, tuple) else (x,))
+            for part in x if isinstance(x, tuple) else (x,):
+                found.extend((part.real, part.imag) if part.dtype.kind == "c" else (part,))
     return found
 
 

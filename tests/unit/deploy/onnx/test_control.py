@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pinnace as tf
 from pinnace.deploy.onnx import ExportReport, export
-from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import trace
 from pinnace.graph.graph import FunctionRef
@@ -159,12 +159,105 @@ def test_a_convolution_in_a_branch_is_laid_out_there() -> None:
         export(traced(net, image(), FLAG), sample={"image": picture, "flag": np.array(flag)})
 
 
-def test_a_loop_that_assigns_is_refused() -> None:
-    variable = weights(3)
+# Loops as AutoGraph writes them.
 
-    def net(x: Any) -> Any:
-        variable.assign_add(op("Sum", x, np.array([0], np.int32)))
-        return variable.value()
+ROWS = TensorSpec([None, 3], np.float32, name="x")
 
-    with pytest.raises(UnimplementedError, match="assigns variable"):
-        export(traced(net, X))
+
+TABLE = np.random.default_rng(1).standard_normal((11, 11)).astype("f4")
+
+
+def mapped(x: Any) -> Any:
+    pair = (tf.float32, tf.float32)
+    return tf.map_fn(lambda r: (r * 2.0, tf.reduce_sum(r)), x, fn_output_signature=pair)
+
+
+def scanned(x: Any) -> Any:
+    return tf.scan(lambda a, r: a * 0.5 + r, x)
+
+
+def written_sometimes(x: Any) -> Any:
+    rows = tf.TensorArray(tf.float32, size=tf.shape(x)[0], element_shape=[3])
+    for i in tf.range(tf.shape(x)[0]):
+        if tf.reduce_sum(x[i]) > 0.0:
+            rows = rows.write(i, x[i])
+    return rows.stack()
+
+
+def pushed_sometimes(x: Any) -> Any:
+    rows = tf.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=[3])
+    for i in tf.range(tf.shape(x)[0]):
+        if tf.reduce_sum(x[i]) > 0.0:
+            rows = rows.write(rows.size(), x[i])
+    return rows.stack()
+
+
+def joined(x: Any) -> Any:
+    count = tf.shape(x)[0]
+    rows = tf.TensorArray(tf.float32, size=count, element_shape=[None, 3], infer_shape=False)
+    for i in tf.range(count):
+        rows = rows.write(i, x[: i + 1])
+    return rows.concat()
+
+
+def greedy(x: Any) -> Any:
+    words = tf.TensorArray(tf.int32, size=0, dynamic_size=True, element_shape=[])
+    word, i = tf.constant(1), 0
+    while i < 9 and word != 0:
+        scores = tf.constant(TABLE)[word] * tf.cast(i + 1, tf.float32) + tf.reduce_sum(x)
+        word = tf.argmax(scores, output_type=tf.int32)
+        words = words.write(i, word)
+        i += 1
+    return words.stack()
+
+
+def stopped(x: Any) -> Any:
+    total = 0.0
+    for row in x:
+        if tf.reduce_sum(row) > 1.0:
+            break
+        total += tf.reduce_sum(row)
+    return total
+
+
+def nested(x: Any) -> Any:
+    rows = tf.TensorArray(tf.float32, size=3)
+    for i in tf.range(3):
+        total = tf.zeros([3])
+        for j in tf.range(i + 1):
+            total += x[j]
+        rows = rows.write(i, total)
+    return rows.stack()
+
+
+def read_back(x: Any) -> Any:
+    rows = tf.TensorArray(tf.float32, size=5, element_shape=[], clear_after_read=False)
+    rows = rows.write(0, 1.0).write(1, x[0, 0])
+    for i in tf.range(2, 5):
+        rows = rows.write(i, rows.read(i - 1) + rows.read(i - 2))
+    return rows.stack()
+
+
+PROGRAMS = {
+    function.__name__: function
+    for function in (
+        *(mapped, scanned, written_sometimes, pushed_sometimes, joined, greedy, stopped, nested),
+        read_back,
+    )
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_loops_of_programs(name: str) -> None:
+    function = tf.function(PROGRAMS[name]).get_concrete_function(ROWS)
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal((4, 3)).astype("f4")
+        report = export(function, sample={"x": x})
+        assert report.op_counts["Loop"] == 1
+
+
+def test_a_loop_up_to_a_number_knows_its_turns() -> None:
+    function = tf.function(PROGRAMS["nested"]).get_concrete_function(ROWS)
+    model = export(function, sample={"x": np.ones((4, 3), np.float32)}).model
+    loop = next(node for node in model.graph.node if node.op_type == "Loop")
+    assert not loop.input[1]

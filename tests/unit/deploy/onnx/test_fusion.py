@@ -125,3 +125,37 @@ def test_sizes_are_not_cast_to_and_fro() -> None:
 
     # One of several unknown sizes is asked for, in int64 from end to end.
     assert "Cast" not in kinds(net, ROWS)
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        lambda y: op("Mul", np.float32(1), y),
+        lambda y: op("Mul", y, np.ones((1, 6), "f4")),
+        lambda y: op("AddV2", y, np.zeros(6, "f4")),
+        lambda y: op("Sub", y, np.float32(0)),
+        lambda y: op("RealDiv", y, np.ones(6, "f4")),
+    ],
+)
+def test_ones_and_zeros_do_nothing(idle: Any) -> None:
+    assert kinds(lambda x: op("Exp", idle(op("Abs", x))), ROWS) == ["Abs", "Exp"]
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [
+        lambda y: op("Sub", np.float32(0), y),
+        lambda y: op("RealDiv", np.float32(1), y),
+        lambda y: op("Mul", y, np.ones((2, 1, 6), "f4")),  # it widens the result
+    ],
+)
+def test_others_do_something(busy: Any) -> None:
+    assert len(kinds(lambda x: op("Exp", busy(op("Abs", x))), ROWS)) == 3
+
+
+def test_an_axis_that_is_added_and_dropped_is_none() -> None:
+    def net(x: Any) -> Any:
+        rows = op("ExpandDims", op("Abs", x), np.array(0, np.int32))
+        return op("Exp", op("GatherV2", rows, np.int32(0), np.int32(0)))
+
+    assert kinds(net, ROWS) == ["Abs", "Exp"]

@@ -1,0 +1,3 @@
+"""Converters of `core/ops/ragged`."""
+
+from pinnace.deploy.onnx.converters.ragged import conversion as conversion

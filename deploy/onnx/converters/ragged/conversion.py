@@ -1,0 +1,98 @@
+"""Rows of different length as a tensor, filled up."""
+
+from typing import NamedTuple
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+
+
+class _Rows(NamedTuple):
+    """How values stand in rows.
+
+    Attributes:
+        owners: the row of each value.
+        starts: the first value of each row.
+        lengths: how many values each row has.
+    """
+
+    owners: Value
+    starts: Value
+    lengths: Value
+
+
+@converts("RaggedTensorToTensor")
+def to_tensor(
+    g: GraphBuilder,
+    call: NodeView,
+    shape: Value,
+    values: Value,
+    default: Value,
+    parts: tuple[Value, ...],
+) -> Value:
+    """Where each value goes is computed; what is beyond the shape goes into a place of its own."""
+    nested = _nested(g, call, parts)
+    sizes = [g.size_of(nested[0].starts, 0)]
+    for rows in nested:
+        longest = g.op("ReduceMax", g.joined(rows.lengths, g.ints(0)), g.ints(0), keepdims=1)
+        sizes.append(longest)
+    wanted = call.constant(0)
+    for axis in range(len(sizes) if shape.rank else 0):
+        if wanted is not None:
+            if wanted[axis] >= 0:
+                sizes[axis] = g.ints(int(wanted[axis]))
+            continue
+        told = g.slice(g.as_int64(shape), 0, axis, axis + 1)
+        sizes[axis] = g.where(g.binary("Less", told, 0), sizes[axis], told)
+    place = g.iota(g.scalar(g.size_of(nested[0].starts, 0)))
+    kept = g.op("Less", place, sizes[0])
+    for rows, size in zip(nested, sizes[1:], strict=True):
+        index = g.iota(g.scalar(g.size_of(rows.owners, 0)))
+        column = g.op("Sub", index, g.op("Gather", rows.starts, rows.owners, axis=0))
+        kept = g.op("And", g.op("Gather", kept, rows.owners, axis=0), g.op("Less", column, size))
+        first = g.op("Mul", g.op("Gather", place, rows.owners, axis=0), size)
+        place = g.op("Add", first, column)
+    outer = g.op("ReduceProd", g.joined(*sizes), keepdims=1)
+    inner = [g.shape_of(values, 1, values.rank)] if values.rank > 1 else []
+    filled = g.expand(default, g.joined(g.op("Add", outer, g.ints(1)), *inner))
+    slot = g.unsqueeze(g.where(kept, place, outer), 1)
+    flat = g.slice(g.op("ScatterND", filled, slot, values), 0, 0, outer)
+    return g.reshape(flat, g.joined(*sizes, *inner))
+
+
+def _nested(g: GraphBuilder, call: NodeView, parts: tuple[Value, ...]) -> list[_Rows]:
+    found: list[_Rows] = []
+    count: Value | None = None
+    for part, kind in zip(parts, call.attr("row_partition_types"), strict=True):
+        name = kind.decode() if isinstance(kind, bytes) else kind
+        part = g.as_int64(part)
+        if name == "FIRST_DIM_SIZE":
+            count = g.reshape(part, [1])
+            continue
+        if name == "ROW_SPLITS":
+            rows = _of_splits(g, part)
+        elif count is not None:
+            rows = _of_owners(g, part, count)
+        else:
+            call.fail("VALUE_ROWIDS must come after FIRST_DIM_SIZE or ROW_SPLITS")
+        found.append(rows)
+        count = g.size_of(rows.owners, 0)
+    if not found:
+        call.fail("there must be rows")
+    return found
+
+
+def _of_splits(g: GraphBuilder, splits: Value) -> _Rows:
+    starts, ends = g.slice(splits, 0, 0, -1), g.slice(splits, 0, 1, (1 << 63) - 1)
+    index = g.iota(g.op("Gather", splits, g.index(-1), axis=0))
+    before = g.op("LessOrEqual", g.unsqueeze(ends, 0), g.unsqueeze(index, 1))
+    owners = g.op("ReduceSum", g.as_int64(before), g.ints(1), keepdims=0)
+    return _Rows(owners, starts, g.op("Sub", ends, starts))
+
+
+def _of_owners(g: GraphBuilder, owners: Value, count: Value) -> _Rows:
+    ones = g.expand(g.index(1), g.size_of(owners, 0))
+    zeros = g.fill(count, g.index(0))
+    lengths = g.op("ScatterElements", zeros, owners, ones, axis=0, reduction="add")
+    return _Rows(owners, g.op("CumSum", lengths, g.index(0), exclusive=1), lengths)

@@ -1,0 +1,31 @@
+"""Arithmetic of sparse and dense tensors."""
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.array.scattering import scattered
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+
+_OPERATORS = {
+    "SparseDenseCwiseAdd": "Add",
+    "SparseDenseCwiseDiv": "Div",
+    "SparseDenseCwiseMul": "Mul",
+}
+
+
+@converts("SparseTensorDenseAdd")
+def add_to_dense(
+    g: GraphBuilder, call: NodeView, indices: Value, values: Value, shape: Value, dense: Value
+) -> Value:
+    """ScatterND that adds."""
+    del call, shape
+    return scattered(g, dense, indices, values, "add")
+
+
+@converts(*_OPERATORS)
+def with_dense(
+    g: GraphBuilder, call: NodeView, indices: Value, values: Value, shape: Value, dense: Value
+) -> Value:
+    """The elements of the dense tensor at the same places."""
+    there = g.op("GatherND", g.op("Expand", dense, shape), indices)
+    return g.op(_OPERATORS[call.node.op.name], values, there)

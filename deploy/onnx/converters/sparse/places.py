@@ -1,0 +1,43 @@
+"""Indices of sparse tensors as numbers, and back."""
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
+
+
+def axes_of(call: NodeView, indices: Value, shape: Value) -> int:
+    """How many axes a sparse tensor has."""
+    count = indices.size(1) if indices.shape.rank == 2 else None
+    if count is None:
+        count = shape.size(0)
+    if count is None:
+        call.fail("how many axes the sparse tensor has must be known")
+    return count
+
+
+def numbered(g: GraphBuilder, indices: Value, shape: Value, count: int) -> Value:
+    """The number of each element in the order of rows: int64 [n]."""
+    place = g.op("Gather", indices, g.index(0), axis=1)
+    for axis in range(1, count):
+        size = g.slice(shape, 0, axis, axis + 1)
+        place = g.op("Mul", place, size)
+        place = g.op("Add", place, g.op("Gather", indices, g.index(axis), axis=1))
+    return place
+
+
+def spread(g: GraphBuilder, places: Value, shape: Value, count: int) -> Value:
+    """The indices [n, count] that numbers stand for."""
+    columns: list[Value] = []
+    for axis in reversed(range(count)):
+        if axis == 0:
+            columns.append(places)
+            break
+        size = g.slice(shape, 0, axis, axis + 1)
+        columns.append(g.op("Mod", places, size))
+        places = g.op("Div", places, size)
+    return g.concat([g.unsqueeze(column, 1) for column in reversed(columns)], 1)
+
+
+def sorted_order(g: GraphBuilder, keys: Value) -> Value:
+    """The places of numbers from the least on; equal ones stay in order."""
+    return g.ops("TopK", 2, keys, g.size_of(keys, 0), axis=0, largest=0, sorted=1)[1]

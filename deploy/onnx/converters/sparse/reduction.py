@@ -1,0 +1,21 @@
+"""Sums of sparse tensors."""
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.array.scattering import scattered
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+
+
+@converts("SparseReduceSum")
+def total(
+    g: GraphBuilder, call: NodeView, indices: Value, values: Value, shape: Value, axes: Value
+) -> Value:
+    """ReduceSum of the dense tensor."""
+    zeros = g.fill(shape, g.like(values, 0))
+    dense = scattered(g, zeros, indices, values, "add")
+    keep = int(bool(call.attr("keep_dims")))
+    known = call.constant(3)
+    if known is not None and not known.size:
+        return g.op("ReduceSum", dense, keepdims=keep)
+    return g.op("ReduceSum", dense, g.reshape(g.as_int64(axes), [-1]), keepdims=keep)

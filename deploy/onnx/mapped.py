@@ -1,0 +1,125 @@
+"""Weights that are mapped from a SavedModel's files: once read, their memory goes back.
+
+A mapped array takes memory page by page as it is read. The system may have such pages back at any
+time, but takes them only when memory is short: until then they count as the process's own.
+"""
+
+import contextlib
+import ctypes
+import mmap
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from typing import NamedTuple
+
+import numpy as np
+
+from pinnace.framework.tensor import Array
+
+# What one read of a large array takes at most (bytes).
+PIECE = 8 << 20
+
+
+class _Map(NamedTuple):
+    pages: mmap.mmap
+    start: int
+    size: int
+
+
+_open: ContextVar[tuple[_Map, ...]] = ContextVar("_open", default=())
+
+
+@contextlib.contextmanager
+def releasing(arrays: Iterable[Array]) -> Iterator[None]:
+    """Inside, `release` gives pages back that belong to these arrays' maps.
+
+    Args:
+        arrays: which nobody has written to: what was written would be lost.
+    """
+    found: dict[int, _Map] = {}
+    for array in arrays:
+        pages = _map_of(array)
+        if pages is not None and id(pages) not in found:
+            start = np.frombuffer(pages, np.uint8).ctypes.data
+            found[id(pages)] = _Map(pages, start, len(pages))
+    token = _open.set(tuple(found.values()))
+    try:
+        yield
+    finally:
+        release_all()
+        _open.reset(token)
+
+
+def release(array: Array) -> None:
+    """The array's pages go back, if it is mapped; whoever reads it again reads the file again."""
+    if not array.size:
+        return
+    first, last = _bounds(array)
+    for one in _open.get():
+        if one.start <= first < one.start + one.size:
+            begin = (first - one.start) // mmap.PAGESIZE * mmap.PAGESIZE
+            _give_back(one, begin, min(last - one.start, one.size) - begin)
+            return
+
+
+def release_all() -> None:
+    """All pages of all maps go back."""
+    for one in _open.get():
+        _give_back(one, 0, one.size)
+
+
+def pieces(array: Array) -> Iterator[Array]:
+    """The elements in order, as contiguous vectors of some megabytes; each only until the next."""
+    if array.flags.c_contiguous:
+        flat = array.reshape(-1)
+        step = max(1, PIECE // array.itemsize)
+        for at in range(0, flat.size, step):
+            piece = flat[at : at + step]
+            yield piece
+            release(piece)
+        return
+    row = array[:1].nbytes
+    if row > PIECE and array.ndim > 1:
+        for part in array:
+            yield from pieces(part)
+        return
+    step = max(1, PIECE // max(1, row))
+    memory = np.empty_like(array[:step], order="C")
+    for at in range(0, len(array), step):
+        part = array[at : at + step]
+        np.copyto(memory[: len(part)], part)
+        yield memory[: len(part)].reshape(-1)
+    # Each piece of an array in another order reads pages all over it.
+    release(array)
+
+
+def trim() -> None:
+    """Memory that was freed goes back to the system; the C library keeps it for later."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # only GNU's has such a call
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _map_of(array: Array) -> mmap.mmap | None:
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def _bounds(array: Array) -> tuple[int, int]:
+    """The addresses of its first byte and behind its last one."""
+    first = last = int(array.ctypes.data)
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            first += (size - 1) * stride
+        else:
+            last += (size - 1) * stride
+    return first, last + array.itemsize
+
+
+def _give_back(one: _Map, begin: int, length: int) -> None:
+    advice = getattr(mmap, "MADV_DONTNEED", None)  # systems without it keep the pages
+    if advice is not None and length > 0:
+        with contextlib.suppress(OSError, ValueError):
+            one.pages.madvise(advice, begin, length)

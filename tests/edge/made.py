@@ -1,0 +1,47 @@
+"""Models that are made here, for what no recorded model has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import pinnace as tf
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Random(tf.Module):
+    """TensorFlow's random numbers of a seed: integer arithmetic of 64 bits in every runtime."""
+
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.int32, name="seed")])
+    def serve(self, seed: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Numbers between 0 and 1, and whole ones."""
+        return {
+            "uniform": tf.random.stateless_uniform([5, 7], seed),
+            "whole": tf.random.stateless_uniform([9], seed, 0, 1000, tf.int32),
+        }
+
+
+def random(folder: Path) -> None:
+    """Save `Random`."""
+    model = Random()
+    tf.saved_model.save(model, folder, signatures=model.serve)
+
+
+def recurrent(folder: Path) -> None:
+    """Both directions, states handed on, a layer normalisation: each is one operator."""
+    tf.keras.utils.set_random_seed(0)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential(
+        [
+            tf.keras.Input((12, 5), name="x"),
+            layers.Bidirectional(layers.LSTM(6, return_sequences=True)),
+            layers.LayerNormalization(),
+            layers.GRU(4, return_sequences=True),
+            layers.SimpleRNN(3),
+        ]
+    )
+    model(np.zeros((1, 12, 5), np.float32))
+    tf.saved_model.save(model, folder)
