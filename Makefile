@@ -27,6 +27,8 @@ PAGE_PINS := playwright==1.65.2
 SERVERS_PINS := litserve==0.2.19 onnxruntime==1.31.1 fastapi==0.165.0 uvicorn[standard]==0.54.0
 MLSERVER_PINS := mlserver==1.7.1 uvloop==0.21.0 onnxruntime==1.31.1
 BENTOML_PINS := bentoml==1.4.38 onnxruntime==1.31.1
+# The converter to compare the export with; it needs TensorFlow.
+TF2ONNX_PINS := tensorflow-cpu==2.21.0 tf2onnx==1.17.0 onnx==1.23.2 onnxslim==0.1.98 onnxruntime==1.31.1
 # Runtimes of the exported models, from npm; playwright-core drives the Chromium of the system.
 EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65.1
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
@@ -37,6 +39,7 @@ TENSORFLOW := $(CACHE)/venvs/tensorflow-$(call sum,$(TENSORFLOW_PINS))
 SERVERS := $(CACHE)/venvs/servers-$(call sum,$(SERVERS_PINS))
 MLSERVER := $(CACHE)/venvs/mlserver-$(call sum,$(MLSERVER_PINS))
 BENTOML := $(CACHE)/venvs/bentoml-$(call sum,$(BENTOML_PINS))
+TF2ONNX := $(CACHE)/venvs/tf2onnx-$(call sum,$(TF2ONNX_PINS))
 TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
 KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
@@ -83,6 +86,10 @@ $(INSTALLED):
 
 $(TENSORFLOW)/.installed:
 	$(call venv,$(TENSORFLOW),$(TENSORFLOW_PINS),$(TENSORFLOW_PINS) to compare with (about 2 GB; a minute or two))
+	@touch $@
+
+$(TF2ONNX)/.installed:
+	$(call venv,$(TF2ONNX),$(TF2ONNX_PINS),$(TF2ONNX_PINS) to compare with (about 2 GB; a minute or two))
 	@touch $@
 
 $(TRITON)/.installed:
@@ -271,6 +278,17 @@ bench-serving: export PINNACE_MLSERVER_PYTHON = $(abspath $(MLSERVER))/bin/pytho
 bench-serving: export PINNACE_BENTOML_PYTHON = $(abspath $(BENTOML))/bin/python
 bench-serving: $(INSTALLED) $(SERVERS)/.installed $(MLSERVER)/.installed $(BENTOML)/.installed ## load our server and others; writes benchmarks/SERVING.md
 	$(VENV)/bin/python benchmarks/servers/run.py --markdown benchmarks/SERVING.md $(ARGS)
+
+.PHONY: bench-onnx
+bench-onnx: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+bench-onnx: export PINNACE_TF2ONNX_PYTHON = $(abspath $(TF2ONNX))/bin/python
+bench-onnx: $(INSTALLED) $(TENSORFLOW)/.installed $(TF2ONNX)/.installed ## export models beside tf2onnx; writes benchmarks/ONNX.md
+	$(VENV)/bin/python benchmarks/exporters.py --markdown benchmarks/ONNX.md $(ARGS)
+
+.PHONY: bench-onnx-short
+bench-onnx-short: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+bench-onnx-short: $(INSTALLED) $(TENSORFLOW)/.installed ## export two models of TensorFlow once, without peers
+	$(VENV)/bin/python benchmarks/exporters.py --short $(ARGS)
 
 .PHONY: wheel
 wheel: $(INSTALLED) ## dist/*.whl

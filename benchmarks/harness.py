@@ -71,6 +71,8 @@ class Case:
         rounds: how often both sides take a turn.
         repeats: samples in a turn.
         sample_s: a sample calls `run` as often as fits into this.
+        warm_up_s: how long both sides run before anything counts: more where machine code is made
+            in the background, once per machine.
     """
 
     title: str
@@ -80,6 +82,7 @@ class Case:
     rounds: int = 7
     repeats: int = 15
     sample_s: float = 0.01
+    warm_up_s: float = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,6 +293,7 @@ def environment() -> dict[str, Any]:
 
 def _request(name: str, case: Case, side: str, *, short: bool) -> dict[str, Any]:
     request: dict[str, Any] = {"repeat": 1 if short else case.repeats, "sample_s": case.sample_s}
+    request["warm_up_s"] = 0.2 if short else case.warm_up_s
     if isinstance(case, ProcessCase):
         return {**request, "command": case.commands[side]}
     return {**request, "bench": name, "peer": None if side == OURS else side}

@@ -1,4 +1,4 @@
-"""SavedModels that TensorFlow writes for the inference cases: made once, kept in the cache folder.
+"""SavedModels that TensorFlow writes for benchmarks: made once, kept in the cache folder.
 
 Run by TensorFlow's interpreter: `python networks.py NAME FOLDER` writes FOLDER/model, and
 FOLDER/answer.npz with an input and what TensorFlow's signature gives for it.
@@ -88,7 +88,58 @@ def resnet50(tf: object) -> object:
     return tf.keras.applications.ResNet50(weights=None)
 
 
+def gru(tf: object) -> object:
+    """GRU(64) over 50 steps of 32 features, and a dense layer."""
+    layers = tf.keras.layers
+    return tf.keras.Sequential(
+        [tf.keras.Input((50, 32), name="x"), layers.GRU(64), layers.Dense(10)]
+    )
+
+
+def mobilenet_v3(tf: object) -> object:
+    """MobileNetV3-Large: squeeze and excite, hard swish."""
+    return tf.keras.applications.MobileNetV3Large((224, 224, 3), weights=None)
+
+
+def efficientnet_b0(tf: object) -> object:
+    """5.3 million weights, 0.4 GFLOP multiplied and added."""
+    return tf.keras.applications.EfficientNetB0(weights=None)
+
+
+def vgg16(tf: object) -> object:
+    """138 million weights, 103 million of them in one product."""
+    return tf.keras.applications.VGG16(weights=None)
+
+
+def unet(tf: object) -> object:
+    """Three levels down and up again over 128x128 pixels; four classes of each."""
+    layers = tf.keras.layers
+
+    def block(x: object, width: int) -> object:
+        for _ in range(2):
+            x = layers.Conv2D(width, 3, padding="same", use_bias=False)(x)
+            x = layers.ReLU()(layers.BatchNormalization()(x))
+        return x
+
+    x = inputs = tf.keras.Input((128, 128, 3), name="x")
+    kept = []
+    for width in (32, 64, 128):
+        x = block(x, width)
+        kept.append(x)
+        x = layers.MaxPooling2D()(x)
+    x = block(x, 256)
+    for width in (128, 64, 32):
+        x = layers.Conv2DTranspose(width, 2, strides=2, padding="same")(x)
+        x = block(layers.Concatenate()([kept.pop(), x]), width)
+    return tf.keras.Model(inputs, layers.Conv2D(4, 1, activation="softmax")(x))
+
+
 BUILDERS = {
+    "gru": gru,
+    "mobilenet_v3": mobilenet_v3,
+    "efficientnet_b0": efficientnet_b0,
+    "vgg16": vgg16,
+    "unet": unet,
     "perceptron": perceptron,
     "lstm": lstm,
     "encoder": encoder,

@@ -1,6 +1,7 @@
 """One side of a pair: reads requests from its input, a line of JSON each, and answers with times.
 
-{"bench": name, "peer": null or a folder of peers/, "repeat": k, "sample_s": s} times a `Work`;
+{"bench": name, "peer": null or a folder of peers/, "repeat": k, "sample_s": s, "warm_up_s": w}
+times a `Work`;
 {"command": [...], "repeat": k} times fresh processes of this interpreter. The answer is
 {"seconds": [per call, k of them], "peak_bytes": n} or {"error": text}.
 """
@@ -19,21 +20,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness import Work
 
-WARM_UP_S = 0.2
 MOST_CALLS = 1_000_000
 
 
 class Bench:
     """A `Work` that was found right and warm, and how many calls make a sample."""
 
-    def __init__(self, name: str, peer: str | None, sample_s: float) -> None:
+    def __init__(self, name: str, peer: str | None, sample_s: float, warm_up_s: float) -> None:
         if peer is None:
             work = importlib.import_module(f"cases.{name}").ours()
         else:
             work = importlib.import_module(f"peers.{peer}.{name}").theirs()
         self.work: Work = work
         self.work.check()
-        self.calls = self._warm_up(sample_s)
+        self.calls = self._warm_up(sample_s, warm_up_s)
 
     def sample(self) -> float:
         """Seconds per call of one sample; the garbage collector is on, it belongs to the work."""
@@ -43,12 +43,12 @@ class Bench:
             run()
         return (time.perf_counter() - start) / self.calls
 
-    def _warm_up(self, sample_s: float) -> int:
+    def _warm_up(self, sample_s: float, warm_up_s: float) -> int:
         self.calls, start = 1, time.perf_counter()
         while True:
             seconds = self.sample()
             enough = max(1, min(MOST_CALLS, round(sample_s / max(seconds, 1e-9))))
-            if time.perf_counter() - start >= WARM_UP_S and self.calls * 2 >= enough:
+            if time.perf_counter() - start >= warm_up_s and self.calls * 2 >= enough:
                 return enough
             self.calls = min(enough, self.calls * 10)
 
@@ -57,7 +57,7 @@ def time_calls(benches: dict[str, Bench], request: dict[str, Any]) -> dict[str, 
     """Answer a request for calls within this process."""
     name = request["bench"]
     if name not in benches:
-        benches[name] = Bench(name, request["peer"], request["sample_s"])
+        benches[name] = Bench(name, request["peer"], request["sample_s"], request["warm_up_s"])
     bench = benches[name]
     bench.sample()  # after the other side's turn caches and clocks are cold
     seconds = [bench.sample() for _ in range(request["repeat"])]

@@ -23,6 +23,10 @@ def export(
     calibration: Annotated[
         Path | None, typer.Option(help="Examples for --int8-static: .npz, arrays by input.")
     ] = None,
+    external_data: Annotated[
+        bool,
+        typer.Option("--external-data", help="Weights in OUTPUT.data, as always above 2 GiB."),
+    ] = False,
     ort: Annotated[
         bool, typer.Option("--ort", help="Write .ort for phones beside the file, too.")
     ] = False,
@@ -31,6 +35,10 @@ def export(
     ] = None,
     web_runtime: Annotated[
         Path | None, typer.Option(help="Where onnxruntime-web is, if not in node_modules here.")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write what was done, or why not, to FILE.json or FILE.md."),
     ] = None,
 ) -> None:
     """Convert MODEL to ONNX, check it, run it in ONNX Runtime and compare."""
@@ -44,7 +52,7 @@ def export(
             "--int8-static and --calibration FILE.npz belong together: the ranges of the numbers "
             "come from examples"
         )
-    report = onnx.export(
+    found = onnx.export(
         model,
         output,
         signature=signature,
@@ -53,21 +61,27 @@ def export(
         float16=float16,
         int8=int8,
         int8_static=calibration,
+        external_data=external_data or None,
         ort=ort,
         web=web,
         web_runtime=web_runtime,
+        report=report,
     )
     console = Console()
     console.print(
-        f"{output}: {report.node_count} nodes, opset {opset}, checked against ONNX Runtime, "
-        f"largest difference {report.largest_difference:.1e}",
+        f"{output}: {found.node_count} nodes, opset {opset}, checked against ONNX Runtime, "
+        f"largest difference {found.largest_difference:.1e}",
         highlight=False,
         soft_wrap=True,
     )
-    for line in report.variant.lines() if report.variant else ():
+    if found.data_path:
+        console.print(f"{found.data_path}: its weights", highlight=False, soft_wrap=True)
+    for line in found.variant.lines() if found.variant else ():
         console.print(line, highlight=False, soft_wrap=True, markup=False)
-    if report.ort_path:
-        console.print(f"{report.ort_path}: the same for phones", highlight=False, soft_wrap=True)
+    if found.ort_path:
+        console.print(f"{found.ort_path}: the same for phones", highlight=False, soft_wrap=True)
+    if report is not None:
+        console.print(f"{report}: nodes, runtimes, differences", highlight=False, soft_wrap=True)
     if web is not None:
         console.print(
             f"{web}: a page; look at it with: python -m http.server -d {web}",

@@ -82,7 +82,11 @@ def _is_saved_model(path: Path) -> bool:
 def _instead(path: Path, kind: str | None) -> list[str]:
     if path.suffix == ".pb":
         return [os.fspath(path.parent)]
-    return [f"pinnace scan {path}"] if kind in (ONNX, KERAS) else []
+    if kind == KERAS:
+        load = f"keras.models.load_model({os.fspath(path)!r})"
+        save = f".export({os.fspath(path.with_suffix(''))!r})"
+        return [f"pinnace scan {path}", f'python -c "from pinnace import keras; {load}{save}"']
+    return [f"pinnace scan {path}"] if kind == ONNX else []
 
 
 def _folders(path: Path) -> list[Path]:
