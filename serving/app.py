@@ -1,10 +1,9 @@
-"""The ASGI application: routes, errors and lifespan put together."""
+"""The ASGI application: a service's routes and errors put together."""
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -13,30 +12,26 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from pinnace.framework.errors import INTERNAL, OpError
-from pinnace.serving.access_log import AccessLog, Logged
+from pinnace.serving.access_log import Logged
 from pinnace.serving.errors import LOG, canonical_code
-from pinnace.serving.exchange import Exchange
 from pinnace.serving.http import health, openinference, tfserving
 from pinnace.serving.http.bodies import error_reply, error_response
 from pinnace.serving.http.guards import Guarded, Packed, open_paths
 from pinnace.serving.http.paths import FoldedPaths
-from pinnace.serving.metrics import Metrics
-from pinnace.serving.policies import ApiKeys
+from pinnace.serving.service import Service
 from pinnace.serving.web import routes as web
 from pinnace.serving.web.description import Description
 from pinnace.serving.web.graphs import Pictures
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from pinnace.serving.calls import Reply
-    from pinnace.serving.exchange import Exchanging
+    from pinnace.serving.metrics import Metrics
     from pinnace.serving.repository import Repository
+    from pinnace.serving.service import Front
     from pinnace.serving.settings import Settings
-
-Front: TypeAlias = "Callable[[Exchange], AbstractAsyncContextManager[object]]"
 
 _CORS_HEADERS = (
     (b"access-control-allow-origin", b"*"),
@@ -47,18 +42,6 @@ _CORS_HEADERS_WITH_KEYS = (
     *_CORS_HEADERS[:2],
     (b"access-control-allow-headers", b"Content-Type, Authorization, X-API-Key"),
 )
-
-
-class Watcher(Protocol):
-    """Sees the requests that are over."""
-
-    def observe(
-        self, exchanging: Exchanging, reply: Reply | None, error: BaseException | None, /
-    ) -> None:
-        """A request is over."""
-
-    def close(self) -> None:
-        """There will be no more."""
 
 
 def create_app(
@@ -78,19 +61,16 @@ def create_app(
     Raises:
         OpError: the keys cannot be read, or a log cannot be written.
     """
+    return application(Service(settings, repository, fronts, metrics))
+
+
+def application(service: Service) -> FastAPI:
+    """The routes of a service; the application's lifespan is the service's life."""
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await asyncio.to_thread(repository.start)
-        try:
-            async with AsyncExitStack() as stack:
-                for front in fronts:
-                    await stack.enter_async_context(front(app.state.exchange))
-                yield
-        finally:
-            await asyncio.to_thread(repository.close)
-            for watcher in watchers:
-                await asyncio.to_thread(watcher.close)
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with service.running():
+            yield
 
     app = FastAPI(
         title="pinnace",
@@ -101,27 +81,18 @@ def create_app(
         openapi_url=None,  # `web` writes one that knows the models
         redirect_slashes=False,
     )
+    settings, keys = service.settings, service.keys
     app.state.settings = settings
-    app.state.repository = repository
-    metrics = metrics or Metrics(lambda name: name in repository)
-    app.state.metrics = metrics
-    exchange = app.state.exchange = Exchange(settings, repository, metrics)
-    keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
-    app.state.keys = keys
-    if keys is not None:
-        exchange.policies.append(keys)
-    log = AccessLog(settings.access_log) if settings.access_log else None
-    watchers: list[Watcher] = [
-        *([log] if log is not None else []),
-        *_other_watchers(settings, repository, metrics),
-    ]
-    exchange.observers.extend(watcher.observe for watcher in watchers)
+    app.state.repository = service.repository
+    app.state.metrics = service.metrics
+    app.state.exchange = service.exchange
+    app.state.shadow_report = service.shadow_report
+    app.state.description = Description(service.repository, keys is not None)
+    app.state.pictures = Pictures()
     app.include_router(tfserving.router)
     app.include_router(openinference.router)
     app.include_router(health.router)
     app.include_router(web.router)
-    app.state.description = Description(repository, keys is not None)
-    app.state.pictures = Pictures()
     if settings.metrics_path:
         route = app.get(settings.metrics_path, tags=["Health"], response_class=PlainTextResponse)
         route(health.metrics)
@@ -142,36 +113,9 @@ def create_app(
     if settings.cors:
         headers = _CORS_HEADERS if keys is None else _CORS_HEADERS_WITH_KEYS
         app.add_middleware(OpenOrigins, headers=headers)
-    if log is not None:
-        app.add_middleware(Logged, log=log)
+    if service.log is not None:
+        app.add_middleware(Logged, log=service.log)
     return app
-
-
-def _other_watchers(settings: Settings, repository: Repository, metrics: Metrics) -> list[Watcher]:
-    """What else sees the requests that are over."""
-    found: list[Watcher] = []
-    if settings.record and settings.record_fraction:
-        from pinnace.serving.recording import Recorder  # late: needs protobuf's messages
-
-        recorder = Recorder(
-            settings.record,
-            settings.record_fraction,
-            settings.record_max_bytes,
-            settings.workers,
-        )
-        found.append(recorder)
-    if settings.otel:
-        from pinnace.serving.tracing import Tracing  # late: an extra
-
-        found.append(Tracing())
-    if settings.shadows:
-        from pinnace.serving.shadow_metrics import ShadowMetrics  # late: few servers have shadows
-        from pinnace.serving.shadows import Shadows
-
-        shadowed = ShadowMetrics(metrics.ledger)
-        metrics.register(shadowed)
-        found.append(Shadows(settings.shadows, repository, shadowed))
-    return found
 
 
 class UnexpectedErrors:

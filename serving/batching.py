@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.packed_rows import PackedRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,6 +77,8 @@ def batch_key(feeds: Arrays) -> tuple[int, tuple[tuple[int, ...], ...]] | None:
     Returns:
         None where inputs disagree on the number of rows, or have none.
     """
+    if type(feeds) is PackedRows:
+        return feeds.rows, feeds.kind.key
     rows = -1
     shapes = []
     for array in feeds.values():
@@ -87,6 +90,13 @@ def batch_key(feeds: Arrays) -> tuple[int, tuple[tuple[int, ...], ...]] | None:
     return None if rows <= 0 else (rows, tuple(shapes))
 
 
+def count_elements(feeds: Arrays) -> int:
+    """The elements of all inputs together."""
+    if type(feeds) is PackedRows:
+        return feeds.rows * feeds.kind.row_elements
+    return sum([array.size for array in feeds.values()])
+
+
 def join(parts: Sequence[Arrays], padded_rows: int) -> dict[str, Array]:
     """The inputs of calls as those of one; its last row is repeated where rows are missing.
 
@@ -95,7 +105,12 @@ def join(parts: Sequence[Arrays], padded_rows: int) -> dict[str, Array]:
         padded_rows: of the result, at least those of the parts together.
     """
     joined: dict[str, Array] = {}
-    for name in parts[0]:
+    first = parts[0]
+    if type(first) is PackedRows:
+        packed = [part for part in parts if type(part) is PackedRows and part.kind is first.kind]
+        if len(packed) == len(parts):
+            return first.kind.joined(packed, padded_rows)
+    for name in first:
         arrays = [part[name] for part in parts]
         missing = padded_rows - sum(map(len, arrays))
         if missing:
@@ -104,19 +119,18 @@ def join(parts: Sequence[Arrays], padded_rows: int) -> dict[str, Array]:
     return joined
 
 
-def split(outputs: Arrays, rows: Sequence[int], padded_rows: int) -> list[dict[str, Array]] | None:
+def can_split(outputs: Arrays, padded_rows: int) -> bool:
+    """Whether each output has one row for each row that went in."""
+    return all(array.ndim and len(array) == padded_rows for array in outputs.values())
+
+
+def split(outputs: Arrays, rows: Sequence[int]) -> list[dict[str, Array]]:
     """The outputs of each call out of those of their batch.
 
     Args:
-        outputs: of the batch.
+        outputs: of the batch; see `can_split`.
         rows: of each call, in order.
-        padded_rows: of the batch.
-
-    Returns:
-        None if an output does not have one row for each row that went in.
     """
-    if any(array.ndim == 0 or len(array) != padded_rows for array in outputs.values()):
-        return None
     parts: list[dict[str, Array]] = []
     begin = 0
     for count in rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NoReturn
 
 from pinnace.framework.errors import OpError
@@ -159,6 +159,7 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             workers=given.workers,
             tensor_content=given.enable_serialization_as_tensor_content,
             file_system_poll_s=given.file_system_poll_wait_seconds,
+            remote_poll_s=given.remote_poll_wait_seconds,
             max_load_retries=given.max_num_load_retries,
             load_retry_s=given.load_retry_interval_micros / 1e6,
             allow_labels_for_unavailable_versions=given.allow_version_labels_for_unavailable_models,
@@ -304,6 +305,13 @@ def _parser() -> argparse.ArgumentParser:
         "S",
         "look for new versions; 0 or less: only at the start",
     )
+    add(
+        "remote_poll_wait_seconds",
+        _seconds,
+        defaults.remote_poll_s,
+        "S",
+        "the same for models at URLs",
+    )
     add("max_num_load_retries", _integer, defaults.max_load_retries, "N", "after a failed load")
     add("load_retry_interval_micros", _integer, 60_000_000, "US", "time between these")
     add("body_timeout_in_ms", _positive, 30000, "MS", "longest time for a body to arrive")
@@ -387,8 +395,8 @@ def _respelt(argv: Sequence[str]) -> list[str]:
 def _named_path(text: str) -> ModelConfig:
     """`NAME=PATH`, or a path whose last part is the name."""
     name, equals, path = text.partition("=")
-    if not equals:
-        path, name = text, Path(text).resolve().name
+    if "://" in name or not equals:  # a URL may have a '=' in it
+        path, name = text, PurePosixPath(text).name if "://" in text else Path(text).resolve().name
     if not name or not path:
         raise UsageError(f"--model must be NAME=PATH, got '{text}'")
     return ModelConfig(name, path)

@@ -24,11 +24,11 @@ from pinnace.framework.errors import (
 from pinnace.framework.specs import TensorSpec
 from pinnace.serving.batching import agree
 from pinnace.serving.errors import LOG, one_line
-from pinnace.serving.servable import LoadedModel
-from pinnace.serving.warmup import zeros
+from pinnace.serving.servable import LoadedModel, Servable
+from pinnace.serving.warmup import example_feeds, zeros
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pinnace.framework.dtypes import DType
     from pinnace.serving.servable import Array, Arrays, Runnable
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 OWN = "pinnace"
 ONNXRUNTIME = "onnxruntime"
 ENGINES = (OWN, ONNXRUNTIME)
+PLATFORM = "onnxruntime_onnx"
+_MOST_EXAMPLES = 64  # warm-up requests that both engines answer, to be compared
 
 _DTYPES: Mapping[str, DType] = {
     "tensor(float)": dtypes.float32,
@@ -106,26 +108,31 @@ def load_onnx(path: Path) -> LoadedModel:
     Raises:
         OpError: it cannot be loaded; the message says why.
     """
-    return LoadedModel({"serving_default": OnnxSignature(path)})
+    signature = OnnxSignature(path)
+    return LoadedModel({"serving_default": signature}, owner=signature, platform=PLATFORM)
 
 
-def through_onnx(name: str, model: LoadedModel) -> LoadedModel:
+def through_onnx(name: str, model: LoadedModel, path: Path) -> LoadedModel:
     """A loaded SavedModel whose signatures run on ONNX Runtime.
 
     Args:
         name: of the model, for the log.
         model: with the project's own kernels.
+        path: of its folder, for the warm-up requests.
 
     Raises:
         FailedPreconditionError: none of its signatures can be exported, or ONNX Runtime is not
             installed.
+        InvalidArgumentError: a warm-up request cannot be read.
     """
     signatures: dict[str, Runnable] = {}
     reasons: dict[str, str] = {}
+    examples = example_feeds(Servable(name, 0, model), path, _MOST_EXAMPLES)
     with tempfile.TemporaryDirectory(prefix="pinnace-onnx-") as folder:
         for key, signature in model.signatures.items():
             try:
-                signatures[key] = _exported(model, key, signature, Path(folder))
+                exported = _exported(model, key, signature, Path(folder))
+                _compare(exported, signature, examples.get(key, []))
             except ImportError:
                 raise FailedPreconditionError(
                     "--engine onnxruntime needs onnx and onnxruntime\n"
@@ -133,6 +140,8 @@ def through_onnx(name: str, model: LoadedModel) -> LoadedModel:
                 ) from None
             except OpError as error:
                 reasons[key] = one_line(error)
+            else:
+                signatures[key] = exported
     if not signatures:
         described = "; ".join(f"{key}: {reason}" for key, reason in reasons.items())
         raise FailedPreconditionError(f"no signature can run on ONNX Runtime: {described}")
@@ -148,11 +157,24 @@ def _exported(model: LoadedModel, key: str, signature: Runnable, folder: Path) -
         raise FailedPreconditionError("it has effects")
     path = folder / f"{len(list(folder.iterdir()))}.onnx"
     report = export(model.owner, path, signature=key)
-    found = _Renamed(OnnxSignature(path), signature, report.output_names)
-    feeds = zeros(signature)
-    if feeds is not None and not agree(found.run_arrays(feeds), signature.run_arrays(feeds)):
-        raise InternalError("ONNX Runtime's outputs differ from pinnace's")
-    return found
+    return _Renamed(OnnxSignature(path), signature, report.output_names)
+
+
+def _compare(exported: Runnable, signature: Runnable, examples: Iterable[Arrays]) -> None:
+    """Nothing, if both give the same for requests of the model's own, and for zeros.
+
+    Raises:
+        InternalError: they do not.
+    """
+    nothing = zeros(signature)
+    for feeds in (*([nothing] if nothing is not None else []), *examples):
+        expected = signature.run_arrays(feeds)
+        try:
+            found = exported.run_arrays(feeds)
+        except Exception as error:  # ONNX Runtime's own classes derive from nothing of their own
+            raise InternalError(f"ONNX Runtime fails where pinnace does not: {error}") from None
+        if not agree(found, expected):
+            raise InternalError("ONNX Runtime's outputs differ from pinnace's")
 
 
 class _Renamed:

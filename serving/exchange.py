@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pinnace.framework.errors import (
     INTERNAL,
@@ -17,11 +17,13 @@ from pinnace.framework.errors import (
 from pinnace.serving.calls import Call
 from pinnace.serving.errors import LOG, RequestTooLargeError, canonical_code
 from pinnace.serving.handlers import check_feeds
+from pinnace.serving.packed_rows import PackedRows
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from pinnace.serving.calls import Reply
+    from pinnace.serving.lanes import Run
     from pinnace.serving.metrics import Metrics
     from pinnace.serving.repository import Repository, Which
     from pinnace.serving.servable import Arrays, Servable
@@ -37,11 +39,10 @@ _LARGE_BYTES = 2**20  # decoding and encoding beyond it would keep the event loo
 _MAX_TIMEOUT_DIGITS = 12
 
 
-@dataclass(frozen=True, slots=True)
 class Request:
-    """What policies judge: everything about a request but its body.
+    """What policies judge: everything about a request but its body. It never changes.
 
-    Attributes:
+    Args:
         wire: its protocol.
         which: the version that it asks for.
         headers: names in lower case.
@@ -49,11 +50,14 @@ class Request:
         size: bytes of the body as it came.
     """
 
-    wire: Wire
-    which: Which
-    headers: Headers
-    peer: str
-    size: int
+    __slots__ = ("headers", "peer", "size", "which", "wire")
+
+    def __init__(self, wire: Wire, which: Which, headers: Headers, peer: str, size: int) -> None:
+        self.wire = wire
+        self.which = which
+        self.headers = headers
+        self.peer = peer
+        self.size = size
 
 
 class Exchange:
@@ -76,6 +80,8 @@ class Exchange:
         self.enough = settings.max_concurrent_requests or 2**62
         self.plenty = settings.max_inflight_bytes or 2**62
         self._body_limits = dict(settings.max_body_bytes_of)
+        # No body of this size is too large for any model.
+        self.harmless_bytes = min([settings.max_body_bytes, *self._body_limits.values()])
 
     def open(self, request: Request, finish: Callable[[Reply], None]) -> Exchanging:
         """Judge a request before its body is read. On the event loop.
@@ -88,7 +94,10 @@ class Exchange:
             To be started with the body, unless it is over: then it was refused.
         """
         exchanging = Exchanging(self, request, finish)
-        exchanging.judge()
+        self.in_flight += 1
+        self.bytes_in_flight += request.size
+        if self.policies or self.in_flight > self.enough or self.bytes_in_flight > self.plenty:
+            exchanging.judge()
         return exchanging
 
     async def answer(
@@ -178,25 +187,32 @@ class Exchange:
         return min(int(text) / 1e3, limit)
 
 
-class Exchanging:
-    """A request on its way.
+class Exchanging(Call):
+    """A request on its way; once it is decoded, also the call that waits in a lane.
 
     Args:
-        exchange: that answers it.
+        exchange: that answers it, and counts it already.
         request: what came.
         finish: gets the reply.
+
+    Attributes:
+        begun: when its headers were there, on `time.perf_counter`'s clock.
+        read_at: when its body was there.
+        decoded_at: when that was understood.
+        charged: bytes that are counted for it.
+        servable: that answers.
+        decoded: what it asks.
+        outputs: what the model answered.
+        is_over: whether it was answered or given up.
     """
 
     __slots__ = (
         "_exchange",
-        "_finish",
-        "allowed_s",
+        "_reply",
         "begun",
-        "call",
         "charged",
         "decoded",
         "decoded_at",
-        "is_over",
         "outputs",
         "read_at",
         "request",
@@ -206,30 +222,31 @@ class Exchanging:
     def __init__(
         self, exchange: Exchange, request: Request, finish: Callable[[Reply], None]
     ) -> None:
-        self.request = request
+        # Not the base's: this is made for every request, and sets each attribute once.
         self.begun = time.perf_counter()
-        self.read_at = 0.0
-        self.allowed_s = float("inf")
-        self.decoded_at = 0.0
+        self.request = request
+        self.charged = request.size
         self._exchange = exchange
-        self._finish = finish
+        self._reply = finish
+        self.read_at = self.decoded_at = self.arrived = 0.0
+        self.allowed_s = float("inf")
         self.servable: Servable | None = None
         self.decoded: Decoded | None = None
-        self.call: Call | None = None
         self.outputs: Arrays | None = None
+        self.run: Run | None = None
         self.is_over = False
-        self.charged = request.size
-        exchange.in_flight += 1
-        exchange.bytes_in_flight += request.size
+
+    @property
+    def call(self) -> Call | None:
+        """It as a call; None before it waited in a lane."""
+        return self if self.arrived else None
 
     def judge(self) -> None:
         """Ask the policies; a refusal becomes the reply."""
         try:
-            exchange = self._exchange
-            for policy in exchange.policies:
+            for policy in self._exchange.policies:
                 policy(self.request)
-            if exchange.in_flight > exchange.enough or exchange.bytes_in_flight > exchange.plenty:
-                exchange.check_load()
+            self._exchange.check_load()
         except Exception as error:
             self.fail(error)
 
@@ -248,25 +265,32 @@ class Exchanging:
             self._exchange.bytes_in_flight += more
             self._exchange.check_load()
 
-    def start(self, body: bytes) -> None:
+    def start(self, body: bytes, now: float = 0.0) -> None:
         """Decode and queue the request; errors become its reply.
 
         Args:
             body: unpacked.
+            now: on `time.perf_counter`'s clock, if the caller just looked.
         """
         exchange, request = self._exchange, self.request
-        self.read_at = time.perf_counter()
+        now = self.read_at = now or time.perf_counter()
+        size = len(body)
         try:
-            exchange.check_size(body, request.which.name)
-            if len(body) > self.charged:
-                self.charge(len(body))
-            self.allowed_s = exchange.timeout_s(request.headers)
-            deadline = self.read_at + self.allowed_s
-            servable = self.servable = exchange.repository.route(request.which, request.headers)
-            if len(body) > _LARGE_BYTES:
-                self._decode_in_thread(servable, body, deadline)
+            if size > exchange.harmless_bytes:
+                exchange.check_size(body, request.which.name)
+            if size > self.charged:
+                self.charge(size)
+            headers = request.headers
+            limit = exchange.settings.request_timeout_s
+            if b"x-request-timeout-ms" in headers:
+                limit = exchange.timeout_s(headers)
+            self.allowed_s = limit
+            self.deadline = now + limit
+            servable = self.servable = exchange.repository.route(request.which, headers)
+            if size > _LARGE_BYTES:
+                self._decode_in_thread(servable, body)
             else:
-                self._queue(servable, self._decode(servable, body), deadline)
+                self._queue(servable, self._decode(servable, body))
         except Exception as error:
             self.fail(error)
 
@@ -274,8 +298,6 @@ class Exchanging:
         """The client went away: what has not begun to run never will."""
         if not self.is_over:
             self._end()
-            if self.call is not None:
-                self.call.cancel()
             self._exchange.metrics.count_cancelled(self.request)
             for observe in self._exchange.observers:
                 observe(self, None, None)
@@ -287,10 +309,15 @@ class Exchanging:
 
     def _decode(self, servable: Servable, body: bytes) -> Decoded:
         decoded = self.request.wire.decode(servable, body, self.request.headers)
-        check_feeds(servable.signature(decoded.signature_name), decoded.feeds)
+        name, feeds = decoded.signature_name, decoded.feeds
+        # The kind of packed rows was made for one signature, and fits it.
+        if type(feeds) is not PackedRows or feeds.kind.signature is not servable.signatures.get(
+            name
+        ):
+            check_feeds(servable.signature(name), feeds)
         return decoded
 
-    def _decode_in_thread(self, servable: Servable, body: bytes, deadline: float) -> None:
+    def _decode_in_thread(self, servable: Servable, body: bytes) -> None:
         loop = asyncio.get_running_loop()
 
         def done(future: asyncio.Future[Decoded]) -> None:
@@ -298,25 +325,29 @@ class Exchanging:
                 future.cancelled() or future.exception()
                 return
             try:
-                self._queue(servable, future.result(), deadline)
+                self._queue(servable, future.result())
             except Exception as error:
                 self.fail(error)
 
         loop.run_in_executor(None, self._decode, servable, body).add_done_callback(done)
 
-    def _queue(self, servable: Servable, decoded: Decoded, deadline: float) -> None:
+    def _queue(self, servable: Servable, decoded: Decoded) -> None:
         self.decoded = decoded
-        self.decoded_at = time.perf_counter()
-        self.call = Call(decoded.feeds, self._ran, deadline, self.allowed_s)
-        servable.lanes[decoded.signature_name].submit(self.call)
+        self.feeds = decoded.feeds
+        self.group = decoded.together
+        now = self.decoded_at = time.perf_counter()
+        servable.lanes[decoded.signature_name].submit(self, now)
 
-    def _ran(self, outputs: Arrays | None, error: BaseException | None) -> None:
+    def settle(self, outputs: Arrays | None, error: BaseException | None) -> None:
+        """Make the reply out of the outcome."""
+        if self.is_over:
+            return
         if outputs is None or self.decoded is None:
             self.fail(error if error is not None else DeadlineExceededError("No answer came"))
             return
         self.outputs = outputs
         encode = self.decoded.encode
-        if sum(array.size for array in outputs.values()) * 16 > _LARGE_BYTES:
+        if _is_large(outputs):
             self._encode_in_thread(encode, outputs)
             return
         try:
@@ -325,6 +356,29 @@ class Exchanging:
             self.fail(problem)
         else:
             self._succeed(reply)
+
+    def settle_run(self, run: Run, outputs: Arrays) -> None:
+        """Answer all requests of a run at once, where nobody wants to see them one by one."""
+        exchange, decoded = self._exchange, self.decoded
+        replies: list[Reply] | None = None
+        if not exchange.observers and decoded is not None and not _is_large(outputs):
+            together = decoded.together
+            if together is not None:
+                with suppress(Exception):  # each request by itself has the right error
+                    replies = together.encode_rows(outputs, run.rows)
+        if replies is None:
+            run.settle_apart(outputs)
+            return
+        answered: list[Exchanging] = []
+        # Only requests have groups.
+        for call, reply in zip(cast("list[Exchanging]", run.calls), replies, strict=True):
+            if not call.is_over:
+                call.is_over = True
+                exchange.bytes_in_flight -= call.charged
+                exchange.in_flight -= 1
+                call._reply(reply)
+                answered.append(call)
+        exchange.metrics.count_run(run, answered)
 
     def _encode_in_thread(self, encode: Callable[[Arrays], Reply], outputs: Arrays) -> None:
         def done(future: asyncio.Future[Reply]) -> None:
@@ -342,7 +396,7 @@ class Exchanging:
         if self.is_over:
             return
         self._end()
-        self._finish(reply)
+        self._reply(reply)
         exchange = self._exchange
         exchange.metrics.count(self, None, self.call)
         if exchange.observers:
@@ -360,10 +414,15 @@ class Exchanging:
                 "%s of model '%s' failed", request.wire.api, request.which.name, exc_info=error
             )
         reply = request.wire.refuse(error)
-        self._finish(reply)
+        self._reply(reply)
         self._exchange.metrics.count(self, error, self.call)
         for observe in self._exchange.observers:
             observe(self, reply, error)
+
+
+def _is_large(outputs: Arrays) -> bool:
+    """Whether to encode them takes so long that the event loop should do other things meanwhile."""
+    return sum([array.size for array in outputs.values()]) * 16 > _LARGE_BYTES
 
 
 async def _unless_left(future: asyncio.Future[Reply], leaving: Awaitable[object]) -> Reply:

@@ -1,8 +1,8 @@
 """Where the calls of one signature wait, and how they run: joined, on the loop or in a thread.
 
 What waits when a runner is free runs as one batch; nothing waits for a timer unless
-`batch_timeout_s` asks for it. A lane belongs to the event loop's thread; only `_run_batch` is
-called elsewhere.
+`batch_timeout_s` asks for it. A lane belongs to the event loop's thread; only `_execute` is called
+elsewhere.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import DeadlineExceededError, UnavailableError
-from pinnace.serving.batching import agree, batch_key, join, split
+from pinnace.serving.batching import agree, batch_key, can_split, count_elements, join, split
 from pinnace.serving.errors import LOG, one_line
+from pinnace.serving.packed_rows import PackedRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,9 @@ Outcome: TypeAlias = "tuple[Arrays | None, BaseException | None]"
 _TRIALS = 8  # joined batches that are compared with the same calls alone
 _TRUSTED_S = 2.0  # how long a measured time is believed without another try
 _STRETCH = 3.0  # longest joined run, in runs of its first call alone
+# A call that nobody waits beside may run so many times as long on the loop: to wake a thread costs
+# it more than it costs others to wait.
+_LONE = 5
 _LOOP_SLICE_S = 0.005  # longest time that runs on the loop keep it from reading and writing
 
 
@@ -74,10 +78,11 @@ class Lane:
         self._executor = executor
         self._max_waiting = max_waiting
         self._waiting: deque[Call] = deque()
-        self._in_threads: list[_Batch] = []
+        self._in_threads: list[Run] = []
         self._is_scheduled = False
         self._measured_at = float("-inf")
         self._slowest_s = 0.0
+        self._usual_size, self._usual_s = -1, 0.0  # the last call's size, and what it should take
         self._sweep: asyncio.TimerHandle | None = None
 
     @property
@@ -90,28 +95,49 @@ class Lane:
         """Whether calls are joined: their rows did not depend on each other so far."""
         return self._joins
 
-    def submit(self, call: Call) -> None:
-        """Let a call wait for its turn; `call.finish` gets the outcome.
+    def submit(self, call: Call, now: float = 0.0) -> None:
+        """Let a call wait for its turn; it is settled with the outcome.
+
+        Args:
+            call: whose feeds fit the signature.
+            now: on `time.perf_counter`'s clock, if the caller just looked.
 
         Raises:
             UnavailableError: too many wait already, or it would be answered after its deadline.
         """
-        free = self._threads - len(self._in_threads)
-        if len(self._waiting) >= self._max_waiting + max(free, 0):
-            raise UnavailableError(
-                f"{self._name} has {self._max_waiting} requests waiting already; try again later"
-            )
-        now = call.arrived = time.perf_counter()
-        is_busy = self._waiting or self._in_threads
-        if call.deadline != float("inf") and (is_busy or call.deadline < now + self._slowest_s):
-            self._refuse_if_late(call, now)
-        self._waiting.append(call)
+        waiting, running = self._waiting, self._in_threads
+        if len(waiting) >= self._max_waiting:
+            free = self._threads - len(running)
+            if len(waiting) >= self._max_waiting + max(free, 0):
+                raise UnavailableError(
+                    f"{self._name} has {self._max_waiting} requests waiting already; "
+                    "try again later"
+                )
+        now = call.arrived = now or time.perf_counter()
+        feeds = call.feeds
+        if type(feeds) is PackedRows:
+            kind = feeds.kind
+            call.rows, call.key = feeds.rows, kind.key
+            size = call.elements = feeds.rows * kind.row_elements
+        else:
+            size = call.elements = count_elements(feeds)
+            found = batch_key(feeds) if self._joins else None
+            call.rows, call.key = (0, None) if found is None else found
+        if call.deadline != float("inf") and (
+            waiting or running or call.deadline < now + self._slowest_s
+        ):
+            if size != self._usual_size or not waiting:
+                self._usual_size, self._usual_s = size, self._times.expect(size)
+            one = self._usual_s
+            # No longer than if each ran alone, one after the other: mostly far from the deadline.
+            if now + one * (len(waiting) + len(running) + 1) > call.deadline:
+                self._refuse_if_late(call, now, one)
+        waiting.append(call)
         if not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
 
-    def _refuse_if_late(self, call: Call, now: float) -> None:
-        one = self._times.expect(count_elements(call.feeds))
+    def _refuse_if_late(self, call: Call, now: float, one: float) -> None:
         if one == float("inf"):
             return
         if not self._waiting and not self._in_threads:
@@ -138,22 +164,26 @@ class Lane:
 
     def _flush(self) -> None:
         self._is_scheduled = False
-        begin = time.perf_counter()
+        begin = now = time.perf_counter()
         while self._waiting:
-            batch = self._take(time.perf_counter())
-            if batch is None:
+            run = self._take(now)
+            if run is None:
                 break
-            if batch.expected_s <= self._inline_s:
-                batch.settle(self._run_batch(batch))
-                if self._waiting and time.perf_counter() - begin > _LOOP_SLICE_S:
+            is_lone = len(run.calls) == 1 and not self._waiting and not self._in_threads
+            if self._times.expect(run.elements) <= self._inline_s * (_LONE if is_lone else 1):
+                self._execute(run)
+                run.settle()
+                now = time.perf_counter()
+                if self._waiting and now - begin > _LOOP_SLICE_S:
                     self._schedule()
                     break
             elif len(self._in_threads) < self._threads:
-                self._start(batch)
+                self._start(run)
             else:
-                self._waiting.extendleft(reversed(batch.calls))
+                self._waiting.extendleft(reversed(run.calls))
                 break
-        self._arm_sweep()
+        if self._waiting or self._in_threads:
+            self._arm_sweep()
 
     def _schedule(self, delay_s: float = 0.0) -> None:
         if self._is_scheduled:
@@ -165,71 +195,94 @@ class Lane:
         else:
             loop.call_soon(self._flush)
 
-    def _take(self, now: float) -> _Batch | None:
+    def _take(self, now: float) -> Run | None:
         """The calls that run next; None if none does now."""
         waiting, options = self._waiting, self._options
-        batch: _Batch | None = None
+        first = self._next(now)
+        if first is None:
+            return None
+        waiting.popleft()
+        calls = [first]
+        if not self._joins or not first.rows:
+            return Run(calls, [], 0, 0, first.elements)
+        rows, total, elements = [first.rows], first.rows, first.elements
+        most, key, expect = options.max_batch_size, first.key, self._times.expect
+        # Where one call alone takes long, joined ones may take a little longer: many rows often
+        # cost what one costs, which only a try can tell.
+        alone_s = expect(elements)
+        limit_s = options.max_run_s
+        if alone_s != float("inf"):
+            limit_s = max(limit_s, _STRETCH * alone_s)
+        fitting = -1  # the last size, in bits, that was seen to be within the limit
         while waiting:
             call = waiting[0]
             if call.is_over or call.deadline <= now:
-                waiting.popleft()
-                call.settle(None, self._too_late(call))
+                self._next(now)
                 continue
-            key = batch_key(call.feeds) if self._joins else None
-            if batch is None:
-                batch = _Batch(options, self._times)
-            elif not batch.has_room(call, key):
+            count = call.rows
+            if not count or total + count > most or (call.key is not key and call.key != key):
                 break
+            after = elements + call.elements
+            size = after.bit_length()
+            if size != fitting:
+                if expect(after) > limit_s:
+                    break
+                fitting = size
             waiting.popleft()
-            batch.add(call, key)
-            if key is None:
-                break
-        if batch is None:
+            calls.append(call)
+            rows.append(count)
+            total += count
+            elements = after
+        waits_s = options.batch_timeout_s
+        if waits_s and not waiting and total < most and waits_s > now - first.arrived:
+            waiting.extendleft(reversed(calls))
+            self._schedule(waits_s - (now - first.arrived))
             return None
-        waited = now - batch.calls[0].arrived
-        if options.batch_timeout_s > waited and not waiting and batch.may_grow:
-            waiting.extendleft(reversed(batch.calls))
-            self._schedule(options.batch_timeout_s - waited)
-            return None
-        return batch
+        return Run(calls, rows, total, options.padded(total), elements)
 
-    def _start(self, batch: _Batch) -> None:
+    def _next(self, now: float) -> Call | None:
+        """The call that is first; those before it that nobody waits for are dropped."""
+        waiting = self._waiting
+        while waiting:
+            call = waiting[0]
+            if not call.is_over and call.deadline > now:
+                return call
+            waiting.popleft()
+            call.settle(None, self._too_late(call))
+        return None
+
+    def _start(self, run: Run) -> None:
         loop = asyncio.get_running_loop()
-        self._in_threads.append(batch)
+        self._in_threads.append(run)
 
         def work() -> None:
-            outcomes = self._run_batch(batch)
+            self._execute(run)
             with suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(self._end, batch, outcomes)
+                loop.call_soon_threadsafe(self._end, run)
 
         try:
             self._executor().submit(work)
         except RuntimeError as error:  # the interpreter ends
-            self._in_threads.remove(batch)
-            batch.settle([(None, UnavailableError(one_line(error)))] * len(batch.calls))
+            self._in_threads.remove(run)
+            run.outcomes = [(None, UnavailableError(one_line(error)))] * len(run.calls)
+            run.settle()
 
-    def _end(self, batch: _Batch, outcomes: list[Outcome]) -> None:
-        self._in_threads.remove(batch)
-        batch.settle(outcomes)
+    def _end(self, run: Run) -> None:
+        self._in_threads.remove(run)
+        run.settle()
         if self._waiting:
             self._schedule()
 
-    def _run_batch(self, batch: _Batch) -> list[Outcome]:
-        """The outcome of each call, in order. Any thread."""
-        now = time.perf_counter()
-        for call in batch.calls:
-            call.started = now
-            call.batch_rows = batch.padded_rows
-        begin = now
-        outcomes = self._run_joined(batch) if batch.is_joined else None
-        if outcomes is None:
-            outcomes = [self._run_alone(call) for call in batch.calls]
-        now = self._measured_at = time.perf_counter()
+    def _execute(self, run: Run) -> None:
+        """Find the outcomes of a run. Any thread."""
+        begin = run.started = time.perf_counter()
+        for call in run.calls:
+            call.run = run
+        if not run.is_joined or not self._run_joined(run):
+            run.outcomes = [self._run_alone(call) for call in run.calls]
+        now = run.ended = self._measured_at = time.perf_counter()
         if now - begin > self._slowest_s:
             self._slowest_s = now - begin
-        for call in batch.calls:
-            call.ended = now
-        return outcomes
 
     def _run_alone(self, call: Call) -> Outcome:
         begin = time.perf_counter()
@@ -237,31 +290,31 @@ class Lane:
             outputs = self._run(call.feeds)
         except BaseException as error:  # whoever waits gets it
             return None, error
-        self._times.record(count_elements(call.feeds), time.perf_counter() - begin)
+        self._times.record(call.elements, time.perf_counter() - begin)
         return outputs, None
 
-    def _run_joined(self, batch: _Batch) -> list[Outcome] | None:
-        """The outcomes of a batch run at once; None if its calls must run alone."""
-        feeds = join([call.feeds for call in batch.calls], batch.padded_rows)
+    def _run_joined(self, run: Run) -> bool:
+        """Find the outcomes of a run at once; False if its calls must run alone."""
+        feeds = join([call.feeds for call in run.calls], run.padded_rows)
         begin = time.perf_counter()
         try:
             outputs = self._run(feeds)
         except Exception:  # one bad call must not fail its neighbours
-            return None
-        self._times.record(batch.elements, time.perf_counter() - begin)
-        parts = split(outputs, batch.rows, batch.padded_rows)
-        if parts is None:
+            return False
+        self._times.record(run.elements, time.perf_counter() - begin)
+        if not can_split(outputs, run.padded_rows):
             self._stop_joining("an output does not have one row for each row that goes in")
-            return None
-        if not self._trials:
-            return [(part, None) for part in parts]
-        alone = [self._run_alone(call) for call in batch.calls]
-        pairs = zip(parts, alone, strict=True)
-        if len(batch.calls) > 1 or batch.padded_rows > batch.total:
+            return False
+        if self._trials <= 0:  # two threads may both have counted the last one
+            run.outputs = outputs
+            return True
+        run.outcomes = [self._run_alone(call) for call in run.calls]
+        if len(run.calls) > 1 or run.padded_rows > run.total:
             self._trials -= 1
+        pairs = zip(split(outputs, run.rows), run.outcomes, strict=True)
         if any(found is not None and not agree(part, found) for part, (found, _) in pairs):
             self._stop_joining("rows of one batch change each other's results")
-        return alone
+        return True
 
     def _stop_joining(self, reason: str) -> None:
         self._joins = False
@@ -292,85 +345,83 @@ class Lane:
         self._arm_sweep()
 
     def _unanswered(self) -> list[Call]:
-        batches = [call for batch in self._in_threads for call in batch.calls]
-        return [call for call in (*self._waiting, *batches) if not call.is_over]
+        running = [call for run in self._in_threads for call in run.calls]
+        return [call for call in (*self._waiting, *running) if not call.is_over]
 
 
-class _Batch:
+class Run:
     """Calls that run together.
 
     Args:
-        options: how calls may be joined.
-        times: how long runs take.
+        calls: in order.
+        rows: of each call; empty if it cannot be joined.
+        total: rows of all calls.
+        padded_rows: rows that are run; 0 if they cannot be told.
+        elements: of all inputs together.
+
+    Attributes:
+        started: on `time.perf_counter`'s clock.
+        ended: on the same.
+        outputs: of all rows; None if the calls ran alone.
+        outcomes: of each call, where they ran alone.
     """
 
-    __slots__ = ("_key", "_limit_s", "_options", "_times", "calls", "elements", "rows", "total")
+    __slots__ = (
+        "calls",
+        "elements",
+        "ended",
+        "outcomes",
+        "outputs",
+        "padded_rows",
+        "rows",
+        "started",
+        "total",
+    )
 
-    def __init__(self, options: BatchOptions, times: RunTimes) -> None:
-        self.calls: list[Call] = []
-        self.rows: list[int] = []  # of each call; empty if it cannot be joined
-        self.total = 0  # rows of all calls
-        self.elements = 0  # of all inputs together
-        self._options = options
-        self._times = times
-        self._limit_s = options.max_run_s
-        self._key: object = None
-
-    def has_room(self, call: Call, key: tuple[int, object] | None) -> bool:
-        """Whether one more call may run with the others.
-
-        Args:
-            call: the one.
-            key: its rows, and the shape of a row.
-        """
-        if key is None or key[1] != self._key:
-            return False
-        if self.total + key[0] > self._options.max_batch_size:
-            return False
-        return self._times.expect(self.elements + count_elements(call.feeds)) <= self._limit_s
-
-    def add(self, call: Call, key: tuple[int, object] | None) -> None:
-        """Let a call run with the others."""
-        size = count_elements(call.feeds)
-        if not self.calls:
-            # Where one call alone takes long, joined ones may take a little longer: many rows
-            # often cost what one costs, which only a try can tell.
-            alone_s = self._times.expect(size)
-            if alone_s != float("inf"):
-                self._limit_s = max(self._limit_s, _STRETCH * alone_s)
-        self.calls.append(call)
-        self.elements += size
-        if key is not None:
-            self.rows.append(key[0])
-            self.total += key[0]
-            self._key = key[1]
-
-    @property
-    def may_grow(self) -> bool:
-        """Whether more calls may join."""
-        return bool(self.rows) and self.total < self._options.max_batch_size
-
-    @property
-    def padded_rows(self) -> int:
-        """Rows of the run; 0 if it cannot be joined."""
-        return self._options.padded(self.total) if self.rows else 0
-
-    @property
-    def expected_s(self) -> float:
-        """Seconds that the run should take."""
-        return self._times.expect(self.elements)
+    def __init__(
+        self, calls: list[Call], rows: list[int], total: int, padded_rows: int, elements: int
+    ) -> None:
+        self.calls = calls
+        self.rows = rows
+        self.total = total
+        self.padded_rows = padded_rows
+        self.elements = elements
+        self.started = self.ended = 0.0
+        self.outputs: Arrays | None = None
+        self.outcomes: list[Outcome] = []
 
     @property
     def is_joined(self) -> bool:
         """Whether the calls make another run than they would make alone."""
         return len(self.calls) > 1 or self.padded_rows > self.total
 
-    def settle(self, outcomes: list[Outcome]) -> None:
-        """Tell everyone who waits."""
-        for call, (outputs, error) in zip(self.calls, outcomes, strict=True):
-            call.settle(outputs, error)
+    def settle(self) -> None:
+        """Tell everyone who waits, once. On the event loop."""
+        outputs = self.outputs
+        if outputs is None:
+            for call, (found, error) in zip(self.calls, self.outcomes, strict=True):
+                call.settle(found, error)
+        elif self._is_of_one_group():
+            self.calls[0].settle_run(self, outputs)
+        else:
+            self.settle_apart(outputs)
+        # They know it, and it knew them: requests would be garbage that only a search finds.
+        self.calls, self.outcomes, self.outputs = [], [], None
 
+    def _is_of_one_group(self) -> bool:
+        group = self.calls[0].group
+        if group is None:
+            return False
+        for call in self.calls:  # noqa: SIM110 (a generator costs more than it looks at)
+            if call.group is not group:
+                return False
+        return True
 
-def count_elements(feeds: Arrays) -> int:
-    """The elements of all inputs together."""
-    return sum(array.size for array in feeds.values())
+    def settle_apart(self, outputs: Arrays) -> None:
+        """Hand each call its rows of the outputs.
+
+        Args:
+            outputs: of the run.
+        """
+        for call, part in zip(self.calls, split(outputs, self.rows), strict=True):
+            call.settle(part, None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from pinnace.graph.effects import has_loops, is_pure
-from pinnace.serving.private_copy import copy_privately
+from pinnace.serving.errors import LOG, one_line
+from pinnace.serving.private_copy import copy_privately, held_copy
 from pinnace.serving.servable import LoadedModel, SignatureDefinition, TensorDefinition
 
 if TYPE_CHECKING:
@@ -73,21 +75,19 @@ def load_model(path: Path) -> LoadedModel:
         FailedPreconditionError: it has no signature to serve.
         OpError: it cannot be read or run; the message says why.
     """
-    file = _onnx_file(path)
-    if file is not None:
-        from pinnace.serving.engines import load_onnx
-
-        return load_onnx(file)
-    if not (path / "saved_model.pb").is_file():
+    if _onnx_file(path) is None and not (path / "saved_model.pb").is_file():
         raise NotFoundError(f"{path}: saved_model.pb is missing")
-    copy = copy_privately(path)
+    copy = held_copy(path) or copy_privately(path)
     if copy is None:
-        return _load_saved_model(path)
+        return _load(path)
+    inside = copy.path / path.name if path.is_file() else copy.path
     try:
-        model = _load_saved_model(copy.path)
+        model = _load(inside)
     except OpError as error:
         copy.release()
-        raise type(error)(str(error).replace(str(copy.path), str(path))) from error
+        if path.is_file() and isinstance(error, InvalidArgumentError):
+            return _load_in_place(path, error)
+        raise type(error)(str(error).replace(str(inside), str(path))) from error
     except BaseException:
         copy.release()
         raise
@@ -95,8 +95,30 @@ def load_model(path: Path) -> LoadedModel:
     return model
 
 
+def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:
+    """An ONNX file whose copy cannot be loaded: its weights may lie in files of any name."""
+    model = _load(path)
+    LOG.warning(
+        "%s is served from its own files, which must not be cut short: its copy cannot be loaded: "
+        "%s (put it into a folder with its weights)",
+        path,
+        one_line(reason),
+    )
+    return model
+
+
+def _load(path: Path) -> LoadedModel:
+    file = _onnx_file(path)
+    if file is None:
+        return _load_saved_model(path)
+    from pinnace.serving.engines import load_onnx
+
+    return load_onnx(file)
+
+
 def _load_saved_model(path: Path) -> LoadedModel:
     # Imported here: the rest of the server, and `serving.client`, run without the loader.
+    from pinnace.framework.variable import forget_values
     from pinnace.saved_model.options import LoadOptions
     from pinnace.saved_model.reading import load
 
@@ -104,7 +126,13 @@ def _load_saved_model(path: Path) -> LoadedModel:
     signatures: dict[str, Runnable] = {
         name: FunctionSignature(function) for name, function in loaded.signatures.items()
     }
-    return LoadedModel(signatures, read_definitions(path), loaded)
+    variables = {
+        id(variable): variable
+        for function in loaded.signatures.values()
+        for variable in function.variables
+    }
+    forget = partial(forget_values, tuple(variables.values()))
+    return LoadedModel(signatures, read_definitions(path), loaded, forget=forget)
 
 
 def _onnx_file(path: Path) -> Path | None:

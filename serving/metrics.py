@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import time
 from array import array
-from bisect import bisect_left
-from typing import TYPE_CHECKING, TypeAlias
-
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pinnace.framework.errors import CANCELLED, CODE_NAMES, OK
 from pinnace.serving.errors import canonical_code
@@ -21,8 +17,12 @@ from pinnace.serving.errors import canonical_code
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from prometheus_client.core import HistogramMetricFamily, Metric
+    from prometheus_client.registry import Collector
+
     from pinnace.serving.calls import Call
     from pinnace.serving.exchange import Exchanging, Request
+    from pinnace.serving.lanes import Run
     from pinnace.serving.ledger import Ledger
 
 Cells: TypeAlias = "memoryview[float] | list[float]"
@@ -58,6 +58,27 @@ class Histogram:
         cells = self.cells
         cells[bisect_left(self.bounds, value)] += 1
         cells[-1] += value
+
+    def observe_same(self, value: float, times: int) -> None:
+        """Count a value several times."""
+        cells = self.cells
+        cells[bisect_left(self.bounds, value)] += times
+        cells[-1] += value * times
+
+    def observe_all(self, values: list[float]) -> None:
+        """Count values, at least one; mostly they are near each other, in one bucket or two."""
+        cells, bounds = self.cells, self.bounds
+        values.sort()
+        low = bisect_left(bounds, values[0])
+        high = bisect_left(bounds, values[-1])
+        counted = 0
+        while low < high:
+            below = bisect_right(values, bounds[low])
+            cells[low] += below - counted
+            counted = below
+            low += 1
+        cells[high] += len(values) - counted
+        cells[-1] += sum(values)
 
     def cumulated(self) -> list[tuple[str, float]]:
         """Prometheus's form: the count of values up to each bound."""
@@ -103,7 +124,7 @@ class Meter:
         self.batch_rows = histograms[-1]
 
 
-class Metrics(Collector):
+class Metrics:
     """Counters and histograms of one server.
 
     Args:
@@ -119,8 +140,7 @@ class Metrics(Collector):
             self._meters.update(
                 (key, Meter(cells)) for key, cells in ledger.own() if key[2] != SHADOW
             )
-        self._registry = CollectorRegistry()
-        self._registry.register(self)
+        self._others: list[Collector] = []
 
     def meter(self, model: str, api: str, entrypoint: str) -> Meter:
         """The meter of these labels.
@@ -159,6 +179,35 @@ class Metrics(Collector):
             if call.batch_rows:
                 meter.batch_rows.observe(call.batch_rows)
 
+    def count_run(self, run: Run, answered: list[Exchanging]) -> None:
+        """Count requests of one model and wire that one run answered, as `count` would each."""
+        if not answered:
+            return
+        request = answered[0].request
+        meter = self.meter(request.which.name, request.wire.api, request.wire.entrypoint)
+        now = time.perf_counter()
+        times = len(answered)
+        meter.statuses[OK] += times
+        begun = [x.begun for x in answered]
+        read_at = [x.read_at for x in answered]
+        decoded_at = [x.decoded_at for x in answered]
+        stages = meter.stages
+        meter.latency.observe_all([(now - x) * 1e6 for x in begun])
+        if begun == read_at:  # no body came later than its headers
+            stages["read"].observe_same(0.0, times)
+        else:
+            stages["read"].observe_all([(y - x) * 1e6 for x, y in zip(begun, read_at, strict=True)])
+        stages["parse"].observe_all(
+            [(y - x) * 1e6 for x, y in zip(read_at, decoded_at, strict=True)]
+        )
+        started = run.started
+        stages["queue"].observe_all([(started - x) * 1e6 for x in decoded_at])
+        ran = (run.ended - started) * 1e6
+        stages["run"].observe_same(ran, times)
+        meter.runtime.observe_same(ran, times)
+        stages["write"].observe_same((now - run.ended) * 1e6, times)
+        meter.batch_rows.observe_same(run.padded_rows, times)
+
     def count_cancelled(self, request: Request) -> None:
         """Count a request whose client went away."""
         meter = self.meter(request.which.name, request.wire.api, request.wire.entrypoint)
@@ -178,14 +227,23 @@ class Metrics(Collector):
 
     def register(self, collector: Collector) -> None:
         """Show what else is counted."""
-        self._registry.register(collector)
+        self._others.append(collector)
 
     def text(self) -> bytes:
         """All of it in Prometheus's text format."""
-        return generate_latest(self._registry)
+        # Late, as in `collect`: the first answer waits for nobody who reads metrics.
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        registry = CollectorRegistry()
+        registry.register(cast("Collector", self))
+        for collector in self._others:
+            registry.register(collector)
+        return generate_latest(registry)
 
     def collect(self) -> Iterable[Metric]:
         """What prometheus_client writes."""
+        from prometheus_client.core import HistogramMetricFamily, Metric
+
         meters = self._everywhere()
         requests = Metric(f"{_PREFIX}request_count", "Requests, by model and status.", "unknown")
         totals: dict[tuple[str, str], float] = {}

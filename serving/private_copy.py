@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NEEDLESS = {"assets.extra"}  # read once, from where it is
-_SPARE_BYTES = 2**24  # that a copy leaves to others
+SPARE_BYTES = 2**24  # that a copy leaves to others
 _LOCK = ".lock"
+_WEIGHTS = (".data", "_data", ".bin", ".weights")
 
 _Files = dict[Path, tuple[int, ...]]
 
@@ -49,10 +50,12 @@ class PrivateCopy:
     Args:
         path: of the copy.
         descriptor: of its folder, locked.
+        keeps: leave it where it is when nobody uses it.
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int, keeps: bool = False) -> None:
         self.path = path
+        self.keeps = keeps
         self._descriptor = descriptor
         self._process = os.getpid()
         _IN_USE.add(self)
@@ -62,9 +65,10 @@ class PrivateCopy:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0 or self._process != os.getpid():
             return
-        with contextlib.suppress(OSError), _locked(self.path.parent):
-            if _is_unused(descriptor):
-                shutil.rmtree(self.path, ignore_errors=True)
+        if not self.keeps:
+            with contextlib.suppress(OSError), locked(self.path.parent):
+                if _is_unused(descriptor):
+                    shutil.rmtree(self.path, ignore_errors=True)
         os.close(descriptor)
 
     def discard(self) -> None:
@@ -83,35 +87,45 @@ def release_copies() -> None:
         copy.release()
 
 
-def copy_privately(folder: Path) -> PrivateCopy | None:
-    """A copy of a version's folder; None where none can be made, and the log says why.
+def held_copy(path: Path) -> PrivateCopy | None:
+    """The copy that lies here, if this process uses it already; it is in use once more then."""
+    for copy in list(_IN_USE):
+        if copy.path in (path, path.parent):
+            return open_copy(copy.path, keeps=copy.keeps)
+    return None
+
+
+def copy_privately(path: Path) -> PrivateCopy | None:
+    """A copy of a version; None where none can be made, and the log says why.
 
     Args:
-        folder: of a SavedModel, or of an ONNX file.
+        path: a folder; or a file, which is copied with those whose names begin as its own: where
+            a large ONNX model has its weights.
 
     Raises:
-        UnavailableError: the folder changes while it is copied.
+        UnavailableError: it changes while it is copied.
     """
     if fcntl is None:
         return None
+    folder = path.parent if path.is_file() else path
     try:
-        files = _list_files(folder)
-        root = _make_root()
+        files = _list_files(path)
+        root = make_root()
         key = _name_files(files)
-        with _locked(root):
-            _sweep(root)
-            found = _open_copy(root / key)
+        with locked(root):
+            sweep(root)
+            found = open_copy(root / key)
             if found is not None:
                 return found
             part = root / f".{key}.{secrets.token_hex(8)}"
             part.mkdir(mode=0o700)
-            copy = _open_copy(part)
+            copy = open_copy(part)
         if copy is None:
             raise FileNotFoundError(2, "was removed", str(part))
         try:
             _copy_files(folder, files, part)
-            _check_unchanged(folder, files)
-            with _locked(root):
+            _check_unchanged(path, files)
+            with locked(root):
                 return _publish(copy, root / key)
         except BaseException:
             copy.release()
@@ -120,7 +134,7 @@ def copy_privately(folder: Path) -> PrivateCopy | None:
         LOG.warning(
             "%s is served from its own files, which must not be cut short: no copy could be made: "
             "%s (set TMPDIR to a folder with space)",
-            folder,
+            path,
             error.strerror or error,
         )
         return None
@@ -128,7 +142,7 @@ def copy_privately(folder: Path) -> PrivateCopy | None:
 
 def _publish(copy: PrivateCopy, path: Path) -> PrivateCopy:
     """Let others find a copy; the one of somebody else who was quicker."""
-    found = _open_copy(path)
+    found = open_copy(path)
     if found is None:
         copy.path.rename(path)
         copy.path = path
@@ -137,24 +151,38 @@ def _publish(copy: PrivateCopy, path: Path) -> PrivateCopy:
     return found
 
 
-def _list_files(folder: Path) -> _Files:
-    """The files of a folder, and what changes when they do."""
+def _list_files(path: Path) -> _Files:
+    """The files of a version, by their path in its folder, and what changes when they do."""
     found: _Files = {}
+    if path.is_file():
+        for file in sorted(path.parent.iterdir()):
+            if file == path or (_is_beside(file.name, path) and file.is_file()):
+                found[Path(file.name)] = _facts_of(file.stat())
+        return found
+    folder = path
     for where, folders, names in os.walk(folder, followlinks=True):
         base = Path(where)
         folders[:] = sorted(set(folders) - _NEEDLESS) if base == folder else sorted(folders)
         for name in sorted(names):
             facts = (base / name).stat()
             if stat.S_ISREG(facts.st_mode):
-                times = (facts.st_mtime_ns, facts.st_ctime_ns)
-                key = (facts.st_dev, facts.st_ino, facts.st_size, *times)
-                found[(base / name).relative_to(folder)] = key
+                found[(base / name).relative_to(folder)] = _facts_of(facts)
     return found
 
 
-def _check_unchanged(folder: Path, files: _Files) -> None:
-    if _list_files(folder) != files:
-        raise UnavailableError(f"{folder}: changes while it is read; trying again later")
+def _facts_of(facts: os.stat_result) -> tuple[int, ...]:
+    times = (facts.st_mtime_ns, facts.st_ctime_ns)
+    return (facts.st_dev, facts.st_ino, facts.st_size, *times)
+
+
+def _is_beside(name: str, file: Path) -> bool:
+    """Whether a file has the weights of an ONNX file, by the names that exporters give them."""
+    return name.startswith(file.name) or name in {file.stem + end for end in _WEIGHTS}
+
+
+def _check_unchanged(path: Path, files: _Files) -> None:
+    if _list_files(path) != files:
+        raise UnavailableError(f"{path}: changes while it is read; trying again later")
 
 
 def _name_files(files: _Files) -> str:
@@ -164,18 +192,26 @@ def _name_files(files: _Files) -> str:
     return digest.hexdigest()
 
 
-def _make_root() -> Path:
+def make_root() -> Path:
     """The folder of the copies of this user."""
-    root = Path(tempfile.gettempdir()) / f"pinnace-{os.getuid()}"
-    root.mkdir(mode=0o700, exist_ok=True)
-    facts = root.lstat()
+    return private_folder(Path(tempfile.gettempdir()) / f"pinnace-{os.getuid()}")
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made if need be.
+
+    Raises:
+        PermissionError: others may write there.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    facts = path.lstat()
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or facts.st_mode & 0o077:
-        raise PermissionError(13, f"{root} can be written by others")
-    return root
+        raise PermissionError(13, f"{path} can be written by others")
+    return path
 
 
 @contextlib.contextmanager
-def _locked(root: Path) -> Iterator[None]:
+def locked(root: Path) -> Iterator[None]:
     """Be the only one who looks for, adds and removes copies."""
     descriptor = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -185,14 +221,19 @@ def _locked(root: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _open_copy(path: Path) -> PrivateCopy | None:
-    """A copy that is there, in use from now on."""
+def open_copy(path: Path, keeps: bool = False) -> PrivateCopy | None:
+    """A copy that is there, in use from now on.
+
+    Args:
+        path: of the copy.
+        keeps: leave it where it is when nobody uses it.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     fcntl.flock(descriptor, fcntl.LOCK_SH)
-    return PrivateCopy(path, descriptor)
+    return PrivateCopy(path, descriptor, keeps)
 
 
 def _is_unused(descriptor: int) -> bool:
@@ -203,22 +244,32 @@ def _is_unused(descriptor: int) -> bool:
     return True
 
 
-def _sweep(root: Path) -> None:
-    """Remove the copies of processes that were killed."""
+def sweep(root: Path, spared: int = 0) -> None:
+    """Remove the copies that nobody uses: of processes that were killed, or of the past.
+
+    Args:
+        root: their folder, locked.
+        spared: how many of them stay, the newest ones.
+    """
+    unused: list[tuple[int, Path]] = []
     for path in root.iterdir():
         if path.name == _LOCK or not path.is_dir():
             continue
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             if _is_unused(descriptor):
-                shutil.rmtree(path, ignore_errors=True)
+                is_part = path.name.startswith(".")
+                unused.append((-1 if is_part else os.fstat(descriptor).st_mtime_ns, path))
         finally:
             os.close(descriptor)
+    parts = sum(time < 0 for time, _ in unused)
+    for _, path in sorted(unused)[: max(len(unused) - spared, parts)]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _copy_files(folder: Path, files: _Files, to: Path) -> None:
     size = sum(facts[2] for facts in files.values())
-    if shutil.disk_usage(to).free < size + _SPARE_BYTES:
+    if shutil.disk_usage(to).free < size + SPARE_BYTES:
         raise OSError(28, f"{to.parent} has no space for {size} bytes")
     for path in files:
         target = to / path

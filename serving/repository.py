@@ -1,116 +1,54 @@
 """Folders of models → versions that answer: scanning, loading beside the old, swapping, unloading.
 
-One thread writes: the first caller of `start`, then the polling thread. Requests only read: a
-model's state is one frozen `_Table`, replaced by one assignment, so that a look-up takes no lock
-and never sees half a change. A version that was replaced lives until the last request that holds it
-is answered.
+One thread writes at a time: the first caller of `start`, then those that look for changes.
+Requests only read: a model's state is one frozen `Table`, replaced by one assignment, so that a
+look-up takes no lock and never sees half a change. A version that was replaced lives until the last
+request that holds it is answered.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
-from dataclasses import dataclass, field, replace
+import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import (
-    INVALID_ARGUMENT,
-    OK,
     FailedPreconditionError,
-    InvalidArgumentError,
     NotFoundError,
     OpError,
-    exception_type_from_error_code,
 )
 from pinnace.serving.batching_config import PER_MODEL_FILE, read_batching_parameters
-from pinnace.serving.errors import canonical_code, one_line
+from pinnace.serving.errors import one_line
 from pinnace.serving.limits import RunLimits
 from pinnace.serving.loading import load_model
 from pinnace.serving.model_config import Latest, ModelConfig, check_models, read_model_config
+from pinnace.serving.polling import Timer
 from pinnace.serving.servable import LoadedModel, Servable
-from pinnace.serving.versions import State, VersionStatus, find_versions, take_fingerprint
+from pinnace.serving.served import ServedModel
+from pinnace.serving.sources import find_places, is_remote
+from pinnace.serving.tables import Table
+from pinnace.serving.tables import Which as Which
+from pinnace.serving.versions import State, VersionStatus
 from pinnace.serving.warmup import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from pinnace.serving.batching import BatchOptions
     from pinnace.serving.settings import Settings
+    from pinnace.serving.sources import Place
 
 Loader: TypeAlias = "Callable[[Path], LoadedModel]"
 
 LOG = logging.getLogger("pinnace.serving")
 
-_MAX_ENDED = 100  # versions that ended and are still listed
-
-
-@dataclass(frozen=True, slots=True)
-class Which:
-    """The version that a request asks for: the newest one unless a number or a label is given.
-
-    Attributes:
-        name: of the model.
-        version: its number.
-        label: a name of a version.
-    """
-
-    name: str
-    version: int | None = None
-    label: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """What is known of a model's versions at one moment.
-
-    Attributes:
-        servables: the versions that are loaded.
-        statuses: of all versions.
-        labels: other names of versions.
-        newest: version that answers.
-        aside: versions that never answer: shadows.
-    """
-
-    servables: Mapping[int, Servable] = field(default_factory=dict)
-    statuses: Mapping[int, VersionStatus] = field(default_factory=dict)
-    labels: Mapping[str, int] = field(default_factory=dict)
-    newest: Servable | None = None
-    aside: frozenset[int] = frozenset()
-
-    def with_status(self, status: VersionStatus) -> _Table:
-        statuses = {**self.statuses, status.version: status}
-        ended = sorted(v for v, s in statuses.items() if s.state is State.END)
-        for version in ended[:-_MAX_ENDED]:
-            del statuses[version]
-        return replace(self, statuses=statuses)
-
-    def with_servables(self, servables: Mapping[int, Servable]) -> _Table:
-        newest = max(servables.keys() - self.aside, default=None)
-        return replace(
-            self, servables=servables, newest=None if newest is None else servables[newest]
-        )
-
-
-@dataclass(slots=True)
-class _Failure:
-    """A version that did not load, and when it may be tried again."""
-
-    fingerprint: tuple[object, ...]
-    tries: int
-    at_s: float
-
-
-class _Model:
-    """A model that is served. Only the writing thread changes it."""
-
-    def __init__(self, config: ModelConfig, aside: frozenset[int]) -> None:
-        self.config = config
-        self.table = _Table(aside=aside)
-        self.failures: dict[int, _Failure] = {}
-        self.problem: OpError | None = None
-        self.is_wanted = True
+_COLLECT_EVERY = 200  # times as long as it takes
 
 
 class Repository:
@@ -125,12 +63,13 @@ class Repository:
         self._settings = settings
         self._loader = loader
         self._limits = RunLimits(settings.max_run_s, settings.max_run_bytes)
-        self._models: dict[str, _Model] = {}
+        self._models: dict[str, ServedModel] = {}
         self._splits = {split.model: split for split in settings.version_weights}
         self._shadows = {(shadow.model, shadow.version) for shadow in settings.shadows}
         self._writing = threading.RLock()
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._timers: list[Timer] = []
+        self._has_garbage = False
+        self._collect_at = 0.0
         self._started = False
         self._config_text: bytes | None = None
 
@@ -145,23 +84,26 @@ class Repository:
                 return
             self._config_text = self._read_config_text()
             try:
-                self.replace_models(self._settings.read_models())
+                self._replace_models(self._settings.read_models())
                 self._check_all_answer()
             except BaseException:
                 self._unload_all()
                 raise
             self._started = True
-            self._log_failures()
-        polls = (self._settings.file_system_poll_s, self._settings.model_config_file_poll_s)
-        if any(poll > 0 for poll in polls):
-            self._thread = threading.Thread(target=self._poll, name="pinnace-models", daemon=True)
-            self._thread.start()
+            for model in self._models.values():
+                for version in model.failures:
+                    model.log_failure(version)
+        settings = self._settings
+        self._timers = [
+            Timer("models", settings.file_system_poll_s, self._look_at_folders),
+            Timer("models.config", settings.model_config_file_poll_s, self._reread_config),
+            Timer("remote-models", settings.remote_poll_s, self._look_at_urls),
+        ]
 
     def close(self) -> None:
         """Stop looking for changes and unload every model."""
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
+        for timer in self._timers:
+            timer.stop()
         with self._writing:
             self._unload_all()
 
@@ -175,8 +117,11 @@ class Repository:
             FailedPreconditionError: a label names a version that is not loaded; the old labels
                 stay.
         """
+        self._replace_models(models)
+
+    def _replace_models(self, models: Iterable[ModelConfig]) -> None:
         with self._writing:
-            served: dict[str, _Model] = {}
+            served: dict[str, ServedModel] = {}
             for config in check_models(models):
                 served[config.name] = self._served(config)
             before, self._models = self._models, served
@@ -192,6 +137,32 @@ class Repository:
         with self._writing:
             for model in self._models.values():
                 self._refresh_model(model)
+            self._collect()
+
+    def _look_at_folders(self) -> None:
+        with self._writing:
+            for model in self._models.values():
+                if not is_remote(model.config.base_path):
+                    self._refresh_model(model)
+            self._collect()
+
+    def _look_at_urls(self) -> None:
+        """As `refresh`, for models at URLs: nobody else waits while they are asked and fetched."""
+        for model in list(self._models.values()):
+            if not is_remote(model.config.base_path) or not model.is_wanted:
+                continue
+            try:
+                found = find_places(model.config.base_path)
+                for version in self._wanted(model, found.keys()) - model.table.servables.keys():
+                    if version not in model.failures:
+                        with found[version].fetched():
+                            pass
+            except OpError:
+                pass  # said below, where it is met again
+            with self._writing:
+                if self._models.get(model.config.name) is model:
+                    self._refresh_model(model)
+                self._collect()
 
     def reload(self) -> None:
         """Read the configuration file again, and look for versions, those that failed included."""
@@ -214,7 +185,7 @@ class Repository:
             model.failures.clear()
             self._refresh_model(model)
             if model.table.newest is None:
-                raise _no_version(model)
+                raise model.why_silent()
 
     def unload(self, name: str) -> None:
         """Stop serving a model until `load`; requests on their way are answered.
@@ -227,6 +198,7 @@ class Repository:
             model.is_wanted = False
             for version in list(model.table.servables):
                 self._unload(model, version)
+            self._collect()
 
     def all_statuses(self, name: str) -> list[VersionStatus]:
         """Where the versions of a model stand, newest first; empty if there is none."""
@@ -242,10 +214,10 @@ class Repository:
             InvalidArgumentError: the model has no such label.
         """
         model = self._models.get(which.name)
-        table = _Table() if model is None else model.table
+        table = Table() if model is None else model.table
         version = which.version
         if model is not None and which.label is not None:
-            version = _version_of_label(table, which.label)
+            version = table.version_of(which.label)
         servable = table.newest if version is None else table.servables.get(version)
         if servable is None:
             asked = (
@@ -266,7 +238,12 @@ class Repository:
             InvalidArgumentError: the model has no such label.
             FailedPreconditionError: it is a shadow.
         """
-        if self._splits and which.version is None and which.label is None:
+        if which.version is None and which.label is None:
+            if not self._splits and not self._shadows:  # most requests of most servers
+                model = self._models.get(which.name)
+                newest = None if model is None else model.table.newest
+                if newest is not None:
+                    return newest
             split = self._splits.get(which.name)
             model = self._models.get(which.name)
             if split is not None and model is not None:
@@ -295,10 +272,10 @@ class Repository:
             InvalidArgumentError: the model has no such label.
         """
         model = self._models.get(which.name)
-        table = _Table() if model is None else model.table
+        table = Table() if model is None else model.table
         version = which.version
         if model is not None and which.label is not None:
-            version = _version_of_label(table, which.label)
+            version = table.version_of(which.label)
         if version is None:
             statuses = sorted(table.statuses.values(), key=lambda s: s.version, reverse=True)
         else:
@@ -327,60 +304,28 @@ class Repository:
             model.table.newest is not None for model in self._models.values() if model.is_wanted
         )
 
-    def _configured(self, name: str) -> _Model:
+    def _configured(self, name: str) -> ServedModel:
         model = self._models.get(name)
         if model is None:
             raise NotFoundError(f"No model '{name}' is configured")
         return model
 
-    def _poll(self) -> None:
-        settings = self._settings
-        now = time.monotonic()
-        next_scan = now + settings.file_system_poll_s
-        next_read = now + settings.model_config_file_poll_s
-        while True:
-            due = [
-                t
-                for t, poll in (
-                    (next_scan, settings.file_system_poll_s),
-                    (next_read, settings.model_config_file_poll_s),
-                )
-                if poll > 0
-            ]
-            if self._stopped.wait(max(0.0, min(due) - time.monotonic())):
-                return
-            now = time.monotonic()
-            try:
-                if settings.model_config_file_poll_s > 0 and now >= next_read:
-                    next_read = now + settings.model_config_file_poll_s
-                    self._reread_config()
-                if settings.file_system_poll_s > 0 and now >= next_scan:
-                    next_scan = now + settings.file_system_poll_s
-                    self.refresh()
-            except Exception:  # the thread must outlive what nobody foresaw
-                LOG.exception("looking for changes of models failed; trying again")
-
     def _reread_config(self) -> None:
         try:
             text = self._read_config_text()
-            if text is None or text == self._config_text:
+            # Somebody who writes it in place has it empty for a moment.
+            if text is None or not text.strip() or text == self._config_text:
                 return
             self._config_text = text
             configured = read_model_config(self._settings.model_config_file)
-            self.replace_models((*self._settings.models, *configured))
+            self._replace_models((*self._settings.models, *configured))
         except OpError as error:
             LOG.error("%s; the models stay as they are", one_line(error))  # noqa: TRY400 - foreseen
-
-    def _log_failures(self) -> None:
-        for model in self._models.values():
-            for status in model.table.statuses.values():
-                if status.code != OK:
-                    _log_failure(model.config.name, status)
 
     def _check_all_answer(self) -> None:
         for model in self._models.values():
             if model.table.newest is None:
-                raise _no_version(model)
+                raise model.why_silent()
 
     def _read_config_text(self) -> bytes | None:
         path = self._settings.model_config_file
@@ -389,7 +334,7 @@ class Repository:
         except OSError:
             return None
 
-    def _served(self, config: ModelConfig) -> _Model:
+    def _served(self, config: ModelConfig) -> ServedModel:
         """The model of this configuration, loaded; the one served already if its path stays."""
         old = self._models.get(config.name)
         if old is not None and old.config.base_path == config.base_path:
@@ -397,31 +342,27 @@ class Repository:
             self._refresh_model(old)
             return old
         aside = frozenset(version for name, version in self._shadows if name == config.name)
-        new = _Model(config, aside)
+        new = ServedModel(config, aside)
         self._refresh_model(new)
         if old is not None and old.table.newest is not None and new.table.newest is None:
-            LOG.error("%s; the old one stays", _no_version(new))
+            LOG.error("%s; the old one stays", new.why_silent())
             return old
         return new
 
-    def _refresh_model(self, model: _Model) -> None:
+    def _refresh_model(self, model: ServedModel) -> None:
         """Make what is loaded agree with what is on the disk and what is asked for."""
         if not model.is_wanted:
             return
         try:
-            found = find_versions(model.config.base_path)
-        except NotFoundError as error:
+            found = find_places(model.config.base_path)
+        except OpError as error:
             if model.problem is None and model.table.newest is not None:
                 LOG.warning("model '%s': %s; what is loaded stays", model.config.name, error)
             model.problem = error
             return
         model.problem = None
         aside = model.table.aside
-        split = self._splits.get(model.config.name)
-        named = split.versions() if split is not None else frozenset()
-        # A shadow is beside what the policy chooses: the newest is often the one to try.
-        wanted = model.config.policy.choose(found.keys() - aside)
-        wanted |= found.keys() & (aside | named)
+        wanted = self._wanted(model, found.keys())
         for version in sorted(wanted, reverse=True):
             self._try_load(model, version, found[version])
         if isinstance(model.config.policy, Latest) and model.table.newest is None:
@@ -436,30 +377,34 @@ class Repository:
                 self._unload(model, version)
                 LOG.info("model '%s' version %d was unloaded", model.config.name, version)
 
-    def _try_load(self, model: _Model, version: int, path: Path) -> bool:
+    def _wanted(self, model: ServedModel, found: AbstractSet[int]) -> set[int]:
+        """The versions to serve of those found."""
+        split = self._splits.get(model.config.name)
+        named = split.versions() if split is not None else frozenset()
+        # A shadow is beside what the policy chooses: the newest is often the one to try.
+        aside = model.table.aside
+        return model.config.policy.choose(found - aside) | (found & (aside | named))
+
+    def _try_load(self, model: ServedModel, version: int, place: Place) -> bool:
         """Whether the version answers, now or already."""
         if version in model.table.servables:
             return True
-        fingerprint = take_fingerprint(path)
-        failure = model.failures.get(version)
-        if failure is not None and failure.fingerprint == fingerprint:
-            waited = time.monotonic() - failure.at_s >= self._settings.load_retry_s
-            if failure.tries > self._settings.max_load_retries or not waited:
-                return False
+        settings = self._settings
+        fingerprint = place.fingerprint()
+        if not model.may_try(
+            version, fingerprint, settings.max_load_retries, settings.load_retry_s
+        ):
+            return False
         name = model.config.name
         model.table = model.table.with_status(VersionStatus(version, State.LOADING))
         try:
-            servable = self._make_servable(name, version, path)
-            warm_up(servable, path, self._settings.warmup_iterations)
+            with place.fetched() as path:
+                servable = self._make_servable(name, version, path)
+                warm_up(servable, path, settings.warmup_iterations)
         except Exception as error:  # whatever a model does, the server and the old version go on
-            tries = 1
-            if failure is not None and failure.fingerprint == fingerprint:
-                tries += failure.tries
-            model.failures[version] = _Failure(fingerprint, tries, time.monotonic())
-            status = VersionStatus(version, State.END, canonical_code(error), one_line(error))
-            model.table = model.table.with_status(status)
+            model.note_failure(version, fingerprint, error)
             if self._started:  # else `start` says it, or raises
-                _log_failure(name, status)
+                model.log_failure(version)
             return False
         model.failures.pop(version, None)
         status = VersionStatus(version, State.AVAILABLE)
@@ -469,10 +414,11 @@ class Repository:
         return True
 
     def _make_servable(self, name: str, version: int, path: Path) -> Servable:
-        return Servable(
+        loaded = self._load(name, path)
+        servable = Servable(
             name,
             version,
-            self._load(name, path),
+            loaded,
             threads=self._settings.run_threads,
             inline_s=self._settings.inline_run_s,
             max_waiting=self._settings.max_waiting_runs,
@@ -480,6 +426,9 @@ class Repository:
             checks_batches=self._settings.checks_batches,
             guard=self._limits.guard,
         )
+        if loaded.forget is not None:
+            weakref.finalize(servable, loaded.forget).atexit = False
+        return servable
 
     def _load(self, name: str, path: Path) -> LoadedModel:
         model = self._loader(path)
@@ -488,7 +437,7 @@ class Repository:
             return model
         from pinnace.serving.engines import through_onnx  # late: exporting is an extra
 
-        return through_onnx(name, model)
+        return through_onnx(name, model, path)
 
     def _batching(self, path: Path) -> BatchOptions | None:
         """How requests for the version in this folder are joined."""
@@ -497,20 +446,35 @@ class Repository:
             return read_batching_parameters(own)
         return self._settings.batching
 
-    def _unload(self, model: _Model, version: int) -> None:
+    def _unload(self, model: ServedModel, version: int) -> None:
         servables = dict(model.table.servables)
         servable = servables.pop(version)
         table = model.table.with_status(VersionStatus(version, State.UNLOADING))
         model.table = table.with_servables(servables)
         servable.close()
+        self._has_garbage = True
         model.table = model.table.with_status(VersionStatus(version, State.END))
+
+    def _collect(self) -> None:
+        """Give back the memory of versions that were unloaded, as far as it waits for Python.
+
+        Weights go with the last request. Graphs and their constants are full of cycles, and Python
+        looks for these when enough small objects were made, not when much memory is held. While it
+        looks nothing else runs, so that it may do so for a small part of the time only.
+        """
+        if not self._has_garbage or time.monotonic() < self._collect_at:
+            return
+        self._has_garbage = False
+        begin = time.thread_time()
+        gc.collect()
+        self._collect_at = time.monotonic() + _COLLECT_EVERY * (time.thread_time() - begin)
 
     def _unload_all(self) -> None:
         for model in self._models.values():
             for version in list(model.table.servables):
                 self._unload(model, version)
 
-    def _set_labels(self, model: _Model) -> None:
+    def _set_labels(self, model: ServedModel) -> None:
         labels = dict(model.config.labels)
         if not self._settings.allow_labels_for_unavailable_versions:
             for label, version in labels.items():
@@ -520,35 +484,3 @@ class Repository:
                         "which is not available"
                     )
         model.table = replace(model.table, labels=labels)
-
-
-def _log_failure(name: str, status: VersionStatus) -> None:
-    LOG.error("model '%s' version %d was not loaded: %s", name, status.version, status.message)
-
-
-def _version_of_label(table: _Table, label: str) -> int:
-    version = table.labels.get(label)
-    if version is None:
-        raise InvalidArgumentError(f"Unrecognized servable version label: {label}")
-    return version
-
-
-def _no_version(model: _Model) -> OpError:
-    """Why a model cannot be served at all."""
-    name, base = model.config.name, model.config.base_path
-    if model.problem is not None:
-        return NotFoundError(f"model '{name}': {model.problem}")
-    failed = [s for s in model.table.statuses.values() if s.code != OK]
-    if not failed and model.table.servables:
-        return NotFoundError(
-            f"model '{name}': {base} has only shadows, versions {sorted(model.table.servables)}: "
-            "another version must answer"
-        )
-    if not failed:
-        return NotFoundError(
-            f"model '{name}': no version under {base}: there must be "
-            f"{base}/<number>/saved_model.pb or {base}/saved_model.pb"
-        )
-    status = max(failed, key=lambda s: s.version)
-    kind = exception_type_from_error_code(status.code or INVALID_ARGUMENT)
-    return kind(f"model '{name}' version {status.version}: {status.message}")

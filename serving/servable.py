@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -15,13 +16,15 @@ import numpy.typing as npt
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
-from pinnace.serving.batching import BatchOptions, has_open_batch
+from pinnace.serving.batching import BatchOptions, count_elements, has_open_batch
 from pinnace.serving.calls import Call
-from pinnace.serving.lanes import Lane, count_elements
+from pinnace.serving.lanes import Lane
 
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
 Guard: TypeAlias = Callable[[Callable[[Arrays], Arrays]], Callable[[Arrays], Arrays]]
+
+_MAX_REMEMBERED = 1024
 
 
 class Runnable(Protocol):
@@ -82,20 +85,26 @@ class LoadedModel:
         definitions: of these and of signatures that cannot be run, as the model's file has them.
             May be empty.
         owner: kept alive as long as the model is: whatever holds its variables.
+        platform: what kind of file it is, by the Open Inference Protocol's names.
+        forget: gives the memory of its weights back, when nobody runs it any more; None if they
+            go with the model itself.
     """
 
     signatures: Mapping[str, Runnable]
     definitions: Mapping[str, SignatureDefinition] = field(default_factory=dict)
     owner: object = None
+    platform: str = "tensorflow_savedmodel"
+    forget: Callable[[], None] | None = None
 
 
 class RunTimes:
     """How long a signature runs, by the size of what it is fed: measured, guessed between."""
 
-    __slots__ = ("_seconds",)
+    __slots__ = ("_expected", "_seconds")
 
     def __init__(self) -> None:
         self._seconds: dict[int, float] = {}
+        self._expected: dict[int, float] = {}  # what follows from it
 
     def expect(self, elements: int) -> float:
         """Seconds that a run should take; infinite as long as nothing was measured.
@@ -107,19 +116,24 @@ class RunTimes:
             elements: of all inputs together.
         """
         bucket = elements.bit_length()
-        return min(
-            (
-                seconds * 2.0 ** max(bucket - measured, 0)
-                for measured, seconds in self._seconds.copy().items()
-            ),
-            default=float("inf"),
-        )
+        expected = self._expected
+        found = expected.get(bucket)
+        if found is None:
+            found = expected[bucket] = min(
+                (
+                    seconds * 2.0 ** max(bucket - measured, 0)
+                    for measured, seconds in self._seconds.copy().items()
+                ),
+                default=float("inf"),
+            )
+        return found
 
     def record(self, elements: int, seconds: float) -> None:
         """Remember a run: a shorter one at once, for the first runs compile; longer ones slowly."""
         bucket = elements.bit_length()
         known = self._seconds.get(bucket, seconds)
         self._seconds[bucket] = seconds if seconds < known else known + 0.2 * (seconds - known)
+        self._expected = {}
 
 
 class Servable:
@@ -144,7 +158,7 @@ class Servable:
         model: LoadedModel,
         *,
         threads: int = 0,
-        inline_s: float = 0.005,
+        inline_s: float = 0.001,
         max_waiting: int = 1024,
         batching: BatchOptions | None = None,
         checks_batches: bool = True,
@@ -155,6 +169,7 @@ class Servable:
         self.model = model
         self.signatures = model.signatures
         self.examples: dict[str, Arrays] = {}  # small requests that it answered, by signature
+        self.remembered: dict[object, Any] = {}  # what wires made out of its signatures
         options = batching or BatchOptions()
         self._threads = threads or options.threads or os.cpu_count() or 1
         self._lock = threading.Lock()
@@ -175,7 +190,7 @@ class Servable:
                 # A loop that was short may be endless with other inputs.
                 inline_s=inline_s if getattr(signature, "is_bounded", True) else 0.0,
                 threads=self._threads,
-                executor=self._executor,
+                executor=_weakly(self._executor),
                 max_waiting=options.max_waiting or max_waiting,
             )
             for key, signature in model.signatures.items()
@@ -194,6 +209,14 @@ class Servable:
                 f'Serving signature name: "{name}" not found in signature def; there are: {known}'
             )
         return signature
+
+    def remember(self, key: object, value: object) -> None:
+        """Keep what was made out of a signature in `remembered`, which clients cannot make grow."""
+        if self._closed:
+            return  # what is remembered may hold the version, which is to go
+        if len(self.remembered) >= _MAX_REMEMBERED:
+            self.remembered.clear()
+        self.remembered[key] = value
 
     async def run(
         self, signature_name: str, feeds: Arrays, timeout_s: float | None = None
@@ -250,6 +273,7 @@ class Servable:
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
+        self.remembered.clear()
         if pool is not None:
             pool.shutdown(wait=False)
 
@@ -263,6 +287,22 @@ class Servable:
             if self._closed:  # a late caller of a version that was replaced: its own threads
                 self._pool = None
         return pool
+
+
+def _weakly(method: Callable[[], ThreadPoolExecutor]) -> Callable[[], ThreadPoolExecutor]:
+    """A method that does not hold its object: the version goes with the last who asks it.
+
+    Whoever waits for a call holds the version, so that nobody asks for threads of one that is gone.
+    """
+    held = weakref.WeakMethod(method)
+
+    def call() -> ThreadPoolExecutor:
+        found = held()
+        if found is None:
+            raise RuntimeError("the version is gone")
+        return found()
+
+    return call
 
 
 def _may_join(signature: Runnable) -> bool:

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -23,25 +23,26 @@ from pinnace.framework.errors import (
     UnavailableError,
     UnimplementedError,
 )
-from pinnace.serving.app import Front, create_app
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.example_request import example_command
+from pinnace.serving.late_app import LateApplication
 from pinnace.serving.ledger import Ledger
 from pinnace.serving.loading import load_model
+from pinnace.serving.memory import kept_for_requests
 from pinnace.serving.metrics import Meter, Metrics
 from pinnace.serving.private_copy import release_copies
 from pinnace.serving.repository import Repository
+from pinnace.serving.service import Service
 from pinnace.serving.tls import Credentials
 from pinnace.serving.workers import Seat, SharedRepository, Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from fastapi import FastAPI
-
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.repository import Loader
     from pinnace.serving.servable import Servable
+    from pinnace.serving.service import Front
     from pinnace.serving.settings import Settings
 
 _BACKLOG = 2048
@@ -84,11 +85,11 @@ def _serve(
         config.set_intra_op_parallelism_threads(settings.intra_op_threads)
     certificates = Credentials(settings)
     metrics = Metrics(lambda name: name in repository, ledger)
-    repository.start()
-    try:
+    with kept_for_requests(), closing(repository):  # before models come, which will go again
+        repository.start()
         _listen(listener, settings)
         _log_to_stderr()
-        app = create_app(settings, repository, _other_fronts(settings, certificates), metrics)
+        service = Service(settings, repository, _other_fronts(settings, certificates), metrics)
         if seat is None or seat.is_first:
             announce(repository.newest(), _url(settings, listener))
 
@@ -97,17 +98,15 @@ def _serve(
                 certificates.reload()
             except OpError as error:
                 LOG.error("%s; the certificates stay", one_line(error))
-            if app.state.keys is not None:
-                app.state.keys.reload()
+            if service.keys is not None:
+                service.keys.reload()
             if seat is None:
                 repository.reload()
 
         if seat is not None and isinstance(repository, SharedRepository):
             _obey(seat, repository, reload)
         with _hangups(reload):
-            _run(settings, app, certificates, listener)
-    finally:
-        repository.close()
+            _run(service, certificates, listener)
 
 
 def _obey(seat: Seat, repository: SharedRepository, reload: Callable[[], None]) -> None:
@@ -215,13 +214,13 @@ def _log_to_stderr() -> None:
     LOG.setLevel(logging.INFO)
 
 
-def _run(
-    settings: Settings, app: FastAPI, certificates: Credentials, listener: socket.socket
-) -> None:
+def _run(service: Service, certificates: Credentials, listener: socket.socket) -> None:
+    settings = service.settings
     config = uvicorn.Config(
-        app,
+        LateApplication(service),
         loop="uvloop" if importlib.util.find_spec("uvloop") else "asyncio",
-        http=_front(settings, app),
+        interface="asgi3",
+        http=_front(service),
         ws="none",
         lifespan="on",
         log_level="error",  # a flood of invalid requests must not fill the log
@@ -263,15 +262,15 @@ def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:
     return [lambda exchange: listening(exchange, address, certificates.for_grpc())]
 
 
-def _front(settings: Settings, app: FastAPI) -> str | type[asyncio.Protocol]:
+def _front(service: Service) -> str | type[asyncio.Protocol]:
     """What reads the connections: the hot front where it gives what the application would give."""
     if not importlib.util.find_spec("httptools"):
         return "h11"
-    if settings.cors:  # replies of the application have more headers then
+    if service.settings.cors:  # replies of the application have more headers then
         return "httptools"
     from pinnace.serving.http.protocol import bound
 
-    return bound(app.state.exchange)
+    return bound(service.exchange)
 
 
 @contextmanager

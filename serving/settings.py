@@ -40,6 +40,7 @@ class Settings:
             than one helps few clients with a large model, and costs all others.
         workers: processes that answer.
         file_system_poll_s: seconds between looks for new versions; 0 looks once.
+        remote_poll_s: the same for models at URLs, where each look is a request that may cost.
         max_load_retries: how often a version that failed to load is tried again.
         load_retry_s: seconds between these tries. A changed file is tried at once.
         allow_labels_for_unavailable_versions: let a label name a version that is not loaded.
@@ -53,7 +54,8 @@ class Settings:
         max_waiting_runs: largest number of runs that wait for a thread, per model version.
         run_threads: threads per model version for runs that are too long for the event loop; 0 is
             one per core.
-        inline_run_s: runs that take no longer, as measured before, run on the event loop.
+        inline_run_s: runs that take no longer, as measured before, run on the event loop; five
+            times as long if only one request waits.
         batching: how requests for one signature are joined; None joins none.
         checks_batches: compare the first joined batches with the same requests alone, and join no
             more if they differ.
@@ -93,6 +95,7 @@ class Settings:
     workers: int = 1
     intra_op_threads: int = 1
     file_system_poll_s: float = 1.0
+    remote_poll_s: float = 30.0
     max_load_retries: int = 5
     load_retry_s: float = 60.0
     allow_labels_for_unavailable_versions: bool = False
@@ -105,7 +108,7 @@ class Settings:
     max_inflight_bytes: int = 2**30
     max_waiting_runs: int = 1024
     run_threads: int = 0
-    inline_run_s: float = 0.005
+    inline_run_s: float = 0.001
     batching: BatchOptions | None = field(default_factory=BatchOptions)
     checks_batches: bool = True
     batching_per_model: bool = False

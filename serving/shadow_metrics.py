@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from pinnace.serving.ledger import Ledger
     from pinnace.serving.metrics import Cells
+    from pinnace.serving.traffic import Shadow
 
 RESULTS = ("same", "different", "mismatched", "failed", "unavailable", "dropped")
 _SCALES = ("absolute", "relative")
@@ -94,6 +96,31 @@ class ShadowMetrics(Collector):
             cells = None if self._ledger is None else self._ledger.add((*key, SHADOW))
             self._meters[key] = ShadowMeter(cells)
         return self._meters[key]
+
+    def report(self, shadow: Shadow) -> dict[str, Any]:
+        """What came of a shadow's copies so far, for people: as JSON has it.
+
+        Returns:
+            `fraction` of the requests, `results` by what came of them, `mean_us` of its runs, and
+            the largest `absolute_difference` and `relative_difference` from the answers given; None
+            for what is not known, or not finite.
+        """
+        meter = self._everywhere().get((shadow.model, str(shadow.version))) or ShadowMeter()
+        *counts, total = meter.latency.cells
+        runs = sum(counts)
+        return {
+            "fraction": shadow.fraction,
+            "results": {
+                result: int(count)
+                for result, count in zip(RESULTS, meter.results, strict=True)
+                if count
+            },
+            "mean_us": total / runs if runs else None,
+            **{
+                f"{scale}_difference": largest if isfinite(largest) else None
+                for scale, largest in zip(_SCALES, meter.largest, strict=True)
+            },
+        }
 
     def collect(self) -> Iterable[Metric]:
         """What prometheus_client writes."""

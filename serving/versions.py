@@ -63,9 +63,16 @@ def find_versions(base_path: str) -> dict[int, Path]:
         raise NotFoundError(f"{base_path}: cannot be read: {error.strerror}") from None
     found: dict[int, Path] = {}
     for name in names:
-        if name.isascii() and name.isdigit() and len(name) < 40 and int(name) <= _MAX_VERSION:
-            found.setdefault(int(name), base / name)
+        version = version_named(name)
+        if version is not None:
+            found.setdefault(version, base / name)
     return found
+
+
+def version_named(name: str) -> int | None:
+    """The version that a folder's name is; None if it is no number."""
+    is_number = name.isascii() and name.isdigit() and len(name) < 40
+    return int(name) if is_number and int(name) <= _MAX_VERSION else None
 
 
 def take_fingerprint(path: Path) -> tuple[object, ...]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.proto.prediction_log_pb2 import PredictionLog
-    from pinnace.serving.servable import Array, Runnable, Servable
+    from pinnace.serving.servable import Array, Arrays, Runnable, Servable
     from pinnace.serving.wires import Wire
 
 FILE = "assets.extra/tf_serving_warmup_requests"
@@ -61,6 +61,32 @@ def warm_up(servable: Servable, path: Path, iterations: int) -> None:
                 _answer_file(servable, file)
         else:
             _answer_zeros(servable)
+
+
+def example_feeds(servable: Servable, path: Path, most: int) -> dict[str, list[Arrays]]:
+    """What the first warm-up requests of a version feed, by signature.
+
+    Args:
+        servable: that nobody asks yet.
+        path: its folder.
+        most: requests to read.
+
+    Raises:
+        InvalidArgumentError: one of them cannot be read; the message names the record.
+    """
+    file = path / FILE
+    found: dict[str, list[Arrays]] = {}
+    if not file.is_file():
+        return found
+    for i, log in enumerate(islice(read_logs(file), most)):
+        try:
+            for wire in wires_of(log):
+                decoded = wire.decode(servable, b"", {})
+                check_feeds(servable.signature(decoded.signature_name), decoded.feeds)
+                found.setdefault(decoded.signature_name, []).append(decoded.feeds)
+        except OpError as error:
+            raise _failed(file, i, error) from None
+    return found
 
 
 def wires_of(log: PredictionLog) -> list[Wire]:
@@ -125,9 +151,11 @@ def _answer_file(servable: Servable, file: Path) -> None:
                 if sum(array.size for array in decoded.feeds.values()) <= _MOST_SHOWN:
                     servable.examples.setdefault(decoded.signature_name, decoded.feeds)
         except OpError as error:
-            raise InvalidArgumentError(
-                f"{file}: warm-up request {i} failed: {one_line(error)}"
-            ) from None
+            raise _failed(file, i, error) from None
+
+
+def _failed(file: Path, number: int, error: OpError) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{file}: warm-up request {number} failed: {one_line(error)}")
 
 
 def _answer_zeros(servable: Servable) -> None:

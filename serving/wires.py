@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.serving.calls import Reply
     from pinnace.serving.servable import Arrays, Servable
 
 
-@dataclass(frozen=True, slots=True)
 class Decoded:
     """A request as the model sees it.
 
-    Attributes:
+    Args:
         signature_name: which signature to run.
         feeds: arrays by input name; not yet checked against the signature.
         encode: makes the reply out of the outputs.
+        together: makes the replies of all requests of one run that have this same one; None where
+            `encode` must make each.
     """
 
-    signature_name: str
-    feeds: Arrays
-    encode: Callable[[Arrays], Reply]
+    __slots__ = ("encode", "feeds", "signature_name", "together")
+
+    def __init__(
+        self,
+        signature_name: str,
+        feeds: Arrays,
+        encode: Callable[[Arrays], Reply],
+        together: Together | None = None,
+    ) -> None:
+        self.signature_name = signature_name
+        self.feeds = feeds
+        self.encode = encode
+        self.together = together
+
+
+class Together(Protocol):
+    """Makes the replies of a run that several requests share."""
+
+    def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
+        """The replies that `Decoded.encode` would make of each request's rows.
+
+        Args:
+            outputs: of the run; they have the rows of all requests, and perhaps more.
+            rows: of each request, in order.
+
+        Returns:
+            None where it cannot.
+        """
 
 
 class Wire(Protocol):

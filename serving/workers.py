@@ -86,7 +86,6 @@ class SharedRepository(Repository):
     def __init__(self, settings: Settings, loader: Loader, seat: Seat) -> None:
         super().__init__(settings, loader)
         self._seat = seat
-        self._obeys = threading.local()
 
     def load(self, name: str) -> None:
         """Serve a model again that was unloaded, in every worker."""
@@ -98,32 +97,25 @@ class SharedRepository(Repository):
         super().unload(name)
         self._pass_on("unload", name)
 
-    def replace_models(self, models: Iterable[ModelConfig]) -> None:
-        """Serve these models and no others; only as the configuration file says.
+    def replace_models(self, models: Iterable[ModelConfig]) -> None:  # noqa: ARG002 - the parent's
+        """What a client asks for; here it cannot.
 
         Raises:
-            UnimplementedError: a client asks for it.
+            UnimplementedError: always.
         """
-        is_own = threading.current_thread() is self._thread or not self._started
-        if not is_own and not getattr(self._obeys, "now", False):
-            raise UnimplementedError(
-                "With several workers, models come from the configuration file alone\n"
-                "  Try: change --model_config_file, and send SIGHUP to the server"
-            )
-        super().replace_models(models)
+        raise UnimplementedError(
+            "With several workers, models come from the configuration file alone\n"
+            "  Try: change --model_config_file, and send SIGHUP to the server"
+        )
 
     def obey(self, message: dict[str, Any]) -> None:
         """Do what another worker or the supervisor says."""
-        self._obeys.now = True
-        try:
-            if message["do"] == "reload":
-                self.reload()
-            elif message["do"] == "load":
-                super().load(message["model"])
-            elif message["do"] == "unload":
-                super().unload(message["model"])
-        finally:
-            self._obeys.now = False
+        if message["do"] == "reload":
+            self.reload()
+        elif message["do"] == "load":
+            super().load(message["model"])
+        elif message["do"] == "unload":
+            super().unload(message["model"])
 
     def _pass_on(self, verb: str, name: str) -> None:
         self._seat.tell({"do": verb, "model": name})

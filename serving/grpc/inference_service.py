@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pinnace.serving.grpc.calls import Context
 
 _NAME = "inference.GRPCInferenceService"
-_PLATFORM = "tensorflow_savedmodel"
 _EXTENSIONS = ("model_repository",)
 
 
@@ -95,7 +94,7 @@ class InferenceService:
         statuses = self._repository.all_statuses(servable.name)
         loaded = sorted(s.version for s in statuses if s.state is State.AVAILABLE)
         response = pb.ModelMetadataResponse(
-            name=servable.name, versions=list(map(str, loaded)), platform=_PLATFORM
+            name=servable.name, versions=list(map(str, loaded)), platform=servable.model.platform
         )
         signature = main_signature(servable)[1]
         _describe(response.inputs, signature.inputs)

@@ -5,8 +5,13 @@ Source: TensorFlow Serving, apis/predict.proto, apis/inference.proto; SERVING_AP
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor, list_tensor
 from pinnace.proto.inference_pb2 import (
@@ -24,9 +29,25 @@ from pinnace.serving.wires import Decoded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.specs import TensorSpec
     from pinnace.proto.inference_pb2 import ClassificationRequest, Input, RegressionRequest
     from pinnace.proto.predict_pb2 import PredictRequest
-    from pinnace.serving.servable import Arrays, Servable
+    from pinnace.proto.tensor_pb2 import TensorProto
+    from pinnace.serving.servable import Array, Arrays, Servable
+
+
+# Numbers whose bytes are those of the machine, and their lists.
+_LISTS: Mapping[DType, str] = (
+    {
+        dtypes.float32: "float_val",
+        dtypes.float64: "double_val",
+        dtypes.int32: "int_val",
+        dtypes.int64: "int64_val",
+    }
+    if sys.byteorder == "little"
+    else {}
+)
 
 
 class Predict:
@@ -42,7 +63,7 @@ class Predict:
 
     def __init__(self, message: PredictRequest, as_content: bool = False) -> None:
         self._message = message
-        self._encode_tensor = encode_tensor if as_content else list_tensor
+        self._as_content = as_content
 
     def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
         """What the message asks.
@@ -59,13 +80,16 @@ class Predict:
                 f"input size does not match signature: {len(given)}!={len(inputs)} "
                 f"len({{{','.join(sorted(given))}}}) != len({{{','.join(sorted(inputs))}}})"
             )
-        feeds = {key: decode_tensor(value, f"input '{key}'") for key, value in given.items()}
+        feeds = {}
+        for key, value in given.items():
+            array = _raw_array(value, inputs[key])
+            feeds[key] = decode_tensor(value, f"input '{key}'") if array is None else array
         wanted = self._wanted(servable.signatures[name].outputs)
 
         def encode(outputs: Arrays) -> Reply:
             response = PredictResponse()
             for key in wanted:
-                response.outputs[key].CopyFrom(self._encode_tensor(outputs[key]))
+                _put(response.outputs[key], outputs[key], self._as_content)
             describe(response.model_spec, servable, name)
             return Reply(response.SerializeToString(), 0)
 
@@ -162,6 +186,40 @@ class Regress:
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
         return refusal(error)
+
+
+def _raw_array(message: TensorProto, spec: TensorSpec) -> Array | None:
+    """The numbers of most requests: raw bytes of the dtype that the signature has.
+
+    Returns:
+        None where only the full rules can tell what they are, or what is wrong.
+    """
+    content = message.tensor_content
+    dtype = spec.dtype
+    if not content or message.dtype != dtype.enum or dtype not in _LISTS:
+        return None
+    shape = [dim.size for dim in message.tensor_shape.dim]
+    if math.prod(shape) * dtype.numpy.itemsize != len(content) or min(shape, default=0) < 0:
+        return None
+    return np.frombuffer(content, dtype.numpy).reshape(shape)
+
+
+def _put(message: TensorProto, array: Array, as_content: bool) -> None:
+    """Write an output; TensorFlow Serving's way: lists of values, unless bytes are asked for."""
+    dtype = None if array.dtype == object else dtypes.from_numpy(array.dtype)
+    values = None if dtype is None else _LISTS.get(dtype)
+    if dtype is None or values is None:
+        message.CopyFrom(encode_tensor(array) if as_content else list_tensor(array))
+        return
+    message.dtype = dtype.enum  # type: ignore[assignment]  # the stubs want the enum's own int
+    message.tensor_shape.SetInParent()
+    dims = message.tensor_shape.dim
+    for size in array.shape:
+        dims.add().size = size
+    if as_content:
+        message.tensor_content = array.tobytes()
+    else:
+        getattr(message, values).extend(array.ravel().tolist())
 
 
 def signature_name(servable: Servable, spec: ModelSpec) -> str:

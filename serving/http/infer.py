@@ -26,19 +26,22 @@ from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.http.json_arrays import decode_array, encode_array
 from pinnace.serving.http.json_text import parse_json
 from pinnace.serving.http.replies import JSON, refusal
+from pinnace.serving.packed_rows import PackedRows, RowKind, kind_of
 from pinnace.serving.wires import Decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.framework.dtypes import DType
+    from pinnace.serving.calls import Headers
     from pinnace.serving.servable import Array, Arrays, Runnable, Servable
 
 LENGTH_HEADER = b"inference-header-content-length"
 
 _BINARY: tuple[bytes, bytes] = (b"content-type", b"application/octet-stream")
 _NOT_IN_JSON = (dtypes.float16, dtypes.bfloat16)
-_MAX_REMEMBERED = 1024
+_MAX_HEADER_BYTES = 4096
+_MAX_HEADS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,6 @@ class Infer:
     api = "infer"
     entrypoint = "REST"
 
-    def __init__(self) -> None:
-        # Clients that send tensors as bytes send the same header again and again.
-        self._questions: dict[bytes, _Question] = {}
-        self._heads: dict[tuple[object, ...], bytes] = {}
-
     def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes]) -> Decoded:
         """What the body asks.
 
@@ -99,15 +97,23 @@ class Infer:
         else:
             size = _header_length(length, len(body))
             if not size:
-                return self._decode_raw(servable, body)
-            question, raw = self._question(body[:size]), memoryview(body)[size:]
-        feeds: dict[str, Array] = {}
+                return _decode_raw(servable, body)
+            header = body[:size]
+            # Clients that send tensors as bytes send the same header again and again.
+            known = servable.remembered.get(header)
+            if known is None:
+                known = _remembered(servable, header)
+            if known.kind is not None and len(body) - size == known.raw_bytes:
+                feeds = PackedRows(known.kind, body[size:], known.rows)
+                return Decoded(known.signature_name, feeds, known.encode, known.encode)
+            question, raw = known.question, memoryview(body)[size:]
+        arrays: dict[str, Array] = {}
         begin = 0
         for tensor in question.inputs:
-            if tensor.name in feeds:
+            if tensor.name in arrays:
                 raise InvalidArgumentError(f"input '{tensor.name}' is given twice")
             if tensor.size is None:
-                feeds[tensor.name] = _from_json(tensor)
+                arrays[tensor.name] = _from_json(tensor)
                 continue
             end = begin + tensor.size
             if end > len(raw):
@@ -116,95 +122,113 @@ class Infer:
                     f"but {len(raw) - begin} bytes are left"
                 )
             part = raw[begin:end]
-            feeds[tensor.name] = read_tensor(tensor.name, tensor.dtype, tensor.shape, part)
+            arrays[tensor.name] = read_tensor(tensor.name, tensor.dtype, tensor.shape, part)
             begin = end
         if begin != len(raw):
             raise InvalidArgumentError(f"{len(raw) - begin} bytes are left after the last input")
-        return Decoded(question.signature_name, feeds, self._encoder(servable, question))
+        return Decoded(question.signature_name, arrays, _Encoder(servable, question))
 
     def refuse(self, error: BaseException) -> Reply:
         """`{"error": message}`."""
         return refusal(error)
 
-    def _question(self, header: bytes) -> _Question:
-        question = self._questions.get(header)
-        if question is None:
-            question = _read_question(parse_json(header))
-            if len(header) < 4096 and all(tensor.size is not None for tensor in question.inputs):
-                if len(self._questions) >= _MAX_REMEMBERED:
-                    self._questions.clear()
-                self._questions[header] = question
-        return question
 
-    def _decode_raw(self, servable: Servable, body: bytes) -> Decoded:
-        """A body that is the only input's bytes and nothing else."""
-        inputs = servable.signature(DEFAULT_SIGNATURE).inputs
-        if len(inputs) != 1:
-            raise InvalidArgumentError(
-                "a raw request is for models with one input; "
-                f"this one has {{{', '.join(sorted(inputs))}}}"
-            )
-        ((name, spec),) = inputs.items()
-        if spec.dtype is dtypes.string:
-            shape: tuple[int, ...] = (1,)
-            array: Array = np.array([body], object)
-        else:
-            shape = _raw_shape(name, spec.shape.dims, len(body), np.dtype(spec.dtype.numpy))
-            array = read_tensor(name, spec.dtype, shape, memoryview(body))
-        question = _Question(None, DEFAULT_SIGNATURE, (), None, True)
-        return Decoded(DEFAULT_SIGNATURE, {name: array}, self._encoder(servable, question))
+INFER = Infer()
 
-    def _encoder(self, servable: Servable, question: _Question) -> Callable[[Arrays], Reply]:
-        signature = servable.signature(question.signature_name)
-        wanted = _wanted(signature, question)
-        version = str(servable.version)
 
-        def encode(outputs: Arrays) -> Reply:
-            tensors = []
-            raw = []
-            for output in wanted:
-                array = np.asarray(outputs[output.name])
-                if output.classes:
-                    array = _best_classes(output.name, array, output.classes)
-                tensors.append((output, array))
-                if output.is_binary:
-                    raw.append(write_tensor(array))
-            head = self._head(servable.name, version, question, tensors, raw)
-            headers: tuple[tuple[bytes, bytes], ...] = (JSON,)
-            if raw:
-                headers = (_BINARY, (LENGTH_HEADER, str(len(head)).encode()))
-            headers = (*headers, (b"x-model-version", version.encode()))
-            return Reply(b"".join([head, *raw]), 200, headers)
+class _Encoder:
+    """Outputs as the reply to a question.
 
-        return encode
+    Args:
+        servable: that answers.
+        question: that it answers.
+
+    Raises:
+        InvalidArgumentError: the question asks for outputs that there are not.
+    """
+
+    __slots__ = ("_heads", "_name", "_question", "_version", "_wanted")
+
+    def __init__(self, servable: Servable, question: _Question) -> None:
+        self._name = servable.name
+        self._version = str(servable.version)
+        self._question = question
+        self._wanted = _wanted(servable.signature(question.signature_name), question)
+        self._heads: dict[object, tuple[bytes, Headers]] = {}
+
+    def __call__(self, outputs: Arrays) -> Reply:
+        """The reply."""
+        tensors = []
+        raw = []
+        for output in self._wanted:
+            array = np.asarray(outputs[output.name])
+            if output.classes:
+                array = _best_classes(output.name, array, output.classes)
+            tensors.append((output, array))
+            if output.is_binary:
+                raw.append(write_tensor(array))
+        head, headers = self._head(tensors, [len(part) for part in raw])
+        return Reply(b"".join([head, *raw]), 200, headers)
+
+    def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
+        """The reply to each of several requests with this question, whose rows ran together."""
+        if len(self._wanted) != 1 or self._question.id is not None:
+            return None
+        (output,) = self._wanted
+        array = np.asarray(outputs[output.name])
+        if not output.is_binary or output.classes or array.dtype == object or not array.size:
+            return None
+        raw = array.tobytes()
+        row_bytes = array.nbytes // len(array)
+        heads: dict[int, tuple[bytes, Headers]] = {}
+        replies = []
+        begin = 0
+        for size in rows:
+            end = begin + size * row_bytes
+            known = heads.get(size)
+            if known is None:
+                known = heads[size] = self._head([(output, array[:size])], [end - begin])
+            replies.append(Reply(known[0] + raw[begin:end], 200, known[1]))
+            begin = end
+        return replies
 
     def _head(
-        self,
-        name: str,
-        version: str,
-        question: _Question,
-        tensors: Sequence[tuple[_Output, Array]],
-        raw: Sequence[bytes],
-    ) -> bytes:
-        """The JSON of a reply."""
-        is_plain = question.id is None and len(raw) == len(tensors)
-        key: tuple[object, ...] = ()
-        if is_plain:
-            kinds = ((o.name, a.dtype, a.shape) for o, a in tensors)
-            key = (name, version, *kinds, *map(len, raw))
+        self, tensors: Sequence[tuple[_Output, Array]], sizes: Sequence[int]
+    ) -> tuple[bytes, Headers]:
+        """The JSON of a reply, and its headers.
+
+        Args:
+            tensors: that are sent.
+            sizes: in bytes, of those that are sent as bytes.
+        """
+        key = None
+        if len(sizes) == len(tensors):
+            key = (*((array.dtype, array.shape) for _, array in tensors), *sizes)
             known = self._heads.get(key)
             if known is not None:
                 return known
+        head = self._write_head(tensors, sizes)
+        headers: Headers = (JSON,)
+        if sizes:
+            headers = (_BINARY, (LENGTH_HEADER, str(len(head)).encode()))
+        headers = (*headers, (b"x-model-version", self._version.encode()))
+        if key is not None:
+            if len(self._heads) >= _MAX_HEADS:
+                self._heads.clear()
+            self._heads[key] = head, headers
+        return head, headers
+
+    def _write_head(self, tensors: Sequence[tuple[_Output, Array]], sizes: Sequence[int]) -> bytes:
         parts = [
             b'{"model_name":',
-            orjson.dumps(name),
+            orjson.dumps(self._name),
             b',"model_version":',
-            orjson.dumps(version),
+            orjson.dumps(self._version),
         ]
-        if question.id is not None:
-            parts += [b',"id":', orjson.dumps(question.id)]
+        if self._question.id is not None:
+            parts += [b',"id":', orjson.dumps(self._question.id)]
         parts.append(b',"outputs":[')
-        sizes = iter(raw)
+        left = iter(sizes)
         for i, (output, array) in enumerate(tensors):
             parts.append(b"," if i else b"")
             parts.append(
@@ -216,19 +240,78 @@ class Infer:
                 )
             )
             if output.is_binary:
-                parts.append(b',"parameters":{"binary_data_size":%d}}' % len(next(sizes)))
+                parts.append(b',"parameters":{"binary_data_size":%d}}' % next(left))
             else:
                 parts += [b',"data":', _to_json(output.name, array), b"}"]
         parts.append(b"]}")
-        head = b"".join(parts)
-        if is_plain:
-            if len(self._heads) >= _MAX_REMEMBERED:
-                self._heads.clear()
-            self._heads[key] = head
-        return head
+        return b"".join(parts)
 
 
-INFER = Infer()
+class _Remembered:
+    """A question with what follows from it for one version of a model.
+
+    Args:
+        servable: the version.
+        question: that clients ask it.
+
+    Attributes:
+        kind: of the rows, if they are all that it feeds and they need no look.
+        rows: how many.
+        raw_bytes: of them together.
+        encode: makes the replies, if there is a kind.
+    """
+
+    __slots__ = ("encode", "kind", "question", "raw_bytes", "rows", "signature_name")
+
+    def __init__(self, servable: Servable, question: _Question) -> None:
+        self.question = question
+        self.signature_name = question.signature_name
+        self.kind: RowKind | None = None
+        self.rows = self.raw_bytes = 0
+        signature = servable.signature(question.signature_name)
+        self.encode = _Encoder(servable, question)
+        if len(question.inputs) != 1:
+            return
+        (tensor,) = question.inputs
+        # Bytes of bools are looked at, and strings have sizes of their own.
+        if tensor.size is None or not tensor.shape or tensor.dtype in (dtypes.bool, dtypes.string):
+            return
+        kind = kind_of(signature, tensor.name, np.dtype(tensor.dtype.numpy), tensor.shape[1:])
+        rows = tensor.shape[0]
+        if kind is None or not rows or tensor.size != rows * kind.row_bytes:
+            return
+        self.kind, self.rows, self.raw_bytes = kind, rows, tensor.size
+
+
+def _remembered(servable: Servable, header: bytes) -> _Remembered:
+    question = _read_question(parse_json(header))
+    found = _Remembered(servable, question)
+    if (
+        len(header) < _MAX_HEADER_BYTES
+        and question.id is None
+        and all(tensor.size is not None for tensor in question.inputs)
+    ):
+        servable.remember(header, found)
+    return found
+
+
+def _decode_raw(servable: Servable, body: bytes) -> Decoded:
+    """A body that is the only input's bytes and nothing else."""
+    inputs = servable.signature(DEFAULT_SIGNATURE).inputs
+    if len(inputs) != 1:
+        raise InvalidArgumentError(
+            "a raw request is for models with one input; "
+            f"this one has {{{', '.join(sorted(inputs))}}}"
+        )
+    ((name, spec),) = inputs.items()
+    if spec.dtype is dtypes.string:
+        shape: tuple[int, ...] = (1,)
+        array: Array = np.array([body], object)
+    else:
+        shape = _raw_shape(name, spec.shape.dims, len(body), np.dtype(spec.dtype.numpy))
+        array = read_tensor(name, spec.dtype, shape, memoryview(body))
+    question = _Question(None, DEFAULT_SIGNATURE, (), None, True)
+    return Decoded(DEFAULT_SIGNATURE, {name: array}, _Encoder(servable, question))
 
 
 def _header_length(text: bytes, total: int) -> int:

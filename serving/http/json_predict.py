@@ -1,7 +1,8 @@
 """TensorFlow Serving's predict as a wire: in JSON, as .npy files, and with tensors as bytes.
 
-A body of numbers for one float input, which is most of them, goes through simdjson into one buffer;
-whatever is not exactly that is decoded by the full rules of `json_tensors`.
+A body of numbers for one float input, which is most of them, is read by machine code where there is
+some (`number_rows`), or goes through simdjson into one buffer; whatever is not exactly that is
+decoded by the full rules of `json_tensors`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.calls import Reply
 from pinnace.serving.handlers import DEFAULT_SIGNATURE
@@ -19,15 +19,18 @@ from pinnace.serving.http.infer import INFER, LENGTH_HEADER
 from pinnace.serving.http.json_tensors import (
     Form,
     decode_feeds,
+    encode_joined,
     encode_outputs,
     parse_predict,
 )
 from pinnace.serving.http.npy import NPY, npy_encoder, read_npy
+from pinnace.serving.http.number_rows import note_numbers, read_rows
 from pinnace.serving.http.replies import JSON, refusal
+from pinnace.serving.packed_rows import PackedRows, RowKind, kind_of
 from pinnace.serving.wires import Decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from pinnace.serving.http.json_arrays import Array
     from pinnace.serving.servable import Arrays, Servable
@@ -37,8 +40,8 @@ try:
 except ImportError:  # no wheel for this platform: the full rules decode everything
     simdjson = None  # type: ignore[assignment]
 
-_FLOATS = (dtypes.float32, dtypes.float64)
-_ROW_KEYS = (["instances"], ["instances", "signature_name"], ["signature_name", "instances"])
+_WIDE = np.dtype(np.float64)
+_FLOATS = (np.dtype(np.float32), _WIDE)
 
 
 class JsonPredict:
@@ -55,11 +58,13 @@ class JsonPredict:
         """
         if LENGTH_HEADER in headers:  # the Open Inference Protocol's own form, asked and answered
             return INFER.decode(servable, body, headers)
-        version = str(servable.version).encode()
+        feeds: Arrays
         if NPY in headers.get(b"content-type", b""):
             name, feeds, form = *_decode_npy(servable, body, headers), Form.COLUMN
         else:
-            fast = _decode_numbers(servable, body)
+            fast = read_rows(servable, body)
+            if fast is None:
+                fast = _decode_numbers(servable, body)
             if fast is not None:
                 name, feeds = fast
                 form = Form.ROW
@@ -70,8 +75,12 @@ class JsonPredict:
         if NPY in headers.get(b"accept", b""):
             output = _npy_output(servable, name, headers)
             if output is not None:
-                return Decoded(name, feeds, npy_encoder(output, version))
-        return Decoded(name, feeds, _encoder(form, version))
+                return Decoded(name, feeds, npy_encoder(output, str(servable.version).encode()))
+        encode = servable.remembered.get(form)
+        if encode is None:
+            encode = _Encoder(form, str(servable.version).encode())
+            servable.remember(form, encode)
+        return Decoded(name, feeds, encode, encode)
 
     def refuse(self, error: BaseException) -> Reply:
         """`{"error": message}`."""
@@ -110,13 +119,29 @@ def _npy_output(servable: Servable, name: str, headers: Mapping[bytes, bytes]) -
     )
 
 
-def _encoder(form: Form, version: bytes) -> Callable[[Arrays], Reply]:
-    headers = (JSON, (b"x-model-version", version))
+class _Encoder:
+    """Outputs as the reply to a request.
 
-    def encode(outputs: Arrays) -> Reply:
-        return Reply(encode_outputs(outputs, form), 200, headers)
+    Args:
+        form: of the request.
+        version: that answers.
+    """
 
-    return encode
+    __slots__ = ("_form", "_headers")
+
+    def __init__(self, form: Form, version: bytes) -> None:
+        self._form = form
+        self._headers = (JSON, (b"x-model-version", version))
+
+    def __call__(self, outputs: Arrays) -> Reply:
+        """The reply."""
+        return Reply(encode_outputs(outputs, self._form), 200, self._headers)
+
+    def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
+        """The reply to each of several requests whose rows ran together."""
+        bodies = encode_joined(outputs, rows, self._form)
+        headers = self._headers
+        return None if bodies is None else [Reply(body, 200, headers) for body in bodies]
 
 
 class _Parsers(threading.local):
@@ -129,49 +154,62 @@ class _Parsers(threading.local):
 _PARSERS = None if simdjson is None else _Parsers()
 
 
-def _decode_numbers(servable: Servable, body: bytes) -> tuple[str, dict[str, Array]] | None:
+def _decode_numbers(servable: Servable, body: bytes) -> tuple[str, PackedRows] | None:
     """Rows of numbers for one float input; None for anything else, right or wrong."""
     if _PARSERS is None:
         return None
     document = rows = None
     try:
         document = _PARSERS.parser.parse(body)
-        keys = list(document.keys())
-        if keys not in _ROW_KEYS:
-            return None
-        name = DEFAULT_SIGNATURE if len(keys) == 1 else document["signature_name"]
-        signature = servable.signatures.get(name)
-        if signature is None or len(signature.inputs) != 1:
-            return None
-        ((input_name, spec),) = signature.inputs.items()
-        if spec.dtype not in _FLOATS:
+        keys = len(document)
+        name = DEFAULT_SIGNATURE if keys == 1 else document["signature_name"]
+        if keys > 2 or type(name) is not str:
             return None
         rows = document["instances"]
-        shape = _shape(rows, body)
+        count = len(rows)
+        shape = _row_shape(rows, body)
         if shape is None:
             return None
-        array = np.frombuffer(rows.as_buffer(of_type="d"), np.float64).reshape(shape)
+        kind = _kind(servable, name, shape)
+        if kind is None:
+            return None
+        raw = memoryview(rows.as_buffer(of_type="d"))
+        if raw.nbytes != count * kind.row_bytes:
+            return None
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
         return None
     finally:
         document = rows = None  # the parser frees nothing that is looked at
-    with np.errstate(over="ignore"):
-        return str(name), {input_name: array.astype(spec.dtype.numpy)}
+    if kind.dtype != _WIDE:
+        note_numbers(len(body))
+    return name, PackedRows(kind, raw, count)
 
 
-def _shape(rows: Any, body: bytes) -> tuple[int, ...] | None:
-    """The sizes of a list of numbers, or of lists of numbers of one size; None for anything else.
+def _kind(servable: Servable, name: str, shape: tuple[int, ...]) -> RowKind | None:
+    key = (name, shape)
+    found: RowKind | None = servable.remembered.get(key)
+    if found is None:
+        signature = servable.signatures.get(name)
+        if signature is None or len(signature.inputs) != 1:
+            return None
+        (only,) = signature.inputs
+        found = kind_of(signature, only, _WIDE, shape, casts=True)
+        if found is None or found.dtype not in _FLOATS:
+            return None
+        servable.remember(key, found)
+    return found
+
+
+def _row_shape(rows: Any, body: bytes) -> tuple[int, ...] | None:
+    """The size of the rows of a list of numbers, or of lists of numbers; None for anything else.
 
     The brackets are counted, for the parser's buffer does not tell a list from its elements.
     """
-    count = len(rows)
     begin = body.find(b"[")
-    shape: tuple[int, ...]
-    if isinstance(rows[0], float | int):
-        shape = (count,)
-    else:
+    shape: tuple[int, ...] = ()
+    if not isinstance(rows[0], float | int):
         size = len(rows[0])
-        shape = (count, size)
+        shape = (size,)
         for row in rows:
             begin = body.find(b"[", begin + 1)
             if begin < 0 or len(row) != size:

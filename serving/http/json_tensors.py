@@ -29,7 +29,7 @@ from pinnace.serving.http.json_text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.http.json_text import Json
@@ -128,6 +128,42 @@ def encode_outputs(outputs: Mapping[str, Array], form: Form) -> bytes:
         ((name, array),) = outputs.items()
         return b'{"outputs":' + encode_array(array, name) + b"}"
     return b'{"outputs":' + _join({n: encode_array(a, n) for n, a in outputs.items()}) + b"}"
+
+
+def encode_joined(
+    outputs: Mapping[str, Array], rows: Sequence[int], form: Form
+) -> list[bytes] | None:
+    """The bodies of the replies to several requests whose rows ran together.
+
+    Args:
+        outputs: of the run; they have the rows of all requests, and perhaps more.
+        rows: of each request, in order.
+        form: of the requests.
+
+    Returns:
+        What `encode_outputs` would give for the rows of each; None where only that can tell.
+    """
+    if len(outputs) != 1:
+        return None
+    ((name, array),) = outputs.items()
+    depth = array.ndim
+    if not depth or not array.size or array.dtype.kind not in "fiub":
+        return None
+    # One text is written much faster than many, and its rows are where the outer brackets meet.
+    left, right = b"[" * (depth - 1), b"]" * (depth - 1)
+    between = right + b"," + left
+    texts = encode_array(array, name)[depth:-depth].split(between)
+    left = (b'{"predictions":[' if form is Form.ROW else b'{"outputs":[') + left
+    right += b"]}"
+    bodies = []
+    begin = 0
+    for count in rows:
+        if count == 1:
+            bodies.append(left + texts[begin] + right)
+        else:
+            bodies.append(left + between.join(texts[begin : begin + count]) + right)
+        begin += count
+    return bodies
 
 
 def _repeats_key(body: bytes, document: dict[str, Json]) -> bool:

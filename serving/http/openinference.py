@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _MODEL = "/v2/models/{name:word}"
 _VERSION = _MODEL + "/versions/{version:digits}"
 _EXTENSIONS = ("binary_tensor_data", "model_repository", "model_configuration", "classification")
-_PLATFORM = "tensorflow_savedmodel"
 _VERSION_OF_PINNACE = version("pinnace")
 
 router = APIRouter(tags=["Open Inference Protocol"])
@@ -92,7 +91,7 @@ async def model_metadata(models: Models, which: WhichModel) -> Response:
     document: dict[str, object] = {
         "name": servable.name,
         "versions": [str(number) for number in versions],
-        "platform": _PLATFORM,
+        "platform": servable.model.platform,
         "inputs": _describe(signature.inputs),
         "outputs": _describe(signature.outputs),
     }
@@ -116,7 +115,7 @@ async def model_config(models: Models, which: WhichModel) -> Response:
     _, signature = main_signature(servable)
     document = {
         "name": servable.name,
-        "platform": _PLATFORM,
+        "platform": servable.model.platform,
         "backend": "pinnace",
         "max_batch_size": 0,
         "input": _configure(signature.inputs),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _MAX_BLOCKS = 4096
 _MAX_BLOCK_BYTES = 8192
 _MAX_HELD_BYTES = 65536
+_MAX_HEADS = 64
 _HOT_PATHS: tuple[tuple[re.Pattern[bytes], Wire], ...] = (
     (
         re.compile(
@@ -67,12 +69,14 @@ class _Block:
     """A header block that was understood.
 
     Attributes:
+        text: of the block.
         wire: of its route.
         which: the version that its path names.
         headers: names in lower case.
         length: of the body that follows.
     """
 
+    text: bytes
     wire: Wire
     which: Which
     headers: Mapping[bytes, bytes]
@@ -106,7 +110,7 @@ def read_block(block: bytes) -> _Block | None:
         None if version is None else int(version),
         None if label is None else label.decode(),
     )
-    return _Block(wire, which, headers, int(headers[b"content-length"]))
+    return _Block(block, wire, which, headers, int(headers[b"content-length"]))
 
 
 def _read_headers(lines: list[bytes]) -> dict[bytes, bytes] | None:
@@ -130,6 +134,77 @@ def _read_headers(lines: list[bytes]) -> dict[bytes, bytes] | None:
     return headers
 
 
+class _Heads:
+    """What stands before the bodies of replies, made once for all that have the same."""
+
+    __slots__ = ("_before", "_defaults", "_known", "_last", "_last_headers")
+
+    def __init__(self) -> None:
+        self._defaults: object = None
+        self._before = b""
+        self._known: dict[tuple[int, Headers], _Head] = {}
+        self._last = _Head(b"", b"", ends=False)
+        self._last_headers: Headers | None = None  # those of `_last`, if it is for status 200
+
+    def of(self, reply: Reply, defaults: list[tuple[bytes, bytes]]) -> _Head:
+        """The head of a reply.
+
+        Args:
+            reply: to write.
+            defaults: uvicorn's headers; it makes new ones each second, for the date.
+        """
+        headers, status = reply.headers, reply.status
+        if self._defaults is not defaults:
+            self._defaults = defaults
+            self._before = b"".join([b"%b: %b\r\n" % header for header in defaults])
+            self._known.clear()
+        elif headers is self._last_headers and status == 200:
+            return self._last
+        head = self._known.get((status, headers))
+        if head is None:
+            if len(self._known) > _MAX_HEADS:
+                self._known.clear()
+            head = self._known[status, headers] = _Head(
+                STATUS_LINE[status] + self._before + b"content-length: ",
+                b"".join([b"\r\n%b: %b" % header for header in headers]),
+                ends=(b"connection", b"close") in headers,
+            )
+        self._last, self._last_headers = head, headers if status == 200 else None
+        return head
+
+
+class _Head:
+    """What stands before bodies that differ in length only.
+
+    Args:
+        before: the length.
+        after: it, without the empty line.
+        ends: whether the connection is to be closed.
+
+    Attributes:
+        known: whole heads, by the length of the body.
+    """
+
+    __slots__ = ("_after", "_before", "ends", "known")
+
+    def __init__(self, before: bytes, after: bytes, *, ends: bool) -> None:
+        self._before = before
+        self._after = after
+        self.known: dict[int, bytes] = {}
+        self.ends = ends
+
+    def whole(self, length: int) -> bytes:
+        """The head of a body of this length; it is known from then on."""
+        if len(self.known) > _MAX_HEADS:
+            self.known.clear()
+        found = self.known[length] = b"%b%d%b\r\n\r\n" % (self._before, length, self._after)
+        return found
+
+    def closing(self, length: int) -> bytes:
+        """The same where the connection is closed for another reason."""
+        return b"%b%d%b\r\nconnection: close\r\n\r\n" % (self._before, length, self._after)
+
+
 class InferenceProtocol(HttpToolsProtocol):
     """A connection. Use `bound`: uvicorn makes the objects, and has no place for an exchange.
 
@@ -137,18 +212,37 @@ class InferenceProtocol(HttpToolsProtocol):
         arguments: uvicorn's.
     """
 
+    # The base has more attributes than a quick look-up allows.
+    __slots__ = (
+        "_active_at",
+        "_block",
+        "_ends",
+        "_exchanging",
+        "_held",
+        "_held_bytes",
+        "_in_flight",
+        "_late",
+        "_missing",
+        "_parses",
+        "_parts",
+        "_peer",
+        "_request",
+        "_watch",
+    )
+
     exchange: ClassVar[Exchange]
     _blocks: ClassVar[dict[bytes, _Block | None]]
-    _heads: ClassVar[dict[tuple[int, Headers], tuple[bytes, bytes]]]
-    _heads_for: ClassVar[object]
+    _heads: ClassVar[_Heads]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._peer = ""
+        self._block = b""  # of the last hot request: clients mostly send the same one again
+        self._request: Request | None = None  # what it says, from this peer
         self._parses = False  # httptools is within a message
         self._in_flight = False  # a hot request has no reply yet
         self._exchanging: Exchanging | None = None
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | memoryview] = []
         self._missing = 0  # bytes of a hot request's body that did not come yet
         self._late: asyncio.TimerHandle | None = None
         self._held: list[bytes] = []  # what came after a request that has no reply yet
@@ -213,32 +307,44 @@ class InferenceProtocol(HttpToolsProtocol):
         super().data_received(data)
 
     def _begin(self, data: bytes) -> None:
-        end = data.find(b"\r\n\r\n") + 4
-        block = data[:end] if 4 <= end <= _MAX_BLOCK_BYTES else b""
-        found = self._blocks.get(block)
-        if found is None:
-            found = self._remember(block) if block and block not in self._blocks else None
-            if found is None:
+        request = self._request
+        if request is not None and data.startswith(self._block):
+            end = len(self._block)
+        else:
+            end = data.find(b"\r\n\r\n") + 4
+            request = self._understand(data[:end]) if 4 <= end <= _MAX_BLOCK_BYTES else None
+            if request is None:
                 self._pass_on(data)
                 return
-        if found.length > self.exchange.body_limit(found.which.name):
-            self._pass_on(data)  # refused there, before the body is read
-            return
-        self._unset_keepalive_if_required()
-        self._active_at = self.loop.time()
+        if self.timeout_keep_alive_task is not None:
+            self._unset_keepalive_if_required()
         self._in_flight = True
-        request = Request(found.wire, found.which, found.headers, self._peer, found.length)
         exchanging = self.exchange.open(request, self._finish)
-        body = data[end : end + found.length]
-        if len(body) == found.length:
-            if len(data) > end + found.length:
-                self._hold(data[end + found.length :])
-            self._start(exchanging, body)
+        self._active_at = exchanging.begun
+        stop = end + request.size
+        came = len(data)
+        if came >= stop:
+            if came > stop:
+                self._hold(data[stop:])
+            if not exchanging.is_over:
+                self._exchanging = exchanging
+                exchanging.start(data[end:stop], exchanging.begun)
             return
         self._exchanging = exchanging
-        self._parts = [body]
-        self._missing = found.length - len(body)
+        self._parts = [memoryview(data)[end:]]
+        self._missing = stop - came
         self._late = self.loop.call_later(self.exchange.settings.body_timeout_s, self._give_up)
+
+    def _understand(self, block: bytes) -> Request | None:
+        """The hot request that a header block is; None if it is none."""
+        found = self._blocks.get(block)
+        if found is None:
+            found = self._remember(block) if block not in self._blocks else None
+        if found is None or found.length > self.exchange.body_limit(found.which.name):
+            return None  # a body that is too large is refused before it is read
+        request = Request(found.wire, found.which, found.headers, self._peer, found.length)
+        self._block, self._request = found.text, request
+        return request
 
     def _remember(self, block: bytes) -> _Block | None:
         found = read_block(block)
@@ -293,36 +399,20 @@ class InferenceProtocol(HttpToolsProtocol):
         transport = self.transport
         if transport.is_closing():
             return
-        before, after = self._head(reply.status, reply.headers)
-        ends = self._ends or (b"connection", b"close") in reply.headers
-        if self._ends and (b"connection", b"close") not in reply.headers:
-            after = b"\r\nconnection: close" + after
-        transport.write(b"%b%d%b%b" % (before, len(reply.body), after, reply.body))
-        self.server_state.total_requests += 1
+        state = self.server_state
+        body = reply.body
+        head = self._heads.of(reply, state.default_headers)
+        ends = head.ends
+        if self._ends and not ends:
+            ends = True
+            transport.write(head.closing(len(body)) + body)
+        else:
+            transport.write((head.known.get(len(body)) or head.whole(len(body))) + body)
+        state.total_requests += 1
         if ends:
             transport.close()
         elif self._held:
             self.loop.call_soon(self._release)
-
-    def _head(self, status: int, headers: Headers) -> tuple[bytes, bytes]:
-        """The reply's bytes before and after its length."""
-        kind = type(self)
-        defaults = self.server_state.default_headers
-        if kind._heads_for is not defaults:  # uvicorn makes new ones each second, for the date
-            kind._heads_for = defaults
-            kind._heads = {}
-        head = kind._heads.get((status, headers))
-        if head is None:
-            if len(kind._heads) > 64:
-                kind._heads.clear()
-            start = [b"%b: %b\r\n" % header for header in defaults]
-            more = [b"\r\n%b: %b" % header for header in headers]
-            head = (
-                STATUS_LINE[status] + b"".join(start) + b"content-length: ",
-                b"".join(more) + b"\r\n\r\n",
-            )
-            kind._heads[status, headers] = head
-        return head
 
     def _hold(self, data: bytes) -> None:
         self._held.append(data)
@@ -345,7 +435,7 @@ class InferenceProtocol(HttpToolsProtocol):
 
     def _watch_idleness(self) -> None:
         """Close a connection on which hot requests came and nothing comes any longer."""
-        idle = self.loop.time() - self._active_at
+        idle = time.perf_counter() - self._active_at
         limit = self.timeout_keep_alive
         is_idle = not (self._in_flight or self._parses or self._missing)
         is_answered = self.cycle is None or self.cycle.response_complete
@@ -357,5 +447,5 @@ class InferenceProtocol(HttpToolsProtocol):
 
 def bound(exchange: Exchange) -> type[InferenceProtocol]:
     """The protocol class whose connections answer through this exchange."""
-    members = {"exchange": exchange, "_blocks": {}, "_heads": {}, "_heads_for": None}
+    members = {"exchange": exchange, "_blocks": {}, "_heads": _Heads()}
     return type("BoundInferenceProtocol", (InferenceProtocol,), members)

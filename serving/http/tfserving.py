@@ -22,6 +22,7 @@ from pinnace.serving.versions import State
 
 if TYPE_CHECKING:
     from pinnace.serving.servable import SignatureDefinition, TensorDefinition
+    from pinnace.serving.service import ShadowReport
 
 _MODEL = "/v1/models/{name:word}"
 _VERSION = _MODEL + "/versions/{version:digits}"
@@ -111,14 +112,18 @@ async def explain(models: Models, which: WhichModel) -> Response:
 @router.get(_LABEL)
 async def status(request: Request, models: Models, which: WhichModel) -> Response:
     """Where the versions of a model stand: TensorFlow Serving REST, model status."""
-    statuses = [
-        {
+    shadow_report: ShadowReport = request.app.state.shadow_report
+    statuses: list[dict[str, object]] = []
+    for status in models.status(which):
+        found: dict[str, object] = {
             "version": str(status.version),
             "state": status.state.name,
             "status": {"error_code": status.code_name, "error_message": status.message},
         }
-        for status in models.status(which)
-    ]
+        shadow = shadow_report(which.name, status.version)
+        if shadow is not None:  # else nothing is there that TensorFlow Serving has not
+            found["shadow"] = shadow
+        statuses.append(found)
     document: dict[str, object] = {"model_version_status": statuses}
     if request.app.state.settings.kserve_status:
         is_ready = any(status["state"] == State.AVAILABLE.name for status in statuses)

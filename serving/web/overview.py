@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.repository import Repository
     from pinnace.serving.servable import Runnable, Servable
+    from pinnace.serving.service import ShadowReport
 
 _SHOWN = {
     ":tensorflow:serving:request_latency": "latency",
@@ -29,13 +30,16 @@ _SHOWN = {
 _DESCRIBED: WeakKeyDictionary[Servable, list[dict[str, Any]]] = WeakKeyDictionary()
 
 
-def models_overview(repository: Repository) -> list[dict[str, Any]]:
+def models_overview(
+    repository: Repository, shadow_report: ShadowReport = lambda _, __: None
+) -> list[dict[str, Any]]:
     """Every model with its versions, and the signatures of those that answer.
 
     Args:
         repository: of the models.
+        shadow_report: how a version does that is a shadow, by model and number.
     """
-    return [_model(repository, name) for name in repository.names()]
+    return [_model(repository, name, shadow_report) for name in repository.names()]
 
 
 def public_signatures(servable: Servable) -> dict[str, Runnable]:
@@ -45,7 +49,7 @@ def public_signatures(servable: Servable) -> dict[str, Runnable]:
     return {name: servable.signatures[name] for name in names}
 
 
-def _model(repository: Repository, name: str) -> dict[str, Any]:
+def _model(repository: Repository, name: str, shadow_report: ShadowReport) -> dict[str, Any]:
     versions = []
     for status in repository.all_statuses(name):
         try:
@@ -61,6 +65,7 @@ def _model(repository: Repository, name: str) -> dict[str, Any]:
                 "code": status.code_name,
                 "message": status.message,
                 "signatures": signatures,
+                "shadow": shadow_report(name, status.version),
             }
         )
     return {"name": name, "versions": versions}

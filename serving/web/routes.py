@@ -50,11 +50,12 @@ async def docs(request: Request) -> Response:
 
 
 @router.get("/page/models", include_in_schema=False)
-async def models_json(models: Models) -> Response:
+async def models_json(request: Request, models: Models) -> Response:
     """What the page shows of the models."""
     from pinnace.serving.web.overview import models_overview
 
-    document = {"models": models_overview(models), "ready": models.is_ready()}
+    overview = models_overview(models, request.app.state.shadow_report)
+    document = {"models": overview, "ready": models.is_ready()}
     return json_response(orjson.dumps(document), headers=_NO_STORE)
 
 

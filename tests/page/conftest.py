@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -118,6 +119,17 @@ def guarded(tmp_path: Path, kinds: Path) -> Iterator[Server]:
     """The same with an API key: `open sesame` in one word."""
     (tmp_path / "keys").write_text("opensesame\n")
     process, server = start(tmp_path, kinds, f"--api_keys_file={tmp_path / 'keys'}")
+    yield server
+    process.terminate()
+    assert process.wait(30) == 0
+
+
+@pytest.fixture
+def shadowed(tmp_path: Path, kinds: Path) -> Iterator[Server]:
+    """The same with a newer version of `kinds` that is a shadow."""
+    for version in ("1", "2"):
+        shutil.copytree(kinds / "1", tmp_path / "kinds" / version)
+    process, server = start(tmp_path, tmp_path / "kinds", "--shadow=kinds=2@1")
     yield server
     process.terminate()
     assert process.wait(30) == 0

@@ -104,6 +104,14 @@ def test_a_version_that_fails_is_shown_with_its_reason(browse: Browse, server: S
     assert seen["typed"] == "1.5"
 
 
+def test_a_shadow_is_shown_and_never_asked(browse: Browse, shadowed: Server) -> None:
+    seen = browse("shadow", shadowed)
+    assert "version 2: AVAILABLE shadow: gets 100 % of the requests" in seen["before"]
+    assert "1 same" in seen["after"]
+    assert "largest difference 0" in seen["after"]
+    assert "largest difference" not in seen["before"]
+
+
 def test_the_description_is_read_and_tried(browse: Browse, server: Server) -> None:
     seen = browse("docs", server)
     paths = httpx.get(f"{server.url}/openapi.json").json()["paths"]

@@ -36,7 +36,7 @@ function chosenModel() {
 
 function stateOf(model) {
   if (model.versions.some((version) => version.state === "LOADING" || version.state === "START")) return ["wait", "loading"];
-  if (!model.versions.some((version) => version.state === "AVAILABLE")) return ["bad", "does not answer"];
+  if (!model.versions.some((version) => version.state === "AVAILABLE" && !version.shadow)) return ["bad", "does not answer"];
   return model.versions.some((version) => version.code !== "OK") ? ["wait", "answers; another version failed"] : ["good", "answers"];
 }
 
@@ -61,7 +61,7 @@ function showModel() {
     main.replaceChildren(make("section", { class: "card" }, make("p", {}, "No model is served.")));
     return;
   }
-  const answering = model.versions.filter((version) => version.state === "AVAILABLE");
+  const answering = model.versions.filter((version) => version.state === "AVAILABLE" && !version.shadow);
   const version = answering.find((one) => one.version === chosen.version) ?? answering[0];
   const signature = version?.signatures.find((one) => one.name === chosen.signature) ?? version?.signatures[0];
   const cards = [headCard(model, answering, version, signature)];
@@ -98,7 +98,8 @@ function versionsOf(model) {
   return make("ul", { class: "versions", "aria-label": "Versions" }, model.versions.map((version) => {
     const kind = version.code !== "OK" ? "bad" : { AVAILABLE: "good", LOADING: "wait", START: "wait", UNLOADING: "wait" }[version.state] ?? "";
     return make("li", {}, make("span", { class: `chip ${kind}` }, `version ${version.version}: ${version.code !== "OK" && version.state === "END" ? "failed" : version.state}`),
-      version.message ? make("span", { class: "problem" }, ` ${version.code}: ${version.message}`) : null);
+      version.message ? make("span", { class: "problem" }, ` ${version.code}: ${version.message}`) : null,
+      version.shadow ? make("span", { class: "shadow" }, ` ${shadowText(version.shadow)}`) : null);
   }));
 }
 
@@ -113,6 +114,17 @@ function tensors(title, specs) {
   return make("div", {}, make("h2", {}, title), specs.length
     ? make("ul", { class: "tensors" }, specs.map((spec) => make("li", {}, make("strong", {}, spec.name), " ", make("code", {}, describe(spec)))))
     : make("p", { class: "hint" }, "none"));
+}
+
+function shadowText(shadow) {
+  const results = Object.entries(shadow.results).map(([result, count]) => `${count.toLocaleString("en")} ${result}`);
+  const parts = [`shadow: gets ${+(shadow.fraction * 100).toPrecision(3)} % of the requests, never answers`, results.join(", ") || "nothing yet"];
+  if (shadow.mean_us !== null) parts.push(`${+(shadow.mean_us / 1000).toPrecision(3)} ms each`);
+  if (shadow.results.same || shadow.results.different) {
+    const [absolute, relative] = [shadow.absolute_difference, shadow.relative_difference].map((value) => (value === null ? "∞" : +value.toPrecision(3)));
+    parts.push(`largest difference ${absolute}, relative ${relative}`);
+  }
+  return parts.join("; ");
 }
 
 function graphLink(model, version, signature) {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -75,7 +76,10 @@ def drawing(visit: Visit, shots: str = "") -> None:
         page.get_by_role("button", name="Predict").click()
         page.wait_for_timeout(800)
     page.wait_for_function("/[0-9]/.test(document.querySelector('.latency .now').textContent)")
-    visit.seen["requests counted"] = page.get_by_text("requests since the start").inner_text()
+    # The page looks every second or so: later, where the machine is busy.
+    counted = page.get_by_text(re.compile(r"\b([4-9]|[1-9][0-9]+) requests since the start"))
+    counted.wait_for()
+    visit.seen["requests counted"] = counted.inner_text()
     page.get_by_text("Where the time goes").click()
     visit.seen["stages"] = page.locator("section[aria-label='Live numbers'] tbody").inner_text()
     if shots:
@@ -222,6 +226,17 @@ def changes(visit: Visit, folder: str) -> None:
         visit.seen["typed"] = page.get_by_label("a, number 1 of 2").input_value()
     finally:
         shutil.rmtree(broken)
+
+
+def shadow(visit: Visit) -> None:
+    """A shadow is among the versions; what is tried is answered by another one, and compared."""
+    page = visit.open("/#kinds")
+    versions = page.get_by_role("list", name="Versions")
+    visit.seen["before"] = versions.inner_text()
+    page.get_by_label("a, number 1 of 2").fill("1.5")
+    page.get_by_role("button", name="Predict").click()
+    page.get_by_text("1 same").wait_for()
+    visit.seen["after"] = versions.inner_text()
 
 
 def docs(visit: Visit) -> None:

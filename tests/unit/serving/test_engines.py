@@ -3,18 +3,25 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import pinnace as tf
 from pinnace.deploy.onnx.exporting import export
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
+from pinnace.graph.codec.tensors import encode_tensor
+from pinnace.proto.prediction_log_pb2 import PredictionLog
 from pinnace.serving.command import UsageError, parse_settings
 from pinnace.serving.engines import OnnxSignature, load_onnx
 from pinnace.serving.loading import load_model
 from pinnace.serving.model_config import ModelConfig
 from pinnace.serving.repository import Repository, Which
+from pinnace.serving.servable import Arrays
 from pinnace.serving.settings import Settings
 from pinnace.serving.versions import State
+from pinnace.serving.warmup import FILE
+from pinnace.storage.record import RecordWriter
+from support.fresh_process import run_fresh
 
 X = np.float32([[1, -2], [3, 4]])
 W = np.float32([[2, 1], [0, -1]])
@@ -127,3 +134,113 @@ def test_a_damaged_file_and_a_wrong_engine_are_named(tmp_path: Path) -> None:
     assert parse_settings(["m=/m", "--engine", "m=onnxruntime"])[0].engines == {"m": "onnxruntime"}
     with pytest.raises(UsageError, match="must be 'pinnace' or 'onnxruntime', got 'fast'"):
         parse_settings(["m=/m", "--engine=fast"])
+
+
+CUT_SHORT = """
+import os, sys
+import numpy as np
+from pathlib import Path
+from pinnace.serving.loading import load_model
+file, weights = map(Path, sys.argv[1:])
+model = load_model(file)
+for one in {file if file.is_file() else next(file.glob("*.onnx")), weights}:
+    os.truncate(one, 0)
+x = np.ones((1, 8), np.float32)
+print(model.signatures["serving_default"].run_arrays({"x": x})["y"].sum())
+"""
+
+
+def save_with_weights_beside(file: Path, weights: str) -> None:
+    """y = x @ ones(8, 8192), the ones in a file of their own."""
+    ones = np.ones((8, 8192), np.float32)
+    node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = onnx.helper.make_graph(
+        [node],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 8])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 8192])],
+        [onnx.numpy_helper.from_array(ones, "w")],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    model.ir_version = 9
+    file.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save_model(model, str(file), save_as_external_data=True, location=weights)
+
+
+@pytest.mark.parametrize("weights", ["model.onnx.data", "model.onnx_data", "model.bin"])
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_onnx_files_may_be_cut_short_while_they_are_served(
+    tmp_path: Path, weights: str, is_folder: bool
+) -> None:
+    folder = tmp_path / "m" / "1"
+    save_with_weights_beside(folder / "model.onnx", weights)
+    path = folder if is_folder else folder / "model.onnx"
+    # In a process of its own: where it goes wrong, the system ends the process.
+    assert run_fresh(CUT_SHORT, path, folder / weights).split() == ["65536.0"]
+
+
+def test_weights_of_another_name_are_found_where_they_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    save_with_weights_beside(tmp_path / "model.onnx", "numbers")
+    model = load_model(tmp_path / "model.onnx")
+    found = model.signatures["serving_default"].run_arrays({"x": np.ones((1, 8), np.float32)})
+    assert found["y"].sum() == 65536
+    assert "put it into a folder with its weights" in caplog.text
+
+
+def test_a_damaged_onnx_file_is_named_by_its_own_path(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"no model")
+    with pytest.raises(InvalidArgumentError, match=f"{tmp_path}/m.onnx: ONNX Runtime"):
+        load_model(tmp_path / "m.onnx")
+
+
+class Steps(tf.Module):
+    """Where the two differ on purpose: see the test."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+    def serve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": x * 2.0}
+
+
+def warm_up_with(folder: Path, *rows: list[float]) -> None:
+    log = PredictionLog()
+    log.predict_log.request.model_spec.name = "m"
+    file = folder / FILE
+    file.parent.mkdir(exist_ok=True)
+    with RecordWriter(file) as writer:
+        for row in rows:
+            log.predict_log.request.inputs["x"].CopyFrom(encode_tensor(np.float32([row])))
+            writer.write(log.SerializeToString())
+
+
+def test_warm_up_requests_are_compared_before_an_export_goes_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = Steps()
+    folder = tmp_path / "m" / "1"
+    tf.saved_model.save(module, str(folder), signatures=module.serve)
+    run = OnnxSignature.run_arrays
+
+    def wrong_above_100(self: OnnxSignature, feeds: Arrays) -> Arrays:
+        found = run(self, feeds)
+        if max(float(array.max()) for array in feeds.values()) < 100:
+            return found
+        return {name: array + 1 for name, array in found.items()}
+
+    monkeypatch.setattr(OnnxSignature, "run_arrays", wrong_above_100)
+    for rows, is_live in (([[1.0, 2.0]], True), ([[1.0, 2.0], [300.0, 4.0]], False)):
+        warm_up_with(folder, *rows)
+        models = repository(tmp_path / "m", m="onnxruntime")
+        if is_live:
+            models.start()
+            models.close()
+        else:
+            with pytest.raises(FailedPreconditionError, match="outputs differ from pinnace's"):
+                models.start()
+
+
+def test_an_onnx_model_says_what_it_is(saved: Path, tmp_path: Path) -> None:
+    export(str(saved / "1"), tmp_path / "model.onnx")
+    assert load_model(tmp_path / "model.onnx").platform == "onnxruntime_onnx"
+    assert load_model(saved / "1").platform == "tensorflow_savedmodel"

@@ -12,7 +12,7 @@ import pytest
 from pinnace.framework.errors import DeadlineExceededError, InvalidArgumentError, UnavailableError
 from pinnace.framework.specs import TensorSpec
 from pinnace.serving.batching import BatchOptions
-from pinnace.serving.servable import Arrays, LoadedModel, Servable
+from pinnace.serving.servable import Arrays, LoadedModel, RunTimes, Servable
 from unit.serving.numpy_models import NumpyModel
 
 ROWS = TensorSpec([None], "float32")
@@ -277,3 +277,46 @@ def test_what_cannot_be_done_in_time_is_refused_until_once_the_measure_is_old() 
     assert answered["y"].tolist() == [1]
     (answered,) = gather(servable, [feeds(1)], timeout_s=0.04)
     assert answered["y"].tolist() == [1]
+
+
+def test_trials_end_though_two_threads_end_them_at_once() -> None:
+    both = threading.Barrier(2, timeout=30)
+
+    def double(x: Any) -> Any:
+        if len(x) == 2 and not both.broken:
+            both.wait()  # two batches run, and each is tried for the last time
+        return x * 2
+
+    recorder = Recorder(double, seconds=0.02)
+    options = BatchOptions(max_batch_size=2, max_run_s=10.0)
+    servable = recorder.servable(batching=options, inline_s=0.0, threads=2)
+    servable.lanes["s"]._trials = 1
+    gather(servable, [feeds(float(i)) for i in range(4)])
+    assert sorted(recorder.sizes) == [1, 1, 1, 1, 2, 2]
+    both.abort()
+    recorder.sizes.clear()
+    results = gather(servable, [feeds(1), feeds(2)])
+    assert [r["y"].tolist() for r in results] == [[2], [4]]
+    assert recorder.sizes == [2]
+
+
+def test_a_call_alone_may_run_longer_on_the_loop_than_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[str] = []
+
+    def note(x: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return x
+
+    recorder = Recorder(note)
+    servable = recorder.servable(checks_batches=False, inline_s=0.001)
+    main = threading.current_thread().name
+    # Half way between what several may take and what one may, whatever this machine measured.
+    monkeypatch.setattr(RunTimes, "expect", lambda *_: 0.003)
+    threads.clear()
+    gather(servable, [feeds(1)])
+    assert threads == [main]
+    gather(servable, [feeds(1), feeds(2)])
+    assert threads[1:] != [main]
+    assert len(threads) == 2

@@ -239,7 +239,7 @@ def test_without_space_the_original_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = save(tmp_path / "m")
-    monkeypatch.setattr(private_copy, "_SPARE_BYTES", 2**62)
+    monkeypatch.setattr(private_copy, "SPARE_BYTES", 2**62)
     model = load_model(folder)
     assert "which must not be cut short" in caplog.text
     assert "has no space" in caplog.text

@@ -5,6 +5,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,58 @@ def test_an_old_version_gives_its_memory_back(tmp_path: Path) -> None:
     models.refresh()
     gc.collect()
     assert old() is None
+
+
+def test_a_version_goes_with_the_last_who_holds_it_and_its_weights_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[int] = []
+
+    def load(folder: Path) -> LoadedModel:
+        model = read_version(folder)
+        return replace(model, forget=lambda: forgotten.append(int(folder.name)))
+
+    monkeypatch.setattr(gc, "collect", lambda: None)  # it goes without being looked for
+    gc.disable()
+    try:
+        write_version(tmp_path, 1)
+        config = ModelConfig("m", str(tmp_path))
+        models = Repository(Settings(models=(config,), file_system_poll_s=0), load)
+        models.start()
+        held = models.get(M)
+        held.remember("wire", held)
+        write_version(tmp_path, 2)
+        models.refresh()
+        assert forgotten == []
+        assert answer(models) == held.run_now("serving_default", {"x": np.float32([0])})["y"][0]
+        held.remember("wire", held)
+        del held
+        assert forgotten == [1]
+        models.close()
+        del models
+        assert forgotten == [1, 2]
+    finally:
+        gc.enable()
+
+
+def test_python_looks_for_the_rest_a_small_part_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pinnace.serving.repository._COLLECT_EVERY", 1e9)
+    looked: list[int] = []
+    collect = gc.collect
+    monkeypatch.setattr(gc, "collect", lambda: looked.append(collect()))
+    write_version(tmp_path, 1)
+    models = started(tmp_path)
+    for version in (2, 3, 4):
+        write_version(tmp_path, version)
+        models.refresh()
+    assert len(looked) == 1
+    models._collect_at = 0.0
+    models.refresh()
+    models.refresh()
+    assert len(looked) == 2
+    models.close()
 
 
 def test_a_broken_version_is_refused_and_the_old_one_answers(tmp_path: Path) -> None:
@@ -379,6 +432,9 @@ class TestConfigurationFile:
         self.write(path, ("a", tmp_path / "b"), ("c", tmp_path / "none"))
         wait_for(lambda: answer(models, Which("a")) == ord("b"))
         assert answer(models, Which("c")) == ord("c")  # a path that is wrong takes nothing away
+        path.write_text("")  # as it is for a moment while somebody writes it
+        models._reread_config()
+        assert models.names() == ["a", "c"]
         path.write_text("damaged {")
         wait_for(lambda: "the models stay as they are" in caplog.text)
         assert models.names() == ["a", "c"]

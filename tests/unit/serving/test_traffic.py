@@ -217,6 +217,31 @@ def test_a_shadow_gets_copies_and_never_answers(tmp_path: Path) -> None:
     assert found == {"different": 20, "runs": 20, "absolute": 0.5, "relative": 0.25}
 
 
+def test_the_status_and_the_page_say_how_a_shadow_does(tmp_path: Path) -> None:
+    told = settings(two_versions(tmp_path, 1.5), shadows=(Shadow("m", 2, 1.0),))
+    with running(told, read_version) as server:
+        before = server.ask("GET", "/v1/models/m").json()["model_version_status"]
+        assert before[0]["shadow"]["results"] == {}
+        assert before[0]["shadow"]["mean_us"] is None
+        for _ in range(4):
+            server.predict({"instances": [0, 2]})
+        (observe,) = server.app.state.exchange.observers
+        observe.__self__.close()
+        newest, old = server.ask("GET", "/v1/models/m").json()["model_version_status"]
+        assert set(old) == {"version", "state", "status"}  # as TensorFlow Serving has it
+        shadow = newest["shadow"]
+        assert shadow.pop("mean_us") > 0
+        assert shadow == {
+            "fraction": 1.0,
+            "results": {"different": 4},
+            "absolute_difference": 0.5,
+            "relative_difference": 0.25,
+        }
+        versions = server.ask("GET", "/page/models").json()["models"][0]["versions"]
+        assert versions[0]["shadow"]["results"] == {"different": 4}
+        assert versions[1]["shadow"] is None
+
+
 def test_a_shadow_that_agrees_says_so(tmp_path: Path) -> None:
     found = shadowed(two_versions(tmp_path), read_version, 5)
     assert found == {"same": 5, "runs": 5, "absolute": 0.0, "relative": 0.0}
@@ -331,9 +356,9 @@ def test_the_difference_is_the_largest_one(values: list[float], shift: float) ->
     moved[-1] += shift
     absolute, relative = difference({"y": moved}, {"y": expected})
     assert absolute == abs(moved[-1] - expected[-1])
-    scale = np.abs(expected).max()
+    scale = float(np.abs(expected).max())
     if scale:
-        assert relative == absolute / scale
+        assert relative == absolute / scale  # infinite beside numbers that are almost 0
 
 
 def test_differences_of_what_is_not_finite() -> None:

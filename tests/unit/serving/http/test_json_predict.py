@@ -23,6 +23,7 @@ SERVABLE = Servable(
             "double": echo("float64"),
             "whole": echo("int32"),
             "two": sum_and_difference(),
+            "5": echo("float32"),
         }
     ),
 )
@@ -65,6 +66,11 @@ def test_what_is_no_json_is_refused_by_the_full_rules(body: bytes) -> None:
     assert json_predict._decode_numbers(SERVABLE, body) is None
     with pytest.raises(OpError):
         PREDICT.decode(SERVABLE, body, {})
+
+
+def test_the_name_of_a_signature_is_text() -> None:
+    assert json_predict._decode_numbers(SERVABLE, b'{"instances":[1],"signature_name":"5"}')
+    assert json_predict._decode_numbers(SERVABLE, b'{"instances":[1],"signature_name":5}') is None
 
 
 def test_everything_is_decoded_without_simdjson(monkeypatch: pytest.MonkeyPatch) -> None:

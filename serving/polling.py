@@ -1,0 +1,46 @@
+"""Work that is done again and again, each in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from pinnace.serving.errors import LOG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PATIENCE_S = 10.0  # with a turn that asks somebody who does not answer
+
+
+class Timer:
+    """Does something every so many seconds, until it is stopped.
+
+    Args:
+        name: of the thread, for people who look at it.
+        every_s: from the end of one turn to the next; 0 or less never does it.
+        work: what to do. What it raises is logged, and it is tried again.
+    """
+
+    def __init__(self, name: str, every_s: float, work: Callable[[], None]) -> None:
+        self._name = name
+        self._every_s = every_s
+        self._work = work
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        if every_s > 0:
+            self._thread = threading.Thread(target=self._run, name=f"pinnace-{name}", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Begin no other turn, and wait for the one that is on its way, but not for ever."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(_PATIENCE_S)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._every_s):
+            try:
+                self._work()
+            except Exception:  # the thread must outlive what nobody foresaw
+                LOG.exception("%s: looking for changes failed; trying again", self._name)

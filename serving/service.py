@@ -1,0 +1,130 @@
+"""What answers, whatever carries it: the exchange, who watches it, and their life together."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from pinnace.serving.exchange import Exchange
+from pinnace.serving.metrics import Metrics
+from pinnace.serving.policies import ApiKeys
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from pinnace.serving.access_log import AccessLog
+    from pinnace.serving.calls import Reply
+    from pinnace.serving.exchange import Exchanging
+    from pinnace.serving.repository import Repository
+    from pinnace.serving.settings import Settings
+    from pinnace.serving.shadow_metrics import ShadowMetrics
+
+Front: TypeAlias = "Callable[[Exchange], AbstractAsyncContextManager[object]]"
+# How a shadow does, by model and version; None for a version that is none.
+ShadowReport: TypeAlias = "Callable[[str, int], dict[str, Any] | None]"
+
+
+class Watcher(Protocol):
+    """Sees the requests that are over."""
+
+    def observe(
+        self, exchanging: Exchanging, reply: Reply | None, error: BaseException | None, /
+    ) -> None:
+        """A request is over."""
+
+    def close(self) -> None:
+        """There will be no more."""
+
+
+class Service:
+    """A server's models, exchange, keys, metrics and watchers.
+
+    Args:
+        settings: limits and times.
+        repository: of the models; `start` and `close` are called by `running`.
+        fronts: other ways in, open as long as the service runs.
+        metrics: None makes some for this service alone.
+
+    Attributes:
+        keys: that clients must ask with; None if they need none.
+        log: of requests; None if there is none.
+
+    Raises:
+        OpError: the keys cannot be read, or a log cannot be written.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        repository: Repository,
+        fronts: Sequence[Front] = (),
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.settings = settings
+        self.repository = repository
+        self.metrics = metrics or Metrics(lambda name: name in repository)
+        self.exchange = Exchange(settings, repository, self.metrics)
+        self.keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
+        if self.keys is not None:
+            self.exchange.policies.append(self.keys)
+        self.log: AccessLog | None = None
+        self._shadows: ShadowMetrics | None = None
+        self._fronts = fronts
+        self._watchers = self._make_watchers()
+        self.exchange.observers.extend(watcher.observe for watcher in self._watchers)
+
+    def shadow_report(self, model: str, version: int) -> dict[str, Any] | None:
+        """How a shadow does, as `ShadowMetrics.report`; None for a version that is none."""
+        if self._shadows is None:
+            return None
+        for shadow in self.settings.shadows:
+            if (shadow.model, shadow.version) == (model, version):
+                return self._shadows.report(shadow)
+        return None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Load the models, open the other fronts, and end it all."""
+        await asyncio.to_thread(self.repository.start)
+        try:
+            async with AsyncExitStack() as stack:
+                for front in self._fronts:
+                    await stack.enter_async_context(front(self.exchange))
+                yield
+        finally:
+            await asyncio.to_thread(self.repository.close)
+            for watcher in self._watchers:
+                await asyncio.to_thread(watcher.close)
+
+    def _make_watchers(self) -> list[Watcher]:
+        # Each is imported late: most servers have none of them.
+        settings = self.settings
+        found: list[Watcher] = []
+        if settings.access_log:
+            from pinnace.serving.access_log import AccessLog
+
+            self.log = AccessLog(settings.access_log)
+            found.append(self.log)
+        if settings.record and settings.record_fraction:
+            from pinnace.serving.recording import Recorder
+
+            recorder = Recorder(
+                settings.record,
+                settings.record_fraction,
+                settings.record_max_bytes,
+                settings.workers,
+            )
+            found.append(recorder)
+        if settings.otel:
+            from pinnace.serving.tracing import Tracing
+
+            found.append(Tracing())
+        if settings.shadows:
+            from pinnace.serving.shadow_metrics import ShadowMetrics
+            from pinnace.serving.shadows import Shadows
+
+            self._shadows = ShadowMetrics(self.metrics.ledger)
+            self.metrics.register(self._shadows)
+            found.append(Shadows(settings.shadows, self.repository, self._shadows))
+        return found
