@@ -3,7 +3,11 @@
 from harness import Case, Work
 from lstm import cell_work
 
-CASE = Case(title="LSTM cell, 10 steps of 10 rows, traced", aims={"tensorflow": 1.0})
+CASE = Case(
+    title="LSTM cell, 10 steps of 10 rows, traced",
+    aims={"tensorflow": 1.0, "pinnace_eager": 1.0},
+    warm_up_s=5.0,
+)
 
 
 def ours() -> Work:

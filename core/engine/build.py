@@ -63,23 +63,31 @@ def _finish(
         plan.loop = (None, None)
         if config.settings.pinned_tier not in {"plan", "eager"}:
             from pinnace.engine.codegen.loops import loop_of
-            from pinnace.engine.codegen.turns import turns_of
+            from pinnace.engine.codegen.recurrences import recurrence_of
 
             test = plan_of(cond.graph)
             plan.loop = (test, loop_of(test, plan))
             if plan.loop[1] is None and config.settings.fusion:
-                plan.turns = turns_of(plan, values)
+                plan.recurrence = recurrence_of(test, plan)
     known, loop = plan.loop
-    if loop is None or known is not cond.graph.plan:
+    if known is not cond.graph.plan:
         return values
-    return loop.run(values, context.check)
+    if loop is not None:
+        return loop.run(values, context.check)
+    if plan.recurrence is not None:
+        values = plan.recurrence.run(values, context.check)
+        if plan.turns is None and plan.recurrence.hopeless:
+            from pinnace.engine.codegen.turns import turns_of
+
+            plan.recurrence, plan.turns = None, turns_of(plan, values)
+    return values
 
 
 def _request(name: str) -> Requested:
     """`compiled.install`: the code generators are loaded when a kernel is wanted."""
-    from pinnace.engine.codegen import columns, compiler, sliding
+    from pinnace.engine.codegen import columns, compiler, sliding, streams
 
-    return compiler.request({**sliding.TEXTS, **columns.TEXTS}[name])
+    return compiler.request({**sliding.TEXTS, **columns.TEXTS, **streams.TEXTS}[name])
 
 
 install_call(_call, _bind, _finish)

@@ -15,7 +15,6 @@ import numpy as np
 from pinnace.engine.workspace import Workspaces
 from pinnace.framework import errors
 from pinnace.framework.context import state
-from pinnace.graph.codec.opaque import WITHOUT_KERNEL
 from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.kernels import weights
@@ -25,8 +24,10 @@ from pinnace.ops.running import RunContext
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.engine.codegen.fused import Fused
     from pinnace.engine.codegen.loops import Loop
+    from pinnace.engine.codegen.recurrences import Recurrence
+    from pinnace.engine.codegen.regions import Region
+    from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.codegen.turns import Turns
     from pinnace.engine.workspace import Workspace
     from pinnace.framework.tensor import Array
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 # The source begins with the def and one line each for arguments and buffers; step k is on line
 # k + this.
 _FIRST_LINE = 4
-_NOTHING: Mapping[int, Fused | None] = MappingProxyType({})
+_NOTHING: Mapping[int, Region | None] = MappingProxyType({})
+_SETTLED: Mapping[Value, Array] = MappingProxyType({})
 
 
 # Ops whose second input is kept in another form if it stays the same from call to call.
@@ -70,7 +72,8 @@ class Plan:
         # If this is the body of a loop: the plan of its condition, and the kernel of both. None
         # until it has been looked for.
         self.loop: tuple[Plan | None, Loop | None] | None = None
-        # The same for a loop over arrays: its turns with compiled clusters in them.
+        # The same for a loop over arrays: the whole loop, or turns with compiled clusters in them.
+        self.recurrence: Recurrence | None = None
         self.turns: Turns | None = None
         # How often a loop with this body has begun.
         self.begun = 0
@@ -128,7 +131,10 @@ class Plan:
         return results
 
     def _run_looking(
-        self, buffers: Workspace | None, arrays: Sequence[Array], context: RunContext | None
+        self,
+        buffers: Workspace | SmallPlan | None,
+        arrays: Sequence[Array],
+        context: RunContext | None,
     ) -> tuple[Array, ...]:
         """A run that looks between its steps whether it is to end."""
         if buffers is not None:
@@ -159,6 +165,8 @@ class Plan:
     def _check_kernels(self) -> None:
         missing = sorted({step.node.op.name for step in self.steps if step.node.op.kernel is None})
         if missing:
+            from pinnace.graph.codec.opaque import WITHOUT_KERNEL
+
             where = next(step.node for step in self.steps if step.node.op.name == missing[0])
             names = ", ".join(missing)
             message = f"{self.graph.name}: no kernel for {names} (first at node {where.name!r})"
@@ -171,7 +179,7 @@ class Plan:
         for step, dead in zip(self.steps, self.deaths({}), strict=True):
             step.dies = dead
 
-    def deaths(self, fused: Mapping[int, Fused | None]) -> list[list[Value]]:
+    def deaths(self, fused: Mapping[int, Region | None]) -> list[list[Value]]:
         """For each place the values that nothing needs after it.
 
         Args:
@@ -209,9 +217,10 @@ class Plan:
     def body(
         self,
         buffers: dict[Value, str] | None = None,
-        fused: Mapping[int, Fused | None] = _NOTHING,
+        fused: Mapping[int, Region | None] = _NOTHING,
         *,
         looks: bool = False,
+        settled: Mapping[Value, Array] = _SETTLED,
     ) -> list[str]:
         """The steps as source lines, and the return.
 
@@ -219,11 +228,15 @@ class Plan:
             buffers: names of the arrays that values are written into.
             fused: for a place, what runs there instead; None where that is nothing.
             looks: ask after each step whether the run is to end; there must be a context then.
+            settled: values that the source finds under their names: their steps are left out.
         """
         lines = []
         deaths = self.deaths(fused) if fused else [step.dies for step in self.steps]
         for index, step in enumerate(self.steps):
-            if index not in fused:
+            outputs = step.node.outputs
+            if outputs and all(value in settled for value in outputs):
+                call = "pass"
+            elif index not in fused:
                 call = self._call(index, step, buffers or {})
             else:
                 call = self._call_fused(index, fused[index], buffers or {})
@@ -231,7 +244,7 @@ class Plan:
             dead = [
                 self.name(value)
                 for value in deaths[index]
-                if buffers is None or value not in buffers
+                if (buffers is None or value not in buffers) and value not in settled
             ]
             if dead:
                 lines[-1] += f"; del {', '.join(dead)}"
@@ -256,6 +269,10 @@ class Plan:
             }
 
         return record
+
+    def call_of(self, place: int) -> str:
+        """The statement of one step."""
+        return self._call(place, self.steps[place], {})
 
     def _result(self, value: Value) -> str:
         self._globals["asarray"] = np.asarray
@@ -309,7 +326,7 @@ class Plan:
             return f"{names[0]} = {call}"
         return f"{', '.join(names)}, = {call}"
 
-    def _call_fused(self, index: int, fused: Fused | None, buffers: dict[Value, str]) -> str:
+    def _call_fused(self, index: int, fused: Region | None, buffers: dict[Value, str]) -> str:
         if fused is None:
             return "pass"
         cluster = fused.cluster

@@ -16,13 +16,15 @@ import numpy as np
 
 from pinnace.engine.blas import has_products, one_thread
 from pinnace.framework import config
+from pinnace.framework.variable import Resource
 from pinnace.graph.graph import constant_of
 from pinnace.graph.walk import users
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pinnace.engine.codegen.fused import Fused
+    from pinnace.engine.codegen.regions import Region
+    from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
@@ -39,6 +41,8 @@ _PATIENCE = 3
 # Seconds that a shape has run for when its elementwise steps are compiled: what has cost that much
 # will cost it again. Compiling takes another thread about as long, once per machine.
 _HOT_S = 0.25
+# Steps of a plan that may become one kernel.
+_FEWEST, _MOST = 4, 256
 
 
 class Workspace:
@@ -85,8 +89,12 @@ class Layout:
         "has_products",
         "known",
         "seconds",
+        "settled",
         "slots",
+        "small",
         "spare",
+        "versions",
+        "whole",
     )
 
     def __init__(
@@ -95,14 +103,23 @@ class Layout:
         known: dict[Value, tuple[int, ...]],
         sizes: dict[Value, tuple[tuple[int, ...], Any]],
         has_products: bool,
-        fused: Mapping[int, Fused | None] | None = None,
+        fused: Mapping[int, Region | None] | None = None,
+        settled: Mapping[Value, Array] | None = None,
     ) -> None:
         self.has_products = has_products
         self.known = known
+        # What the arguments' shapes determine is not computed again.
+        self.settled = settled or {}
         # What runs with this layout took so far: what is hot is compiled.
         self.seconds = 0.0
         # The clusters that compiled kernels were asked for; None until they are.
-        self.fused: Mapping[int, Fused | None] | None = None
+        self.fused: Mapping[int, Region | None] | None = None
+        # The plan as one kernel, once it was asked for; whether it may become one.
+        self.small: SmallPlan | None = None
+        self.whole = True
+        # Of the variables, when the shapes were prepared: one that has not been assigned to since
+        # is taken for a weight.
+        self.versions: list[int | None] = []
         self.slots: list[tuple[tuple[int, ...], Any]] = []
         self.spare: list[Workspace] = []
         where = self._assign(plan, sizes, fused or {})
@@ -125,10 +142,11 @@ class Layout:
             "def run(arguments, ctx, buffers):",
             plan.unpacking(),
             f"    {buffers}, = buffers" if buffers else "    pass",
-            *plan.body(self._names, self._members, looks=looks),
+            *plan.body(self._names, self._members, looks=looks, settled=self.settled),
         ]
         code = compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec")
         namespace = dict(plan.namespace)
+        namespace.update({plan.name(value): array for value, array in self.settled.items()})
         exec(code, namespace)
         return namespace["run"]
 
@@ -136,18 +154,23 @@ class Layout:
         self,
         plan: Plan,
         sizes: dict[Value, tuple[tuple[int, ...], Any]],
-        fused: Mapping[int, Fused | None],
+        fused: Mapping[int, Region | None],
     ) -> dict[Value, int]:
         """A slot for each value; a slot is free again after the last use of what is in it."""
         free: dict[tuple[tuple[int, ...], Any], list[int]] = {}
         where: dict[Value, int] = {}
         deaths = plan.deaths(fused)
+        base = _bases(plan)
+        # How many names of the array that lies in a slot are still to be used.
+        names: dict[Value, int] = {}
+        for value in (value for dead in deaths for value in dead):
+            names[base.get(value, value)] = names.get(base.get(value, value), 0) + 1
         for place, step in enumerate(plan.steps):
             if place in fused:
                 cluster = fused[place]
                 made = [] if cluster is None else cluster.cluster.outputs
             else:
-                made = list(step.node.outputs[:1])
+                made = list(step.node.outputs[:1]) if step.node.op.out else []
             for value in made:
                 if value not in sizes:
                     continue
@@ -158,8 +181,10 @@ class Layout:
                 else:
                     where[value] = len(self.slots)
                     self.slots.append(size)
-            for value in deaths[place]:
-                if value in where:
+            for dead in deaths[place]:
+                value = base.get(dead, dead)
+                names[value] -= 1
+                if value in where and not names[value]:
                     free.setdefault(sizes[value], []).append(where[value])
         return where
 
@@ -174,9 +199,10 @@ class Workspaces:
         self._seen: dict[object, int] = {}
         self._candidates = _candidates(plan)
         self._has_products = has_products(step.node for step in plan.steps)
-        self._worthwhile = bool(self._candidates) or self._has_products
+        self._is_small = _is_small(plan)
+        self._worthwhile = bool(self._candidates) or self._has_products or self._is_small
 
-    def lease(self, arrays: Sequence[Array]) -> Workspace | None:
+    def lease(self, arrays: Sequence[Array]) -> Workspace | SmallPlan | None:
         """A workspace for arguments of these shapes, None where there is nothing to gain."""
         if not self._worthwhile:
             return None
@@ -189,14 +215,18 @@ class Workspaces:
             if layout is None:
                 return None
         if layout.seconds > _HOT_S:
-            layout = self._improved(key, layout)
+            layout = self._improved(key, layout, arrays)
+            if layout.small is not None and layout.small.kernel.function is not None:
+                return layout.small
         with self._lock:
             if layout.spare:
                 return layout.spare.pop()
         return Workspace(layout)
 
-    def give_back(self, workspace: Workspace) -> None:
+    def give_back(self, workspace: Workspace | SmallPlan) -> None:
         """The call is over."""
+        if not isinstance(workspace, Workspace):
+            return
         with self._lock:
             if len(workspace.layout.spare) < _SPARE:
                 workspace.layout.spare.append(workspace)
@@ -214,11 +244,19 @@ class Workspaces:
                 self._layouts[key] = self._lay_out(arrays)
             return self._layouts[key]
 
-    def _improved(self, key: object, layout: Layout) -> Layout:
+    def _improved(self, key: object, layout: Layout, arrays: Sequence[Array]) -> Layout:
         """The layout, or, once its kernels are made, one that calls them."""
+        if layout.whole:
+            if layout.small is None:
+                layout.small = self._small(arrays)
+            if layout.small is not None and not layout.small.kernel.done.is_set():
+                return layout
+            layout.whole = False
+        if layout.small is not None and layout.small.kernel.function is not None:
+            return layout
         fused = layout.fused
         if fused is None:
-            fused = layout.fused = self._wanted(layout)
+            fused = layout.fused = self._wanted(layout, arrays)
         if not fused:
             return layout
         waited_for = [one.kernel for one in fused.values() if one is not None]
@@ -235,18 +273,42 @@ class Workspaces:
             if current is not None and current is not layout:
                 return current  # another call was quicker
             better = self._layouts[key] = Layout(
-                self._plan, layout.known, self._buffered(layout.known), self._has_products, made
+                self._plan,
+                layout.known,
+                self._buffered(layout.known),
+                self._has_products,
+                made,
+                layout.settled,
             )
-            better.fused = {}
+            better.fused, better.whole = {}, False
         return better
 
-    def _wanted(self, layout: Layout) -> Mapping[int, Fused | None]:
+    def _small(self, arrays: Sequence[Array]) -> SmallPlan | None:
+        """The plan as one kernel, asked for; None if it cannot be, or settings do not want it."""
+        if config.settings.pinned_tier in {"plan", "eager"} or not config.settings.fusion:
+            return None
+        from pinnace.engine.codegen.small_plans import small_plan_of
+
+        return small_plan_of(self._plan, arrays)
+
+    def _wanted(self, layout: Layout, arrays: Sequence[Array]) -> Mapping[int, Region | None]:
         """The clusters to compile, asked for; empty where settings want plans as they are."""
         if config.settings.pinned_tier in {"plan", "eager"} or not config.settings.fusion:
             return {}
-        from pinnace.engine.codegen.fused import fuse
+        from pinnace.engine.codegen.regions import fuse
 
-        return fuse(self._plan.steps, layout.known, self._plan.graph.outputs)
+        inputs = zip(self._plan.graph.inputs, arrays, layout.versions, strict=True)
+        return fuse(
+            self._plan.steps,
+            layout.known,
+            self._plan.graph.outputs,
+            settled=layout.settled,
+            steady={
+                value
+                for value, array, version in inputs
+                if version is not None and _version(array) == version
+            },
+        )
 
     def _buffered(
         self, known: dict[Value, tuple[int, ...]]
@@ -263,9 +325,9 @@ class Workspaces:
         """Memory and threads for these arguments, from the shapes that inference finds."""
         from pinnace.engine.sizes import sizes_for
 
-        known = sizes_for(self._plan, arrays)
+        known, settled = sizes_for(self._plan, arrays)
         sizes = self._buffered(known)
-        if not sizes and not self._has_products:
+        if not sizes and not self._has_products and not self._is_small:
             return None
         for value, array in zip(self._plan.graph.inputs, arrays, strict=True):
             known[value] = array.shape
@@ -274,24 +336,71 @@ class Workspaces:
                 constant = constant_of(value)
                 if constant is not None:
                     known[value] = np.shape(constant)
-        return Layout(self._plan, known, sizes, self._has_products)
+        results = set(self._plan.graph.outputs)
+        settled = {value: array for value, array in settled.items() if value not in results}
+        layout = Layout(self._plan, known, sizes, self._has_products, settled=settled)
+        layout.versions = [_version(array) for array in arrays]
+        return layout
+
+
+def _version(array: Array) -> int | None:
+    """How often the variable behind an argument has been assigned to; None if there is none."""
+    if array.dtype != object or array.ndim:
+        return None
+    found = array.item()
+    return found.version if isinstance(found, Resource) else None
+
+
+def _is_small(plan: Plan) -> bool:
+    """Whether a plan is of a length that may become one kernel, and changes nothing."""
+    return _FEWEST <= len(plan.steps) <= _MOST and all(
+        step.node.op.effect in {None, "read"} and not step.node.op.wants_ctx for step in plan.steps
+    )
+
+
+# Ops that make a new array, a given one only as part of a cluster.
+_FUSED_ONLY = frozenset({"Softmax"})
+# Ops that may give their first input in another shape, and ops that keep nothing of it.
+_VIEWS = frozenset({"ExpandDims", "Reshape", "Squeeze", "Transpose"})
+_MEASURES = frozenset({"Rank", "Shape", "Size"})
 
 
 def _candidates(plan: Plan) -> frozenset[Value]:
     """The values that may live in a workspace.
 
-    They are made by a kernel that takes `out`, and used only by ops that make new arrays.
+    They are made by a kernel that takes `out`, or a compiled one, and used only by ops that make
+    new arrays, or by views of which the same is true.
     """
     results = set(plan.graph.outputs)
     takers = users([step.node for step in plan.steps])
+
+    def is_kept_by_nobody(value: Value) -> bool:
+        return value not in results and all(
+            node.op.name in _MEASURES | _FUSED_ONLY
+            or (node.op.out and not node.op.stateful)
+            or (
+                node.op.name in _VIEWS
+                and value not in node.inputs[1:]
+                and is_kept_by_nobody(node.outputs[0])
+            )
+            for node in takers.get(value, ())
+        )
+
     found = set()
     for step in plan.steps:
-        op = step.node.op
-        if not op.out or len(step.node.outputs) != 1:
+        if len(step.node.outputs) != 1 or step.node.op.name in _VIEWS:
             continue
         value = step.node.outputs[0]
-        if value in results:
-            continue
-        if all(node.op.out and not node.op.stateful for node in takers.get(value, ())):
+        if (step.node.op.out or step.node.op.name in _FUSED_ONLY) and is_kept_by_nobody(value):
             found.add(value)
     return frozenset(found)
+
+
+def _bases(plan: Plan) -> dict[Value, Value]:
+    """For each view, the value it may be a view of."""
+    found: dict[Value, Value] = {}
+    for step in plan.steps:
+        if step.node.op.name in _VIEWS:
+            value = step.node.inputs[0]
+            found[step.node.outputs[0]] = found.get(value, value)
+    return found

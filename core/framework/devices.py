@@ -38,9 +38,7 @@ class LogicalDeviceConfiguration(NamedTuple):
     experimental_device_ordinal: int | None = None
 
 
-_DEVICE = re.compile(
-    r"(/?(job:\w+|replica:\d+|task:\d+|(device:)?[A-Za-z][\w]*(:(\d+|\*))?))*", re.IGNORECASE
-)
+_DEVICE = r"(/?(job:\w+|replica:\d+|task:\d+|(device:)?[A-Za-z][\w]*(:(\d+|\*))?))*"
 CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 _LOGICAL = LogicalDevice("/device:CPU:0", "CPU")
 
@@ -70,7 +68,11 @@ def device(device_name: Any) -> Iterator[None]:
         ValueError: it is no name of a device.
     """
     name = getattr(device_name, "name", device_name)
-    if name is not None and not callable(name) and not _DEVICE.fullmatch(str(name)):
+    if (
+        name is not None
+        and not callable(name)
+        and not re.fullmatch(_DEVICE, str(name), re.IGNORECASE)
+    ):
         raise ValueError(f"device: must look like '/CPU:0', got {device_name!r}")
     yield
 

@@ -50,6 +50,7 @@ class Operators:
         "sparse_read",
         "subtract",
         "summed_slices",
+        "take_composites",
         "truediv",
         "unstack",
         "with_batch_places",

@@ -30,7 +30,7 @@ from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable_parts import VariableParts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pinnace.framework.dtypes import DType
 
@@ -132,6 +132,17 @@ class Resource:
 
     def __repr__(self) -> str:
         return f"<Resource {self.name!r} {self.dtype.name}{self.shape} version {self.version}>"
+
+
+def forget_values(variables: Iterable[Variable]) -> None:
+    """Give the memory of values back though somebody still holds the variables: nobody reads them.
+
+    A function and what it captures are a cycle, which Python finds late.
+    """
+    for variable in variables:
+        resource = variable._resource
+        with resource.lock:
+            resource._array = resource.source = None
 
 
 def handle_of(resource: object) -> Tensor:

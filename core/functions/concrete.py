@@ -16,7 +16,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
-from pinnace.functions import signature_text
+from pinnace.functions import flat_calls, signature_text
 from pinnace.functions.backward import call_graph, call_recorded
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class ConcreteFunction(Trackable):
             for leaf in structure.flatten(results, expand_composites=True)
         ]
         self._single = isinstance(results, TensorSpec)
+        self._packer = flat_calls.packer(results)
         self._stateful = any(node.op.stateful for node in graph.nodes)
 
     # What it is.
@@ -169,6 +170,8 @@ class ConcreteFunction(Trackable):
     def _packed(self, outputs: Sequence[Tensor]) -> Any:
         if self._single:
             return outputs[0]
+        if self._packer is not None:
+            return self._packer(iter(outputs))
         found = iter(outputs)
         leaves = [next(found) if spec is not None else None for spec in self._flat_results]
         template = self.structured_outputs

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-import logging
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -19,12 +18,8 @@ from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
 from pinnace.functions import jacobian as jacobian  # fills the slot of the tape
-from pinnace.functions.autograph.conversion import (
-    autograph_artifact,
-    converted,
-    converted_call,
-)
 from pinnace.functions.concrete import ConcreteFunction
+from pinnace.functions.flat_calls import gather
 from pinnace.functions.signature import FunctionSpec, call_key, to_tensors
 from pinnace.functions.tracer import FunctionTracer
 from pinnace.ops.array import reshaping
@@ -33,10 +28,11 @@ from pinnace.ops.array.constants import PLACEHOLDER
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_log = logging.getLogger("pinnace")
 _numbers = itertools.count()
 # After this many traces of one function somebody is probably passing Python numbers that change.
 _MANY_TRACES = 5
+# Defaults that nobody can change.
+_CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Function(Trackable):
@@ -122,13 +118,12 @@ class Function(Trackable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph for these arguments, traced now if there is none yet."""
         if not kwargs and state.tracer is None and args and self._by_shapes:
-            try:
-                key = tuple([(x._array.shape, x._array.dtype) for x in args])
-            except AttributeError:
-                key = None
-            found = self._by_shapes.get(key)
-            if found is not None and not config.functions_run_eagerly():
-                return found.call_flat(args)
+            key: list[object] = []
+            tensors: list[Tensor] = []
+            if gather(args, key, tensors):
+                found = self._by_shapes.get(tuple(key))
+                if found is not None and not config.functions_run_eagerly():
+                    return found.call_flat(tensors)
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -137,16 +132,28 @@ class Function(Trackable):
         canonical, keywords = self._canonical(args, kwargs)
         concrete = self._concrete_for(canonical, keywords)
         tensors = _tensors(canonical, keywords)
-        if (
-            not kwargs
-            and self._spec.input_signature is None
-            and len(tensors) == len(args) == len(structure.flatten((canonical, keywords)))
-            # An object array is a string, a handle or a list: its NumPy dtype does not tell which.
-            and all(type(x) is Tensor and x._array.dtype.kind != "O" for x in args)
-            and len(self._by_shapes) < 1024
-        ):
-            self._by_shapes[tuple([(x._array.shape, x._array.dtype) for x in args])] = concrete
+        if not kwargs and self._spec.input_signature is None and len(self._by_shapes) < 1024:
+            self._remember(args, canonical, tensors, concrete)
         return concrete.call_flat(tensors)
+
+    def _remember(
+        self,
+        args: tuple[Any, ...],
+        canonical: tuple[Any, ...],
+        tensors: Sequence[Tensor],
+        concrete: ConcreteFunction,
+    ) -> None:
+        """Note the graph for calls like this one, if they are told by their tensors alone."""
+        key: list[object] = []
+        gathered: list[Tensor] = []
+        if (
+            gather(args, key, gathered)
+            and len(gathered) == len(tensors)
+            and all(one is other for one, other in zip(gathered, tensors, strict=True))
+            # Parameters that the call left out have their defaults again at the next.
+            and all(isinstance(one, _CONSTANT) for one in canonical[len(args) :])
+        ):
+            self._by_shapes[tuple(key)] = concrete
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The graph for these arguments; TensorSpecs stand for tensors.
@@ -193,7 +200,9 @@ class Function(Trackable):
                 self._concrete[key] = found
                 if self._traces >= _MANY_TRACES and not self._warned:
                     self._warned = True
-                    _log.warning(
+                    import logging
+
+                    logging.getLogger("pinnace").warning(
                         "function %r was traced %d times. Each new Python value (number, string, "
                         "object) and each new shape is a new trace.\n  Try: pass numbers as "
                         "tensors, or reduce_retracing=True for shapes",
@@ -218,6 +227,8 @@ class Function(Trackable):
     def _trace_once(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], may_create: bool
     ) -> tuple[ConcreteFunction, list[Variable]]:
+        from pinnace.functions.autograph.conversion import converted
+
         self._traces += 1
         python_function = self._python_function
         try:
@@ -451,6 +462,8 @@ def _generalised(earlier: Any, call: Any) -> Any:
 
 def _weakly_bound(function: Callable[..., Any], instance: object) -> Callable[..., Any]:
     """A bound method that does not keep its object alive."""
+    from pinnace.functions.autograph.conversion import autograph_artifact, converted_call
+
     reference = weakref.ref(instance)
 
     @functools.wraps(function)

@@ -44,28 +44,31 @@ def lookup(name: str) -> OpDef:
 def find(name: str) -> OpDef | None:
     """The op of that name, or None."""
     found = _ops.get(name)
-    if found is None and _later:
-        _import_the_rest()
-        found = _ops.get(name)
+    if found is None:
+        for module in tuple(_later):
+            _import_late(module)
+            found = _ops.get(name)
+            if found is not None:
+                break
     return found
 
 
 def later(*modules: str) -> None:
-    """Modules to import when an op is asked for that is not in the table yet."""
+    """Modules to import when an op is asked for that is not in the table yet, in this order."""
     _later.extend(modules)
 
 
-def _import_the_rest() -> None:
-    for module in list(_later):
-        importlib.import_module(module)
-        # Only now: another thread that looks meanwhile must import, and so wait, too.
-        if module in _later:
-            _later.remove(module)
+def _import_late(module: str) -> None:
+    importlib.import_module(module)
+    # Only now: another thread that looks meanwhile must import, and so wait, too.
+    if module in _later:
+        _later.remove(module)
 
 
 def registered() -> dict[str, OpDef]:
     """Every op by name, in alphabetical order."""
-    _import_the_rest()
+    for module in tuple(_later):
+        _import_late(module)
     return dict(sorted(_ops.items()))
 
 

@@ -5,7 +5,8 @@ import json
 from support.fresh_process import run_fresh
 
 HEAVY = {
-    *("IPython", "PIL", "click", "fastapi", "google.cloud", "grpc", "h5py", "httptools", "httpx"),
+    *("IPython", "PIL", "click", "csv", "fastapi", "google.cloud", "google.protobuf", "grpc"),
+    *("h5py", "httptools", "httpx", "logging"),
     *("keras", "libcst", "llvmlite", "malt", "numba", "onnx", "onnxruntime", "opentelemetry"),
     *("orjson", "prometheus_client", "pyarrow", "pydantic", "ray", "rich", "scipy", "sklearn"),
     *("starlette", "tensorflow", "torch", "typer", "uvicorn", "uvloop"),
@@ -31,6 +32,30 @@ def test_import_loads_neither_server_nor_converters() -> None:
     late = ("pinnace.serving.", "pinnace.deploy.")
     modules = json.loads(run_fresh(LOOK))["modules"]
     assert not [name for name in modules if name.startswith(late)]
+
+
+def test_import_loads_no_op_that_few_programs_want() -> None:
+    families = ("audio", "dataset", "image", "io", "linalg", "quantization", "ragged", "signal")
+    late = tuple(f"pinnace.ops.{name}" for name in (*families, "sparse", "strings", "summary"))
+    modules = json.loads(run_fresh(LOOK))["modules"]
+    assert not [name for name in modules if name.startswith((*late, "pinnace.functions.autograph"))]
+
+
+LATE = """
+import pinnace as tf
+from pinnace.ops import registry
+
+# Found by name, and as a function of ragged values, as if they had been there from the start.
+assert registry.find("DecodePng") is not None
+assert registry.find("MatrixSolve") is not None
+assert registry.find("NoSuchOp") is None
+words = tf.ragged.constant([["ab", "b"], ["cb"]])
+print(tf.strings.regex_replace(words, "b", "d").to_list(), tf.linalg.trace(tf.eye(2)).numpy())
+"""
+
+
+def test_what_is_loaded_late_is_there_when_it_is_named() -> None:
+    assert run_fresh(LATE).strip() == "[[b'ad', b'd'], [b'cd']] 2.0"
 
 
 def test_import_prints_nothing() -> None:

@@ -2,17 +2,17 @@
 
 A cluster runs where its last step stood. So it may hold only steps that can wait until then:
 nothing outside it may use what they make before that place. Every value in it has one shape, seen
-as [rows, width]; an input is that, a row, a column or a scalar of it.
+as [rows, width], or is one number for each row (a mean, and what is made of it); an input is
+that, a row, a column or a scalar of it.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pinnace.framework import dtypes
+from pinnace.engine.codegen import forms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# What a fused form may call: `codegen.mathematics` has it as vector code.
-_QUICK = frozenset({"T", "abs", "max", "min", "sqrt"})
-_COSTLY = frozenset({"erf", "erfc", "exp", "tanh"})
-_CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
-_BIAS_ADD = "{value} + {bias}"
 # LLVM checks each pair of arrays for overlap before a vector loop, and gives up at too many.
 _MOST_INPUTS = 8
 _MOST_OUTPUTS = 3
@@ -82,85 +77,61 @@ def find(steps: Sequence[Step], sizes: Sizes, results: Sequence[Value]) -> list[
         sizes: the shape of each value, where it is known.
         results: what the plan returns.
     """
-    places = {step.node: place for place, step in enumerate(steps)}
     uses: dict[Value, list[int]] = {}
     for place, step in enumerate(steps):
         for value in step.node.inputs:
             uses.setdefault(value, []).append(place)
+    left_out: set[int] = set()
+    while True:
+        found = _grown(steps, sizes, uses, left_out)
+        for cluster in found:
+            _name_borders(cluster, steps, uses, set(results))
+        # A kernel gives only whole values: what others need one number a row of is theirs.
+        alone = {
+            place
+            for cluster in found
+            if any(sizes[value] != cluster.shape for value in cluster.outputs)
+            for place in cluster.members
+            if forms.reduced_axes(steps[place].node, _first(steps[place].node, sizes)) is not None
+        }
+        if not alone - left_out:
+            break
+        left_out |= alone
+    return [cluster for cluster in found if _worthwhile(cluster, steps, sizes)]
+
+
+def _first(node: Node, sizes: Sizes) -> tuple[int, ...]:
+    return sizes.get(node.inputs[0], ()) if node.inputs else ()
+
+
+def _grown(
+    steps: Sequence[Step],
+    sizes: Sizes,
+    uses: Mapping[Value, Sequence[int]],
+    left_out: set[int],
+) -> list[Cluster]:
+    """Clusters as large as they get, in the order of the plan.
+
+    Args:
+        steps: a plan's.
+        sizes: the shape of each value.
+        uses: the places that use a value.
+        left_out: places that go into none.
+    """
+    places = {step.node: place for place, step in enumerate(steps)}
     of: dict[int, Cluster] = {}
     for place, step in enumerate(steps):
-        joined = _alone(place, step.node, sizes)
+        joined = None if place in left_out else single(place, step.node, sizes)
         if joined is None:
             continue
         makers = [places[value.node] for value in step.node.inputs if value.node in places]
         for other in {id(of[maker]): of[maker] for maker in makers if maker in of}.values():
-            trial = _union(joined, other)
-            if trial is not None and _closed(trial, steps, uses):
+            trial = _union(joined, other, sizes)
+            if trial is not None and _closed(trial, steps, uses, sizes):
                 joined = trial
         for member in joined.members:
             of[member] = joined
-    found = list({id(cluster): cluster for cluster in of.values()}.values())
-    for cluster in found:
-        _name_borders(cluster, steps, uses, set(results))
-    return [cluster for cluster in found if _worthwhile(cluster, steps, sizes)]
-
-
-def template(node: Node) -> str | None:
-    """The scalar expression of an op on float32 numbers; None if there is none, or none quick."""
-    op = node.op
-    if len(node.outputs) != 1 or node.controls:
-        return None
-    if any(value.dtype is not dtypes.float32 for value in (*node.inputs, *node.outputs)):
-        return None
-    if op.name == "BiasAdd":
-        return _BIAS_ADD if node.attrs.get("data_format") != "NCHW" else None
-    if op.fuse is None or not set(_CALLS.findall(op.fuse)) <= _QUICK | _COSTLY:
-        return None
-    return op.fuse
-
-
-def text(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> str:
-    """The kernel: `kernel(start, stop, width, *inputs, *outputs)` for rows from start to stop."""
-    names: dict[Value, str] = {}
-    lines = ["    for r in range(start, stop):", "        base = r * width"]
-    inner, types = [], []
-    for index, value in enumerate(cluster.inputs):
-        kind = cluster.kind(value, sizes)
-        names[value] = f"a{index}" if kind in {"full", "row"} else f"x{index}"
-        types.append({"scalar": "float32", "full": "ROWS"}.get(kind, "READ"))
-        if kind == "full":
-            lines.append(f"        r{index} = row(x{index}, r, width)")
-            inner.append(f"a{index} = r{index}[c]")
-        elif kind == "row":
-            inner.append(f"a{index} = x{index}[c]")
-        elif kind == "column":
-            names[value] = f"a{index}"
-            lines.append(f"        a{index} = x{index}[r]")
-    lines += [
-        f"        z{index} = y{index}[base : base + width]" for index in range(len(cluster.outputs))
-    ]
-    lines.append("        for c in range(width):")
-    for index, place in enumerate(cluster.members):
-        node = steps[place].node
-        written = template(node) or ""
-        arguments = {
-            argument.name: names[value]
-            for argument, value in zip(node.op.inputs, node.inputs, strict=True)
-        }
-        written = re.sub(r"\bmax\(", "maximum(", re.sub(r"\bmin\(", "minimum(", written))
-        inner.append(f"t{index} = T({written.format(**arguments)})")
-        names[node.outputs[0]] = f"t{index}"
-    inner += [f"z{index}[c] = {names[v]}" for index, v in enumerate(cluster.outputs)]
-    lines += [f"            {line}" for line in inner]
-    arrays = [f"x{n}" for n in range(len(cluster.inputs))]
-    arrays += [f"y{n}" for n in range(len(cluster.outputs))]
-    types += ["WRITTEN"] * len(cluster.outputs)
-    return (
-        "T = np.float32\n\n\n"
-        f"@njit([void(int64, int64, int64, {', '.join(types)})],\n"
-        '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
-        f"def kernel(start, stop, width, {', '.join(arrays)}):\n" + "\n".join(lines) + "\n"
-    )
+    return list({id(cluster): cluster for cluster in of.values()}.values())
 
 
 def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tuple[str, int | None]:
@@ -185,14 +156,17 @@ def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tupl
     return "", at
 
 
-def _alone(place: int, node: Node, sizes: Sizes) -> Cluster | None:
+def single(place: int, node: Node, sizes: Sizes) -> Cluster | None:
     """A cluster of one step, if the step can be in one."""
-    if template(node) is None:
+    if any(value not in sizes for value in (*forms.operands(node), *node.outputs)):
         return None
-    shape = sizes.get(node.outputs[0])
-    if shape is None or any(value not in sizes for value in node.inputs):
+    axis = forms.reduced_axes(node, _first(node, sizes))
+    if axis is not None:
+        whole = node.inputs[0]
+        return Cluster(sizes[whole], axis, [place], [whole])
+    if forms.template(node) is None:
         return None
-    cluster = Cluster(shape, members=[place])
+    cluster = Cluster(sizes[node.outputs[0]], members=[place])
     return cluster if _fits(cluster, node, sizes) else None
 
 
@@ -208,19 +182,26 @@ def _fits(cluster: Cluster, node: Node, sizes: Sizes) -> bool:
     return True
 
 
-def _union(cluster: Cluster, other: Cluster) -> Cluster | None:
-    """Both as one, if their shapes and splits agree and it does not grow too wide."""
-    if cluster.shape != other.shape:
-        return None
-    if None not in {cluster.split, other.split} and cluster.split != other.split:
-        return None
+def _union(cluster: Cluster, other: Cluster, sizes: Sizes) -> Cluster | None:
+    """Both as one, if their shapes and splits agree."""
     split = other.split if cluster.split is None else cluster.split
+    if cluster.shape != other.shape:
+        # What is done to one number of each row.
+        split = other.split
+        kinds = [_kind(sizes[value], other.shape, split)[0] for value in cluster.inputs]
+        numbers = _kind(cluster.shape, other.shape, split)[0]
+        if split is None or numbers != "column" or not set(kinds) <= {"column", "scalar"}:
+            return None
+    elif None not in {cluster.split, other.split} and cluster.split != other.split:
+        return None
     members = sorted({*cluster.members, *other.members})
     inputs = list(dict.fromkeys([*other.inputs, *cluster.inputs]))
-    return Cluster(cluster.shape, split, members, inputs)
+    return Cluster(other.shape, split, members, inputs)
 
 
-def _closed(cluster: Cluster, steps: Sequence[Step], uses: Mapping[Value, Sequence[int]]) -> bool:
+def _closed(
+    cluster: Cluster, steps: Sequence[Step], uses: Mapping[Value, Sequence[int]], sizes: Sizes
+) -> bool:
     """Whether nothing outside uses a value before the cluster runs, and it is not too wide."""
     members, end = set(cluster.members), cluster.members[-1]
     made = {steps[place].node.outputs[0] for place in cluster.members}
@@ -233,7 +214,7 @@ def _closed(cluster: Cluster, steps: Sequence[Step], uses: Mapping[Value, Sequen
         users = [user for user in uses.get(value, ()) if user not in members]
         if any(user < end for user in users):
             return False
-        outside += bool(users)
+        outside += bool(users) and sizes[value] == cluster.shape
     return outside <= _MOST_OUTPUTS
 
 
@@ -249,7 +230,7 @@ def _name_borders(
         dict.fromkeys(
             value
             for place in cluster.members
-            for value in steps[place].node.inputs
+            for value in forms.operands(steps[place].node)
             if value not in set(made)
         )
     )
@@ -265,11 +246,16 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
         return False
     if any(not cluster.kind(value, sizes) for value in cluster.inputs):
         return False
+    if any(sizes[value] != cluster.shape for value in cluster.outputs):
+        return False
     size = math.prod(cluster.shape)
     saved = -_ENTRY_US - _ARRAY_US * (len(cluster.inputs) + len(cluster.outputs))
+    whole = False
     for place in cluster.members:
-        costly = bool(set(_CALLS.findall(template(steps[place].node) or "")) & _COSTLY)
-        saved += (_COSTLY_CALL_US if costly else _CALL_US) + size * _ELEMENT_US * (
-            8 if costly else 1
-        )
-    return len(cluster.members) > 1 and saved > 1
+        node = steps[place].node
+        is_row = forms.reduced_axes(node, _first(node, sizes)) is not None
+        costly = is_row or forms.is_costly(forms.template(node) or "")
+        whole = whole or node.op.name == "Softmax"  # several passes of NumPy by itself
+        each = _ELEMENT_US * (8 if costly else 1)
+        saved += (_COSTLY_CALL_US if costly else _CALL_US) + size * each
+    return (len(cluster.members) > 1 or whole) and saved > 1

@@ -33,7 +33,9 @@ _HEADER = '''"""Written by pinnace.engine.codegen; it may be deleted."""
 import numpy as np
 from numba import njit, types
 from numba.types import float32, int64, void
-from pinnace.engine.codegen.mathematics import erf, erfc, exp, maximum, minimum, row, tanh
+from pinnace.engine.codegen.mathematics import (
+    erf, erfc, exp, larger, maximum, minimum, plus, row, tanh,
+)
 
 ROWS = types.Array(float32, 2, "A", readonly=True)
 READ = types.Array(float32, 1, "C", readonly=True)
@@ -194,11 +196,13 @@ def _version() -> str:
     """Changes with whatever the machine code is made from, beside its own text."""
     import numba  # type: ignore[import-not-found,unused-ignore] # no types, and it may be missing
 
+    import pinnace.engine.codegen.digits as digits
     import pinnace.engine.codegen.mathematics as mathematics
+    import pinnace.engine.codegen.products as products
     import pinnace.engine.codegen.tiles as tiles
     import pinnace.ops.kernels.special_functions as special_functions
 
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for module in (mathematics, special_functions, tiles):
+    for module in (digits, mathematics, products, special_functions, tiles):
         digest.update(Path(str(module.__file__)).read_bytes())
     return digest.hexdigest()[:16]

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.codegen import clusters, compiler
+from pinnace.engine.codegen import compiler, kernel_text
+from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import team
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.codegen.clusters import Cluster
     from pinnace.engine.plan import Step
@@ -43,10 +44,12 @@ class Fused:
         self._expected = [sizes[value] for value in cluster.inputs] if checked else None
         self._nodes = [steps[place].node for place in cluster.members]
         self.cluster = cluster
-        self.kernel = compiler.request(clusters.text(cluster, steps, sizes))
+        self.kernel = compiler.request(kernel_text.text(cluster, steps, sizes))
         self._rows, self._width = cluster.rows, cluster.width
         forms = {"scalar": _scalar, "full": self._matrix}
-        self._forms = [forms.get(cluster.kind(value, sizes), _flat) for value in cluster.inputs]
+        kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
+        self._forms = [forms.get(kind, _flat) for kind in kinds]
+        self._by_row = [kind in {"full", "column"} for kind in kinds]
         self._shape = cluster.shape
         self._shares = math.prod(cluster.shape) >= _SHARED and self._rows > 1
 
@@ -59,7 +62,7 @@ class Fused:
         """
         if self._expected is not None and [value.shape for value in inputs] != self._expected:
             return self._one_by_one(inputs)
-        results = tuple([np.empty(self._shape, np.float32) if out is None else out for out in outs])
+        results = self._results(outs)
         arrays = [form(value) for form, value in zip(self._forms, inputs, strict=True)]
         arrays += [result.reshape(-1) for result in results]
         kernel, rows, width = self.kernel.function, self._rows, self._width
@@ -76,6 +79,67 @@ class Fused:
             team.share(-(-rows // step), work)
         return results
 
+    def bound(
+        self, inputs: Sequence[Array | None], outs: Sequence[Array | None]
+    ) -> tuple[tuple[Array, ...], Callable[[int, int, Mapping[int, Array]], None]]:
+        """The outputs, and a function that fills their rows from `low` to `high`.
+
+        Args:
+            inputs: in the cluster's order; None for one that comes in blocks.
+            outs: as for a call.
+
+        Returns:
+            The function's third argument holds the blocks of rows, by their place in the inputs.
+        """
+        results = self._results(outs)
+        arrays = [
+            None if value is None else form(value)
+            for form, value in zip(self._forms, inputs, strict=True)
+        ]
+        flat = [result.reshape(-1) for result in results]
+        kernel, width = self.kernel.function, self._width
+        assert kernel is not None  # noqa: S101 - a plan names only what is made
+
+        def run(low: int, high: int, blocks: Mapping[int, Array]) -> None:
+            given = [
+                blocks[place] if array is None else array[low:high] if by_row else array
+                for place, (array, by_row) in enumerate(zip(arrays, self._by_row, strict=True))
+            ]
+            parts = [one[low * width : high * width] for one in flat]
+            kernel(0, high - low, width, *given, *parts)
+
+        return results, run
+
+    @property
+    def rows(self) -> int:
+        """Rows of its values."""
+        return self._rows
+
+    @property
+    def width(self) -> int:
+        """Columns of its values."""
+        return self._width
+
+    @property
+    def products(self) -> int:
+        """Multiplications: none that counts."""
+        return 0
+
+    def prepared(
+        self, inputs: Sequence[Array], outs: Sequence[Array | None]
+    ) -> tuple[tuple[Array, ...], Callable[[int, int], None]]:
+        """The outputs, and a function that fills their rows from one to another.
+
+        Args:
+            inputs: in the cluster's order; rows may be filled after this.
+            outs: as for a call.
+        """
+        results, run = self.bound(inputs, outs)
+        return results, lambda low, high: run(low, high, {})
+
+    def _results(self, outs: Sequence[Array | None]) -> tuple[Array, ...]:
+        return tuple([np.empty(self._shape, np.float32) if out is None else out for out in outs])
+
     def _matrix(self, value: Array) -> Array:
         """As rows that are contiguous each."""
         if value.ndim != 2 or len(value) != self._rows:
@@ -88,8 +152,10 @@ class Fused:
         self.misses += 1
         values: dict[Value, Any] = dict(zip(self.cluster.inputs, inputs, strict=True))
         for node in self._nodes:
-            # A constant is an input of the cluster, so every value is there.
-            arrays = [values[value] for value in node.inputs]
+            # All are there but the axes of reductions, which are constants.
+            arrays = [
+                values[value] if value in values else constant_of(value) for value in node.inputs
+            ]
             options = {name: node.attrs[name] for name in node.op.kernel_attrs}
             values[node.outputs[0]] = node.op.kernel(*arrays, **options)  # type: ignore[misc] # plans check it
         return tuple([np.asarray(values[value]) for value in self.cluster.outputs])
@@ -103,19 +169,3 @@ def _flat(value: Array) -> Array:
     """In one row, as machine code reads it; weights in a mapped file may lie at any address."""
     flat = value.ravel()
     return flat if flat.flags.aligned else flat.copy()
-
-
-def fuse(
-    steps: Sequence[Step],
-    sizes: Mapping[Value, tuple[int, ...]],
-    results: Sequence[Value],
-    *,
-    checked: bool = False,
-) -> dict[int, Fused | None]:
-    """For places in a plan: the cluster that runs there, or None where a step went into one."""
-    found: dict[int, Fused | None] = {}
-    for cluster in clusters.find(steps, sizes, results):
-        for place in cluster.members:
-            found[place] = None
-        found[cluster.members[-1]] = Fused(cluster, steps, sizes, checked)
-    return found

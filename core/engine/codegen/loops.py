@@ -16,7 +16,7 @@ from pinnace.engine.codegen import compiler
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Turns between looks at whether the run was cancelled: some milliseconds.
 _TURNS = 1 << 20
-_SCALARS = {
+SCALARS = {
     "float32": "np.float32",
     "float64": "np.float64",
     "int32": "np.int32",
@@ -148,30 +148,45 @@ class _Writer:
         array = constant_of(value)
         if found is not None or array is None:
             return found
-        kind = _SCALARS.get(value.dtype.name)
-        if kind is None or np.ndim(array) or not np.isfinite(array):
-            return None
-        return f"{kind}({np.asarray(array).item()!r})"
+        return literal(array, value.dtype.name)
 
     def _written(self, node: Node) -> str | None:
-        if len(node.outputs) != 1 or node.op.stateful or not _is_scalar(node.outputs[0]):
-            return None
-        names = [self.name(value) for value in node.inputs]
-        kind = _SCALARS[node.outputs[0].dtype.name]
-        if not all(names):
-            return None
-        if node.op.name == "Cast":
-            source, target = node.inputs[0].dtype, node.outputs[0].dtype
-            # What a float beyond an integer's range becomes is the processor's business.
-            return f"{kind}({names[0]})" if target.is_floating or not source.is_floating else None
-        form = node.op.fuse
-        if form is None or not set(_CALLS.findall(form)) <= _FUNCTIONS | {"T"}:
-            return None
-        form = re.sub(r"\bmax\(", "maximum(", re.sub(r"\bmin\(", "minimum(", form))
-        form = re.sub(r"\bT\(", f"{kind}(", form)
-        arguments = [argument.name for argument in node.op.inputs]
-        return f"{kind}({form.format(**dict(zip(arguments, names, strict=True)))})"
+        return expression(node, [self.name(value) for value in node.inputs], _FUNCTIONS)
+
+
+def literal(array: Array, dtype: str) -> str | None:
+    """A scalar as text; None if it has none."""
+    kind = SCALARS.get(dtype)
+    if kind is None or np.ndim(array) or not np.isfinite(array):
+        return None
+    return f"{kind}({np.asarray(array).item()!r})"
+
+
+def expression(node: Node, names: Sequence[str | None], functions: Collection[str]) -> str | None:
+    """A step over scalars as an expression; None if there is none.
+
+    Args:
+        node: the step.
+        names: of its inputs, None for one that is no scalar.
+        functions: what the expression may call, beside conversions.
+    """
+    if len(node.outputs) != 1 or node.op.stateful or not _is_scalar(node.outputs[0]):
+        return None
+    kind = SCALARS[node.outputs[0].dtype.name]
+    if not all(names):
+        return None
+    if node.op.name == "Cast":
+        source, target = node.inputs[0].dtype, node.outputs[0].dtype
+        # What a float beyond an integer's range becomes is the processor's business.
+        return f"{kind}({names[0]})" if target.is_floating or not source.is_floating else None
+    form = node.op.fuse
+    if form is None or not set(_CALLS.findall(form)) <= {*functions, "T"}:
+        return None
+    form = re.sub(r"\bmax\(", "maximum(", re.sub(r"\bmin\(", "minimum(", form))
+    form = re.sub(r"\bT\(", f"{kind}(", form)
+    arguments = [argument.name for argument in node.op.inputs]
+    return f"{kind}({form.format(**dict(zip(arguments, names, strict=True)))})"
 
 
 def _is_scalar(value: Value) -> bool:
-    return value.shape.rank == 0 and value.dtype.name in _SCALARS
+    return value.shape.rank == 0 and value.dtype.name in SCALARS

@@ -187,23 +187,28 @@ CORRELATE = (
 )
 
 MULTIPLY = """
-from pinnace.engine.codegen.tiles import EIGHT, ROWS, WIDE, eight, four, one, wide
+from pinnace.engine.codegen.tiles import EIGHT, ROWS, WIDE, eight, four, move, one, two, wide
 
 TABLE = types.Array(int64, 1, "C")
 
 
 @njit([void(TABLE, TABLE)], cache=True, nogil=True, error_model="numpy")
 def kernel(q, t):
-    a, b, out, init, mode, inner, columns = q[0], q[1], q[2], q[3], q[4], q[5], q[6]
-    first, last, block = q[7], q[8], q[11]
-    rows = last - first
+    a, b, out, init, mode, inner, a_step, c_step = q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7]
+    rows, block, scratch, spread = q[8], q[11], q[12], q[13]
     for i in range(rows):
-        t[i] = (first + i) * inner
-        t[rows + i] = (first + i) * columns
+        t[rows + i] = i * c_step
     t[2 * rows] = 0
     start = t[2 * rows :].ctypes.data
     for some in range(0, rows, block):
         end = min(rows, some + block)
+        for i in range(some, end):
+            if spread:
+                move(scratch + 4 * (i - some) * spread, a + 4 * i * a_step, inner)
+                t[i] = (i - some) * spread
+            else:
+                t[i] = i * a_step
+        x = scratch if spread else a
         for j in range(q[9], q[10], WIDE):
             width = min(WIDE, q[10] - j)
             panel = b + 4 * (j // 32 * 32 * inner + j % 32)
@@ -220,14 +225,17 @@ def kernel(q, t):
                 elif left >= 4:
                     {four}
                     i += 4
+                elif left >= 2:
+                    {two}
+                    i += 2
                 else:
                     {one}
                     i += 1
 """.format(
     **{
-        name: f"{name}(a, a_table, out + 4 * j, c_table, panel, 32, start, 1, inner, 1, width, "
+        name: f"{name}(x, a_table, out + 4 * j, c_table, panel, 32, start, 1, inner, 1, width, "
         "init + 4 * j, mode)"
-        for name in ("wide", "eight", "four", "one")
+        for name in ("wide", "eight", "four", "two", "one")
     }
 )
 

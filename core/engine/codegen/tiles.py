@@ -271,6 +271,7 @@ narrow: Any = _tile(ROWS, 1, channelwise=False)
 # For what is left of a product with few rows.
 eight: Any = _tile(EIGHT, VECTORS, channelwise=False)
 four: Any = _tile(4, VECTORS, channelwise=False)
+two: Any = _tile(2, VECTORS, channelwise=False)
 one: Any = _tile(1, VECTORS, channelwise=False)
 channelwise: Any = _tile(ROWS, 1, channelwise=True)
 

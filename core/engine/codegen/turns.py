@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.codegen.fused import fuse
+from pinnace.engine.codegen.regions import fuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.engine.codegen.fused import Fused
+    from pinnace.engine.codegen.regions import Region
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
 
@@ -26,7 +26,7 @@ _MISSES = 256
 class Turns:
     """A plan's function with clusters in it, once their kernels are made."""
 
-    def __init__(self, plan: Plan, fused: Mapping[int, Fused | None]) -> None:
+    def __init__(self, plan: Plan, fused: Mapping[int, Region | None]) -> None:
         self._plan = plan
         self._plain: Callable[..., Any] = plan.namespace["run"]
         self._fused = fused

@@ -227,7 +227,8 @@ def _squeeze(run: _Run, node: Node) -> list[Tensor]:
 
 
 def _transpose(run: _Run, node: Node) -> list[Tensor]:
-    order = [0, *(int(n) + 1 for n in run.fixed(node, 1))]
+    perm = run.fixed(node, 1)
+    order = [0, *(int(n) % len(perm) + 1 for n in perm)]
     return [reshaping.transpose(run.entries[node.inputs[0]].tensor, order)]
 
 

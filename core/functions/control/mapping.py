@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
 
-_log = logging.getLogger("pinnace")
 
 __all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map"]
 
@@ -282,7 +280,9 @@ def vectorized_map(
             )
             raise ValueError(message) from None
         if warn:
-            _log.warning("vectorized_map goes row by row: %s", error)
+            import logging
+
+            logging.getLogger("pinnace").warning("vectorized_map goes row by row: %s", error)
     return map_fn(fn, _as_long(elems))
 
 

@@ -169,6 +169,9 @@ def _infer_reverse_sequence(call: InferCall) -> Shape:
         call.fail(f"seq_dim and batch_dim must differ, got {axes[0]} for both")
     if lengths.rank == 1 and not lengths.is_compatible_with([shape[axes[1]]]):
         call.fail("seq_lengths must hold one length per part along batch_dim")
+    if lengths.rank == 1:
+        parts = lengths[0]
+        return Shape([parts if i == axes[1] and n is None else n for i, n in enumerate(shape)])
     return shape
 
 

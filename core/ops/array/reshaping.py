@@ -386,7 +386,7 @@ def _infer_broadcast_to(call: InferCall) -> Shape:
         wide = None
     if shape.rank > target.rank or wide is None or not wide.is_compatible_with(target):
         call.fail(f"input must broadcast to shape {target.text}")
-    return target
+    return wide
 
 
 def _broadcast_to_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, None]:

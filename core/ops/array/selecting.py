@@ -13,6 +13,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import constants, gathering, joining, reshaping, shapes
 from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute
+from pinnace.ops.kernels.masking import kept
 from pinnace.ops.math import broadcasting, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import broadcast, register
@@ -144,6 +145,8 @@ def _merged(x: Tensor, first: int, width: int) -> Tensor:
 
 
 def _select_v2_kernel(condition: Array, t: Array, e: Array) -> Array:
+    if t.dtype.kind == "f" and not np.ndim(e) and e == 0 and not np.signbit(e):
+        return kept(t, condition)  # such as dropout
     return np.where(condition, t, e)
 
 

@@ -257,12 +257,20 @@ def _spatial(call: InferCall) -> tuple[Shape, list[int] | None, list[list[int]] 
     )
 
 
+def _beyond_blocks(call: InferCall, shape: Shape) -> Shape:
+    """What is known where the blocks are not: the axes behind them."""
+    blocks = call.spec(1).shape
+    if not blocks.rank or blocks[0] is None:
+        return unknown_shape(shape.rank)
+    return Shape([None] * (blocks[0] + 1)).concatenate(shape[blocks[0] + 1 :])
+
+
 def _infer_space_to_batch(call: InferCall) -> Shape:
     shape, blocks, pads = _spatial(call)
     if shape.rank is None:
         return shape
     if blocks is None:
-        return unknown_shape(shape.rank)
+        return _beyond_blocks(call, shape)
     sizes = list(shape)
     out: list[int | None] = [None if sizes[0] is None else sizes[0] * math.prod(blocks)]
     for axis, block in enumerate(blocks, 1):
@@ -284,7 +292,7 @@ def _infer_batch_to_space(call: InferCall) -> Shape:
     if shape.rank is None:
         return shape
     if blocks is None:
-        return unknown_shape(shape.rank)
+        return _beyond_blocks(call, shape)
     sizes = list(shape)
     count = math.prod(blocks)
     if sizes[0] is not None and sizes[0] % count:

@@ -135,14 +135,20 @@ def _infer_tile(call: InferCall) -> Shape:
         call.fail("multiples must be a vector")
     length = given[0] if given.rank == 1 else None
     if shape.rank is None:
-        return unknown_shape(length)
+        known = call.shape_constant(1)
+        if known.rank is None:
+            return unknown_shape(length)
+        return Shape([0 if n == 0 else None for n in known])
     if length not in {None, shape.rank}:
         call.fail("multiples must hold one number per axis of input")
     counts = call.shape_constant(1)
     if counts.rank is None:
-        return unknown_shape(shape.rank)
+        return Shape([0 if n == 0 else None for n in shape])
     return Shape(
-        [None if n is None or m is None else n * m for n, m in zip(shape, counts, strict=True)]
+        [
+            0 if 0 in (n, m) else None if n is None or m is None else n * m
+            for n, m in zip(shape, counts, strict=True)
+        ]
     )
 
 

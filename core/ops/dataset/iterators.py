@@ -219,6 +219,14 @@ def _next_optional_kernel(iterator: Array) -> Array:
         return _scalar_of(_Element(None))
 
 
+def _from_value_kernel(components: tuple[Array, ...]) -> Array:
+    return _scalar_of(_Element(components))
+
+
+def _none_kernel() -> Array:
+    return _scalar_of(_Element(None))
+
+
 def _has_value_kernel(optional: Array) -> Array:
     held: Any = np.asarray(optional)[()]
     return np.array(held.leaves is not None)
@@ -325,6 +333,25 @@ ITERATOR_GET_NEXT_AS_OPTIONAL = register(
         kernel=_next_optional_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="write",
+    )
+)
+# A function that is a gradient keeps what a branch made in one of these, for the loaded graph.
+OPTIONAL_FROM_VALUE = register(
+    OpDef(
+        name="OptionalFromValue",
+        signature="components: (Toutput_types) -> optional: variant",
+        infer=scalar,
+        kernel=_from_value_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+OPTIONAL_NONE = register(
+    OpDef(
+        name="OptionalNone",
+        signature="-> optional: variant",
+        infer=scalar,
+        kernel=_none_kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
 )
 OPTIONAL_HAS_VALUE = register(

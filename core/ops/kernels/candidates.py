@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import threading
 from typing import TYPE_CHECKING, Protocol
@@ -181,6 +180,8 @@ class Frequencies:
 
 def frequencies_of_file(path: str) -> list[float]:
     """The last column of a CSV file."""
+    import csv
+
     with open(path, newline="", encoding="utf-8") as file:  # noqa: PTH123 (paths are strings here)
         return [float(row[-1]) for row in csv.reader(file) if row]
 

@@ -57,8 +57,14 @@ def _labels(part: str, text: str) -> tuple[str, ...]:
     return labels
 
 
-def contract(text: str, arrays: Sequence[Array]) -> Array:
-    """The Einstein sum `text` of one or two arrays."""
+def contract(text: str, arrays: Sequence[Array], out: Array | None = None) -> Array:
+    """The Einstein sum `text` of one or two arrays, in memory of its own.
+
+    Args:
+        text: an equation with an arrow.
+        arrays: one or two.
+        out: filled and returned if given.
+    """
     equation = parse_equation(text)
     dtype = arrays[0].dtype
     wide = computed_in(dtype)
@@ -74,10 +80,21 @@ def contract(text: str, arrays: Sequence[Array]) -> Array:
     for index, (array, labels) in enumerate(operands):
         others = {label for at, (_, found) in enumerate(operands) if at != index for label in found}
         simple.append(_simplified(array, labels, others | set(output)))
-    result, found = (
-        simple[0] if len(simple) == 1 else _multiplied(*simple[0], *simple[1], set(output))
-    )
-    return _arranged(result, found, output).astype(dtype, copy=False)
+    if len(simple) == 1:
+        result = _arranged(*simple[0], output).astype(dtype, copy=False)
+        if out is None and np.may_share_memory(result, arrays[0]):
+            return result.copy()  # the array may be memory that is used again
+    else:
+        # Written where it belongs at once, if that is all there is to do.
+        room = out if out is not None and out.dtype == wide else None
+        product, found = _multiplied(*simple[0], *simple[1], output, room)
+        result = _arranged(product, found, output).astype(dtype, copy=False)
+        if room is not None and np.may_share_memory(result, room):
+            return room
+    if out is None:
+        return result
+    out[...] = result
+    return out
 
 
 def _spelled(labels: tuple[str, ...], rank: int, text: str) -> tuple[str, ...]:
@@ -121,9 +138,18 @@ def _diagonal(array: Array, labels: tuple[str, ...], unique: tuple[str, ...]) ->
 
 
 def _multiplied(
-    x: Array, xs: tuple[str, ...], y: Array, ys: tuple[str, ...], wanted: set[str]
+    x: Array,
+    xs: tuple[str, ...],
+    y: Array,
+    ys: tuple[str, ...],
+    output: tuple[str, ...],
+    room: Array | None,
 ) -> tuple[Array, tuple[str, ...]]:
-    """One batched matrix product: [batch, left, shared] with [batch, shared, right]."""
+    """One batched matrix product: [batch, left, shared] with [batch, shared, right].
+
+    The result may be a view of `room`, whose axes are those of the output.
+    """
+    wanted = set(output)
     batch = [label for label in dict.fromkeys((*xs, *ys)) if _is_batch(label, xs, ys, wanted)]
     shared = [label for label in xs if label in ys and label not in batch]
     left = [label for label in xs if label not in batch and label not in shared]
@@ -139,8 +165,22 @@ def _multiplied(
         rows = a.reshape(-1, inner)
         product = tiles.product(rows, b, None, y).reshape(*a.shape[:-1], b.shape[-1])
     else:
-        product = team.matmul(a, b)
+        product = team.matmul(a, b, _target(a, b, (*batch, *left, *right), output, room))
     return product.reshape((*product.shape[: len(batch)], *lefts, *rights)), (*batch, *left, *right)
+
+
+def _target(
+    a: Array, b: Array, labels: tuple[str, ...], output: tuple[str, ...], room: Array | None
+) -> Array | None:
+    """Where a product of two matrices, or a batch of them, lies in the output's axes."""
+    if len(labels) != a.ndim or sorted(labels) != sorted(output):
+        return None
+    sizes = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    if room is None:
+        own = dict(zip(labels, sizes, strict=True))
+        room = np.empty([own[label] for label in output], a.dtype)
+    found = room.transpose([output.index(label) for label in labels])
+    return found if found.shape == sizes else None
 
 
 def _is_same(view: Array, array: Array) -> bool:

@@ -170,7 +170,7 @@ def _group_count(channels: int, filter_shape: Sequence[int]) -> int:
     inputs, outputs = filter_shape[-2:]
     if inputs == channels:
         return 1
-    if inputs < 1 or channels % inputs or outputs % (channels // inputs):
+    if inputs < 1 or channels < 1 or channels % inputs or outputs % (channels // inputs):
         raise InvalidArgumentError(
             "channels of the input must be a multiple of the filter's input channels, and the "
             "filter's output channels a multiple of that many groups, got "
@@ -208,6 +208,10 @@ def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
     if matrix.shape[0] == 0:
         out[...] = 0
         return
+    if _is_one_tap(g) and max(g.strides) > 1:
+        # Pixels side by side: those further apart often fall on the same places of the cache.
+        x = np.ascontiguousarray(x[(slice(None), *g.tap_slices((0,) * len(g.sizes)))])
+        g = g._replace(sizes=g.counts, strides=(1,) * len(g.strides))
     if _is_pointwise(g) and out.flags.c_contiguous:
         tiles.product(x.reshape(-1, x.shape[-1]), matrix, out.reshape(-1, outputs), filter)
         return
@@ -390,11 +394,11 @@ def _scatter_products(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
 
 
 def _is_pointwise(g: Geometry) -> bool:
-    return (
-        all(n == 1 for n in g.window)
-        and all(n == 1 for n in g.strides)
-        and not any(any(pair) for pair in g.pads)
-    )
+    return _is_one_tap(g) and all(n == 1 for n in g.strides)
+
+
+def _is_one_tap(g: Geometry) -> bool:
+    return all(n == 1 for n in g.window) and not any(any(pair) for pair in g.pads)
 
 
 def column_blocks(x: Array, g: Geometry) -> Iterator[Block]:

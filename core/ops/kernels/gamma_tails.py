@@ -91,10 +91,15 @@ def igamma_slope(a: Array, x: Array) -> Array:
     beyond = x > a + 60 * np.sqrt(a + 1) + 200
     p = np.where(wrong | beyond, 1.0, a)
     y = np.where(wrong | beyond | (x == 0), 1.0, x)
+    # P(a, x) = P(a + 1, x) + x^a e^-x / Gamma(a + 1): near 0 what the series adds up cancels.
+    small = p < 0.5
+    q = np.where(small, p + 1, p)
     with np.errstate(all="ignore"):
-        front = np.exp(p * np.log(y) - y - lgamma(p))
-    total, derivative = _series(p, y)
-    slope = front * (total * (np.log(y) - digamma(p)) + derivative)
+        front = np.exp(q * np.log(y) - y - lgamma(q))
+        step = np.exp(p * np.log(y) - y - lgamma(p + 1)) * (np.log(y) - digamma(p + 1))
+    total, derivative = _series(q, y)
+    slope = front * (total * (np.log(y) - digamma(q)) + derivative)
+    slope = slope + np.where(small, step, 0.0)
     return np.where(wrong, np.nan, np.where(beyond | (x == 0), 0.0, slope))
 
 

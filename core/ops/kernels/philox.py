@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.kernels import compiled
 from pinnace.ops.kernels.precision import Array
 
 Words = npt.NDArray[np.uint32]
@@ -92,15 +93,25 @@ def words(start: KeyCounter, count: int) -> Words:
         return np.array(drawn[:count], np.uint32)
     out = np.empty((blocks, 4), np.uint32)
     low, high = start.counter & _MASK64, start.counter >> 64
-    for first in range(0, blocks, _CHUNK):
+    kernel = compiled.made("philox")
+    if kernel is not None:
+        kernel(np.uint64(start.key), np.uint64(low), np.uint64(high), out)
+        return out.reshape(-1)[:count]
+    with compiled.watched:
+        _fill(start.key, low, high, out)
+    return out.reshape(-1)[:count]
+
+
+def _fill(key: int, low: int, high: int, out: Words) -> None:
+    """out[blocks, 4] = the blocks from a counter on."""
+    for first in range(0, len(out), _CHUNK):
         part = out[first : first + _CHUNK]
         lows = np.arange(len(part), dtype=np.uint64)
         lows += np.uint64((low + first) & _MASK64)
         highs = np.full(len(part), (high + (low + first >> 64)) & _MASK64, np.uint64)
         # Where the low half ran over within this part.
         highs[lows < lows[:1]] += np.uint64(1)
-        _rounds(start.key, lows, highs, part)
-    return out.reshape(-1)[:count]
+        _rounds(key, lows, highs, part)
 
 
 def _words_of_counters(key: int, low: npt.NDArray[np.uint64], high: int) -> Words:

@@ -8,12 +8,13 @@ axis.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from pinnace.ops.kernels import compiled
 from pinnace.ops.kernels.patches import Pads
 from pinnace.ops.kernels.precision import Array, computed_in
 from pinnace.ops.kernels.windows import window_counts
@@ -157,14 +158,43 @@ def max_pool_gradient(
         k == s and count * s == size
         for k, s, count, size in zip(ksize, strides, y.shape[1:-1], x.shape[1:-1], strict=True)
     )
+    if written and ties == "first" and x.ndim == 4:
+        kernel = _compiled_maxima(x, y, dy_exact)
+        if kernel is not None:
+            dx = np.empty(x.shape, compute)
+            kernel(0, len(x), ksize[0], ksize[1], x, y, dy_exact, dx)
+            return dx.astype(dy.dtype, copy=False)
     dx = np.empty(x.shape, compute) if written else np.zeros(x.shape, compute)
+    with compiled.watched:
+        _send_in_parts(x, y, dy_exact, dx, (ksize, strides, pads), ties)
+    return dx.astype(dy.dtype, copy=False)
+
+
+def _compiled_maxima(x: Array, y: Array, dy: Array) -> Callable[..., Any] | None:
+    """Machine code for windows side by side, if there is any for such arrays."""
+    if any(
+        a.dtype != np.float32 or not a.flags.c_contiguous or not a.flags.aligned for a in (x, y, dy)
+    ):
+        return None
+    return compiled.made("maxima")
+
+
+def _send_in_parts(
+    x: Array,
+    y: Array,
+    dy_exact: Array,
+    dx: Array,
+    window: tuple[Sequence[int], Sequence[int], Pads],
+    ties: Ties,
+) -> None:
+    """What `_send_to_maxima` does, for as many images at a time as stay in the cache."""
+    ksize, strides, pads = window
     taps = list(_taps(x.shape[1:-1], y.shape[1:-1], ksize, strides, pads))
     overlap = any(k > s for k, s in zip(ksize, strides, strict=True))
     step = max(1, BLOCK_BYTES // max(1, math.prod(x.shape[1:]) * x.dtype.itemsize))
     for start in range(0, len(x), step):
         part = slice(start, start + step)
         _send_to_maxima(x[part], y[part], dy_exact[part], dx[part], taps, overlap, ties)
-    return dx.astype(dy.dtype, copy=False)
 
 
 def _send_to_maxima(

@@ -269,6 +269,8 @@ def scatter_into(x: Array, indices: Indices, updates: Array, how: Scatter) -> No
     if how == "update":
         # NumPy, too, writes in order, so that the last one stays.
         target[places] = values
+    elif (x.dtype == object or x.dtype.kind == "b") and how == "add":
+        np.add.at(target, places, values)  # texts are joined, truth is `or`
     elif x.dtype == object or x.dtype.kind == "b":
         raise InvalidArgumentError(f"scatter {how}: dtype must be numeric, got {x.dtype}")
     else:

@@ -32,11 +32,9 @@ if TYPE_CHECKING:
 # Multiplications from which two threads are quicker than one; below, waking a thread (20 to 50 us)
 # costs more than it brings.
 WORTH_PRODUCTS = 3 << 22
-# What a wait for a helper costs beyond its worth is paid back: so many times as long nobody is
-# woken. Where another process wants the cores, trying costs a twentieth at most.
-_REST = 20.0
-# Of its own work's time a caller may wait and has still gained.
-_FAIR = 0.25
+# What work took longer than the caller alone would have is paid back: so many times as long nobody
+# is woken, a second at most. Where another process wants the cores, trying costs a twentieth.
+_REST, _LONGEST_REST = 20.0, 1.0
 
 
 class _Job:
@@ -53,13 +51,15 @@ class _Job:
         self._gate = threading.Lock()
         self._gate.acquire()
 
-    def take_part(self) -> None:
-        """Work until no piece is left."""
-        work, pieces = self.work, self.pieces
+    def take_part(self) -> int:
+        """Work until no piece is left; how many were worked on."""
+        work, pieces, done = self.work, self.pieces, 0
         for piece in self._next:
             if piece >= pieces or self.error is not None:
-                return
+                break
             work(piece)
+            done += 1
+        return done
 
     def help(self) -> None:
         """`take_part` of a thread that is not the caller."""
@@ -114,23 +114,24 @@ class _Helpers:
                 if bell.locked():
                     bell.release()
             start = middle = perf_counter()
+            done = 0
             try:
-                job.take_part()
+                done = job.take_part()
                 middle = perf_counter()
             finally:
                 job.close()
                 self._job = None
-            self._judge(middle - start, perf_counter() - middle)
+            if 0 < done < job.pieces:
+                self._judge(perf_counter() - start, (middle - start) / done * job.pieces)
         finally:
             self._busy.release()
         if job.error is not None:
             raise job.error
 
-    def _judge(self, worked: float, waited: float) -> None:
+    def _judge(self, took: float, alone: float) -> None:
         """Do without help for a while where the helpers' cores are taken by somebody else."""
-        lost = waited - _FAIR * worked
-        if lost > 0:
-            self.rest_until = perf_counter() + _REST * lost
+        if took > alone:
+            self.rest_until = perf_counter() + min(_LONGEST_REST, _REST * (took - alone))
 
     def _start(self) -> None:
         bell = threading.Lock()

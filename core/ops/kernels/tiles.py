@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pinnace.ops.kernels import compiled, team, weights
-from pinnace.ops.kernels.weights import PANEL as _PANEL
+from pinnace.ops.kernels.weights import PANEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,8 +31,14 @@ _MOST_ROWS = 16
 _FEW_ROWS = 128
 # Multiplications below which BLAS is done before a compiled kernel has been entered.
 WORTH_PACKING = 1 << 21
-# Rows above which BLAS' arranging the weights anew no longer shows.
-_MOST_ROWS_PACKED = 256
+# Rows whose starts are so many numbers apart, or a multiple of it, fall on the same few places of
+# the cache and drive one another out: they are read from a copy with other distances.
+_CLASH = 1024
+# Rows of a tile on the processor with the largest.
+_TILE_ROWS = 14
+# Numbers of a block of rows, and of their results where something is done to those: both stay in
+# the second-level cache.
+_BLOCK_NUMBERS, _BLOCK_RESULTS = 1 << 16, 1 << 17
 # A thread keeps its scratch up to so many numbers.
 _KEPT = 1 << 20
 
@@ -124,12 +130,12 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
     ):
         return False
     inner, outputs = int(np.prod(filter.shape[:3])), filter.shape[3]
-    if outputs <= _PANEL:
+    if outputs <= PANEL:
         panels, b_step, panel_step = filter, outputs, 0
     else:
         kept = weights.panels(filter)
         panels = weights.packed(filter.reshape(inner, outputs)) if kept is None else kept
-        b_step, panel_step = _PANEL, inner * _PANEL
+        b_step, panel_step = PANEL, inner * PANEL
     init = np.zeros(outputs, np.float32)
     job, sections = _job(x, panels, g, out, init, (b_step, panel_step))
     _run(kernel, job, sections, inner * outputs)
@@ -171,13 +177,13 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
     channels, outputs = x.shape[-1], dy.shape[-1]
     df = np.empty((*g.window, channels, outputs), np.float32)
     inner = df.size // outputs
-    init = np.zeros(_PANEL, np.float32)
+    init = np.zeros(PANEL, np.float32)
     job, _ = _job(x, dy, g, dy, init, ())
     job = job._replace(out=df.ctypes.data, limit=inner + _MOST_ROWS)
     sections = job.most_images * job.most_rows
     pieces = _pieces_of(inner * dy.size)
-    by_rows = inner >= _FEW_ROWS or outputs <= _PANEL
-    step = _step(inner if by_rows else outputs, pieces, 14 if by_rows else _PANEL)
+    by_rows = inner >= _FEW_ROWS or outputs <= PANEL
+    step = _step(inner if by_rows else outputs, pieces, 14 if by_rows else PANEL)
 
     def work(piece: int) -> None:
         low, high = piece * step, (piece + 1) * step
@@ -203,7 +209,7 @@ def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
         out: [rows, N], written and returned if given.
         noted: what was noted: b, or what b is a view of.
     """
-    worth = 1 < len(a) <= _MOST_ROWS_PACKED and len(a) * b.size >= WORTH_PACKING
+    worth = len(a) > 1 and len(a) * b.size >= WORTH_PACKING
     if worth and weights.are_steady(noted):
         found = multiply(a, b, out, noted)
         if found is not None:
@@ -216,7 +222,8 @@ def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
 def multiply(a: Array, b: Array, out: Array | None, noted: Array) -> Array | None:
     """A times b by the compiled kernel, b packed for good; None where BLAS has to do it.
 
-    BLAS arranges b anew at each product, which for few rows is most of the work.
+    BLAS arranges b anew at each product, which for few rows is most of the work; for many, sums
+    that stay in registers are a little quicker than its own.
 
     Args:
         a: [rows, K].
@@ -225,33 +232,103 @@ def multiply(a: Array, b: Array, out: Array | None, noted: Array) -> Array | Non
         noted: as for `product`.
     """
     rows = len(a)
-    kernel = compiled.made("multiply")
-    if kernel is None or (out is not None and not _fits(out)):
+    if (out is not None and not _fits(out)) or a.shape[1] != len(b):
         return None
-    inner, columns = b.shape
-    if columns < _PANEL or a.shape[1] != inner or not _fits(a):
+    rows_times = packed_product(a, b.shape[1], noted)
+    if rows_times is None:
         return None
-    panels = weights.panels(noted)
-    if panels is None:
-        return None
+    columns = b.shape[1]
     result = np.empty((rows, columns), np.float32) if out is None else out
-    init = np.zeros(columns, np.float32)
-    place = (a.ctypes.data, panels.ctypes.data, result.ctypes.data, init.ctypes.data, 0)
-    # As many rows at a time as stay in the cache beside a panel.
-    block = max(_FEW_ROWS, _BLOCK_BYTES // (4 * inner))
     pieces = _pieces_of(rows * b.size)
     by_rows = rows >= _FEW_ROWS * pieces
     length = rows if by_rows else columns
-    step = _step(length, pieces, 14 if by_rows else _PANEL)
+    step = _step(length, pieces, _TILE_ROWS if by_rows else PANEL)
 
     def work(piece: int) -> None:
         part = (piece * step, min(length, (piece + 1) * step))
-        across = (*part, 0, columns) if by_rows else (0, rows, *part)
-        q = np.array((*place, inner, columns, *across, block), np.int64)
-        kernel(q, _scratch("table", 2 * rows + 1, np.int64))
+        if by_rows:
+            rows_times(result[part[0] : part[1]], *part, 0, columns)
+        else:
+            rows_times(result, 0, rows, *part)
 
     team.share(-(-length // step), work, threads=pieces)
     return result
+
+
+def packed_product(
+    a: Array,
+    columns: int,
+    noted: Array,
+    init: Array | None = None,
+    kernel: Callable[..., Any] | None = None,
+) -> Callable[[Array, int, int, int, int], None] | None:
+    """A function that computes a part of A times b, for one thread; None where BLAS has to do it.
+
+    Its arguments are where the part's rows go ([last - first, N], all columns), the first and last
+    row, and the first and last column; the latter are multiples of a panel or N.
+
+    Args:
+        a: [rows, K].
+        columns: N.
+        noted: an array known to `weights`, whose numbers are b's.
+        init: what every row's sums begin with, [N]; zeros if None.
+        kernel: the compiled product, if the caller has it.
+    """
+    kernel = kernel or compiled.made("multiply")
+    if kernel is None or columns < PANEL or not _fits(a):
+        return None
+    if init is not None and not _fits(init):
+        return None
+    panels = weights.panels(noted, columns)
+    inner = a.shape[1]
+    if panels is None or panels.shape[1] != inner:
+        return None
+    begin = np.zeros(columns, np.float32) if init is None else init
+    spread = inner + _MOST_ROWS if inner % _CLASH == 0 else 0
+    # As many rows at a time as stay in the cache beside a panel.
+    block = max(1, _BLOCK_NUMBERS // (inner * _TILE_ROWS)) * _TILE_ROWS
+    addresses = (a.ctypes.data, panels.ctypes.data, begin.ctypes.data)
+
+    def run(target: Array, first: int, last: int, left: int, right: int) -> None:
+        count = last - first
+        taken = min(block, count)
+        scratch = lend("numbers", taken * spread, np.float32).ctypes.data if spread else 0
+        start, packed, sums = addresses
+        q = np.array(
+            (
+                start + 4 * inner * first,
+                packed,
+                target.ctypes.data,
+                sums,
+                0,
+                inner,
+                inner,
+                columns,
+                count,
+                left,
+                right,
+                taken,
+                scratch,
+                spread,
+            ),
+            np.int64,
+        )
+        kernel(q, lend("table", 2 * count + 1, np.int64))
+
+    # What the addresses belong to lives as long as the function.
+    run.holds = (a, panels, begin)  # type: ignore[attr-defined]
+    return run
+
+
+def block_rows(rows: int, columns: int, threads: int) -> int:
+    """Rows at a time for products whose rows something is done to: whole tiles, evenly cut."""
+    count = max(threads, -(-rows * columns // _BLOCK_RESULTS))
+    return _step(rows, -(-count // threads) * threads, 8)
+
+
+def lend_matrix(rows: int, columns: int) -> Array:
+    """[rows, columns] of this thread's, which its next call may fill again."""
+    return lend("block", rows * columns, np.float32)[: rows * columns].reshape(rows, columns)
 
 
 def _job(
@@ -340,8 +417,8 @@ def _run(kernel: Callable[..., Any], job: Job, sections: int, per_window: int) -
     if pieces == 1:
         _call(kernel, job, sections)
         return
-    if windows < _FEW_ROWS * pieces and columns > _PANEL:
-        names, length, unit = ("first_column", "last_column"), columns, _PANEL
+    if windows < _FEW_ROWS * pieces and columns > PANEL:
+        names, length, unit = ("first_column", "last_column"), columns, PANEL
     elif images % pieces == 0 or images >= 4 * pieces:
         names, length, unit = ("first_image", "last_image"), images, 1
     else:
@@ -362,12 +439,13 @@ def _call(kernel: Callable[..., Any], job: Job, sections: int) -> None:
         held = (job.most_rows - 1) * job.down + (job.taps_down - 1) * job.gap_down + 1
         reach = (job.positions - 1) * job.along + (job.taps_along - 1) * job.gap_along + 1
         needed = job.most_images * held * reach * job.channels
-    scratch = _scratch("numbers", needed, np.float32)
-    table = _scratch("table", 2 * job.limit + sections, np.int64)
+    scratch = lend("numbers", needed, np.float32)
+    table = lend("table", 2 * job.limit + sections, np.int64)
     kernel(job._replace(scratch=scratch.ctypes.data).table(), table)
 
 
-def _scratch(name: str, size: int, dtype: Any) -> Array:
+def lend(name: str, size: int, dtype: Any) -> Array:
+    """Memory of this thread's for at least `size` numbers: the next to ask has it, too."""
     held: Array | None = getattr(_local, name, None)
     if held is None or held.size < size:
         held = np.empty(size, dtype)

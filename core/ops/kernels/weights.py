@@ -29,7 +29,8 @@ class _Entry:
 
     def __init__(self, array: weakref.ref[Any]) -> None:
         self.array = array
-        self.panels: Array | None = None
+        # By the columns of the matrix that it was taken for.
+        self.panels: dict[int, Array] = {}
         self.seen = 0
 
 
@@ -53,18 +54,21 @@ def are_steady(array: Array) -> bool:
     return id(array) in _entries
 
 
-def panels(array: Array) -> Array | None:
+def panels(array: Array, columns: int | None = None) -> Array | None:
     """[panels, K, 32] of the matrix [K, N] that a noted array is; None if it is not worth it.
 
     Args:
         array: [..., N]; the axes before the last are one.
+        columns: N, if the matrix is the array in another shape.
     """
     entry = _entries.get(id(array))
     if entry is None or entry.seen < _PATIENCE or entry.array() is not array:
         return None
-    if entry.panels is None:
-        entry.panels = packed(array.reshape(-1, array.shape[-1]))
-    return entry.panels
+    columns = columns or array.shape[-1]
+    found = entry.panels.get(columns)
+    if found is None:
+        found = entry.panels[columns] = packed(array.reshape(-1, columns))
+    return found
 
 
 def packed(matrix: Array) -> Array:

@@ -176,7 +176,9 @@ def _infer_input_gradient(spatial: int) -> Callable[[InferCall], Shape]:
             return layouts.format_shape(dy[0], sizes.as_list(), filters[-2], data_format)
         if sizes.rank not in {None, spatial + 2}:
             call.fail(f"input_sizes must have {spatial + 2} entries, got {sizes.rank}")
-        return Shape([None] * (spatial + 2)) if sizes.rank is None else sizes
+        rest = [None] * (spatial + 1) if sizes.rank is None else sizes.as_list()[1:]
+        batch = None if sizes.rank is None else sizes[0]
+        return Shape([dy[0] if batch is None else batch, *rest])
 
     return infer
 
@@ -190,6 +192,11 @@ def _infer_filter_gradient(spatial: int) -> Callable[[InferCall], Shape]:
         sizes = call.shape_constant(1)
         if sizes.rank not in {None, spatial + 2}:
             call.fail(f"filter_sizes must have {spatial + 2} entries, got {sizes.rank}")
+        x = call.spec(0).shape
+        if x.rank and sizes.rank and sizes[-2]:
+            channels = x[-1 if layouts.is_channels_last(call.attrs["data_format"]) else 1]
+            if channels is not None and (not channels or channels % sizes[-2]):
+                call.fail(f"input must have a multiple of {sizes[-2]} channels, got {channels}")
         return Shape([None] * (spatial + 2)) if sizes.rank is None else sizes
 
     return infer

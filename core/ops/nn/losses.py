@@ -8,7 +8,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, INDEX, float32, int64
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape, broadcast_shapes
+from pinnace.framework.shapes import Shape, broadcast_shapes, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, reshaping, selecting, shapes
 from pinnace.ops.execute import execute
@@ -332,7 +332,10 @@ def _l2_loss_kernel(t: Array) -> Any:
 
 
 def _infer_softmax_cross_entropy(call: InferCall) -> tuple[Shape, Shape]:
-    features, labels = call.spec(0).shape, call.spec(1).shape
+    features, labels = (
+        unknown_shape(2) if shape.rank is None else shape
+        for shape in (call.spec(0).shape, call.spec(1).shape)
+    )
     try:
         shape = broadcast_shapes(features, labels)
     except InvalidArgumentError:

@@ -9,14 +9,12 @@ from pinnace.framework.dtypes import FLOATS, REAL, float32
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, joining
 from pinnace.ops.execute import execute
+from pinnace.ops.kernels.masking import kept
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import OpCall, OpDef, attr, typed
 from pinnace.ops.registry import one_shape, register, same_as_input, unary
 
 __all__ = ["crelu", "leaky_relu", "relu", "relu6"]
-
-# Elements from which working on bits beats np.where, whose branches the processor mispredicts.
-_MANY = 1024
 
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -110,17 +108,6 @@ def _leaky_relu_kernel(features: Array, *, alpha: float) -> Any:
     return np.where(features > 0, features, scaled)
 
 
-def kept(values: Array, keep: Array) -> Array:
-    """`values` where `keep`, else 0; not a product, which would make NaN of 0 times inf."""
-    size = values.dtype.itemsize
-    if values.size < _MANY or size not in {2, 4, 8} or values.shape != keep.shape:
-        return np.where(keep, values, values.dtype.type(0))
-    mask: Array = keep.view(np.int8).astype(np.dtype(f"i{size}"))
-    np.negative(mask, out=mask)  # all ones where True
-    mask &= values.view(mask.dtype)
-    return mask.view(values.dtype)
-
-
 def _relu_grad_kernel(gradients: Array, features: Array) -> Any:
     return kept(gradients, features > 0)
 
@@ -204,6 +191,7 @@ RELU_GRAD: OpDef = register(
         infer=one_shape,
         kernel=_relu_grad_kernel,
         gradient=_relu_grad_gradient,
+        fuse="({gradients} if {features} > T(0) else T(0))",
     )
 )
 RELU6_GRAD: OpDef = register(
@@ -214,6 +202,7 @@ RELU6_GRAD: OpDef = register(
         infer=one_shape,
         kernel=_relu6_grad_kernel,
         gradient=_relu6_grad_gradient,
+        fuse="({gradients} if {features} > T(0) and {features} < T(6) else T(0))",
     )
 )
 LEAKY_RELU_GRAD: OpDef = register(

@@ -25,7 +25,7 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array, Tensor
@@ -45,9 +45,12 @@ class TensorList:
         shape: what every element fits.
         length: how many there are.
         items: those that are not missing, by index; owned by this list from now on.
+
+    Attributes:
+        whole: the array whose rows the elements are, where they lie in one that nobody writes into.
     """
 
-    __slots__ = ("_items", "_lock", "_newer", "_undo", "dtype", "length", "shape")
+    __slots__ = ("_items", "_lock", "_newer", "_undo", "dtype", "length", "shape", "whole")
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class TensorList:
         self._items: dict[int, Array] | None = items
         self._newer: TensorList | None = None
         self._undo: dict[int, Any] = {}
+        self.whole: Array | None = None
         # One per family of versions.
         self._lock = lock if lock is not None else threading.Lock()
 
@@ -151,6 +155,64 @@ class TensorList:
         """How many elements are set."""
         with self._lock:
             return len(self._rooted())
+
+    def item_shape(self) -> tuple[int, ...] | None:
+        """The shape of an element that is set, None if there is none."""
+        if self.whole is not None:
+            return tuple(self.whole.shape[1:])
+        with self._lock:
+            for item in self._rooted().values():
+                return tuple(item.shape)
+        return None
+
+    def stacked(self, shape: tuple[int, ...]) -> Array | None:
+        """The elements as one array, zeros where they are missing; nobody may write into it.
+
+        Args:
+            shape: of an element. If another one is there, there is no such array: None.
+        """
+        if self.whole is not None:
+            return self.whole if self.whole.shape[1:] == shape else None
+        items = self.snapshot()
+        if any(item.shape != shape for item in items.values()):
+            return None
+        make = np.empty if len(items) == self.length else np.zeros
+        rows = make((self.length, *shape), self.dtype.numpy)
+        for index, item in items.items():
+            rows[index] = item
+        return rows
+
+    def extended(self, rows: Array) -> TensorList:
+        """The list with these elements at its end; nobody may write into the rows any more."""
+        changes = {self.length + index: row for index, row in _rows(rows).items()}
+        made = self.changed(changes, self.length + len(rows))
+        if not self.length:
+            made.whole = rows
+        return made
+
+    def repeated(self, item: Array, count: int) -> TensorList:
+        """The list with an element at its end, so many times."""
+        length = self.length + count
+        made = self.changed(dict.fromkeys(range(self.length, length), item), length)
+        if not self.length:
+            made.whole = np.broadcast_to(item, (count, *item.shape))
+        return made
+
+    def shortened(self, length: int) -> TensorList:
+        """The first elements."""
+        return self.changed(dict.fromkeys(range(length, self.length), _MISSING), length)
+
+    def replaced(self, places: Iterable[int], rows: Array) -> TensorList:
+        """The list with elements at these places taken from the same places of an array.
+
+        Nobody may write into the array any more.
+        """
+        items = _rows(rows)
+        changes = {place: items[place] for place in places}
+        made = self.changed(changes, self.length)
+        if len(changes) == self.length == len(rows):
+            made.whole = rows
+        return made
 
     def __add__(self, other: object) -> TensorList:
         # NumPy adds the elements of object arrays with this: AddN of lists.
@@ -272,8 +334,14 @@ def _from_tensor_kernel(tensor: Array, element_shape: Array, *, element_dtype: D
         message = "TensorListFromTensor: tensor must have at least one axis, got a scalar"
         raise InvalidArgumentError(message)
     shape = _merged("TensorListFromTensor", _shape_from(element_shape), Shape.of(tensor.shape[1:]))
-    items = _rows(tensor)
-    return handle_of_list(TensorList(element_dtype, shape, len(tensor), items))
+    return handle_of_list(list_of_rows(tensor, element_dtype, shape))
+
+
+def list_of_rows(tensor: Array, dtype: DType, shape: Shape) -> TensorList:
+    """The list of an array's rows, which nobody writes into any more."""
+    made = TensorList(dtype, shape, len(tensor), _rows(tensor))
+    made.whole = tensor
+    return made
 
 
 def _rows(tensor: Array) -> dict[int, Array]:
@@ -348,6 +416,9 @@ def _stack_kernel(input_handle: Array, element_shape: Array, *, num_elements: in
         raise InvalidArgumentError(message)
     wanted = _shape_from(element_shape)
     shape = _merged("TensorListStack", value.shape, wanted)
+    if value.whole is not None and len(value.whole):
+        _merged("TensorListStack", shape, Shape.of(value.whole.shape[1:]))
+        return value.whole
     elements = _all(value, wanted, "TensorListStack")
     for element in elements[:1]:
         _merged("TensorListStack", shape, Shape.of(element.shape))
@@ -617,7 +688,10 @@ def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     handle, index, item = call.inputs
     dlist = dy
     if call.needs(0):
-        dlist = execute(SET_ITEM, dy, index, constants.zeros_like(item))
+        known = item.shape.is_fully_defined() and item.dtype is not dtypes.variant
+        # Of the item only the shape counts: it need not be kept for the way back.
+        zeros = constants.zeros(item.shape, item.dtype) if known else constants.zeros_like(item)
+        dlist = execute(SET_ITEM, dy, index, zeros)
         if call.attr("resize_if_index_out_of_bounds"):
             dlist = execute(RESIZE, dlist, execute(LENGTH, handle))
     ditem = execute(GET_ITEM, dy, index, _shape_of(item), element_dtype=item.dtype)

@@ -10,6 +10,7 @@ from pinnace.framework.dtypes import (
     float32,
     float64,
 )
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor
 from pinnace.ops.array import constants
@@ -63,6 +64,18 @@ def _max_pool_kernel(
     return _max(input, Windows(ksize, strides, padding, data_format, explicit_paddings))
 
 
+def _windows_of(op: str, ksize: Array, strides: Array, padding: str, data_format: str) -> Windows:
+    """What tensors say of the windows."""
+    for name, values in (("ksize", ksize), ("strides", strides)):
+        if values.shape != (len(data_format),):
+            message = f"{op}: {name} must have {len(data_format)} entries, got {values.tolist()}"
+            raise InvalidArgumentError(message)
+        if values[0] != 1 or values.min() < 1:
+            message = f"{op}: {name} must be positive, and 1 for the batch, got {values.tolist()}"
+            raise InvalidArgumentError(message)
+    return Windows(ksize.tolist(), strides.tolist(), padding, data_format)
+
+
 def _max_pool_v2_kernel(
     input: Array,
     ksize: Array,
@@ -71,7 +84,7 @@ def _max_pool_v2_kernel(
     padding: str,
     data_format: str,
 ) -> Array:
-    return _max(input, Windows(ksize.tolist(), strides.tolist(), padding, data_format))
+    return _max(input, _windows_of("MaxPoolV2", ksize, strides, padding, data_format))
 
 
 def _max_pool_3d_kernel(
@@ -110,7 +123,7 @@ def _max_pool_grad_v2_kernel(
     padding: str,
     data_format: str,
 ) -> Array:
-    windows = Windows(ksize.tolist(), strides.tolist(), padding, data_format)
+    windows = _windows_of("MaxPoolGradV2", ksize, strides, padding, data_format)
     return _max_gradient(orig_input, orig_output, grad, windows, "first")
 
 
@@ -144,7 +157,7 @@ def _max_pool_grad_grad_kernel(
 
 def _max_pool_grad_grad_v2_kernel(
     orig_input: Array,
-    orig_output: Array,  # noqa: ARG001
+    orig_output: Array,
     grad: Array,
     ksize: Array,
     strides: Array,
@@ -152,8 +165,15 @@ def _max_pool_grad_grad_v2_kernel(
     padding: str,
     data_format: str,
 ) -> Array:
-    windows = Windows(ksize.tolist(), strides.tolist(), padding, data_format)
-    return _at_maxima(orig_input, grad, windows)
+    windows = _windows_of("MaxPoolGradGradV2", ksize, strides, padding, data_format)
+    found = _at_maxima(orig_input, grad, windows)
+    if found.shape != orig_output.shape:
+        message = (
+            f"MaxPoolGradGradV2: orig_output must have shape {list(found.shape)}, which pooling "
+            f"orig_input gives, got {list(orig_output.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    return found
 
 
 def _infer_v2(call: InferCall) -> Shape:

@@ -36,7 +36,15 @@ def _avg_gradient(sizes: Array, dy: Array, windows: Windows) -> Array:
             f"the gradient of an average must have as many images and channels as its input, "
             f"{shape[0]} and {shape[-1]}, got {dy.shape[0]} and {dy.shape[-1]}"
         )
-    dx = kernels.avg_pool_gradient(shape, dy, windows.ksize, windows.strides, windows.pads(shape))
+    pads = windows.pads(shape)
+    facts = zip(shape[1:-1], pads, windows.ksize, windows.strides, strict=True)
+    counts = tuple((n + sum(around) - taps) // step + 1 for n, around, taps, step in facts)
+    if dy.shape[1:-1] != counts:
+        raise InvalidArgumentError(
+            f"the gradient of an average must have an element per window, {list(counts)} of them, "
+            f"got {list(dy.shape[1:-1])}"
+        )
+    dx = kernels.avg_pool_gradient(shape, dy, windows.ksize, windows.strides, pads)
     return windows.given(dx)
 
 

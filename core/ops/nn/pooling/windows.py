@@ -142,14 +142,26 @@ def like_input(call: InferCall) -> Shape:
     """The shape of the input of the pooling: a gradient that flows back."""
     if not image_shape(call, 1).is_compatible_with(image_shape(call, 2)):
         call.fail("grad must have the shape of orig_output")
+    _check_output(call)
     return image_shape(call, 0)
 
 
 def like_output(call: InferCall) -> Shape:
     """The shape of the output of the pooling: a gradient that flows on."""
-    for index in (0, 2):
-        image_shape(call, index)
-    return image_shape(call, 1)
+    if not image_shape(call, 0).is_compatible_with(image_shape(call, 2)):
+        call.fail("grad must have the shape of orig_input")
+    return _check_output(call)
+
+
+def _check_output(call: InferCall) -> Shape:
+    """The shape of orig_output, which is what pooling orig_input gives."""
+    shape = image_shape(call, 1)
+    if "ksize" not in call.attrs:  # an input, which the run alone knows
+        return shape
+    pooled = inferred(call)
+    if not pooled.is_compatible_with(shape):
+        call.fail("orig_output must have the shape that pooling orig_input gives")
+    return pooled.merge_with(shape)
 
 
 def passed_on(call: OpCall, op: OpDef) -> dict[str, Any]:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import pinnace as tf
+from pinnace.ops.execute import execute
+from pinnace.ops.registry import lookup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +39,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "product_with_constant": (lambda x: tf.matmul(x, WEIGHTS), ROWS),
     "constant_with_product": (lambda x: tf.matmul(WEIGHTS, x), ROWS),
     "reshape": (lambda x: tf.reshape(x, [2, -1]), ROWS),
+    "axes_from_the_end": (lambda x: execute(lookup("Transpose"), x, tf.constant([-1, 0])), ROWS),
     "axes": (lambda x: tf.squeeze(tf.expand_dims(tf.expand_dims(x, 0), -1), [0]), ROWS),
     "squeeze_all": (lambda x: tf.squeeze(tf.expand_dims(x, 1)), LINES),
     "transpose": (lambda x: tf.transpose(x), ROWS),

@@ -68,6 +68,19 @@ def test_helpers_that_keep_the_caller_waiting_are_left_alone() -> None:
     assert workers == {caller}
 
 
+def test_a_wait_that_is_shorter_than_what_was_done_meanwhile_is_worth_it() -> None:
+    team._helpers.rest_until = 0.0
+    caller = threading.get_ident()
+    both = threading.Barrier(2, timeout=30)
+
+    def work(_: int) -> None:
+        both.wait()
+        time.sleep(0.2 if threading.get_ident() == caller else 0.25)
+
+    team.share(2, work)  # some 0.25 s rather than 0.4
+    assert team._helpers.rest_until == 0.0
+
+
 def test_nobody_is_woken_where_no_core_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     team._helpers.rest_until = 0.0
     monkeypatch.setattr(team, "has_idle_core", lambda: False)

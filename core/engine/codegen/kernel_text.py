@@ -1,0 +1,204 @@
+"""The text of a cluster's kernel: one function over rows.
+
+Without reductions a row is one loop over its columns. A sum or maximum of a row is there only when
+a loop has ended, so what needs it is in the next one. What a later loop needs again is computed
+again if that is a few sums and products; what was costly is kept, in the output it becomes or in a
+row of scratch.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pinnace.engine.codegen import forms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.engine.codegen.clusters import Cluster
+    from pinnace.engine.plan import Step
+    from pinnace.graph.graph import Value
+
+    Sizes = Mapping[Value, tuple[int, ...]]
+
+_STARTS = {"sum": "T(0)", "max": "T(-np.inf)"}
+_JOINS = {"sum": "plus", "max": "larger"}
+
+
+@dataclass(eq=False)
+class _Item:
+    """A number of the kernel: one per column (`varies`) or one per row.
+
+    Attributes:
+        name: in the text.
+        written: its expression; of a reduction, what becomes of the total.
+        uses: what the expression names.
+        varies: whether it differs from column to column.
+        costly: whether to keep it rather than compute it again.
+        reduced: "sum" or "max" of the only thing it uses.
+        loads: whether it is an input.
+        loop: the first loop that can compute it; a row's number is there before that loop.
+    """
+
+    name: str
+    written: str
+    uses: list[_Item]
+    varies: bool
+    costly: bool = False
+    reduced: str = ""
+    loads: bool = False
+    loop: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.loop = max((use.loop for use in self.uses), default=0) + bool(self.reduced)
+
+
+def text(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> str:
+    """The kernel: `kernel(start, stop, width, *inputs, *outputs)` for rows from start to stop."""
+    writer = _Writer(cluster, steps, sizes)
+    arrays = [f"x{n}" for n in range(len(cluster.inputs))]
+    arrays += [f"y{n}" for n in range(len(cluster.outputs))]
+    types = [*writer.types, *["WRITTEN"] * len(cluster.outputs)]
+    return (
+        "T = np.float32\n\n\n"
+        f"@njit([void(int64, int64, int64, {', '.join(types)})],\n"
+        '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
+        f"def kernel(start, stop, width, {', '.join(arrays)}):\n" + "\n".join(writer.lines()) + "\n"
+    )
+
+
+class _Writer:
+    """The body of a kernel, from what its values are."""
+
+    def __init__(self, cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> None:
+        self.types: list[str] = []
+        self._per_row: list[str] = []
+        self._items: list[_Item] = []
+        self._cluster = cluster
+        of: dict[Value, _Item] = {}
+        for index, value in enumerate(cluster.inputs):
+            of[value] = self._input(index, cluster.kind(value, sizes))
+        for index, place in enumerate(cluster.members):
+            node = steps[place].node
+            operands = [of[value] for value in forms.operands(node)]
+            of[node.outputs[0]] = self._member(index, place, steps, operands)
+        self._outputs = {of[value]: n for n, value in enumerate(cluster.outputs)}
+
+    def _input(self, index: int, kind: str) -> _Item:
+        self.types.append({"scalar": "float32", "full": "ROWS"}.get(kind, "READ"))
+        name = f"x{index}" if kind == "scalar" else f"a{index}"
+        if kind == "full":
+            self._per_row.append(f"r{index} = row(x{index}, r, width)")
+        elif kind == "column":
+            self._per_row.append(f"{name} = x{index}[r]")
+        source = f"r{index}[c]" if kind == "full" else f"x{index}[c]"
+        return self._add(_Item(name, source, [], kind in {"full", "row"}, loads=True))
+
+    def _add(self, item: _Item) -> _Item:
+        self._items.append(item)
+        return item
+
+    def _member(
+        self, index: int, place: int, steps: Sequence[Step], operands: list[_Item]
+    ) -> _Item:
+        node = steps[place].node
+        name = f"t{index}"
+        if node.op.name == "Softmax":
+            (x,) = operands
+            top = self._add(_Item(f"{name}m", "{total}", [x], False, reduced="max"))
+            power = self._add(
+                _Item(f"{name}e", f"exp({x.name} - {top.name})", [x, top], True, costly=True)
+            )
+            part = _Item(f"{name}s", "T(1) / {total}", [power], False, reduced="sum")
+            self._add(part)
+            return self._add(_Item(name, f"{power.name} * {part.name}", [power, part], True))
+        kind = forms.REDUCTIONS.get(node.op.name)
+        if kind is not None:
+            written = "{total} / T(width)" if node.op.name == "Mean" else "{total}"
+            return self._add(_Item(name, written, operands, False, reduced=kind))
+        form = forms.template(node) or ""
+        form = re.sub(r"\bmax\(", "maximum(", re.sub(r"\bmin\(", "minimum(", form))
+        arguments = {
+            argument.name: operand.name
+            for argument, operand in zip(node.op.inputs, operands, strict=True)
+        }
+        varies = any(one.varies for one in operands)
+        written = f"T({form.format(**arguments)})"
+        return self._add(_Item(name, written, operands, varies, forms.is_costly(form)))
+
+    def lines(self) -> list[str]:
+        """The body."""
+        last = max(item.loop for item in self._items)
+        loops = [self._needed(loop) for loop in range(last + 1)]
+        kept = {item: f"k{n}" for n, item in enumerate(self._kept(loops))}
+        lines = [f"    {name} = np.empty(width, np.float32)" for name in kept.values()]
+        lines += ["    for r in range(start, stop):", "        base = r * width"]
+        lines += [f"        {line}" for line in self._per_row]
+        lines += [f"        z{n} = y{n}[base : base + width]" for n in self._outputs.values()]
+        places = {**{item: f"z{n}" for item, n in self._outputs.items()}, **kept}
+        for loop, needed in enumerate(loops):
+            before = [
+                item
+                for item in self._items
+                if not item.varies and not item.loads and item.loop == loop
+            ]
+            for item in before:
+                total = f"{item.name}_total"
+                written = item.written.format(total=total) if item.reduced else item.written
+                lines.append(f"        {item.name} = {written}")
+            totals = self._totals(loop)
+            lines += [f"        {t.name}_total = {_STARTS[t.reduced]}" for t in totals]
+            if needed:
+                lines.append("        for c in range(width):")
+                lines += [f"            {line}" for line in self._inner(loop, needed, places)]
+        return lines
+
+    def _totals(self, loop: int) -> list[_Item]:
+        """The reductions that a loop adds up."""
+        return [item for item in self._items if item.reduced and item.uses[0].loop == loop]
+
+    def _needed(self, loop: int) -> set[_Item]:
+        """What has to be at hand in a loop."""
+        pending = [item.uses[0] for item in self._totals(loop)]
+        pending += [item for item in self._outputs if item.loop == loop]
+        needed: set[_Item] = set()
+        while pending:
+            item = pending.pop()
+            if not item.varies or item in needed:
+                continue
+            needed.add(item)
+            if not self._is_read_back(item, loop):
+                pending += item.uses
+        return needed
+
+    def _is_read_back(self, item: _Item, loop: int) -> bool:
+        return item.loop < loop and (item.costly or item in self._outputs)
+
+    def _kept(self, loops: Sequence[set[_Item]]) -> list[_Item]:
+        """What is costly, no output and needed by a loop after its own."""
+        found = {
+            item: None
+            for loop, needed in enumerate(loops)
+            for item in self._items
+            if item in needed and self._is_read_back(item, loop) and item not in self._outputs
+        }
+        return list(found)
+
+    def _inner(self, loop: int, needed: set[_Item], places: dict[_Item, str]) -> list[str]:
+        lines = []
+        for item in self._items:
+            if item not in needed:
+                continue
+            if self._is_read_back(item, loop):
+                lines.append(f"{item.name} = {places[item]}[c]")
+                continue
+            lines.append(f"{item.name} = {item.written}")
+            if item in places and item.loop == loop:
+                lines.append(f"{places[item]}[c] = {item.name}")
+        lines += [
+            f"{t.name}_total = {_JOINS[t.reduced]}({t.name}_total, {t.uses[0].name})"
+            for t in self._totals(loop)
+        ]
+        return lines

@@ -1,0 +1,225 @@
+"""The lists of tensors that a loop carries, and what a turn does with each.
+
+A turn may read elements of a list, take its last one, add one to its end, set some, or add to some.
+What becomes of a list must be one line of versions: an older one that is still used would have to
+be kept beside the newer.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pinnace.engine.codegen.array_steps import Unfit
+from pinnace.engine.codegen.statements import array_type
+from pinnace.framework import dtypes
+from pinnace.ops.state.tensor_lists import TensorList
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+# What a list's elements may be: numbers, or arrays whose numbers take so many bytes.
+_NUMBERS = frozenset({"bool", "float32", "float64", "int32", "int64"})
+BYTES = {"bool": 1, "float32": 4}
+_SUMS = frozenset({"Add", "AddN", "AddV2"})
+
+
+class Lists:
+    """What a turn does with lists; each is named by its place among the loop variables.
+
+    Args:
+        body: the plan of a turn.
+        values: the loop variables.
+        sizes: the shape of each value of a turn.
+
+    Attributes:
+        used: the lists that steps are about.
+        read, popped, pushed, changed: those that a turn reads of, takes from, adds to the end of,
+            and sets elements of.
+        same: those of the read ones whose elements are one and the same array.
+        looked_at: those of the changed ones that are read, too.
+        items: the shapes of elements.
+        twins: for a changed list, others that must be as long.
+        repeated: lists that get the same element in each turn; see `take_repeated`.
+        steps: every step that is about lists.
+        gets: for the steps that read an element, the list.
+        pops: for the steps that take the last one.
+        writes: (kind, step) for each list that is written: "push", "pop", "set" or "add".
+
+    Raises:
+        Unfit: the lists are used otherwise.
+    """
+
+    def __init__(
+        self, body: Plan, values: Sequence[Array], sizes: Mapping[Value, tuple[int, ...]]
+    ) -> None:
+        self._sizes = sizes
+        self._inputs, self._outputs = body.graph.inputs, body.graph.outputs
+        self._place = {
+            value: place
+            for place, value in enumerate(self._inputs)
+            if value.dtype is dtypes.variant
+        }
+        # The newest version of each list so far; lists of zeros as long as one; such lists with one
+        # element set.
+        self._now = dict(self._place)
+        self._zeros: dict[Value, int] = {}
+        self._alone: dict[Value, tuple[int, Node]] = {}
+        self._kinds: dict[int, str] = {}
+        self.used: list[int] = []
+        self.items: dict[int, tuple[int, ...]] = {}
+        self.twins: dict[int, list[int]] = {}
+        self.repeated: dict[int, int] = {}
+        self.steps: set[Node] = set()
+        self.gets: dict[Node, int] = {}
+        self.pops: dict[Node, int] = {}
+        self.writes: dict[int, list[tuple[str, Node]]] = {}
+        users: dict[Value, int] = {}
+        for step in body.steps:
+            node = step.node
+            for value in node.inputs:
+                users[value] = users.get(value, 0) + 1
+            if any(value.dtype is dtypes.variant for value in (*node.inputs, *node.outputs)):
+                self.steps.add(node)
+                self._take(node)
+        self._check_versions()
+        self._sort(users)
+        self._look(values)
+
+    def _take(self, node: Node) -> None:
+        """Note what a step does."""
+        name, handle = node.op.name, node.inputs[0]
+        place = self._place.get(handle)
+        if name == "ZerosLike" and place is not None:
+            self._zeros[node.outputs[0]] = place
+        elif name == "TensorListGetItem" and place is not None:
+            self.gets[node] = place
+            self._note(place, node.outputs[0])
+        elif name == "TensorListSetItem" and handle in self._zeros:
+            self._alone[node.outputs[0]] = (self._zeros[handle], node)
+        elif name == "TensorListSetItem" and handle in self._now:
+            self._change(handle, node, "set", node)
+        elif name == "TensorListPushBack" and place is not None and handle in self._now:
+            self._change(handle, node, "push", node)
+        elif name == "TensorListPopBack" and place is not None and handle in self._now:
+            self.pops[node] = place
+            self._change(handle, node, "pop", node)
+        elif name in _SUMS and len(node.inputs) == 2:
+            self._take_sum(node)
+        else:
+            raise Unfit(f"{node}: a list")
+
+    def _take_sum(self, node: Node) -> None:
+        """A list to which another one is added that has one element."""
+        first, second = node.inputs
+        if second in self._now:
+            first, second = second, first
+        if first not in self._now or second not in self._alone:
+            raise Unfit(f"{node}: lists are added")
+        other, item = self._alone[second]
+        self.twins.setdefault(self._now[first], []).append(other)
+        self._change(first, node, "add", item)
+
+    def _note(self, place: int, item: Value) -> None:
+        """A list's elements are like this one."""
+        shape, kind = self._sizes[item], item.dtype.name
+        if self.items.setdefault(place, shape) != shape:
+            raise Unfit(f"list {place} has elements of several shapes")
+        if place not in self.used:
+            self.used.append(place)
+        self._kinds[place] = kind
+        if kind not in (BYTES if shape else _NUMBERS) or not math.prod(shape):
+            raise Unfit(f"list {place} holds {kind}{list(shape)}")
+
+    def _change(self, handle: Value, node: Node, kind: str, source: Node) -> None:
+        """A newer version of a list; `source` has the index and the element."""
+        place = self._now.pop(handle)
+        self._now[node.outputs[0]] = place
+        if source.attrs.get("resize_if_index_out_of_bounds"):
+            raise Unfit(f"{source}: the list may grow")
+        self._note(place, source.outputs[-1] if kind == "pop" else source.inputs[-1])
+        if kind == "add" and self.items[place] and self._kinds[place] != "float32":
+            raise Unfit(f"{node}: truth values are added")
+        self.writes.setdefault(place, []).append((kind, source))
+
+    def _check_versions(self) -> None:
+        """No version is used once there is a newer one."""
+        for value, place in self._now.items():
+            if self._outputs[place] is not value:
+                raise Unfit(f"list {place} becomes another one")
+            if sum(one is value for one in self._outputs) != 1:
+                raise Unfit(f"list {place} becomes two")
+        if any(self._inputs[place] in self._outputs for place in self.writes):
+            raise Unfit("an older version of a list is kept")
+
+    def _sort(self, users: Mapping[Value, int]) -> None:
+        self.popped: list[int] = []
+        self.pushed: list[int] = []
+        self.changed: list[int] = []
+        for place, writes in self.writes.items():
+            kinds = {kind for kind, _ in writes}
+            if not kinds & {"push", "pop"}:
+                self.changed.append(place)
+                continue
+            if len(writes) > 1 or users[self._inputs[place]] > 1:
+                raise Unfit(f"list {place} is used otherwise too")
+            (self.pushed if "push" in kinds else self.popped).append(place)
+        got = set(self.gets.values())
+        self.looked_at = {place for place in self.changed if place in got or not self.items[place]}
+        self.read = [place for place in self.used if place in got - {*self.changed}] + self.popped
+        for twins in self.twins.values():
+            if {*twins} & {*self.pushed, *self.popped}:
+                raise Unfit("a list that grows is added to another")
+            self.used += [twin for twin in dict.fromkeys(twins) if twin not in self.used]
+
+    def _look(self, values: Sequence[Array]) -> None:
+        """What the lists at hand tell."""
+        self.same: set[int] = set()
+        for place in self._place.values():
+            held: object = values[place][()]
+            if not isinstance(held, TensorList):
+                raise Unfit(f"loop variable {place} is no list")
+            if place in self.read and self.is_strided(place) and is_same(held):
+                self.same.add(place)
+
+    def take_repeated(self, fixed: Mapping[Value, int]) -> None:
+        """Lists that get the same array in each turn need no copies of it.
+
+        Args:
+            fixed: places of what is the same in each turn; `repeated` gives such a place for each
+                of these lists.
+        """
+        for place in list(self.pushed):
+            ((_, node),) = self.writes[place]
+            item = node.inputs[1]
+            if item in fixed and self.items[place]:
+                self.repeated[place] = fixed[item]
+                self.pushed.remove(place)
+                del self.writes[place]
+
+    def length(self, place: int) -> str:
+        """How the text calls a list's length before the first turn."""
+        return f"lengths[{self.used.index(place)}]"
+
+    def holds(self, place: int) -> str:
+        """The dtype of a list's elements."""
+        return self._kinds[place]
+
+    def array_type(self, place: int, *, readonly: bool) -> str:
+        """The type of the array that a list's elements are rows of."""
+        name = self._kinds[place].replace("bool", "boolean")
+        kind = array_type((0, *self.items[place]), name, readonly)
+        return kind.replace("'C'", "'A'") if readonly and self.is_strided(place) else kind
+
+    def is_strided(self, place: int) -> bool:
+        """Whether rows of a list's elements may lie apart: what was transposed is not copied."""
+        return len(self.items[place]) == 2 and self._kinds[place] == "float32"
+
+
+def is_same(held: TensorList) -> bool:
+    """Whether a list is known to hold the same array in every place."""
+    return held.whole is not None and held.length > 1 and held.whole.strides[0] == 0

@@ -1,0 +1,165 @@
+"""Products of small matrices inside of generated kernels, on register tiles.
+
+A matrix is an address and two steps, from row to row and from column to column, in numbers. Rows
+of the result are taken by the largest tile that they fill; what the tiles need to know of them
+stands in a table that the caller lends.
+
+Importing this module imports Numba.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import carray, int64, njit  # type: ignore[attr-defined] # its stubs lack carray
+
+from pinnace.engine.codegen.mathematics import as_bytes, as_pointer
+from pinnace.engine.codegen.tiles import EIGHT, NARROW, ROWS, WIDE, eight, four, move, narrow, one
+from pinnace.engine.codegen.tiles import wide as whole
+
+
+@njit(inline="always")  # type: ignore[misc,unused-ignore] # Numba has no types
+def at(array: Any) -> Any:
+    """The address of an array, as a number that others can be added to."""
+    return int64(array.ctypes.data)
+
+
+@njit(inline="always")  # type: ignore[misc,unused-ignore]
+def floats(address: Any, count: Any) -> Any:
+    """The float32 numbers from an address on."""
+    return carray(as_pointer(address), count)
+
+
+@njit(inline="always")  # type: ignore[misc,unused-ignore]
+def truths(address: Any, count: Any) -> Any:
+    """The truth values from an address on, as bytes."""
+    return carray(as_bytes(address), count)
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def copy_truths(source: Any, target: Any, count: Any) -> None:
+    """Copy truth values from one address to another."""
+    given, kept = truths(source, count), truths(target, count)
+    for i in range(count):
+        kept[i] = given[i]
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def pack(b: Any, row: Any, column: Any, k: Any, n: Any, target: Any) -> None:
+    """A matrix of k rows and n columns as panels of WIDE columns, one after another.
+
+    Args:
+        b: address.
+        row: step from row to row.
+        column: step from column to column.
+        k: rows.
+        n: columns.
+        target: address of as many numbers as k rows of n rounded up to whole panels hold.
+    """
+    for panel in range((n + WIDE - 1) // WIDE):
+        first = panel * WIDE
+        columns = min(WIDE, n - first)
+        for i in range(k):
+            place = target + 4 * (panel * k + i) * WIDE
+            source = b + 4 * (i * row + first * column)
+            if column == 1:
+                move(place, source, columns)
+            else:
+                numbers, given = floats(place, columns), floats(source, columns * column)
+                for j in range(columns):
+                    numbers[j] = given[j * column]
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def multiply(
+    a: Any, a_row: Any, a_step: Any, b: Any, b_row: Any, panel: Any, c: Any, c_row: Any,
+    m: Any, k: Any, n: Any, zeros: Any, mode: Any, table: Any,
+) -> None:  # fmt: skip
+    """C = a @ b, or c += a @ b.
+
+    Args:
+        a: address of [m, k].
+        a_row: step from row to row of a.
+        a_step: step from column to column of a.
+        b: address of [k, n].
+        b_row: step from row to row of b, whose columns are one apart.
+        panel: step from WIDE columns of b to the next WIDE.
+        c: address of [m, n].
+        c_row: step from row to row of c, whose columns are one apart.
+        m: rows of a.
+        k: columns of a, at least 1.
+        n: columns of b.
+        zeros: address of WIDE zeros.
+        mode: 1 to add to what c holds, 0 otherwise.
+        table: int64, at least 2 ROWS + 1 numbers.
+    """
+    a_table = at(table)
+    c_table, sections = a_table + 8 * ROWS, a_table + 16 * ROWS
+    table[2 * ROWS] = 0
+    i = 0
+    while i < m:
+        left = m - i
+        rows = ROWS if left >= ROWS else EIGHT if left >= EIGHT else 4 if left >= 4 else 1
+        for r in range(rows):
+            table[r] = (i + r) * a_row
+            table[ROWS + r] = (i + r) * c_row
+        j = 0
+        while j < n:
+            columns = min(WIDE, n - j)
+            from_b = b + 4 * (j // WIDE) * panel
+            target = c + 4 * j
+            if rows == ROWS and columns <= NARROW:
+                narrow(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
+                       columns, zeros, mode)  # fmt: skip
+            elif rows == ROWS:
+                whole(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
+                      columns, zeros, mode)  # fmt: skip
+            elif rows == EIGHT:
+                eight(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
+                      columns, zeros, mode)  # fmt: skip
+            elif rows == 4:
+                four(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
+                     columns, zeros, mode)  # fmt: skip
+            else:
+                one(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
+                    columns, zeros, mode)  # fmt: skip
+            j += WIDE
+        i += rows
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def copy_rows(
+    source: Any, source_row: Any, target: Any, target_row: Any, rows: Any, width: Any
+) -> None:
+    """Copy `rows` rows of `width` numbers from one address to another."""
+    if source_row == width and target_row == width:
+        move(target, source, rows * width)
+    else:
+        for r in range(rows):
+            move(target + 4 * r * target_row, source + 4 * r * source_row, width)
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def add_rows(
+    source: Any, source_row: Any, target: Any, target_row: Any, rows: Any, width: Any
+) -> None:
+    """Add `rows` rows of `width` numbers to those at another address."""
+    for r in range(rows):
+        numbers, more = (
+            floats(target + 4 * r * target_row, width),
+            floats(source + 4 * r * source_row, width),
+        )
+        for c in range(width):
+            numbers[c] += more[c]
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def sum_rows(source: Any, source_row: Any, target: Any, rows: Any, width: Any) -> None:
+    """Put the sum of `rows` rows of `width` numbers at an address."""
+    total = floats(target, width)
+    for c in range(width):
+        total[c] = 0
+    for r in range(rows):
+        numbers = floats(source + 4 * r * source_row, width)
+        for c in range(width):
+            total[c] += numbers[c]

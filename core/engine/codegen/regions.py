@@ -1,0 +1,57 @@
+"""The parts of a plan that are compiled: for places of its steps, what runs there instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.engine.codegen import attention, chains, clusters, dense
+from pinnace.engine.codegen.fused import Fused
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pinnace.engine.plan import Step
+    from pinnace.graph.graph import Value
+
+    Region = Fused | dense.Dense | chains.Chain | attention.Attention
+
+
+def fuse(
+    steps: Sequence[Step],
+    sizes: Mapping[Value, tuple[int, ...]],
+    results: Sequence[Value],
+    *,
+    checked: bool = False,
+    settled: Collection[Value] = (),
+    steady: Collection[Value] = (),
+) -> dict[int, Region | None]:
+    """For places in a plan: the region that runs there, or None where a step went into one.
+
+    Args:
+        steps: a plan's.
+        sizes: the shape of each value, where it is known.
+        results: what the plan returns.
+        checked: whether shapes may be others at another call.
+        settled: values whose steps are left out.
+        steady: variables among the arguments that keep their values.
+    """
+    left = clusters.find(steps, sizes, results)
+    regions: Sequence[Region]
+    if checked:
+        regions = [Fused(cluster, steps, sizes, checked) for cluster in left]
+    else:
+        joined, left = dense.join(steps, sizes, results, left, steady)
+        between, left = attention.join(steps, sizes, results, left)
+        parts: list[chains.Part | attention.Attention] = [
+            *joined,
+            *between,
+            *(Fused(cluster, steps, sizes, checked) for cluster in left),
+        ]
+        parts.sort(key=lambda part: part.cluster.members[-1])
+        regions = chains.link(parts, steps, sizes, settled)
+    found: dict[int, Region | None] = {}
+    for region in regions:
+        for place in region.cluster.members:
+            found[place] = None
+        found[region.cluster.members[-1]] = region
+    return found

@@ -1,0 +1,202 @@
+"""A small plan as one kernel: what a traced cell or a little network does in a call.
+
+A plan's step on a small array takes a microsecond or two, of which the arithmetic is a tenth. Where
+every step has a statement, the plan reads its variables, makes its results' arrays and calls one
+kernel. Plans with much to do stay what they are: their kernels share work between threads.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen.array_steps import Unfit, multiplications
+from pinnace.engine.codegen.statements import HEADER, Statements, array_type, fit, is_known
+from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+    from pinnace.ops.running import RunContext
+
+_FROM_SHAPES = frozenset({"Rank", "Shape", "ShapeN", "Size"})
+# Fewer steps cost less than entering a kernel.
+_FEWEST_STEPS = 3
+# Multiplications of products, and numbers in an array, that one thread does in no time.
+_MOST_MULTIPLICATIONS = 1 << 21
+_MOST_NUMBERS = 1 << 14
+
+
+class SmallPlan:
+    """A plan's kernel for one set of argument shapes.
+
+    Args:
+        plan: of small arrays, without effects but reads of variables.
+        arrays: its arguments at some call.
+
+    Raises:
+        Unfit: some step has no statement, or there is too much to do.
+    """
+
+    def __init__(self, plan: Plan, arrays: Sequence[Array]) -> None:
+        with np.errstate(all="ignore"):
+            watched = plan.recording()(arrays)
+        self._plan = plan
+        self._sizes = {value: np.shape(array) for value, array in watched.items()}
+        known: dict[Value, Array] = {}
+        self._reads: list[int] = []
+        given = dict.fromkeys(plan.graph.inputs)
+        nodes: list[Node] = []
+        for position, step in enumerate(plan.steps):
+            node = step.node
+            if node.op.name == "ReadVariableOp":
+                self._reads.append(position)
+                given[node.outputs[0]] = None
+            elif self._is_known(node, known):
+                known.update((value, np.asarray(watched[value])) for value in node.outputs)
+            elif is_known(node):
+                nodes.append(node)
+            else:
+                raise Unfit(f"{node.op.name} has no statement")
+        self._check_work(nodes)
+        self._write(nodes, given, known)
+        self._numbers = np.array(self._writer.numbers, np.int64)
+        self.kernel = compiler.request(self.text)
+        self._function: Any = None
+
+    @staticmethod
+    def _is_known(node: Node, known: dict[Value, Array]) -> bool:
+        if node.op.name in _FROM_SHAPES:
+            return True
+        return bool(node.inputs) and all(
+            value in known or constant_of(value) is not None for value in node.inputs
+        )
+
+    def _check_work(self, nodes: Sequence[Node]) -> None:
+        work = sum(multiplications(node, self._sizes) for node in nodes)
+        largest = max(
+            (math.prod(self._sizes[value]) for node in nodes for value in node.outputs), default=0
+        )
+        if work > _MOST_MULTIPLICATIONS or largest > _MOST_NUMBERS:
+            raise Unfit("too much for one thread")
+        if any(0 in self._sizes[value] for node in nodes for value in node.outputs):
+            raise Unfit("empty arrays")
+        if len(nodes) < _FEWEST_STEPS:
+            raise Unfit("too few steps")
+
+    def _write(
+        self, nodes: Sequence[Node], given: dict[Value, None], known: dict[Value, Array]
+    ) -> None:
+        plan = self._plan
+        writer = self._writer = Statements(self._sizes, {}, known)
+        used = {value for node in nodes for value in node.inputs}
+        self._given = [value for value in given if value in used and value.dtype is dtypes.float32]
+        for index, value in enumerate(self._given):
+            writer.places[value] = writer.at(f"at(x{index})", self._sizes[value])
+        made = {value for node in nodes for value in node.outputs}
+        if any(value in known for value in plan.graph.outputs):
+            raise Unfit("a result is a shape")
+        self._results = [value for value in dict.fromkeys(plan.graph.outputs) if value in made]
+        homes = {
+            value: writer.at(f"at(y{index})", self._sizes[value])
+            for index, value in enumerate(self._results)
+        }
+        writer.write(nodes, dict(homes), set(self._results))
+        arguments = [("n", "TABLE")]
+        arguments += [(f"k{index}", "READ") for index in range(len(writer.constants))]
+        arguments += [
+            (f"x{index}", array_type(self._sizes[value], "float32", True))
+            for index, value in enumerate(self._given)
+        ]
+        arguments += [
+            (f"y{index}", array_type(self._sizes[value], "float32", False))
+            for index, value in enumerate(self._results)
+        ]
+        kinds = ", ".join(kind for _, kind in arguments)
+        names = ", ".join(name for name, _ in arguments)
+        lines = [*writer.before, *writer.lines]
+        lines = [*writer.memory(), *lines, writer.release()]
+        self.text = (
+            f"{HEADER}@njit([void({kinds})],\n"
+            '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
+            f"def kernel({names}):\n" + "".join(f"    {line}\n" for line in lines)
+        )
+
+    def run(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
+    ) -> tuple[Array, ...]:
+        """The plan's outputs.
+
+        Args:
+            arrays: arguments of the plan.
+            context: of the run.
+            looks: whether the run may be told to end; it is over before that matters.
+        """
+        if self._function is None:
+            self._function = self._compiled()
+        del looks
+        return self._function(arrays, context)  # type: ignore[no-any-return]
+
+    def _compiled(self) -> Any:
+        """A function like the plan's that calls the kernel."""
+        plan = self._plan
+        namespace = dict(plan.namespace)
+        namespace.update(
+            kernel=self.kernel.function,
+            n=self._numbers,
+            fit=fit,
+            empty=np.empty,
+            kind=np.float32,
+            steps=plan.namespace["run"],
+        )
+        lines = ["def run(arguments, ctx):", plan.unpacking()]
+        again = "return steps(arguments, ctx)"
+        if self._reads:
+            calls = "; ".join(plan.call_of(position) for position in self._reads)
+            # The plan itself says what is wrong with a variable, and takes other shapes.
+            lines += ["    try:", f"        {calls}", "    except Exception:", f"        {again}"]
+        for position in self._reads:
+            (value,) = plan.steps[position].node.outputs
+            if not value.shape.is_fully_defined():
+                lines.append(f"    if {plan.name(value)}.shape != {self._sizes[value]}: {again}")
+        lines += [
+            f"    {plan.name(value)} = empty({self._sizes[value]!r}, kind)"
+            for value in self._results
+        ]
+        names = ["n"]
+        for index, array in enumerate(self._writer.constants):
+            namespace[f"kernel_constant_{index}"] = array
+            names.append(f"kernel_constant_{index}")
+        names += [f"fit({plan.name(value)})" for value in self._given]
+        names += [plan.name(value) for value in self._results]
+        results = "".join(f"asarray({plan.name(value)}), " for value in plan.graph.outputs)
+        lines += [f"    kernel({', '.join(names)})", f"    return ({results})"]
+        namespace = {**plan.namespace, **namespace}
+        exec(compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec"), namespace)
+        return namespace["run"]
+
+
+def small_plan_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan | None:
+    """A plan as one kernel, asked for; None if it is not one of that kind.
+
+    Args:
+        plan: the plan.
+        arrays: arguments of a call; it is run once more for them, so that all shapes are known.
+    """
+    if any(
+        step.node.op.wants_ctx
+        or (step.node.op.effect is not None and step.node.op.name != "ReadVariableOp")
+        for step in plan.steps
+    ):
+        return None
+    try:
+        return SmallPlan(plan, arrays)
+    except Unfit:
+        return None

@@ -1,0 +1,495 @@
+"""Steps over float32 arrays as statements of one kernel: products, elementwise groups, views.
+
+The writer knows each value's shape at one call. What it writes names sizes only by their places in
+a table, so that calls with other sizes may share the text. A value is rows of numbers at an
+address; parts and reshaped values are the same numbers seen otherwise. Elementwise steps of one
+shape become one loop, whatever order they were written in: nothing here has effects.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.codegen.array_steps import (
+    PRODUCTS,
+    Unfit,
+    expression,
+    flips,
+    is_elementwise,
+    is_made,
+    lies_as,
+    numbers_used,
+)
+from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+# Scratch begins at multiples of this many numbers: a line of the cache.
+_LINE = 16
+# Columns of a packed panel and rows of a tile on any processor, at most.
+_PANEL, _TILE_ROWS = 64, 16
+_VIEWS = frozenset({"ExpandDims", "Reshape", "Squeeze"})
+
+# What a kernel of statements begins with.
+HEADER = """
+from pinnace.engine.codegen.products import (
+    WIDE, add_rows, at, copy_rows, copy_truths, floats, multiply, pack, sum_rows, truths,
+)
+
+T = np.float32
+TABLE = types.Array(int64, 1, "C")
+REALS = types.Array(types.float64, 1, "C")
+BYTES = types.Array(types.uint8, 1, "C")
+
+
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value lies: an address, and how many numbers there are from row to row.
+
+    A row is the last axis; what is `whole` has its rows one after another.
+    """
+
+    address: str
+    step: str
+    whole: bool
+
+
+class Statements:
+    """The text of array steps, and the tables that it needs.
+
+    Args:
+        sizes: the shape of each value at one call.
+        scalars: how the text calls the numbers that lie in registers, by value.
+        known: what is the same at every call with these sizes, beside constants.
+
+    Attributes:
+        lines: the statements.
+        before: statements that run once, ahead of a loop.
+        numbers: the table `n`.
+        constants: arrays that the text reads as arguments `k0`, `k1`, …
+        places: where each value lies.
+        sums: places that products are added to, by the product's step.
+    """
+
+    def __init__(
+        self,
+        sizes: Mapping[Value, tuple[int, ...]],
+        scalars: Mapping[Value, str],
+        known: Mapping[Value, Array],
+    ) -> None:
+        self._sizes = sizes
+        self._scalars = scalars
+        self._known = known
+        self._parts: dict[Node, list[tuple[Value, Place]]] = {}
+        self.lines: list[str] = []
+        self.before: list[str] = []
+        self.numbers: list[int] = []
+        self.constants: list[Array] = []
+        self.places: dict[Value, Place] = {}
+        self._scratch = 0
+        self.sums: dict[Node, Place] = {}
+        self._steady: set[Value] = set()
+        self._packed: dict[tuple[Value, bool], str] = {}
+        self._zeros = self._reserve(_PANEL)
+        self.before.append(f"for i in range({_PANEL}):")
+        self.before.append(f"    floats({self._zeros}, {_PANEL})[i] = 0")
+
+    # Sizes and memory.
+
+    def number(self, value: int) -> str:
+        """A number of the table."""
+        self.numbers.append(value)
+        return f"n[{len(self.numbers) - 1}]"
+
+    def _reserve(self, count: int) -> str:
+        """The address of scratch for this many numbers."""
+        at = self.number(4 * self._scratch)
+        self._scratch += -(-count // _LINE) * _LINE
+        return f"(w + {at})"
+
+    def memory(self) -> list[str]:
+        """The statements that come first: the kernel's own memory."""
+        return [
+            f"t = np.empty({2 * _TILE_ROWS + 1}, np.int64)",
+            f"scratch = np.empty({self.number(self._scratch + 1)}, np.float32)",
+            "w = at(scratch)",
+        ]
+
+    @staticmethod
+    def release() -> str:
+        """The statement that comes last: without it Numba would free the memory at its first."""
+        return "scratch[0] = 0"
+
+    def reserve(self, shape: tuple[int, ...]) -> Place:
+        """Scratch for a value."""
+        return self.at(self._reserve(math.prod(shape)), shape)
+
+    def at(self, address: str, shape: tuple[int, ...]) -> Place:
+        """A value of this shape whose rows lie one after another."""
+        return Place(address, self.number(shape[-1] if shape else 1), True)
+
+    def size(self, value: Value) -> tuple[int, ...]:
+        """The shape of a value at the call."""
+        found = self._sizes.get(value)
+        if found is None:
+            array = self._constant(value)
+            if array is None:
+                raise Unfit(f"{value}: no shape")
+            return np.shape(array)
+        return found
+
+    def _constant(self, value: Value) -> Array | None:
+        """The value of what never changes."""
+        found = self._known.get(value)
+        return constant_of(value) if found is None else found
+
+    def steady(self, value: Value, place: Place) -> None:
+        """A value that is there before the kernel begins, and does not change while it runs."""
+        self.places[value] = place
+        self._steady.add(value)
+
+    def _place(self, value: Value) -> Place:
+        found = self.places.get(value)
+        if found is None:
+            array = self._constant(value)
+            if array is None or value.dtype is not dtypes.float32:
+                raise Unfit(f"{value}: not at hand")
+            if not array.size:
+                raise Unfit(f"{value}: empty")
+            self.constants.append(np.ascontiguousarray(array).reshape(-1))
+            found = self.at(f"at(k{len(self.constants) - 1})", array.shape)
+            self.steady(value, found)
+        return found
+
+    def _is_there(self, value: Value) -> bool:
+        return value in self.places or value in self._scalars or self._constant(value) is not None
+
+    # Steps.
+
+    def write(self, nodes: Sequence[Node], homes: dict[Value, Place], wanted: set[Value]) -> None:
+        """The statements of these steps.
+
+        Args:
+            nodes: in an order in which they can run.
+            homes: where some of the values are to be put.
+            wanted: values that are used outside of these steps.
+
+        Raises:
+            Unfit: there is no statement for one of them.
+        """
+        self._homes = homes
+        self._wanted = wanted
+        uses: dict[Value, list[Node]] = {}
+        for node in nodes:
+            for value in node.inputs:
+                uses.setdefault(value, []).append(node)
+        self._uses = uses
+        for node in nodes:
+            if node.op.name == "ConcatV2":
+                self._prepare_concat(node)
+        pending = list(nodes)
+        while pending:
+            ready = [
+                node
+                for node in pending
+                if not is_elementwise(node) and all(map(self._is_there, node.inputs))
+            ]
+            for node in ready:
+                self._single(node)
+            if not ready:
+                ready = self._group(pending)
+                if not ready:
+                    raise Unfit(f"{pending[0]}: cannot be reached")
+                self._elementwise(ready)
+            done = set(ready)
+            pending = [node for node in pending if node not in done]
+
+    def _single(self, node: Node) -> None:
+        write = _WRITERS.get(node.op.name)
+        if write is None:
+            raise Unfit(f"{node.op.name} has no statement")
+        kinds = {dtypes.float32, dtypes.bool} if node.op.name in _VIEWS else {dtypes.float32}
+        if any(value.dtype not in kinds for value in node.outputs):
+            raise Unfit(f"{node.op.name} does not give float32")
+        write(self, node)
+
+    def _home(self, value: Value) -> Place:
+        """Where a value is to be put."""
+        home = self._homes.get(value)
+        if home is None:
+            home = self.reserve(self.size(value))
+        self.places[value] = home
+        return home
+
+    # Elementwise steps.
+
+    def _group(self, pending: Sequence[Node]) -> list[Node]:
+        """Steps of one shape that need nothing but each other and what is there."""
+        group: list[Node] = []
+        made: set[Value] = set()
+        shape = None
+        for node in pending:  # in an order in which they can run: one walk finds them all
+            if not is_elementwise(node):
+                continue
+            own = self.size(node.outputs[0])
+            if shape not in {None, own}:
+                continue
+            if all(value in made or self._is_there(value) for value in numbers_used(node)):
+                group.append(node)
+                made.add(node.outputs[0])
+                shape = own
+        return group
+
+    def _elementwise(self, group: Sequence[Node]) -> None:
+        made = {node.outputs[0] for node in group}
+        inside = set(group)
+        shape = self.size(group[0].outputs[0])
+        inputs = dict.fromkeys(
+            value for node in group for value in numbers_used(node) if value not in made
+        )
+        kept = [
+            value
+            for value in made
+            if value in self._wanted
+            or any(user not in inside for user in self._uses.get(value, ()))
+        ]
+        kept.sort(key=[node.outputs[0] for node in group].index)
+        names: dict[Value, str] = {}
+        kinds = {}
+        for value in inputs:
+            if value in self._scalars:
+                names[value] = f"T({self._scalars[value]})"
+                continue
+            array = constant_of(value)
+            if array is not None and array.size == 1 and np.isfinite(array).all():
+                names[value] = f"T({array.item()!r})"
+                continue
+            kinds[value] = lies_as(self.size(value), shape)
+            names[value] = f"a{len(kinds)}"
+        places = {value: self._place(value) for value in kinds}
+        homes = {value: self._home(value) for value in kept}
+        flat = not {"row", "column"} & set(kinds.values()) and all(
+            place.whole
+            for value, place in (*places.items(), *homes.items())
+            if kinds.get(value) != "scalar"
+        )
+        rows = "1" if flat else self.number(math.prod(shape[:-1]))
+        width = self.number(math.prod(shape) if flat else (shape[-1] if shape else 1))
+        outer: list[str] = []
+        inner: list[str] = []
+        ahead: list[str] = []
+        for value, kind in kinds.items():
+            place, name = places[value], names[value]
+            view, bytes_each = ("truths", 1) if value.dtype is dtypes.bool else ("floats", 4)
+            at = f"{place.address} + {bytes_each} * r * {place.step}"
+            if kind == "scalar":
+                ahead.append(f"{name} = {view}({place.address}, 1)[0]")
+            elif kind == "row":
+                ahead.append(f"x{name} = {view}({place.address}, {width})")
+                inner.append(f"{name} = x{name}[c]")
+            elif kind == "column":
+                outer.append(f"{name} = {view}({at}, 1)[0]")
+            else:
+                outer.append(f"x{name} = {view}({at}, {width})")
+                inner.append(f"{name} = x{name}[c]")
+        for index, place in enumerate(homes.values()):
+            outer.append(f"z{index} = floats({place.address} + 4 * r * {place.step}, {width})")
+        for index, node in enumerate(group):
+            inner.append(f"t{index} = T({expression(node, names)})")
+            names[node.outputs[0]] = f"t{index}"
+        inner += [f"z{index}[c] = {names[value]}" for index, value in enumerate(homes)]
+        self.lines += ahead
+        self.lines.append(f"for r in range({rows}):")
+        self.lines += [f"    {line}" for line in outer]
+        self.lines.append(f"    for c in range({width}):")
+        self.lines += [f"        {line}" for line in inner]
+
+    # Other steps.
+
+    def copy(self, value: Value, target: Place) -> str:
+        """A statement that copies a value."""
+        shape = self.size(value)
+        source = self._place(value)
+        if value.dtype is dtypes.bool:
+            count = self.number(math.prod(shape))
+            return f"copy_truths({source.address}, {target.address}, {count})"
+        rows, width = self.number(math.prod(shape[:-1])), self.number(shape[-1] if shape else 1)
+        return (
+            f"copy_rows({source.address}, {source.step}, {target.address}, {target.step}, "
+            f"{rows}, {width})"
+        )
+
+    def _pass(self, node: Node) -> None:
+        """A reshaped value is the same numbers."""
+        source, value = self._place(node.inputs[0]), node.outputs[0]
+        if math.prod(self.size(value)) != math.prod(self.size(node.inputs[0])):
+            raise Unfit(f"{node}: another size")
+        if not source.whole:
+            if value.dtype is dtypes.bool:
+                raise Unfit(f"{node}: part of truth values")
+            whole = self.reserve(self.size(node.inputs[0]))
+            self.lines.append(self.copy(node.inputs[0], whole))
+            source = whole
+        self._hand_on(value, self.at(source.address, self.size(value)))
+
+    def _hand_on(self, value: Value, place: Place) -> None:
+        """A value that lies where it is; copied if it is to lie elsewhere."""
+        self.places[value] = place
+        home = self._homes.get(value)
+        if home is not None:
+            self.lines.append(self.copy(value, home))
+            self.places[value] = home
+
+    def _split(self, node: Node) -> None:
+        by_size = node.op.name == "SplitV"
+        value = node.inputs[0 if by_size else 1]
+        shape = self.size(value)
+        axis = self._constant(node.inputs[2 if by_size else 0])
+        if axis is None or not shape or int(axis.reshape(-1)[0]) % len(shape) != len(shape) - 1:
+            raise Unfit(f"{node}: only the last axis can be split")
+        source, at = self._place(value), 0
+        for output in node.outputs:
+            place = Place(f"{source.address} + 4 * {self.number(at)}", source.step, False)
+            at += self.size(output)[-1]
+            self._hand_on(output, place)
+
+    def _prepare_concat(self, node: Node) -> None:
+        """What is joined is made where it will lie, if it can be."""
+        *parts, axis = node.inputs
+        value = node.outputs[0]
+        shape = self.size(value)
+        known = self._constant(axis)
+        if known is None or not shape or int(known.reshape(-1)[0]) % len(shape) != len(shape) - 1:
+            raise Unfit(f"{node}: only along the last axis")
+        whole = self._homes.get(value) or self.reserve(shape)
+        self._homes[value] = whole
+        self._parts[node] = []
+        at = 0
+        for part in parts:
+            home = Place(f"{whole.address} + 4 * {self.number(at)}", whole.step, False)
+            at += self.size(part)[-1]
+            if part not in self._homes and parts.count(part) == 1 and is_made(part.node):
+                self._homes[part] = home
+            self._parts[node].append((part, home))
+
+    def _concat(self, node: Node) -> None:
+        for part, home in self._parts[node]:
+            if self.places.get(part) != home:
+                self.lines.append(self.copy(part, home))
+        self.places[node.outputs[0]] = self._homes[node.outputs[0]]
+
+    def _stack(self, node: Node) -> None:
+        """Values one after another, along a new first axis."""
+        value = node.outputs[0]
+        if node.attrs["axis"] % len(self.size(value)) or not self.size(node.inputs[0]):
+            raise Unfit(f"{node}: only arrays, and along the first axis")
+        home = self._home(value)
+        if not home.whole:
+            raise Unfit(f"{node}: part of another value")
+        for index, part in enumerate(node.inputs):
+            start = self.number(4 * index * math.prod(self.size(part)))
+            target = self.at(f"({home.address} + {start})", self.size(part))
+            self.lines.append(self.copy(part, target))
+
+    def _product(self, node: Node) -> None:
+        a, b = node.inputs
+        flip_a, flip_b = flips(node)
+        if len(self.size(a)) != 2 or len(self.size(b)) != 2:
+            raise Unfit(f"{node}: not two matrices")
+        k, m = self.size(a) if flip_a else self.size(a)[::-1]
+        n = self.size(b)[0 if flip_b else 1]
+        if not k:
+            raise Unfit(f"{node}: an empty sum")
+        left = self._place(a)
+        steps = f"1, {left.step}" if flip_a else f"{left.step}, 1"
+        c = self.sums.get(node)
+        mode = int(c is not None)
+        if c is None:
+            c = self._home(node.outputs[0])
+        self.lines.append(
+            f"multiply({left.address}, {steps}, {self._panels(b, flip_b)}, {c.address}, {c.step}, "
+            f"{self.number(m)}, {self.number(k)}, {self.number(n)}, {self._zeros}, {mode}, t)"
+        )
+
+    def _panels(self, b: Value, flip: bool) -> str:
+        """Where a right-hand matrix lies for tiles, with its steps."""
+        shape, place = self.size(b), self._place(b)
+        steady = b in self._steady
+        if not flip and not steady:
+            return f"{place.address}, {place.step}, WIDE"
+        key = (b, flip)
+        found = self._packed.get(key)
+        if found is None:
+            k, n = shape[::-1] if flip else shape
+            address = self._reserve(k * -(-n // _PANEL) * _PANEL)
+            rows = self.number(k)
+            steps = f"1, {place.step}" if flip else f"{place.step}, 1"
+            line = f"pack({place.address}, {steps}, {rows}, {self.number(n)}, {address})"
+            (self.before if steady else self.lines).append(line)
+            found = self._packed[key] = f"{address}, WIDE, {rows} * WIDE"
+        return found
+
+    def _sum(self, node: Node) -> None:
+        """Sums over all rows."""
+        value = node.inputs[0]
+        shape = self.size(value)
+        if node.op.name == "BiasAddGrad":
+            if node.attrs.get("data_format") == "NCHW":
+                raise Unfit(f"{node}: channels first")
+        else:
+            axes = self._constant(node.inputs[1])
+            if axes is None or not shape:
+                raise Unfit(f"{node}: over axes that are not known")
+            summed = {int(one) % len(shape) for one in axes.reshape(-1)}
+            if all(shape[axis] == 1 for axis in summed):
+                self._pass(node)
+                return
+            if len(shape) - 1 in summed or any(
+                size > 1 for axis, size in enumerate(shape[:-1]) if axis not in summed
+            ):
+                raise Unfit(f"{node}: only over all axes but the last")
+        source, home = self._place(value), self._home(node.outputs[0])
+        rows, width = self.number(math.prod(shape[:-1])), self.number(shape[-1])
+        self.lines.append(
+            f"sum_rows({source.address}, {source.step}, {home.address}, {rows}, {width})"
+        )
+
+
+_WRITERS = {
+    **dict.fromkeys(PRODUCTS, Statements._product),
+    "BiasAddGrad": Statements._sum,
+    "ConcatV2": Statements._concat,
+    "Pack": Statements._stack,
+    "Split": Statements._split,
+    "SplitV": Statements._split,
+    "Sum": Statements._sum,
+    **dict.fromkeys(_VIEWS, Statements._pass),
+}
+
+
+def is_known(node: Node) -> bool:
+    """Whether there may be a statement for a step."""
+    return node.op.name in _WRITERS or is_elementwise(node)
+
+
+def array_type(shape: tuple[int, ...], kind: str, readonly: bool) -> str:
+    """The type of an array that a kernel is given."""
+    return f"types.Array(types.{kind}, {len(shape)}, 'C', readonly={readonly})"
+
+
+def fit(array: Array) -> Array:
+    """An array as kernels take it; one in a mapped file may lie at any address."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")

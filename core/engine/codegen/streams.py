@@ -1,0 +1,60 @@
+"""Random words and the gradient of max pooling as machine code.
+
+NumPy takes many passes over arrays for them: ten rounds on integers, and a walk over windows.
+"""
+
+from __future__ import annotations
+
+# Philox4x32-10 on counters from high:low on; out[n] is the block of the n-th.
+_PHILOX = """
+from numba.types import uint32, uint64
+
+WORDS = types.Array(uint32, 2, "C")
+LOW = uint64(0xFFFFFFFF)
+HALF = uint64(32)
+
+
+@njit([void(uint64, uint64, uint64, WORDS)], cache=True, nogil=True, error_model="numpy")
+def kernel(key, low, high, out):
+    for n in range(out.shape[0]):
+        at = low + uint64(n)
+        above = high + uint64(1) if at < low else high
+        c0, c1, c2, c3 = at & LOW, at >> HALF, above & LOW, above >> HALF
+        key0, key1 = key & LOW, key >> HALF
+        for _ in range(10):
+            p0, p2 = c0 * uint64(0xD2511F53), c2 * uint64(0xCD9E8D57)
+            c0, c1 = (p2 >> HALF) ^ c1 ^ key0, p2 & LOW
+            c2, c3 = (p0 >> HALF) ^ c3 ^ key1, p0 & LOW
+            key0, key1 = (key0 + uint64(0x9E3779B9)) & LOW, (key1 + uint64(0xBB67AE85)) & LOW
+        out[n, 0], out[n, 1] = uint32(c0), uint32(c1)
+        out[n, 2], out[n, 3] = uint32(c2), uint32(c3)
+"""
+
+# Windows of [down, along] pixels that lie side by side: dx gets dy where x is the first maximum.
+_MAXIMA = """
+IMAGES = types.Array(float32, 4, "C", readonly=True)
+MADE = types.Array(float32, 4, "C")
+
+
+@njit([void(int64, int64, int64, int64, IMAGES, IMAGES, IMAGES, MADE)],
+      cache=True, nogil=True, error_model="numpy")
+def kernel(start, stop, down, along, x, y, dy, dx):
+    channels = x.shape[3]
+    free = np.empty(channels, np.float32)
+    for n in range(start, stop):
+        for i in range(y.shape[1]):
+            for j in range(y.shape[2]):
+                most, sent = y[n, i, j], dy[n, i, j]
+                for c in range(channels):
+                    free[c] = 1
+                for a in range(down):
+                    for b in range(along):
+                        one = x[n, i * down + a, j * along + b]
+                        made = dx[n, i * down + a, j * along + b]
+                        for c in range(channels):
+                            hit = one[c] == most[c] and free[c] > 0
+                            made[c] = sent[c] if hit else np.float32(0)
+                            free[c] = np.float32(0) if hit else free[c]
+"""
+
+TEXTS = {"maxima": _MAXIMA, "philox": _PHILOX}

@@ -1,0 +1,72 @@
+"""Memory of arrays that have died, for the next of their size.
+
+A loop's lists are new arrays of some hundred kilobytes in each run, and dead before the next. The
+system takes such memory back at once, and to touch it anew page by page costs as much as filling
+it. An array lent here gives its memory back when the last view of it is gone, whoever held that.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array
+
+# Bytes from which an array's memory is worth keeping; how many bytes wait for use at most.
+_SMALLEST, _MOST = 1 << 16, 1 << 26
+
+
+class _Store:
+    """What waits to be used again, by size."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks: dict[int, list[bytearray]] = {}
+        self._held = 0
+
+    def take(self, size: int) -> bytearray:
+        """A block of this size."""
+        with self._lock:
+            waiting = self._blocks.get(size)
+            if waiting:
+                self._held -= size
+                return waiting.pop()
+        return bytearray(size)
+
+    def give_back(self, block: bytearray) -> None:
+        """Nobody sees the block any more."""
+        size = len(block)
+        # An array may die anywhere, also where this thread holds the lock: then it is let go.
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if size > _MOST:
+                return
+            if self._held + size > _MOST:
+                self._blocks.clear()  # sizes that were used once must not stay for good
+                self._held = 0
+            self._blocks.setdefault(size, []).append(block)
+            self._held += size
+        finally:
+            self._lock.release()
+
+
+_store = _Store()
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Array:
+    """A new array, C-contiguous, whatever is in it; its memory is used again when it has died."""
+    kind = np.dtype(dtype)
+    size = math.prod(shape) * kind.itemsize
+    if size < _SMALLEST:
+        return np.empty(shape, kind)
+    block = _store.take(size)
+    owner = np.frombuffer(block, kind)
+    weakref.finalize(owner, _store.give_back, block).atexit = False
+    # Views hold the owner, not each other: it dies with the last of them.
+    return owner.reshape(shape)

@@ -1,0 +1,522 @@
+"""Loops over arrays as kernels give what plans give, and leave to these what they cannot do."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pinnace as tf
+from pinnace.engine.codegen import compiler, recurrences
+from pinnace.framework import config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# The package has a function of this name.
+build: Any = importlib.import_module("pinnace.engine.build")
+RANDOM = np.random.default_rng(0)
+
+
+def normal(*shape: int) -> Any:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def settle() -> None:
+    """Wait for the compiler."""
+    for kernel in list(compiler._kernels.values()):
+        assert kernel.done.wait(120)
+    assert compiler.failure is None
+    assert not compiler.errors
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hot() -> Iterator[None]:
+    """Every loop is compiled when it begins for the first time."""
+    often, build._OFTEN = build._OFTEN, 1
+    yield
+    build._OFTEN = often
+
+
+class Taken:
+    """Counts the turns that kernels take."""
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.failed = False
+
+    def __enter__(self) -> Self:
+        self._advance = recurrences._Variant._advance
+
+        def advance(variant: Any, *arguments: Any) -> Any:
+            found = self._advance(variant, *arguments)
+            if found is not None:
+                self.turns += found[0]
+                self.failed |= found[1]
+            return found
+
+        recurrences._Variant._advance = advance  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        recurrences._Variant._advance = self._advance  # type: ignore[method-assign]
+
+
+def by_plan(make: Callable[[], Any], *arguments: Any) -> list[Any]:
+    """What a new function of the kind gives as a plan."""
+    tier, config.settings.tier = config.settings.tier, "plan"
+    try:
+        return flat(tf.function(make())(*arguments))
+    finally:
+        config.settings.tier = tier
+
+
+def flat(results: Any) -> list[Any]:
+    return [np.array(one) for one in tf.nest.flatten(results)]
+
+
+def compiled(make: Callable[[], Any], *arguments: Any) -> tuple[list[Any], Taken]:
+    """What a new function of the kind gives once its loops are compiled."""
+    tier, config.settings.tier = config.settings.tier, "auto"
+    try:
+        function = tf.function(make())
+        function(*arguments)
+        settle()
+        # The lists of a gradient's loop are made by the loop before: one more set of shapes.
+        function(*arguments)
+        settle()
+        with Taken() as taken:
+            return flat(function(*arguments)), taken
+    finally:
+        config.settings.tier = tier
+
+
+def check(make: Callable[[], Any], *arguments: Any, rtol: float = 2e-5) -> Taken:
+    """Both ways give the same, within the rounding of sums in another order."""
+    wanted = by_plan(make, *arguments)
+    found, taken = compiled(make, *arguments)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        finite = np.abs(other[np.isfinite(other)])
+        scale = float(finite.max()) if finite.size else 1.0
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * max(scale, 1e-30))
+    return taken
+
+
+# Layers.
+
+
+LAYERS: dict[str, Callable[[], Any]] = {
+    "lstm": lambda: tf.keras.layers.LSTM(9, return_sequences=True),
+    "lstm backwards": lambda: tf.keras.layers.LSTM(9, go_backwards=True),
+    "lstm dropout": lambda: tf.keras.layers.LSTM(9, recurrent_dropout=0.5),
+    "gru": lambda: tf.keras.layers.GRU(9, return_sequences=True),
+    "gru before": lambda: tf.keras.layers.GRU(9, reset_after=False),
+    "simple": lambda: tf.keras.layers.SimpleRNN(9, activation="relu", return_sequences=True),
+    "stacked": lambda: tf.keras.layers.RNN(
+        [tf.keras.layers.LSTMCell(6), tf.keras.layers.GRUCell(5)], return_sequences=True
+    ),
+    "both ways": lambda: tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(7)),
+}
+
+
+MASKED = ("lstm", "gru", "stacked")
+
+
+@pytest.mark.parametrize(
+    ("name", "masked"), [*((name, False) for name in LAYERS), *((name, True) for name in MASKED)]
+)
+def test_a_recurrent_layer_and_its_gradient(name: str, masked: bool) -> None:
+    layer = LAYERS[name]()
+    x = tf.constant(normal(4, 11, 5))
+    mask = tf.constant(RANDOM.random((4, 11)) > 0.3) if masked else None
+    layer(x)
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = layer(x, mask=mask)
+                loss = tf.reduce_sum(tf.square(y))
+            return y, tape.gradient(loss, [x, *layer.trainable_variables])
+
+        return run
+
+    assert check(make, x).turns >= 22  # forward and back
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(1, 20), st.integers(1, 40), st.integers(1, 40), st.integers(1, 9), st.booleans())
+def test_sizes_of_all_kinds(rows: int, features: int, units: int, steps: int, watch: bool) -> None:
+    kernel, recurrent = tf.Variable(normal(features, units)), tf.Variable(normal(units, units))
+    bias = tf.Variable(normal(units))
+    x = tf.constant(normal(steps, rows, features))
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                if watch:
+                    tape.watch(x)
+                h = tf.zeros((rows, units))
+                total = tf.zeros((rows, 1))
+                for i in tf.range(steps):
+                    z = tf.matmul(x[i], kernel) + tf.matmul(h, recurrent, transpose_b=True)
+                    h = tf.tanh(z + bias) * 0.5 + tf.sigmoid(total) * h
+                    total = total + 0.125
+                loss = tf.reduce_sum(h * h)
+            return h, tape.gradient(loss, [kernel, recurrent, bias] + [x] * watch)
+
+        return run
+
+    # Chaotic for large weights: rounding grows by a factor of a few in each of up to nine steps.
+    check(make, x, rtol=2e-3)
+
+
+def test_a_batch_of_another_size_shares_the_kernel() -> None:
+    layer = tf.keras.layers.LSTM(8)
+    run = tf.function(lambda x: layer(x))
+    tier, config.settings.tier = config.settings.tier, "auto"
+    try:
+        run(tf.constant(normal(16, 7, 3)))
+        settle()
+        texts = set(compiler._kernels)
+        for rows in (12, 5, 3):
+            x = tf.constant(normal(rows, 7, 3))
+            wanted = layer(x)
+            with Taken() as taken:
+                np.testing.assert_allclose(run(x), wanted, rtol=1e-4, atol=1e-5)
+            assert taken.turns == 7
+        assert {text for text in compiler._kernels if "turns" in text} == {
+            text for text in texts if "turns" in text
+        }
+    finally:
+        config.settings.tier = tier
+
+
+# Loops of their own.
+
+
+def test_values_that_are_not_numbers_pass_through() -> None:
+    x = normal(6, 5, 4)
+    x[2, 1, 3], x[4, 0, 0], x[3, 2, 1] = np.nan, np.inf, -np.inf
+    w = tf.constant(normal(4, 4))
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            h = tf.zeros((5, 4))
+            kept = tf.TensorArray(tf.float32, 6)
+            for i in tf.range(6):
+                h = tf.nn.relu(tf.tanh(tf.matmul(h, w)) + x[i]) - tf.maximum(x[i], 0.25)
+                kept = kept.write(i, h)
+            return kept.stack()
+
+        return run
+
+    (wanted,) = by_plan(make, tf.constant(x))
+    (found,), taken = compiled(make, tf.constant(x))
+    assert taken.turns == 6
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))
+    assert np.isnan(found).any()
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_states_that_change_places() -> None:
+    w = tf.constant(normal(4, 4))
+
+    def make() -> Any:
+        def run(a: Any, b: Any, c: Any) -> Any:
+            return tf.while_loop(
+                lambda i, *_: i < 7,
+                lambda i, a, b, c: (i + 1, b, c, tf.tanh(tf.matmul(a, w)) - b),
+                (0, a, b, c),
+            )
+
+        return run
+
+    assert check(make, *(tf.constant(normal(3, 4)) for _ in range(3))).turns == 7
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 9])
+def test_any_number_of_turns(steps: int) -> None:
+    w = tf.constant(normal(4, 4))
+
+    def make() -> Any:
+        def run(n: Any, x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                _, y, s = tf.while_loop(
+                    lambda i, *_: i < n,
+                    lambda i, y, s: (i + 1, tf.tanh(tf.matmul(y, w)), s + tf.cast(i, tf.float32)),
+                    (0, x, 0.5),
+                )
+            return y, s, tape.gradient(y, x)
+
+        return run
+
+    assert check(make, tf.constant(steps), tf.constant(normal(3, 4))).turns == 2 * steps
+
+
+def test_more_turns_than_a_kernel_takes_at_once() -> None:
+    def make() -> Any:
+        def run(n: Any, x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                _, y = tf.while_loop(
+                    lambda i, _: i < n, lambda i, y: (i + 1, y + 0.001 * tf.tanh(y)), (0, x)
+                )
+            return y, tape.gradient(y, x)
+
+        return run
+
+    assert check(make, tf.constant(9000), tf.constant(normal(2, 3)), rtol=1e-3).turns == 18000
+
+
+def test_an_empty_batch_is_left_to_the_plan() -> None:
+    layer = tf.keras.layers.LSTM(3)
+    layer(tf.zeros((1, 4, 2)))
+    assert check(lambda: lambda x: layer(x), tf.zeros((0, 4, 2))).turns == 0
+
+
+def test_a_variable_that_a_loop_assigns_is_left_to_the_plan() -> None:
+    v = tf.Variable(normal(2, 2))
+    first = v.numpy()
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            v.assign(first)
+            for _ in tf.range(5):
+                v.assign_add(x * 0.5)
+                x = tf.tanh(x + v)
+            return x, v.read_value()
+
+        return run
+
+    assert check(make, tf.constant(normal(2, 2))).turns == 0
+
+
+def test_each_call_reads_its_variables_anew() -> None:
+    w = tf.Variable(normal(4, 4), shape=tf.TensorShape(None))
+    x = tf.constant(normal(3, 4))
+
+    def run(x: Any) -> Any:
+        for _ in tf.range(3):
+            x = tf.tanh(tf.matmul(x, w))
+        return x
+
+    tier, config.settings.tier = config.settings.tier, "auto"
+    try:
+        traced = tf.function(run)
+        with Taken() as taken:
+            for _ in range(3):
+                w.assign(normal(4, 4))
+                wanted = x.numpy()
+                for _ in range(3):
+                    wanted = np.tanh(wanted @ w.numpy())
+                np.testing.assert_allclose(traced(x), wanted, rtol=1e-4, atol=1e-5)
+                settle()
+        assert taken.turns == 6
+        # A variable of another shape: the kernel was not made for it.
+        w.assign(normal(5, 5))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"columns of a|MatMul|aligned"):
+            traced(x)
+    finally:
+        config.settings.tier = tier
+
+
+def test_elements_that_are_read_and_set_in_one_turn() -> None:
+    x = tf.constant(normal(5, 3, 2))
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            held = tf.TensorArray(tf.float32, 5, clear_after_read=False).unstack(x)
+            for i in tf.range(4):
+                a, b = held.read(i), held.read(i + 1)
+                held = held.write(i, b * 2.0)
+                held = held.write(i + 1, a + 1.0)
+            return held.stack()
+
+        return run
+
+    (wanted,) = by_plan(make, x)
+    rows = x.numpy().copy()
+    for i in range(4):
+        a, b = rows[i].copy(), rows[i + 1].copy()
+        rows[i], rows[i + 1] = b * 2, a + 1
+    np.testing.assert_array_equal(wanted, rows)
+    (found,), taken = compiled(make, x)
+    assert taken.turns == 4
+    np.testing.assert_array_equal(found, rows)
+
+
+def test_a_list_given_to_two_loops_is_two_lists() -> None:
+    x = tf.constant(normal(4, 3, 2))
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            held = tf.TensorArray(tf.float32, 4, clear_after_read=False).unstack(x)
+            first, second = held, held
+            for i in tf.range(4):
+                first = first.write(i, tf.tanh(x[i]))
+            for i in tf.range(3):
+                second = second.write(i, tf.exp(x[i]))
+            return held.stack(), first.stack(), second.stack()
+
+        return run
+
+    assert check(make, x).turns == 7
+
+
+def test_an_index_out_of_range_is_the_plans_to_refuse() -> None:
+    def program(n: Any, x: Any) -> Any:
+        kept = tf.TensorArray(tf.float32, 4)
+        for i in tf.range(n):
+            x = tf.tanh(x + 1.0)
+            kept = kept.write(i, x)
+        return kept.stack()
+
+    x = tf.constant(normal(2, 2))
+    tier, config.settings.tier = config.settings.tier, "auto"
+    try:
+        run = tf.function(program)
+        for _ in range(2):
+            run(tf.constant(4), x)
+            settle()
+        with Taken() as taken, pytest.raises(tf.errors.OpError, match=r"index.*\[0, 4\)"):
+            run(tf.constant(6), x)
+        assert taken.turns == 4
+        assert taken.failed
+        run(tf.constant(4), x)
+    finally:
+        config.settings.tier = tier
+
+
+def test_a_slice_counts_from_the_end_and_knows_its_bounds() -> None:
+    x = tf.constant(normal(4, 2, 3))
+
+    def run(n: Any, x: Any) -> Any:
+        y = tf.zeros((2, 3))
+        for i in tf.range(n):
+            y = tf.tanh(y) + x[-1 - i]
+        return y
+
+    assert check(lambda: run, tf.constant(4), x).turns == 4
+    tier, config.settings.tier = config.settings.tier, "auto"
+    try:
+        traced = tf.function(run)
+        traced(tf.constant(4), x)
+        settle()
+        with pytest.raises(tf.errors.OpError):
+            traced(tf.constant(5), x)
+    finally:
+        config.settings.tier = tier
+
+
+def test_a_loop_that_sums_products_where_they_lie() -> None:
+    x, w = tf.constant(normal(6, 3, 4)), tf.constant(normal(4, 5))
+
+    def make() -> Any:
+        def run(x: Any, start: Any) -> Any:
+            total = start
+            for i in tf.range(6):
+                total = total + tf.matmul(x[i], w)
+            return total, start
+
+        return run
+
+    start = normal(3, 5)
+    given = tf.constant(start)
+    assert check(make, x, given).turns == 6
+    np.testing.assert_array_equal(given.numpy(), start)  # nobody wrote into it
+
+
+def test_gradients_of_gradients() -> None:
+    w = tf.constant(normal(3, 3) * 0.5)
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            with tf.GradientTape() as outer:
+                outer.watch(x)
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = x
+                    for _ in tf.range(4):
+                        y = tf.tanh(tf.matmul(y, w))
+                slope = tape.gradient(y, x)
+            return slope, outer.gradient(slope, x)
+
+        return run
+
+    check(make, tf.constant(normal(2, 3)), rtol=1e-4)
+
+
+def test_loops_run_in_several_threads() -> None:
+    layer = tf.keras.layers.GRU(16, return_sequences=True)
+    run = tf.function(lambda x: layer(x))
+    inputs = [tf.constant(normal(8, 20, 12)) for _ in range(4)]
+    wanted = [layer(x).numpy() for x in inputs]
+    run(inputs[0])
+    settle()
+    wrong: list[float] = []
+
+    def work(index: int) -> None:
+        for _ in range(30):
+            found = run(inputs[index]).numpy()
+            wrong.append(float(np.abs(found - wanted[index]).max()))
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(wrong) == 120
+    assert max(wrong) < 1e-5
+
+
+def test_results_are_not_written_into_by_later_calls() -> None:
+    layer = tf.keras.layers.LSTM(32, return_sequences=True, return_state=True)
+    run = tf.function(lambda x: layer(x))
+    x = tf.constant(normal(16, 40, 8))
+    run(x)
+    settle()
+    first = run(x)
+    copies = flat(first)
+    for _ in range(5):
+        run(tf.constant(normal(16, 40, 8)))
+    for kept, copy in zip(flat(first), copies, strict=True):
+        np.testing.assert_array_equal(kept, copy)
+
+
+def test_a_run_can_be_cancelled_between_turns() -> None:
+    from pinnace.framework.context import state
+    from pinnace.ops.running import Stop
+
+    w = tf.constant(normal(64, 64))
+
+    def run(n: Any, x: Any) -> Any:
+        for _ in tf.range(n):
+            x = tf.tanh(tf.matmul(x, w))
+        return x
+
+    tier, config.settings.tier = config.settings.tier, "auto"
+    try:
+        traced = tf.function(run)
+        x = tf.constant(normal(64, 64))
+        traced(tf.constant(2), x)
+        settle()
+        stop = Stop()
+        timer = threading.Timer(0.2, stop.end, [tf.errors.CancelledError(None, None, "enough")])
+        state.stop = stop
+        timer.start()
+        with pytest.raises(tf.errors.CancelledError):
+            traced(tf.constant(100_000_000), x)
+    finally:
+        state.stop = None
+        config.settings.tier = tier

@@ -1,0 +1,386 @@
+"""Sums over rows, products with weights and chains of both, against float64; and what stays out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special
+
+import pinnace as tf
+from pinnace.engine import workspace
+from pinnace.engine.build import plan_of
+from pinnace.engine.codegen import clusters, compiler
+from pinnace.engine.codegen.attention import Attention
+from pinnace.engine.codegen.chains import Chain
+from pinnace.engine.codegen.dense import Dense
+from pinnace.engine.codegen.fused import Fused
+from pinnace.framework import config
+from pinnace.ops.kernels import team, tiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytest.importorskip("numba")
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _hot() -> Iterator[None]:
+    """Every shape is hot as soon as it has memory of its own, and every product worth packing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workspace, "_HOT_S", 0.0)
+        patch.setattr(workspace, "_SMALLEST", 0)
+        patch.setattr(clusters, "_ENTRY_US", -1e9)  # however small
+        # Plans that are one kernel have their own tests.
+        patch.setattr(workspace.Workspaces, "_small", lambda *_: None)
+        patch.setattr(tiles, "WORTH_PACKING", 1)
+        patch.setattr(config.settings, "tier", "auto")
+        patch.setattr(config.settings, "fusion", True)
+        yield
+
+
+def settled(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The function's answer once its kernels are made and its weights are packed."""
+    for _ in range(4):
+        function(*arguments)
+    for kernel in list(compiler._kernels.values()):
+        assert kernel.done.wait(120)
+    assert not compiler.errors
+    for _ in range(6):
+        found = function(*arguments)
+    return found
+
+
+def regions(function: Any, *arguments: Any) -> list[Any]:
+    """What is compiled of a function for these arguments."""
+    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    (layout,) = plan.workspaces._layouts.values()
+    assert layout is not None
+    return [region for region in layout._members.values() if region is not None]
+
+
+def normal(*shape: int) -> Any:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def layer_norm(x: Any, gamma: Any, beta: Any) -> Any:
+    mean = tf.reduce_mean(x, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.math.squared_difference(x, mean), axis=-1, keepdims=True)
+    factor = tf.math.rsqrt(variance + 1e-6) * gamma
+    return x * factor + (beta - mean * factor)
+
+
+def exact_layer_norm(x: Any, gamma: Any, beta: Any) -> Any:
+    x = x.astype(np.float64)
+    mean = x.mean(-1, keepdims=True)
+    variance = np.square(x - mean).mean(-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + 1e-6) * gamma + beta
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    rows=st.integers(1, 40),
+    width=st.integers(8, 300),
+    scale=st.sampled_from([1e-2, 1.0, 30.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_norms_and_softmax_of_rows_are_those_of_float64(
+    rows: int, width: int, scale: float, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    x = (random.standard_normal((rows, 4, width)) * scale).astype(np.float32)
+    gamma, beta = (random.standard_normal(width).astype(np.float32) for _ in range(2))
+
+    @tf.function
+    def f(x: Any) -> Any:
+        return layer_norm(x + x, gamma, beta), tf.nn.softmax(x * 0.5)
+
+    norm, softmax = settled(f, x)
+    assert sum(isinstance(region, Fused) for region in regions(f, x)) == 2
+    # Sums of up to 300 roundings; the mean of numbers around 60 is exact to 6e-6 of their spread.
+    wanted = exact_layer_norm(x + x, gamma, beta)
+    np.testing.assert_allclose(norm.numpy(), wanted, rtol=1e-4, atol=1e-4)
+    # exp is within 2 units of the last place; at 100 an argument is rounded to 4e-6.
+    wanted = special.softmax(x.astype(np.float64) * 0.5, axis=-1)
+    np.testing.assert_allclose(softmax.numpy(), wanted, rtol=4e-5, atol=1e-9)
+
+
+def test_maxima_and_sums_of_several_axes() -> None:
+    x = normal(6, 8, 40)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        top = tf.reduce_max(x, axis=[1, 2], keepdims=True)
+        return (x - top) / tf.reduce_sum(tf.exp(x - top), axis=[-2, -1], keepdims=True)
+
+    found = settled(f, x)
+    assert regions(f, x)
+    wide = x.astype(np.float64)
+    top = wide.max((1, 2), keepdims=True)
+    wanted = (wide - top) / np.exp(wide - top).sum((1, 2), keepdims=True)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=2e-5, atol=1e-6)
+
+
+def test_what_is_not_a_number_fills_its_row_and_no_other() -> None:
+    x = normal(16, 64)
+    x[3, 5] = np.nan
+    x[4] = -np.inf
+    x[5, 7] = np.inf
+
+    @tf.function
+    def f(x: Any) -> Any:
+        top = tf.reduce_max(x, axis=-1, keepdims=True)
+        return tf.nn.softmax(x + 0.0), x + top
+
+    softmax, topped = settled(f, x)
+    assert regions(f, x)
+    # Row 5: inf - inf is no number, like TensorFlow's.
+    assert np.isnan(softmax.numpy()).any(-1).nonzero()[0].tolist() == [3, 4, 5]
+    assert np.isnan(softmax.numpy()[[3, 4]]).all()
+    assert np.isnan(topped.numpy()[3]).all()
+    assert not np.isnan(topped.numpy()[[0, 1, 2, 6]]).any()
+
+
+def test_a_number_of_each_row_that_others_need_is_computed_for_them() -> None:
+    x = normal(64, 128)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        mean = tf.reduce_mean(x * x, axis=-1, keepdims=True)
+        return (x - mean) * 2.0 + mean, tf.squeeze(mean, -1)
+
+    found, mean = settled(f, x)
+    wide = x.astype(np.float64)
+    wanted = np.square(wide).mean(-1, keepdims=True)
+    np.testing.assert_allclose(mean.numpy(), wanted[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(found.numpy(), (wide - wanted) * 2 + wanted, rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    rows=st.integers(2, 300),
+    inner=st.integers(1, 80) | st.just(1024),
+    columns=st.integers(32, 130),
+    shared=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_dense_layers_are_those_of_float64(
+    rows: int, inner: int, columns: int, shared: bool, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    x = random.standard_normal((rows, inner)).astype(np.float32)
+    kernel = tf.Variable(random.standard_normal((inner, columns)).astype(np.float32) / inner**0.5)
+    bias = tf.Variable(random.standard_normal(columns).astype(np.float32))
+
+    @tf.function
+    def f(x: Any) -> Any:
+        plain = tf.nn.bias_add(tf.matmul(x, kernel), bias)
+        curved = tf.nn.gelu(tf.matmul(x, kernel) + bias)
+        return plain, curved
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "WORTH_PRODUCTS", 1 if shared else 1 << 40)
+        patch.setattr(team, "_MOST", 3)
+        plain, curved = settled(f, x)
+        assert any(isinstance(one, Dense | Chain) for one in regions(f, x))
+    wanted = x.astype(np.float64) @ kernel.numpy().astype(np.float64) + bias.numpy()
+    # Terms around 1 / sqrt(inner): a unit of the last place for each, of sums around 1.
+    tolerance = 1.2e-7 * (inner + 8) ** 0.5 * 8
+    np.testing.assert_allclose(plain.numpy(), wanted, rtol=0, atol=tolerance)
+    wanted = wanted * 0.5 * special.erfc(-wanted / 2**0.5)
+    np.testing.assert_allclose(curved.numpy(), wanted, rtol=0, atol=tolerance * 2)
+
+
+class Block(tf.Module):
+    """Feed-forward part of a transformer: products, activation, residual, norm."""
+
+    def __init__(self, features: int, inside: int) -> None:
+        super().__init__()
+        shapes = ((features, 4, features // 4), (features // 4, 4), (features, inside))
+        self.heads = tf.Variable(normal(*shapes[0]) / features**0.5)
+        self.up = tf.Variable(normal(features, inside) / features**0.5)
+        self.up_bias = tf.Variable(normal(inside))
+        self.down = tf.Variable(normal(inside, features) / inside**0.5)
+        self.down_bias = tf.Variable(normal(features))
+        self.gamma, self.beta = tf.Variable(normal(features)), tf.Variable(normal(features))
+
+    def __call__(self, x: Any) -> Any:
+        inner = tf.nn.gelu(tf.tensordot(x, self.up, 1) + self.up_bias)
+        y = x + (tf.tensordot(inner, self.down, 1) + self.down_bias)
+        y = layer_norm(y, self.gamma, self.beta)
+        heads = tf.einsum("btf,fhd->bthd", y, self.heads)
+        return y, heads + 1.0
+
+    def exact(self, x: Any) -> Any:
+        wide = [v.numpy().astype(np.float64) for v in (self.up, self.up_bias, self.down)]
+        inner = x.astype(np.float64) @ wide[0] + wide[1]
+        inner = inner * 0.5 * special.erfc(-inner / 2**0.5)
+        y = exact_layer_norm(
+            x + inner @ wide[2] + self.down_bias.numpy(), self.gamma.numpy(), self.beta.numpy()
+        )
+        return y, np.einsum("btf,fhd->bthd", y, self.heads.numpy().astype(np.float64)) + 1
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_a_chain_computes_what_its_parts_do(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(team, "WORTH_PRODUCTS", 1)
+    monkeypatch.setattr(team, "_MOST", 2)
+    block = Block(128, 256)
+    x = normal(batch, 24, 128)
+    f = tf.function(block, input_signature=[tf.TensorSpec((None, 24, 128))])
+    found = settled(f, x)
+    assert any(isinstance(one, Chain) for one in regions(f, x))
+    for got, wanted in zip(found, block.exact(x), strict=True):
+        # Four layers of sums of up to 256 terms around 1.
+        np.testing.assert_allclose(got.numpy(), wanted, rtol=0, atol=1e-4)
+    kept = found[0].numpy().copy()
+    f(x * 2)  # whatever the memory is used for now
+    np.testing.assert_array_equal(found[0].numpy(), kept)
+
+
+def test_a_chain_follows_the_writes_to_its_weights() -> None:
+    block = Block(64, 96)
+    x = normal(2, 16, 64)
+    f = tf.function(block)
+    for _ in range(3):
+        found = settled(f, x)
+        for got, wanted in zip(found, block.exact(x), strict=True):
+            np.testing.assert_allclose(got.numpy(), wanted, rtol=0, atol=1e-4)
+        for variable in block.variables:
+            variable.assign(normal(*variable.shape) * 0.2)
+        for got, wanted in zip(f(x), block.exact(x), strict=True):
+            np.testing.assert_allclose(got.numpy(), wanted, rtol=0, atol=1e-4)
+
+
+SCORES = ("btnh,bsnh->bnts", "bsnh,btnh->bnts")
+MIXES = ("bnts,bsnh->btnh", "bsnh,bnts->bnth")
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    batch=st.integers(1, 5),
+    heads=st.integers(1, 4),
+    queries=st.integers(1, 40),
+    keys=st.integers(8, 50),
+    size=st.integers(1, 20),
+    equations=st.tuples(st.sampled_from(SCORES), st.sampled_from(MIXES)),
+    masked=st.booleans(),
+    shared=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_attention_is_that_of_float64(
+    batch: int, heads: int, queries: int, keys: int, size: int, equations: tuple[str, str],
+    masked: bool, shared: bool, seed: int,
+) -> None:  # fmt: skip
+    random = np.random.default_rng(seed)
+    q, k, v = (
+        random.standard_normal((batch, rows, heads, size)).astype(np.float32)
+        for rows in (queries, keys, keys)
+    )
+    mask = np.where(random.random((batch, heads, queries, keys)) < 0.2, -1e9, 0)
+    mask = mask.astype(np.float32)
+
+    @tf.function
+    def f(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        pair = (q, k) if equations[0].startswith("bt") else (k, q)
+        scores = tf.einsum(equations[0], *pair) * 0.25
+        if masked:
+            scores = scores + mask
+        weights = tf.nn.softmax(scores)
+        return tf.einsum(equations[1], *((weights, v) if equations[1][1] == "n" else (v, weights)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "WORTH_PRODUCTS", 1 if shared else 1 << 40)
+        patch.setattr(team, "_MOST", 3)
+        found = settled(f, q, k, v, mask)
+        assert any(isinstance(one, Attention) for one in regions(f, q, k, v, mask))
+    scores = np.einsum("btnh,bsnh->bnts", q.astype(np.float64), k.astype(np.float64)) * 0.25
+    weights = special.softmax(scores + mask if masked else scores, axis=-1)
+    wanted = np.einsum("bnts,bsnh->btnh", weights, v.astype(np.float64))
+    if equations[1].endswith("bnth"):
+        wanted = wanted.swapaxes(1, 2)
+    # Scores up to 20 in float32 are exact to 2e-6, and so are their exponentials; means of values.
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=0, atol=5e-5)
+
+
+def test_weights_of_attention_that_are_wanted_too_are_given() -> None:
+    q, k, v = normal(2, 24, 3, 16), normal(2, 32, 3, 16), normal(2, 32, 3, 16)
+
+    @tf.function
+    def f(q: Any, k: Any, v: Any) -> Any:
+        weights = tf.nn.softmax(tf.einsum("btnh,bsnh->bnts", q, k) * 0.5)
+        return tf.einsum("bnts,bsnh->btnh", weights, v), weights
+
+    found, weights = settled(f, q, k, v)
+    exact = special.softmax(np.einsum("btnh,bsnh->bnts", *map(np.float64, (q, k))) * 0.5, axis=-1)
+    np.testing.assert_allclose(weights.numpy(), exact, rtol=0, atol=1e-5)
+    wanted = np.einsum("bnts,bsnh->btnh", exact, np.float64(v))
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=0, atol=5e-5)
+
+
+def test_weights_that_are_trained_are_not_packed() -> None:
+    x = normal(64, 64)
+    kernel = tf.Variable(normal(64, 64))
+
+    @tf.function
+    def step(x: Any) -> Any:
+        y = tf.tanh(tf.matmul(x, kernel) + 1.0)
+        kernel.assign_sub(0.01 * tf.matmul(x, y, transpose_a=True))
+        return y
+
+    settled(step, x)
+    assert not any(isinstance(one, Dense | Chain) for one in regions(step, x))
+
+
+@pytest.mark.parametrize("strides", [1, 2])
+def test_convolutions_pixel_by_pixel_are_those_of_float64(strides: int) -> None:
+    x, kernel = normal(2, 9, 7, 40), tf.Variable(normal(1, 1, 40, 48) / 40**0.5)
+    shift = tf.Variable(normal(48))
+
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.nn.relu(tf.nn.conv2d(x, kernel, strides, "SAME") * 0.5 + shift)
+
+    found = settled(f, x)
+    wide = x.astype(np.float64)[:, ::strides, ::strides] @ kernel.numpy()[0, 0].astype(np.float64)
+    assert any(isinstance(one, Dense) for one in regions(f, x)) == (strides == 1)
+    np.testing.assert_allclose(found.numpy(), np.maximum(wide * 0.5 + shift, 0), atol=1e-5)
+
+
+def test_sizes_are_computed_once_for_each_shape() -> None:
+    @tf.function(input_signature=[tf.TensorSpec((None, None, 32))])
+    def f(x: Any) -> Any:
+        sizes = tf.shape(x)
+        rows = tf.reshape(tf.nn.relu(x) * 2.0 + 1.0, tf.stack([sizes[0] * sizes[1], 32]))
+        return tf.reshape(tf.exp(-rows) * 3.0, sizes), sizes
+
+    for shape in ((4, 16, 32), (2, 48, 32)):
+        x = normal(*shape)
+        found, sizes = settled(f, x)
+        wanted = 3 * np.exp(-(np.maximum(x.astype(np.float64), 0) * 2 + 1))
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
+        assert sizes.numpy().tolist() == list(shape)
+    (layout, *_) = plan_of(f.get_concrete_function().graph).workspaces._layouts.values()
+    assert layout is not None
+    assert layout.settled
+
+
+def test_views_of_workspace_memory_do_not_leave_a_call() -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        y = tf.nn.relu(x) * 2.0
+        flat = tf.reshape(tf.transpose(y, [1, 0]), [-1])
+        return tf.reduce_sum(tf.exp(flat)), tf.einsum("ij->ji", y), tf.reshape(y + 1.0, [-1])
+
+    x = normal(80, 128)
+    first = settled(f, x)
+    kept = [one.numpy().copy() for one in first]
+    settled(f, x + 5)
+    for one, copy in zip(first, kept, strict=True):
+        np.testing.assert_array_equal(one.numpy(), copy)
+    np.testing.assert_array_equal(kept[1], (np.maximum(x, 0) * 2).T)

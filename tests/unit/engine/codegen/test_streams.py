@@ -1,0 +1,69 @@
+"""Random words and gradients of max pooling are the same by machine code, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinnace.engine.codegen import compiler, streams
+from pinnace.ops.kernels import philox, pooling
+
+WORD = st.integers(0, 2**64 - 1)
+
+
+@pytest.fixture(scope="module")
+def kernels() -> dict[str, Any]:
+    requested = {name: compiler.request(text) for name, text in streams.TEXTS.items()}
+    for kernel in requested.values():
+        assert kernel.done.wait(120)
+    return {name: kernel.function for name, kernel in requested.items()}
+
+
+@given(WORD, st.one_of(WORD, st.integers(2**64 - 40, 2**64 - 1)), WORD, st.integers(15, 60))
+def test_words_are_those_of_the_definition(
+    kernels: dict[str, Any], key: int, low: int, high: int, blocks: int
+) -> None:
+    out = np.empty((blocks, 4), np.uint32)
+    kernels["philox"](np.uint64(key), np.uint64(low), np.uint64(high), out)
+    start = philox.KeyCounter(key, high << 64 | low)
+    # In Python's integers, as the paper writes it.
+    assert out.tolist() == [list(philox._block(start.skip(n))) for n in range(blocks)]
+
+
+@given(
+    st.integers(1, 3),
+    st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    st.integers(1, 20),
+    st.integers(0, 2**32 - 1),
+)
+def test_a_gradient_goes_to_the_first_maximum(
+    kernels: dict[str, Any],
+    count: int,
+    window: tuple[int, int],
+    sizes: tuple[int, int],
+    channels: int,
+    seed: int,
+) -> None:
+    random = np.random.default_rng(seed)
+    (down, along), (rows, columns) = window, sizes
+    # Few different numbers: ties are the rule.
+    x = random.integers(0, 3, (count, rows * down, columns * along, channels)).astype(np.float32)
+    dy = random.standard_normal((count, rows, columns, channels)).astype(np.float32)
+    dy[random.random(dy.shape) < 0.1] = np.inf
+    y = x.reshape(count, rows, down, columns, along, channels).max((2, 4))
+    found = np.empty_like(x)
+    kernels["maxima"](0, count, down, along, x, y, dy, found)
+    wanted = np.zeros_like(x)
+    for place in np.ndindex(y.shape):
+        n, i, j, c = place
+        part = x[n, i * down : (i + 1) * down, j * along : (j + 1) * along, c]
+        a, b = divmod(int(part.argmax()), along)
+        wanted[n, i * down + a, j * along + b, c] = dy[place]
+    np.testing.assert_array_equal(found, wanted)
+    by_numpy = pooling.max_pool_gradient(x, y, dy, window, window, ((0, 0), (0, 0)))
+    np.testing.assert_array_equal(by_numpy, wanted)
