@@ -111,7 +111,8 @@ class EventFile:
         event = self._event(step)
         value = event.summary.value.add(tag=tag)
         value.tensor.CopyFrom(encode_tensor(array, dtype))
-        value.metadata.MergeFromString(metadata)
+        if metadata:
+            value.metadata.MergeFromString(metadata)
         self._write(event)
 
     def _write_plain(self, step: int, tag: str, array: Array, plugin: str, data_class: int) -> None:

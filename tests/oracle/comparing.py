@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from oracle.deviations import SINGLE
 from support.opcase import is_float
 
 if TYPE_CHECKING:
@@ -70,6 +71,30 @@ def values_differ(
         if problem:
             return f"output {index}: {problem}"
     return ""
+
+
+def comparable(op: str, theirs: list[Any], ours: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Both answers in the form in which they can be compared, None staying as it is."""
+    if op in SINGLE:
+        return _singles(theirs), _singles(ours)
+    if op == "Eig" and len(ours) > 1 and _shapes(theirs) == _shapes(ours):
+        # An eigenvector has any phase: ours is turned to theirs.
+        phases = (theirs[1] * ours[1].conj()).sum(-2, keepdims=True)
+        sizes = np.abs(phases)
+        turned = ours[1] * np.where(sizes > 0, phases / np.where(sizes > 0, sizes, 1), 1)
+        return theirs, [ours[0], turned.astype(ours[1].dtype), *ours[2:]]
+    return theirs, ours
+
+
+def _singles(arrays: list[Any]) -> list[Any]:
+    doubles = [x is not None and x.dtype == np.float64 for x in arrays]
+    return [
+        x.astype(np.float32) if double else x for x, double in zip(arrays, doubles, strict=True)
+    ]
+
+
+def _shapes(arrays: list[Any]) -> list[tuple[int, ...]]:
+    return [x.shape for x in arrays]
 
 
 def gradients_differ(

@@ -23,7 +23,7 @@ def peer(tensorflow_python: str) -> Iterator[Peer]:
     """TensorFlow, waiting for calls."""
     found = Peer(tensorflow_python)
     yield found
-    found.close()
+    found.forget()
 
 
 @pytest.fixture(scope="session")

@@ -125,6 +125,10 @@ class Ops:
                     given[key] = tf.as_dtype(value)
                 if kind == "shape":
                     given[key] = tf.TensorShape(value)
+                elif kind == "list(shape)":
+                    given[key] = tuple(map(tf.TensorShape, value))
+                elif isinstance(value, list) and key in op.attrs:
+                    given[key] = tuple(value)
             inputs = [given.pop(arg.name) for arg in op.inputs]
             return execute(op, *inputs, **given)
 
@@ -133,6 +137,10 @@ class Ops:
     def fresh_name(self) -> str:
         """A name that no resource of this process has."""
         return f"program_{next(COUNT)}"
+
+    def handle_of(self, writer: Any) -> Any:
+        """The handle of a writer of summaries."""
+        return writer.handle
 
     def trace(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a traced function gives; the ops of its graph have run."""

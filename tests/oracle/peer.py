@@ -61,6 +61,11 @@ class Peer:
             process.kill()
             process.communicate()
 
+    def forget(self) -> None:
+        """End the process for good."""
+        self.close()
+        self._log.close()
+
     def _start(self) -> subprocess.Popen[bytes]:
         self._log.seek(0)
         self._log.truncate()

@@ -69,6 +69,15 @@ def entries(draw: st.DrawFn) -> list[Any]:
 
 
 @st.composite
+def rows_of_values(draw: st.DrawFn) -> list[Any]:
+    """Values, and where rows of them end."""
+    values = draw(st.lists(st.integers(-9, 9), max_size=6))
+    ends = st.lists(st.integers(0, len(values)), min_size=1, max_size=4)
+    dtype = draw(st.sampled_from([np.float32, np.int64]))
+    return [np.array(values, dtype), np.array([0, *sorted(draw(ends)), len(values)], np.int64)]
+
+
+@st.composite
 def logits_and_seed(draw: st.DrawFn) -> list[Any]:
     x, _ = matrices(draw, np.float32)
     seeds = [draw(st.integers(1, 2**31)) for _ in range(2)]
@@ -150,8 +159,17 @@ PROGRAMS = {
             *("calls", "checks", "refused", "python"),
         )
     },
-    **{f"draws.{name}": logits_and_seed() for name in ("seeded", "stateful", "distributions")},
+    **{
+        f"draws.{name}": logits_and_seed()
+        for name in ("seeded", "stateful", "distributions", "sampled")
+    },
     "quantities.quantized": singles(),
+    "pictures.without_loss": pairs(),
+    "pictures.with_loss": pairs(),
+    "raggeds.variants": rows_of_values(),
+    "saved.printed": pairs(),
+    "saved.events": pairs(),
+    "streams.iterated": pairs(),
     "texts.crossed": crossable(),
     "records.parsed": examples(),
     "records.sequences": sequences(),

@@ -160,6 +160,10 @@ class Ops:
         """A name that no resource of this process has."""
         return f"program_{next(COUNT)}"
 
+    def handle_of(self, writer: Any) -> Any:
+        """The handle of a writer of summaries."""
+        return writer._resource
+
     def trace(self, function: Any, *arguments: Any) -> Any:
         """What a traced function gives."""
         return tf.function(function)(*arguments)

@@ -14,7 +14,6 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
-from pinnace.ops import registry
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
@@ -130,7 +129,7 @@ def string_format(
     if not tensors:
         return constants.constant(template)
     return execute(  # type: ignore[no-any-return]
-        registry.lookup("StringFormat"),
+        STRING_FORMAT,
         tensors,
         template=template,
         placeholder=placeholder,
@@ -223,22 +222,21 @@ def _infer_print(call: InferCall) -> tuple[Shape, ...]:
     return ()
 
 
-if registry.find("StringFormat") is None:
-    register(
-        OpDef(
-            name="StringFormat",
-            signature="inputs: (T) -> output: string",
-            attrs={
-                "T": attr("list(type)", default=()),
-                "template": attr("string", default="%s"),
-                "placeholder": attr("string", default="%s"),
-                "summarize": attr("int", default=3),
-            },
-            infer=scalar,
-            kernel=_format_kernel,
-            gradient=NOT_DIFFERENTIABLE,
-        )
+STRING_FORMAT = register(
+    OpDef(
+        name="StringFormat",
+        signature="inputs: (T) -> output: string",
+        attrs={
+            "T": attr("list(type)", default=()),
+            "template": attr("string", default="%s"),
+            "placeholder": attr("string", default="%s"),
+            "summarize": attr("int", default=3),
+        },
+        infer=scalar,
+        kernel=_format_kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
+)
 PRINT_V2 = register(
     OpDef(
         name="PrintV2",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import DType, as_dtype, float32, int32, int64, uint8, uint16
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute
 from pinnace.ops.image import files, pixels
@@ -170,7 +173,8 @@ def decode_image(
     Args:
         contents: [], string: the bytes of the file.
         channels: None or 0 as in the file, 1 grey, 3 RGB, 4 RGB and alpha.
-        dtype: uint8, uint16 or float32 (from 0 to 1); others by `convert_image_dtype`.
+        dtype: uint8, uint16 or float32 (from 0 to 1); others by `convert_image_dtype`. 8 bits are
+            made 16 by 257 in a PNG file, by 256 in others.
         name: name of the node while tracing.
         expand_animations: False takes the first picture of an animation.
 
@@ -306,7 +310,10 @@ def _infer_picture(call: InferCall) -> Shape:
         call.fail(f"channels must be one of {', '.join(map(str, allowed))}, got {channels}")
     if call.op.name == "DecodeImage" and call.attrs["expand_animations"]:
         return Shape(None)
-    sizes = [None, None, channels or None]
+    sizes: list[int | None] = [None, None, channels or None]
+    window = call.constant(1) if call.op.name == "DecodeAndCropJpeg" else None
+    if window is not None and window.shape == (4,):
+        sizes[:2] = [int(n) for n in window[2:]]
     return Shape([None, *sizes] if call.op.name == "DecodeWebP" else sizes)
 
 
@@ -314,6 +321,12 @@ def _infer_frames(call: InferCall) -> Shape:
     if call.spec(0).shape.rank not in (None, 0):
         call.fail("contents must be a scalar: the bytes of one file")
     return Shape([None, None, None, 3])
+
+
+def _infer_sizes(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in (None, 0):
+        call.fail("contents must be a scalar: the bytes of one file")
+    return Shape([3])
 
 
 def _infer_file(call: InferCall) -> Shape:
@@ -324,45 +337,70 @@ def _infer_file(call: InferCall) -> Shape:
 
 _CHANNELS: Mapping[str, tuple[int, ...]] = {
     "DecodePng": (0, 1, 3, 4),
-    "DecodeJpeg": (0, 1, 3),
+    "DecodeJpeg": (0, 1, 3, 4),  # 4 of a PNG file
     "DecodeAndCropJpeg": (0, 1, 3),
-    "DecodeBmp": (0, 1, 3, 4),
-    "DecodeWebP": (0, 1, 3, 4),
+    "DecodeBmp": (0, 3, 4),
+    "DecodeWebP": (0, 3, 4),
     "DecodeImage": (0, 1, 3, 4),
 }
 
 
+# TensorFlow's ops refuse the other kinds too, or give them another rank than they tell.
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    "DecodePng": ("PNG", "JPEG", "GIF"),
+    "DecodeJpeg": ("JPEG", "PNG", "GIF"),
+    "DecodeAndCropJpeg": ("JPEG",),
+    "DecodeGif": ("GIF", "PNG", "JPEG"),
+    "DecodeBmp": ("BMP",),
+    "DecodeWebP": ("WEBP",),
+    "DecodeImage": ("PNG", "JPEG", "GIF", "BMP", "WEBP"),
+}
+
+
 def _decode_png_kernel(contents: Array, *, channels: int, dtype: DType) -> Array:
-    return files.read("DecodePng", contents, ("PNG",), channels, dtype.numpy)[0]  # type: ignore[no-any-return]
+    kinds = _KINDS["DecodePng"]
+    frames = files.read("DecodePng", contents, kinds, channels, dtype.numpy, still=True)
+    return frames[0]  # type: ignore[no-any-return]
 
 
 def _decode_bmp_kernel(contents: Array, *, channels: int) -> Array:
-    return files.read("DecodeBmp", contents, ("BMP",), channels, uint8.numpy)[0]  # type: ignore[no-any-return]
+    return files.read("DecodeBmp", contents, _KINDS["DecodeBmp"], channels, uint8.numpy)[0]  # type: ignore[no-any-return]
 
 
 def _decode_webp_kernel(contents: Array, *, channels: int, dtype: DType) -> Array:
-    return files.read("DecodeWebP", contents, ("WEBP",), channels, dtype.numpy)
+    return files.read("DecodeWebP", contents, _KINDS["DecodeWebP"], channels, dtype.numpy)
 
 
 def _decode_gif_kernel(contents: Array) -> Array:
-    return files.read("DecodeGif", contents, ("GIF",), 3, uint8.numpy)
+    return files.read("DecodeGif", contents, _KINDS["DecodeGif"], 3, uint8.numpy)
 
 
 def _decode_image_kernel(
     contents: Array, *, channels: int, dtype: DType, expand_animations: bool
 ) -> Array:
-    kinds = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
-    wide = uint8.numpy if dtype is float32 else dtype.numpy
-    found = files.read("DecodeImage", contents, kinds, channels, wide, first=not expand_animations)
-    moving = files.kind_of(contents) in {"GIF", "WEBP"} and expand_animations
+    kind = files.kind_of(contents)
+    if kind == "WEBP" and dtype is not uint8:
+        message = f"DecodeImage: a WebP file has 8 bits, dtype must be uint8, got {dtype.name}"
+        raise InvalidArgumentError(message)
+    # TensorFlow reads the PNG file of a picture in float32 with 16 bits.
+    deep = dtype is uint16 or (dtype is float32 and kind == "PNG")
+    whole = uint16.numpy if deep else uint8.numpy
+    found = files.read(
+        "DecodeImage", contents, _KINDS["DecodeImage"], channels, whole, first=not expand_animations
+    )
+    moving = kind in {"GIF", "WEBP"} and expand_animations
     found = found if moving else found[0]
-    return found * (1 / float32.numpy.type(255)) if dtype is float32 else found
+    if dtype is not float32:
+        return found
+    return found * (1 / float32.numpy.type(np.iinfo(whole).max))  # type: ignore[no-any-return]
 
 
 def _jpeg(
     op: str, contents: Array, channels: int, ratio: int, fancy: bool, recover: bool, least: float
 ) -> Array:
-    return files.read_jpeg(op, contents, channels, ratio, fancy=fancy, recover=recover or least < 1)
+    return files.read_jpeg(
+        op, contents, _KINDS[op], channels, ratio, fancy=fancy, recover=recover or least < 1
+    )
 
 
 def _decode_jpeg_kernel(
@@ -542,7 +580,7 @@ EXTRACT_JPEG_SHAPE = register(
         name="ExtractJpegShape",
         signature="contents: string -> image_shape: output_type",
         types={"output_type": typed({int32, int64}, default=int32)},
-        infer=lambda _: Shape([3]),
+        infer=_infer_sizes,
         kernel=_shape_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, float16, float32
+from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Tensor
 from pinnace.ops.array import casting, indicators, joining, permutations, reshaping, shapes
 from pinnace.ops.execute import execute
@@ -17,7 +18,6 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, type
 from pinnace.ops.registry import register
 
 if TYPE_CHECKING:
-    from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Array, TensorLike
 
 __all__ = [
@@ -234,6 +234,8 @@ def _infer_colours(call: InferCall) -> Shape:
     for arg, spec in zip(call.op.inputs[1:], call.inputs[1:], strict=True):
         if spec.shape.rank not in (None, 0):  # type: ignore[union-attr]
             call.fail(f"{arg.name} must be a scalar")
+    if shape.rank and call.op.name != "AdjustContrastv2":
+        return shape[:-1].concatenate(Shape([3]))
     return shape
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, REAL
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import padding, permutations, reshaping, shapes
@@ -57,7 +57,8 @@ def crop_and_resize(
         [n, *crop_size, channels], float32.
 
     Raises:
-        InvalidArgumentError: there is no such picture, or the shapes do not fit.
+        OutOfRangeError: there is no such picture.
+        InvalidArgumentError: the shapes do not fit.
 
     Source:
         TensorFlow op `CropAndResize` (image_ops.cc).
@@ -219,7 +220,7 @@ def _boxes(op: str, image_count: int, boxes: Array, box_ind: Array) -> None:
     if bad.any():
         at = int(bad.argmax())
         message = f"{op}: box_ind[{at}] = {int(box_ind[at])} is not in [0, {image_count})"
-        raise InvalidArgumentError(message)
+        raise OutOfRangeError(message)
 
 
 def _lines(low: Array, high: Array, size: int, count: int) -> Array:
@@ -348,7 +349,8 @@ def _infer_crop(call: InferCall) -> Shape:
         call.fail("box_ind must have one entry per box")
     if not call.spec(3).shape.is_compatible_with([2]):
         call.fail("crop_size must hold a height and a width")
-    count = None if boxes.rank is None else boxes[0]
+    counts = [shape[0] for shape in (boxes, call.spec(2).shape) if shape.rank]
+    count = next((n for n in counts if n is not None), None)
     new: list[int | None] = [None, None] if size is None else [int(n) for n in size]
     return Shape([count, *new, None if image.rank is None else image[3]])
 
@@ -370,6 +372,8 @@ def _infer_grad_image(call: InferCall) -> Shape:
 def _infer_grad_boxes(call: InferCall) -> Shape:
     boxes = call.spec(2).shape
     _check_grads(call, boxes)
+    if call.spec(1).shape.rank not in {None, 4}:
+        call.fail("image must have four axes")
     return boxes
 
 

@@ -177,6 +177,12 @@ def _overlaps_kernel(
             f"shapes {list(overlaps.shape)} and {list(scores.shape)}"
         )
         raise InvalidArgumentError(message)
+    if max_output_size < 0:
+        message = (
+            "NonMaxSuppressionWithOverlaps: max_output_size must be non-negative, got "
+            f"{max_output_size}"
+        )
+        raise InvalidArgumentError(message)
     kept: list[int] = []
     for i in np.argsort(-scores, kind="stable").tolist():
         if len(kept) >= int(max_output_size) or not scores[i] > score_threshold:

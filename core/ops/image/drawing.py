@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float16, float32
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.registry import register
@@ -65,6 +66,12 @@ def _v1_kernel(images: Array, boxes: Array) -> Array:
 
 
 def _v2_kernel(images: Array, boxes: Array, colors: Array) -> Array:
+    if colors.ndim != 2 or (len(colors) and colors.shape[1] < images.shape[3]):
+        message = (
+            f"DrawBoundingBoxesV2: colors must be a matrix with the {images.shape[3]} channels of "
+            f"images, got shape {list(colors.shape)}"
+        )
+        raise InvalidArgumentError(message)
     return _drawn(images, boxes, colors if len(colors) else _COLOURS)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.ops.image import bitmaps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 # TensorFlow refuses pictures of more values; a small file may ask for any number of them.
 _MOST = 1 << 29
 _STARTS = ((b"\x89PNG", "PNG"), (b"\xff\xd8\xff", "JPEG"), (b"GIF8", "GIF"), (b"BM", "BMP"))
+_CHANNELS = {"PNG": (0, 1, 3, 4), "JPEG": (0, 1, 3), "GIF": (0, 3), "BMP": (0, 3, 4)}
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 # Grey in 15 bits as libpng has it: red 0.299 and green 0.587 cut off, blue what is left.
 _PNG_GREY = np.array([9797, 19234, 3737])
@@ -39,26 +41,37 @@ def read(
     dtype: np.dtype[Any],
     *,
     first: bool = False,
+    still: bool = False,
 ) -> Array:
     """All pictures of a file, or the first: [frames, height, width, channels].
 
+    Args:
+        op: who asks, for errors.
+        contents: the bytes of the file.
+        kinds: of files that it may be.
+        channels: how many, 0 for those of the file.
+        dtype: uint8 or uint16.
+        first: only the first picture.
+        still: whether an animation is an error.
+
     Raises:
-        InvalidArgumentError: the file is broken, too large, or of another kind.
+        InvalidArgumentError: the file is broken, too large, of another kind, or a kind that has
+            not these channels.
         UnimplementedError: Pillow is missing, or it cannot.
     """
-    # TensorFlow: a file tells its kind itself, whichever of these ops is asked.
-    known = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
-    kind = kind_of(contents)
-    if kind not in known:
-        message = (
-            f"{op}: contents are no {', '.join(kinds)} file: they begin with {_start(contents)!r}"
-        )
-        raise InvalidArgumentError(message)
+    kind = _checked_kind(op, contents, kinds, channels)
     if kind == "JPEG":
-        return read_jpeg(op, contents, channels, 1)[None].astype(dtype) * _widening(dtype)  # type: ignore[no-any-return]
+        still_picture = read_jpeg(op, contents, kinds, channels, 1)[None].astype(dtype)
+        return still_picture * _widening(kind, dtype)  # type: ignore[no-any-return]
+    if kind == "BMP":
+        pixels = bitmaps.read(op, contents.item(), channels, _MOST)
+        return pixels[None].astype(dtype) * _widening(kind, dtype)  # type: ignore[no-any-return]
     frames = []
     with _opened(op, contents, kind) as image:
         count = 1 if first else getattr(image, "n_frames", 1)
+        if count > 1 and still:
+            message = f"{op}: an animation of {count} frames needs DecodeGif or DecodeImage"
+            raise InvalidArgumentError(message)
         _check_size(op, image, max(count, 1))
         for frame in range(count):
             try:
@@ -69,21 +82,36 @@ def read(
     return np.stack(frames)
 
 
+def _checked_kind(op: str, contents: Array, kinds: Sequence[str], channels: int) -> str:
+    """The kind of the file, which is one of these and has so many channels."""
+    kind = kind_of(contents)
+    if kind not in kinds:
+        found = f"they are a {kind} file, for another op" if kind else "they are none"
+        message = (
+            f"{op}: contents must be a {' or '.join(kinds)} file: {found}; they begin with "
+            f"{_start(contents)!r}"
+        )
+        raise InvalidArgumentError(message)
+    allowed = _CHANNELS.get(kind, (0, 3, 4))
+    if channels not in allowed:
+        message = f"{op}: channels of a {kind} file must be in {allowed}, got {channels}"
+        raise InvalidArgumentError(message)
+    return kind
+
+
 def read_jpeg(
     op: str,
     contents: Array,
+    kinds: Sequence[str],
     channels: int,
     ratio: int,
     *,
     fancy: bool = True,
     recover: bool = False,
 ) -> Array:
-    """The pixels of a JPEG file: uint8 [height, width, channels]."""
-    if kind_of(contents) != "JPEG":
-        if kind_of(contents):
-            return read(op, contents, ("JPEG",), channels, np.dtype(np.uint8), first=True)[0]  # type: ignore[no-any-return]
-        message = f"{op}: contents are no JPEG file: they begin with {_start(contents)!r}"
-        raise InvalidArgumentError(message)
+    """The pixels of a JPEG file, or another still picture: uint8 [height, width, channels]."""
+    if _checked_kind(op, contents, kinds, channels) != "JPEG":
+        return read(op, contents, kinds, channels, np.dtype(np.uint8), still=True)[0]  # type: ignore[no-any-return]
     if ratio not in (1, 2, 4, 8):
         message = f"{op}: ratio must be 1, 2, 4 or 8, got {ratio}"
         raise InvalidArgumentError(message)
@@ -236,9 +264,9 @@ def _check_size(op: str, image: Any, frames: int) -> None:
         raise InvalidArgumentError(message)
 
 
-def _widening(dtype: np.dtype[Any]) -> Any:
-    """From 8 bits to 16: 255 becomes 65535."""
-    return dtype.type(257 if dtype == np.uint16 else 1)
+def _widening(kind: str, dtype: np.dtype[Any]) -> Any:
+    """From 8 bits to 16: of PNG files, which have both, 255 becomes 65535; of others 65280."""
+    return dtype.type(1 if dtype == np.uint8 else 257 if kind == "PNG" else 256)
 
 
 def _pixels(op: str, image: Any, channels: int, dtype: np.dtype[Any]) -> Array:
@@ -254,9 +282,10 @@ def _pixels(op: str, image: Any, channels: int, dtype: np.dtype[Any]) -> Array:
     own = _own_mode(image)
     found = np.asarray(image.convert(own) if image.mode != own else image)
     found = found.reshape(*found.shape[:2], -1)
-    if image.format == "BMP":
-        _check_bmp(op, found.shape[2], channels)
-    return _spread(found, channels or found.shape[2]).astype(dtype) * _widening(dtype)  # type: ignore[no-any-return]
+    if image.format == "WEBP" and channels not in (0, found.shape[2]):
+        message = f"{op}: this WebP file has {found.shape[2]} channels, got channels={channels}"
+        raise InvalidArgumentError(message)
+    return _spread(found, channels or found.shape[2]).astype(dtype) * _widening(image.format, dtype)  # type: ignore[no-any-return]
 
 
 def _is_deep(image: Any) -> bool:
@@ -272,12 +301,6 @@ def _own_mode(image: Any) -> str:
     if image.mode == "RGB" and "transparency" in image.info and image.format == "PNG":
         return "RGBA"
     return image.mode if image.mode in ("LA", "RGB", "RGBA") else "RGB"
-
-
-def _check_bmp(op: str, found: int, channels: int) -> None:
-    if channels not in (0, found):
-        message = f"{op}: a BMP file keeps its {found} channels, got channels={channels}"
-        raise InvalidArgumentError(message)
 
 
 def _spread(pixels: Array, channels: int) -> Array:

@@ -256,8 +256,11 @@ def _infer_diag(call: InferCall) -> Shape:
     low, high = band_limits(k)
     lead = shape[:-1] if low == high else shape[:-2]
     width = shape[-1]
-    if rows is None or columns is None or width is None:
+    if rows is None or columns is None:
         return lead.concatenate(Shape([None, None]))
+    if width is None:
+        given = [None if n < 0 else int(n) for n in (rows, columns)]
+        return lead.concatenate(Shape(given if None not in given else [None, None]))
     return lead.concatenate(Shape(list(matrix_size(width, low, high, int(rows), int(columns)))))
 
 
@@ -267,6 +270,8 @@ def _part_kernel(input: Array, k: Array, padding_value: Array, *, align: str) ->
 
 def _infer_part(call: InferCall) -> Shape:
     shape = _infer_band(call)
+    if call.spec(1).shape.rank not in {None, 0, 1}:
+        call.fail("k must be a scalar or a vector")
     k = call.constant(1)
     if shape.rank is None or k is None:
         return Shape(None)
@@ -287,12 +292,19 @@ def _set_kernel(input: Array, diagonal: Array, k: Array, *, align: str) -> Array
 
 def _infer_set(call: InferCall) -> Shape:
     shape = _infer_band(call)
+    if call.spec(2).shape.rank not in {None, 0, 1}:
+        call.fail("k must be a scalar or a vector")
     k = call.constant(2)
     if k is not None and shape.rank is not None:
         wanted = shape[:-2].concatenate(_diagonal_shape(shape, k))
         if not wanted.is_compatible_with(call.spec(1).shape):
             call.fail(f"diagonal must have shape {wanted}")
-    return shape
+    diagonal = call.spec(1).shape
+    if k is None or not diagonal.rank:
+        return shape
+    low, high = band_limits(k)
+    lead = diagonal[:-1] if low == high else diagonal[:-2]
+    return shape.merge_with(lead.concatenate(Shape([None, None])))
 
 
 def _tensor_diag_kernel(diagonal: Array) -> Array:
@@ -301,6 +313,8 @@ def _tensor_diag_kernel(diagonal: Array) -> Array:
 
 def _infer_tensor_diag(call: InferCall) -> Shape:
     shape = call.spec(0).shape
+    if shape.rank == 0:
+        call.fail("diagonal must have at least one axis")
     return shape.concatenate(shape)
 
 

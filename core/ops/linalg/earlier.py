@@ -74,7 +74,10 @@ def _infer_set(call: InferCall) -> Shape:
     wanted = _infer_part(call)
     if not wanted.is_compatible_with(call.spec(1).shape):
         call.fail(f"diagonal must have shape {wanted}")
-    return call.spec(0).shape
+    shape, diagonal = call.spec(0).shape, call.spec(1).shape
+    if not diagonal.rank:
+        return shape
+    return shape.merge_with(diagonal[:-1].concatenate(Shape([None, None])))
 
 
 def _diag_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape, broadcast_shapes
+from pinnace.framework.shapes import Shape, broadcast_shapes, unknown_shape
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.triangular import solve_triangular
@@ -182,12 +182,14 @@ def _triangular_kernel(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool)
 
 def _infer_solve(call: InferCall) -> Shape:
     matrix, rhs = square_shape(call), matrix_shape(call, 1)
-    if matrix.rank is None or rhs.rank is None:
+    if matrix.rank is None:
         return rhs
+    if rhs.rank is None:
+        return matrix[:-2].concatenate(_solution(matrix, unknown_shape(2)))
     _check_rows(call, matrix, rhs)
     if not matrix[:-2].is_compatible_with(rhs[:-2]):
         call.fail("matrix and rhs must have the same leading axes")
-    return matrix[:-2].merge_with(rhs[:-2]).concatenate(Shape([matrix[-1], rhs[-1]]))
+    return matrix[:-2].merge_with(rhs[:-2]).concatenate(_solution(matrix, rhs))
 
 
 def _infer_triangular(call: InferCall) -> Shape:
@@ -199,7 +201,13 @@ def _infer_triangular(call: InferCall) -> Shape:
         batch = broadcast_shapes(matrix[:-2], rhs[:-2])
     except InvalidArgumentError:
         call.fail("the leading axes of matrix and rhs must broadcast")
-    return batch.concatenate(Shape([matrix[-1], rhs[-1]]))
+    return batch.concatenate(_solution(matrix, rhs))
+
+
+def _solution(matrix: Shape, rhs: Shape) -> Shape:
+    """The last axes: the order of the matrix, which any of three sizes tells, and the columns."""
+    sizes = (matrix[-1], matrix[-2], rhs[-2])
+    return Shape([next((n for n in sizes if n is not None), None), rhs[-1]])
 
 
 def _check_rows(call: InferCall, matrix: Shape, rhs: Shape) -> None:

@@ -141,6 +141,8 @@ def _infer_lu(call: InferCall) -> tuple[Shape, Shape]:
         return Shape(None), Shape(None)
     if None not in (shape[-1], shape[-2]) and shape[-1] != shape[-2]:
         call.fail(f"input must be square, got {shape[-2]} by {shape[-1]}")
+    size = shape[-2] if shape[-1] is None else shape[-1]
+    shape = shape[:-2].concatenate(Shape([size, size]))
     return shape, shape[:-1]
 
 

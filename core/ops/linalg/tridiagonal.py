@@ -251,7 +251,8 @@ def _infer_banded(call: InferCall) -> Shape:
         lead = broadcast_shapes(matrix[:-2], rhs[:-2])
     except (ValueError, InvalidArgumentError):
         call.fail("leading axes of matrix and rhs must broadcast")
-    return lead.concatenate(rhs[-2:])
+    rows = matrix[-1] if rhs[-2] is None else rhs[-2]
+    return lead.concatenate(Shape([rows, rhs[-1]]))
 
 
 # Gradients.

@@ -142,6 +142,11 @@ def _check_list(name: str, t_list: Any) -> None:
 
 
 def _kernel(t: Array, clip_value_min: Array, clip_value_max: Array) -> Array:
+    if t.dtype.kind == "c":  # complex numbers have no order: each part is clipped
+        out = np.empty_like(t)
+        out.real = _kernel(t.real, clip_value_min.real, clip_value_max.real)
+        out.imag = _kernel(t.imag, clip_value_min.imag, clip_value_max.imag)
+        return out
     return np.maximum(np.minimum(t, clip_value_max), clip_value_min)
 
 

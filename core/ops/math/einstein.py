@@ -134,8 +134,8 @@ def _execute(
     return execute(EINSUM, tuple(tensors), equation=text, name=name)  # type: ignore[no-any-return]
 
 
-def _einsum_kernel(inputs: tuple[Array, ...], *, equation: str) -> Array:
-    return contract(equation, inputs)
+def _einsum_kernel(inputs: tuple[Array, ...], *, equation: str, out: Array | None = None) -> Array:
+    return contract(equation, inputs, out)
 
 
 def _infer_einsum(call: InferCall) -> Shape:
@@ -276,6 +276,7 @@ EINSUM = register(
         attrs={"equation": attr("string")},
         infer=_infer_einsum,
         kernel=_einsum_kernel,
+        out=True,
         gradient=_einsum_gradient,
     )
 )

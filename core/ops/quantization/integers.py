@@ -151,8 +151,8 @@ def _quantize_kernel(
         steps = 2.0 ** (8 * dtype.itemsize)
         scale = steps / ((above.astype(np.float64) - below) * (steps / (steps - 1)))
         if dtype == np.uint8:
-            # TensorFlow: of quint8 only the difference is rounded.
-            whole = _away((input - below) * scale) + float(least)
+            # TensorFlow's kernel for quint8 rounds the difference alone, and halves to even.
+            whole = np.rint((input - below) * scale) + float(least)
         else:
             whole = _away(input * scale) - (_away(below * scale) - float(least))
     else:
@@ -186,10 +186,11 @@ def _dequantize_kernel(
         y = (x + half) * ((high - low) / (most - least)) + low
     elif mode == "MIN_FIRST":
         steps = 2.0 ** (8 * input.dtype.itemsize)
-        step = (high.astype(np.float64) - low) / (steps - 1)
-        safe = np.where(step == 0, 1, step)
+        # In float32, as TensorFlow: it decides where the range begins between two steps.
+        step = ((high - low) / (steps - 1)).astype(np.float32)
+        safe = np.where(step == 0, np.float32(1), step)
         start = np.where(high == low, low, _away(low / safe) * step)
-        y = start + (input.astype(np.float64) - float(least)) * step
+        y = start + (x - np.float32(least)) * step
     else:
         first = least + np.float32(narrow_range)
         scale = high / most

@@ -310,11 +310,22 @@ def _check_vars(call: InferCall, shape: Shape, index: int) -> None:
         call.fail(f"{call.op.inputs[index].name} must have shape {Shape(wanted)}")
 
 
-def _infer_vars_gradient(call: InferCall) -> tuple[Shape, Shape, Shape]:
+def _infer_args_gradient(call: InferCall) -> Shape:
     shape = call.spec(1).shape
+    if not shape.is_compatible_with(call.spec(0).shape):
+        call.fail("gradients must have the shape of inputs")
+    return shape.merge_with(call.spec(0).shape)
+
+
+def _infer_vars_gradient(call: InferCall) -> tuple[Shape, Shape, Shape]:
+    shape = _infer_args_gradient(call)
     for index in (2, 3):
         _check_vars(call, shape, index)
-    each = Shape([shape[-1] if shape.rank else None]) if "Per" in call.op.name else Shape(())
+    each = Shape(())
+    if "Per" in call.op.name:
+        each = Shape([shape[-1] if shape.rank else None])
+        for index in (2, 3):
+            each = each.merge_with(call.spec(index).shape)
     return shape, each, each
 
 
@@ -451,7 +462,7 @@ ARGS_GRADIENT = register(
         name="FakeQuantWithMinMaxArgsGradient",
         signature="gradients: float32, inputs: float32 -> backprops: float32",
         attrs=_RANGE,
-        infer=same_as_input,
+        infer=_infer_args_gradient,
         kernel=_args_gradient_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )

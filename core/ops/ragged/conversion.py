@@ -37,6 +37,10 @@ def _nested(parts: tuple[Array, ...], kinds: tuple[Any, ...], values: int) -> li
     found: list[Array] = []
     rows: int | None = None
     for part, kind in zip(parts, kinds, strict=True):
+        if kind != "FIRST_DIM_SIZE" and part.ndim != 1:
+            raise InvalidArgumentError(
+                f"{_WHO}: row splits and row ids must be vectors, got shape {list(part.shape)}"
+            )
         if kind == "FIRST_DIM_SIZE":
             rows = int(part.reshape(()))
         elif kind == "ROW_SPLITS":

@@ -67,10 +67,11 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
     for index in range(3):
         shape = call.spec(index).shape
         if shape.rank is None:
-            count = None
+            count = None if count == 1 else count
         elif shape.rank == 1:
             count = shape[0]
-            break
+            if count is not None:
+                break
         elif shape.rank > 1:
             call.fail("starts, limits and deltas must be scalars or vectors")
     return Shape([None if count is None else count + 1]), Shape([None])

@@ -329,6 +329,11 @@ def _infer_appended(call: InferCall) -> Shape:
 def _infer_given(call: InferCall) -> Shape:
     if call.spec(0).shape.rank not in (None, 1):
         call.fail("shape must be a vector")
+    if call.op.inputs[1].name == "key":
+        if not call.spec(1).shape.is_compatible_with([1]):
+            call.fail("key must have shape [1]")
+        if call.spec(2).shape.rank not in {None, 1}:
+            call.fail("counter must be a vector")
     return call.shape_constant(0)
 
 

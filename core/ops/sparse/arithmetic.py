@@ -342,7 +342,7 @@ SPARSE_SOFTMAX = register(
         name="SparseSoftmax",
         signature="sp_indices: int64, sp_values: T, sp_shape: int64 -> output: T",
         types={"T": FLOATS - {bfloat16}},
-        infer=lambda call: Shape([count_of(call, 0)]),
+        infer=lambda call: Shape([count_of(call, 0, 1)]),
         kernel=_softmax_kernel,
         gradient=_softmax_gradient,
     )

@@ -35,8 +35,7 @@ def _kernel(
     shape = tuple(output_shape.tolist())
     indices = sparse_indices
     if indices.ndim < 2:  # one index, or one per value, into a vector
-        indices = indices.reshape(-1, 1) if len(shape) == 1 or indices.ndim else indices
-        indices = indices.reshape(-1, len(shape)) if indices.shape[-1] != len(shape) else indices
+        indices = indices.reshape(-1, 1)
     if indices.ndim != 2 or indices.shape[1] != len(shape):
         raise InvalidArgumentError(
             f"{_WHO}: sparse_indices must be [values, {len(shape)}], got {list(indices.shape)}"

@@ -50,7 +50,7 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
         Shape([None, rank_of(call, 2)]),
         Shape([None]),
         Shape([sizes[0] if sizes.rank else None]),
-        Shape([count_of(call, 0)]),
+        Shape([count_of(call, 0, 1)]),
     )
 
 

@@ -39,7 +39,9 @@ def _reorder_kernel(
 
 
 def _infer_reorder(call: InferCall) -> tuple[Shape, ...]:
-    count, rank = count_of(call, 0), rank_of(call, 2)
+    count, rank = count_of(call, 0, 1), rank_of(call, 2)
+    if rank is None and call.spec(0).shape.rank == 2:
+        rank = call.spec(0).shape[1]
     return Shape([count, rank]), Shape([count])
 
 
@@ -75,6 +77,10 @@ def _reshape_kernel(
         )
     old = input_shape.tolist()
     new = new_shape.tolist()
+    if any(size < 0 for size in old):
+        raise InvalidArgumentError(
+            f"SparseReshape: input_shape must have no negative size, got {old}"
+        )
     total = math.prod(old)
     unknown = [axis for axis, size in enumerate(new) if size == -1]
     if len(unknown) > 1 or any(size < -1 for size in new):

@@ -91,10 +91,13 @@ def rank_of(call: InferCall, index: int) -> int | None:
     return None if shape.rank is None else shape[0]
 
 
-def count_of(call: InferCall, index: int) -> int | None:
-    """How many rows argument `index` has, if it is known."""
-    shape = call.spec(index).shape
-    return shape[0] if shape.rank else None
+def count_of(call: InferCall, *indices: int) -> int | None:
+    """How many rows each of these arguments has, if one of them tells."""
+    for index in indices:
+        shape = call.spec(index).shape
+        if shape.rank and shape[0] is not None:
+            return shape[0]
+    return None
 
 
 def row_starts(keys: Array) -> tuple[Array, Array]:

@@ -68,8 +68,10 @@ def _infer(call: InferCall) -> Shape:
         call.fail("data must have at least one axis")
     count = None
     if len(call.inputs) == 4:
+        if call.spec(3).shape.rank not in {None, 0}:
+            call.fail("num_segments must be a scalar")
         given = call.constant(3)
-        count = None if given is None else int(np.asarray(given).reshape(()))
+        count = None if given is None else int(given)
     else:
         ids = call.constant(2)
         if ids is not None:
@@ -96,7 +98,7 @@ def _register(word: str, types: Any) -> tuple[OpDef, OpDef]:
 
     def counted(data: Array, indices: Array, segment_ids: Array, num_segments: Array) -> Array:
         rows = _rows(name, data, indices, segment_ids)
-        return segments.segment_reduce(rows, segment_ids, how, int(num_segments.reshape(())))
+        return segments.segment_reduce(rows, segment_ids, how, int(num_segments))
 
     common: dict[str, Any] = {
         "attrs": {"sparse_gradient": attr("bool", default=False)},

@@ -12,7 +12,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.registry import register
-from pinnace.ops.sparse.places import check_parts, rank_of
+from pinnace.ops.sparse.places import check_inside, check_parts, rank_of
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
@@ -94,7 +94,12 @@ def _split_kernel(
     split_dim: Array, indices: Array, values: Array, shape: Array, *, num_split: int
 ) -> tuple[Array, ...]:
     check_parts("SparseSplit", indices, values, shape)
-    axis, rank = int(split_dim.reshape(())), len(shape)
+    if split_dim.ndim:
+        raise InvalidArgumentError(
+            f"SparseSplit: split_dim must be a scalar, got shape {list(split_dim.shape)}"
+        )
+    check_inside("SparseSplit", indices, shape.tolist())
+    axis, rank = int(split_dim), len(shape)
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
             f"SparseSplit: split_dim must be in [{-rank}, {rank}), got {axis}"

@@ -297,7 +297,12 @@ def _part(item: bytes, start: int, count: int, unit: str, place: int) -> bytes:
             f"{place}"
         )
         raise InvalidArgumentError(message)
+    if count < 0 and start < 0 and steps is not None:
+        message = f"Substr: len must not be negative where pos is, got {count} and {start}"
+        raise InvalidArgumentError(message)
     begin = start + size if start < 0 else start
+    if count < 0 and steps is None:
+        return item[begin:]
     end = min(begin + max(count, 0), size)
     return item[begin:end] if steps is None else item[steps[begin] : steps[end]]
 

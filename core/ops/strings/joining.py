@@ -6,11 +6,10 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import INDEX, int32
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import shapes
-from pinnace.ops.array.axes import normal_axis
 from pinnace.ops.execute import execute
 from pinnace.ops.math import ranges
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
@@ -85,7 +84,8 @@ def reduce_join(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: there is no such axis.
+        OutOfRangeError: there is no such axis.
+        InvalidArgumentError: an axis is named twice.
 
     Source:
         TensorFlow op `ReduceJoin` (string_ops.cc).
@@ -127,10 +127,13 @@ def _infer_join(call: InferCall) -> Shape:
 def _reduce_join_kernel(
     inputs: Array, reduction_indices: Array, *, keep_dims: bool, separator: str
 ) -> Array:
-    axes = [
-        normal_axis("ReduceJoin", axis, inputs.ndim)
-        for axis in reduction_indices.reshape(-1).tolist()
-    ]
+    rank = inputs.ndim
+    named = reduction_indices.reshape(-1).tolist()
+    beyond = [axis for axis in named if not -rank <= axis < rank]
+    if beyond:  # unlike other reductions, as TensorFlow's op
+        message = f"ReduceJoin: axis must be in [{-rank}, {rank}), got {beyond[0]}"
+        raise OutOfRangeError(message)
+    axes = [axis % rank for axis in named]
     if len(set(axes)) != len(axes):
         message = f"ReduceJoin: axes must be distinct, got {reduction_indices.tolist()}"
         raise InvalidArgumentError(message)

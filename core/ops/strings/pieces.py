@@ -89,6 +89,8 @@ def _encode_kernel(
         raise InvalidArgumentError(
             f"UnicodeEncode: input_splits must go from 0 to {len(input_values)}, got {splits}"
         )
+    if any(a > b for a, b in itertools.pairwise(splits)):
+        raise InvalidArgumentError(f"UnicodeEncode: input_splits must not fall, got {splits}")
     points = input_values.tolist()
     rows = [
         _encoded(points[a:b], output_encoding, errors, replacement_char)

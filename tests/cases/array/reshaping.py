@@ -40,7 +40,10 @@ def expanded(draw: st.DrawFn) -> tuple[Any, ...]:
 
 def permuted(draw: st.DrawFn) -> tuple[Any, ...]:
     shape = draw(SHAPES)
-    return draw(numbers(shape)), ints(*draw(st.permutations(range(len(shape)))))
+    perm = draw(st.permutations(range(len(shape))))
+    # Each axis may be named from the end, too.
+    named = [axis - len(shape) if draw(st.booleans()) else axis for axis in perm]
+    return draw(numbers(shape)), ints(*named)
 
 
 def complex_permuted(draw: st.DrawFn) -> tuple[Any, ...]:
@@ -49,8 +52,9 @@ def complex_permuted(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def transpose(x: Array, perm: Array) -> Array:
-    sizes = [x.shape[axis] for axis in perm]
-    return built(sizes, lambda *p: x[tuple(p[i] for i in np.argsort(perm))], x.dtype)
+    places = [axis + x.ndim if axis < 0 else axis for axis in perm.tolist()]
+    sizes = [x.shape[axis] for axis in places]
+    return built(sizes, lambda *p: x[tuple(p[places.index(i)] for i in range(x.ndim))], x.dtype)
 
 
 def broadcast(draw: st.DrawFn) -> tuple[Any, ...]:

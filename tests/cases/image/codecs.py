@@ -1,9 +1,11 @@
 """Cases of core/ops/image/codecs.py: files made line by line, and their own pixels."""
 
+import io
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from golden.functions.image import PICTURES, bmp, png
 from pinnace.framework import dtypes
@@ -41,13 +43,22 @@ def unchanged(x: Array) -> Array:
     return x
 
 
+def bitmap(rng: np.random.Generator) -> tuple[Array, ...]:
+    """A BMP file, behind which nothing may stand."""
+    return (one(bmp(rng.integers(0, 256, (*rng.integers(1, 6, 2), 3)).astype(np.uint8))),)
+
+
+def by_pillow(contents: Array) -> Array:
+    return np.asarray(Image.open(io.BytesIO(contents.item())).convert("RGB"))
+
+
 HEADS = {"colours.jpg": [20, 31, 3], "grey.jpg": [20, 31, 1]}
 CASES = [
     *(case("DecodePng", png, n, unchanged) for n in (1, 3, 4)),
     case("DecodePng", png, 1, lambda x: np.concatenate([x, x, x], -1), channels=3),
     case("DecodePng", png, 4, lambda x: x[..., :3], channels=3),
     case("DecodePng", png, 3, lambda x: x.astype(np.uint16) * 257, dtype=dtypes.uint16),
-    case("DecodeBmp", bmp, 3, unchanged),
+    OpCase("DecodeBmp", random_arrays(bitmap), by_pillow),
     case("DecodeImage", png, 3, lambda x: x / 255, dtype=dtypes.float32, expand_animations=False),
     *(
         OpCase(

@@ -58,3 +58,35 @@ def distributions(tf: Any, ops: Any, x: Any, seed: Any) -> list[Any]:
         ]
 
     return list(ops.trace(function, x))
+
+
+def sampled(tf: Any, ops: Any, x: Any, seed: Any) -> list[Any]:
+    """Classes drawn without labels' own, each sampler twice; successes drawn from a state."""
+    first = int(seed[0])
+    right = tf.constant([[1, 4], [0, 2]], tf.int64)
+
+    def function(right: Any) -> list[Any]:
+        given = {"true_classes": right, "num_true": 2, "seed": first, "seed2": 7}
+        ranged = {**given, "num_sampled": 4, "unique": True, "range_max": 9}
+        samplers = (
+            ops.UniformCandidateSampler,
+            ops.LogUniformCandidateSampler,
+            ops.LearnedUnigramCandidateSampler,
+            ops.ThreadUnsafeUnigramCandidateSampler,
+        )
+        weights = [0.5, 1.0, 2.0, 0.25, 4.0, 1.0, 1.0, 3.0, 0.125]
+        found = [sampler(**ranged) for sampler in samplers for _ in range(2)]
+        found.append(ops.FixedUnigramCandidateSampler(**ranged, unigrams=weights))
+        found.append(ops.AllCandidateSampler(**given, num_sampled=9, unique=True))
+        return [part for parts in found for part in parts]
+
+    state = tf.Variable(tf.concat([tf.abs(seed), seed[:1]], 0))
+    binomial = ops.StatefulRandomBinomial(
+        resource=state.handle,
+        algorithm=tf.constant(1, tf.int64),
+        shape=tf.concat([[3], tf.shape(x)], 0),
+        counts=tf.constant(40.0, x.dtype),
+        probs=tf.abs(x) / 8,
+        dtype=tf.float32,
+    )
+    return [*ops.trace(function, right), binomial, state.read_value()]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-# No number of a few bits lies half way between two steps of these.
-RANGES = ((-3.1, 5.3), (0.0, 6.3), (-0.27, 0.13))
+# Numbers of a few bits lie half way between two steps of the last three.
+RANGES = ((-3.1, 5.3), (0.0, 6.3), (-0.27, 0.13), (0.0, 3.0), (-1.0, 1.0), (-1.5, 2.5))
 
 
 def _there_and_back(tf: Any, ops: Any, x: Any, mode: str, dtype: Any, low: Any, high: Any) -> Any:

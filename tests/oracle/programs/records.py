@@ -14,7 +14,17 @@ def parsed(tf: Any, ops: Any, serialized: Any) -> list[Any]:
         }
         batch = tf.io.parse_example(serialized, features)
         one = tf.io.parse_single_example(serialized[0], features)
-        return [found[name] for found in (batch, one) for name in sorted(features)]
+        raw = ops.ParseSingleExample(
+            serialized=serialized[0],
+            dense_defaults=[tf.constant([], tf.float32), tf.constant(-1, tf.int64)],
+            num_sparse=1,
+            sparse_keys=["word"],
+            dense_keys=["numbers", "count"],
+            sparse_types=[tf.string],
+            dense_shapes=[[2], []],
+        )
+        found = [found[name] for found in (batch, one) for name in sorted(features)]
+        return found + [part for parts in raw for part in parts]
 
     return list(ops.trace(function, serialized))
 

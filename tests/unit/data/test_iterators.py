@@ -22,6 +22,8 @@ from pinnace.framework.errors import (
     InvalidArgumentError,
     OutOfRangeError,
 )
+from pinnace.ops.execute import execute
+from pinnace.ops.registry import lookup
 
 
 def values(dataset: Any) -> list[Any]:
@@ -468,3 +470,16 @@ def test_options_merge() -> None:
     dataset = Dataset.range(3).with_options(options).map(lambda x: x)
     assert dataset.options().deterministic is False
     assert dataset.with_options(tf.data.Options()).options().deterministic is False
+
+
+def test_optionals_of_values_and_of_none() -> None:
+    """What gradients of conditions keep in models that TensorFlow saved."""
+    kept = execute(lookup("OptionalFromValue"), (tf.constant(3), tf.constant(["a"])))
+    assert execute(lookup("OptionalHasValue"), kept).numpy()
+    shapes, types = (tf.TensorShape([]), tf.TensorShape([1])), (tf.int32, tf.string)
+    found = execute(lookup("OptionalGetValue"), kept, output_types=types, output_shapes=shapes)
+    assert [one.numpy().tolist() for one in found] == [3, [b"a"]]
+    none = execute(lookup("OptionalNone"))
+    assert not execute(lookup("OptionalHasValue"), none).numpy()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="there is no value"):
+        execute(lookup("OptionalGetValue"), none, output_types=types, output_shapes=shapes)

@@ -437,3 +437,11 @@ def test_bfloat16_goes_everywhere() -> None:
         array.scatter_nd([[1], [1]], x, [3, 3]),
     ):
         assert y.dtype is tf.bfloat16
+
+
+def test_scatter_nd_adds_texts_and_truth() -> None:
+    places = [[0], [0], [1], [1]]
+    texts = array.scatter_nd(places, tf.constant(["a", "b", "c", "d"]), [3])
+    assert texts.numpy().tolist() == [b"ab", b"cd", b""]
+    truth = array.scatter_nd(places, tf.constant([True, False, False, True]), [3])
+    assert truth.numpy().tolist() == [True, True, False]

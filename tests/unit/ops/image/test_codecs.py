@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import pinnace as tf
-from golden.functions.image import PICTURES, png
+from golden.functions.image import PICTURES, bmp, png
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.ops.image import files
 
@@ -116,3 +116,64 @@ def test_frames_of_an_animation_are_all_read() -> None:
     assert read[:, 0, 0, 0].tolist() == [0, 50, 100]
     first = tf.image.decode_image(buffer.getvalue(), expand_animations=False)
     np.testing.assert_array_equal(first, read[0])
+
+
+@given(data=st.data(), channels=st.sampled_from([0, 3, 4]), turned=st.booleans())
+def test_a_bmp_file_is_read_from_below_or_above(
+    data: st.DataObject, channels: int, turned: bool
+) -> None:
+    pixels = data.draw(hnp.arrays(np.uint8, (data.draw(SIZES), data.draw(SIZES), 3)))
+    written = bytearray(bmp(pixels))
+    if turned:  # a negative height
+        written[22:26] = (-len(pixels)).to_bytes(4, "little", signed=True)
+    found = np.asarray(tf.image.decode_bmp(bytes(written), channels=channels))
+    np.testing.assert_array_equal(found[..., :3], pixels[::-1] if turned else pixels)
+    assert found.shape[2] == (channels or 3)
+    assert (found[..., 3:] == 255).all()
+
+
+@pytest.mark.parametrize(("bits", "depth"), [(8, 1), (32, 4)])
+def test_a_bmp_file_of_other_depths_has_its_own_channels(bits: int, depth: int) -> None:
+    rows = np.arange(2 * 4 * depth, dtype=np.uint8).reshape(2, 4, depth)
+    head = bytearray(bmp(np.zeros((2, 4, 3), np.uint8))[:54])
+    head[28:30] = bits.to_bytes(2, "little")
+    order = [2, 1, 0, 3] if depth == 4 else [0]
+    found = tf.image.decode_bmp(bytes(head) + rows[::-1][..., order].tobytes())
+    np.testing.assert_array_equal(found, rows)
+
+
+@pytest.mark.parametrize("change", [b"x", -1, -30])
+def test_a_bmp_file_of_another_length_is_refused(change: bytes | int) -> None:
+    data = bmp(np.zeros((2, 3, 3), np.uint8))
+    data = data + change if isinstance(change, bytes) else data[:change]
+    with pytest.raises(InvalidArgumentError, match="DecodeBmp: contents are no BMP file"):
+        tf.image.decode_bmp(data)
+
+
+@given(data=st.binary(max_size=80))
+def test_what_only_begins_like_a_bmp_file_is_one_clear_error(data: bytes) -> None:
+    told = ""
+    try:
+        found = tf.image.decode_bmp(b"BM" + data)
+    except InvalidArgumentError as error:
+        told = str(error)
+    assert "no BMP file" in told or found.dtype is tf.uint8
+
+
+def test_an_op_refuses_files_of_other_kinds() -> None:
+    picture = np.zeros((2, 3, 3), np.uint8)
+    with pytest.raises(InvalidArgumentError, match="must be a BMP file: they are a PNG file"):
+        tf.image.decode_bmp(png(picture))
+    with pytest.raises(InvalidArgumentError, match="must be a PNG or JPEG or GIF file"):
+        tf.image.decode_png(bmp(picture))
+    with pytest.raises(
+        InvalidArgumentError, match=r"channels of a JPEG file must be in \(0, 1, 3\)"
+    ):
+        tf.image.decode_png((PICTURES / "grey.jpg").read_bytes(), channels=4)
+
+
+def test_16_bits_of_8_are_those_of_the_kind() -> None:
+    picture = np.full((1, 2, 3), 255, np.uint8)
+    assert np.unique(tf.image.decode_image(png(picture), dtype=tf.uint16)).tolist() == [65535]
+    # As TensorFlow widens kinds that have no 16 bits.
+    assert np.unique(tf.image.decode_image(bmp(picture), dtype=tf.uint16)).tolist() == [65280]

@@ -182,9 +182,7 @@ def test_crop_and_resize() -> None:
     np.testing.assert_array_equal(_plane(outside), [[-1], [1.5], [3.5]])
     nearest = image.crop_and_resize(x, [[0.0, 0.0, 0.4, 0.6]], [0], [2, 2], "nearest")
     np.testing.assert_array_equal(_plane(nearest), [[1, 2], [1, 2]])
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"box_ind\[0\] = 1 is not in \[0, 1\)"
-    ):
+    with pytest.raises(tf.errors.OutOfRangeError, match=r"box_ind\[0\] = 1 is not in \[0, 1\)"):
         image.crop_and_resize(x, [[0.0, 0.0, 1.0, 1.0]], [1], [1, 1])
 
 
@@ -293,3 +291,31 @@ def test_traced_with_unknown_sizes_is_eager(method: str) -> None:
     )
     found = f(tf.constant(x), tf.constant([4, 7]))
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+def test_complex_patches_flow_back_part_by_part(padding: str) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((1, 5, 4, 2)) + 1j * rng.standard_normal((1, 5, 4, 2))
+
+    def flown(array: Any, dy: Any = None) -> Any:
+        picture = tf.constant(array)
+        with tf.GradientTape() as tape:
+            tape.watch(picture)
+            y = image.extract_patches(picture, [1, 2, 2, 1], [1, 2, 1, 1], [1, 1, 1, 1], padding)
+        seed = np.ones(y.shape) if dy is None else dy
+        return y, tape.gradient(y, picture, output_gradients=tf.constant(seed, y.dtype)).numpy()
+
+    y, _ = flown(x)
+    dy = rng.standard_normal(y.shape) + 1j * rng.standard_normal(y.shape)
+    dx = flown(x, dy)[1]
+    np.testing.assert_allclose(dx, flown(x.real, dy.real)[1] + 1j * flown(x.real, dy.imag)[1])
+
+
+def test_where_no_patch_fits_nothing_flows_back() -> None:
+    x = tf.ones([1, 2, 2, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = image.extract_patches(x, [1, 3, 3, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
+    assert y.shape == [1, 0, 0, 27]
+    np.testing.assert_array_equal(tape.gradient(y, x), np.zeros((1, 2, 2, 3)))

@@ -5,9 +5,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from scipy import special
 
 import pinnace
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels import gamma_tails
 from pinnace.ops.math import bits, clipping, products, ranges
 
 
@@ -162,3 +165,18 @@ def test_bfloat16_is_kept_by_every_unary_function() -> None:
     x = pinnace.constant(np.array([0.5, 0.25], ml_dtypes.bfloat16))
     for name in ("exp", "sqrt", "rsqrt", "sigmoid", "tanh", "erf", "lgamma", "floor", "log1p"):
         assert getattr(pinnace.math, name)(x).dtype.name == "bfloat16", name
+
+
+def test_complex_numbers_are_clipped_part_by_part() -> None:
+    x = pinnace.constant([1.5 + 7j, 7 + 1.5j, 0 - 9j], "complex64")
+    bounds = (pinnace.constant(bound, x.dtype) for bound in (-2 - 2j, 3 + 3j))
+    found = execute(clipping.CLIP_BY_VALUE, x, *bounds)
+    np.testing.assert_array_equal(array_of(found), np.complex64([1.5 + 3j, 3 + 1.5j, -2j]))
+
+
+def test_the_slope_of_the_gamma_tail_near_nought_is_the_exponential_integral() -> None:
+    x = np.array([1e-30, 0.01, 1.0, 7.5, 42.5])
+    for a in (1e-30, 1e-12):
+        found = gamma_tails.igamma_slope(np.full(5, a), x)
+        # The next term is of a times its square's size.
+        np.testing.assert_allclose(found, -special.exp1(x), rtol=1e-8, atol=1e-13)

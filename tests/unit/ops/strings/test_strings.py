@@ -49,6 +49,13 @@ def test_reduce_join() -> None:
     assert _list(strings.reduce_join(np.empty((2, 0), object), 1)) == [b"", b""]
 
 
+def test_substr_of_a_negative_length() -> None:
+    # Of bytes the rest; of letters nothing.
+    assert strings.substr("abcd", 1, -2).numpy() == b"bcd"
+    assert strings.substr("abcd", -2, -1).numpy() == b"cd"
+    assert strings.substr("äbcd", 1, -2, unit="UTF8_CHAR").numpy() == b""
+
+
 # Patterns: RE2's meaning where Python's differs.
 
 

@@ -1,0 +1,109 @@
+"""Calls that deviations are about, told by their inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from oracle.calls import Call
+
+
+def complex_input(call: Call) -> bool:
+    """Whether some input is complex."""
+    return any(x.dtype.kind == "c" for x in call.flat())
+
+
+def whole_numbers(call: Call) -> bool:
+    """Whether the first input is of integers."""
+    return call.flat()[0].dtype.kind in "iu"
+
+
+def unsigned(call: Call) -> bool:
+    """Whether the first input is of numbers from 0 on."""
+    return call.flat()[0].dtype.kind == "u"
+
+
+def special(call: Call) -> bool:
+    """Whether some input is infinite, not a number or near the ends of its type."""
+    return call.kind == "special"
+
+
+def wrong(call: Call) -> bool:
+    """Whether an input was made wrong."""
+    return call.kind == "wrong"
+
+
+def retyped(call: Call) -> bool:
+    """Whether the inputs were made for another type than they have."""
+    return call.kind == "dtype"
+
+
+def empty(call: Call) -> bool:
+    """Whether some input has no elements."""
+    return any(not x.size for x in call.flat())
+
+
+def beyond(call: Call) -> bool:
+    """Whether a stride of a convolution of float64 is longer than its window."""
+    if all(x.dtype != np.float64 for x in call.flat()):
+        return False
+    kernel = call.inputs[1]
+    window = kernel.shape if kernel.ndim > 1 else tuple(kernel.tolist())
+    pairs = zip(call.attrs["strides"][1:-1], window, strict=False)
+    return any(stride > size for stride, size in pairs)
+
+
+def scalar_first(call: Call) -> bool:
+    """Whether the first input is a scalar."""
+    return call.flat()[0].ndim == 0
+
+
+def counts(index: int, least: int) -> Callable[[Call], bool]:
+    """Whether the list input `index` has fewer tensors than `least`."""
+    return lambda call: len(call.inputs[index]) < least
+
+
+def zeros(call: Call) -> bool:
+    """Whether some input has a zero in it."""
+    return any((x == 0).any() for x in call.flat())
+
+
+def several_diagonals(call: Call) -> bool:
+    """Whether the second input names more diagonals than one."""
+    return len(set(call.flat()[1].ravel().tolist())) > 1
+
+
+def dependent_columns(call: Call) -> bool:
+    """Whether some matrix of the first input has less than full rank."""
+    x = call.flat()[0]
+    return bool((np.linalg.matrix_rank(x) < min(x.shape[-2:])).any())
+
+
+def cut_off(call: Call) -> bool:
+    """Whether fft_length leaves some of the input out, or is 1."""
+    x, lengths = call.flat()
+    wanted = lengths.tolist()
+    found = list(x.shape[-len(wanted) :])
+    if call.op.startswith("IRFFT") and wanted:  # of the last axis half is there
+        found[-1] = max(found[-1] - 1, 0) * 2 + 1
+    return 1 in wanted or any(n > m for n, m in zip(found, wanted, strict=True))
+
+
+def beyond_type(call: Call) -> bool:
+    """Whether a number has no place in the type that it is cast to."""
+    x, into = call.flat()[0], call.attrs["DstT"]
+    if x.dtype.kind in "iubO" or not into.is_integer:
+        return False
+    low, high = into.limits
+    whole = np.trunc(x.astype(np.complex128).real)
+    return bool((np.isnan(whole) | (whole < low) | (whole > high)).any())
+
+
+def threshold_of_another_type(call: Call) -> bool:
+    """Whether SparseAdd's threshold is not of the real type of its values."""
+    values, threshold = call.flat()[1], call.flat()[6]
+    return bool(threshold.dtype != values.real.dtype)

@@ -1,0 +1,111 @@
+"""Models and checkpoints that one side writes and the other reads, values compared."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pinnace as tf
+from oracle import comparing
+from oracle.test_programs import UNITS, pairs
+from pinnace.proto.saved_model_pb2 import SavedModel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from oracle.coverage import Coverage
+    from oracle.peer import Peer
+
+# Each example saves a model: TensorFlow takes half a second for that.
+EXAMPLES = min(int(os.environ.get("ORACLE_EXAMPLES") or 10), 10)
+
+
+@st.composite
+def words(draw: st.DrawFn) -> list[Any]:
+    asked = draw(st.lists(st.sampled_from([b"w0", b"w3", b"w4", b"none"]), min_size=1))
+    return [np.array(asked, object)]
+
+
+MODELS = {
+    "loops": pairs(),
+    "arrays": pairs(),
+    "vocabulary": words(),
+    "gradient_of_branches": pairs(),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_gives_what_it_gives_in_tensorflow(
+    name: str, tmp_path_factory: pytest.TempPathFactory, peer: Peer, coverage: Coverage
+) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(inputs=MODELS[name])
+    def compare(inputs: list[Any]) -> None:
+        folder = tmp_path_factory.mktemp(name) / "model"
+        theirs = ask(peer, ["models", name], [str(folder), *inputs])
+        signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+        found = signature(**{f"x{i}": tf.constant(x) for i, x in enumerate(inputs)})
+        differ(theirs, [found[f"y{i}"].numpy() for i in range(len(found))])
+        coverage.values.update(ops_of(folder))
+
+    compare()
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(inputs=pairs())
+def test_a_checkpoint_of_raw_ops_is_read(
+    inputs: list[Any], tmp_path_factory: pytest.TempPathFactory, peer: Peer, coverage: Coverage
+) -> None:
+    """ShardedFilename, SaveV2 and MergeV2Checkpoints there, the reader here."""
+    prefix = tmp_path_factory.mktemp("written") / "saved"
+    names = ask(peer, ["checkpoints", "written"], [str(prefix), *inputs])
+    assert names[0].tolist() == [f"{prefix}-0000{i}-of-00002".encode() for i in range(2)]
+    reader = tf.train.load_checkpoint(str(prefix))
+    assert sorted(reader.get_variable_to_shape_map()) == ["a", "b"]
+    differ(inputs, [reader.get_tensor(name) for name in "ab"])
+    coverage.values.update(["ShardedFilename", "SaveV2", "MergeV2Checkpoints"])
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(inputs=pairs())
+def test_a_checkpoint_is_read_by_raw_ops(
+    inputs: list[Any], tmp_path_factory: pytest.TempPathFactory, peer: Peer, coverage: Coverage
+) -> None:
+    """The writer here, RestoreV2 there: whole tensors, and the first rows of one."""
+    prefix = tmp_path_factory.mktemp("read") / "saved"
+    x, y = inputs
+    path = tf.train.Checkpoint(x=tf.Variable(x), y=tf.Variable(y)).write(str(prefix))
+    found = ask(peer, ["checkpoints", "read"], [path, *inputs])
+    differ([x, y, y[:1]], found)
+    coverage.values.update(["RestoreV2"])
+
+
+def ask(peer: Peer, program: list[str], inputs: list[Any]) -> list[Any]:
+    """What a program gives that TensorFlow runs alone; texts become tensors."""
+    given = [np.array(one.encode(), object) if isinstance(one, str) else one for one in inputs]
+    peer.send([{"program": program, "inputs": given}])
+    (theirs,) = peer.receive()
+    assert not comparing.failed(theirs), theirs
+    return list(theirs["values"])
+
+
+def differ(theirs: list[Any], here: list[Any]) -> None:
+    """Fail if some array is another."""
+    assert len(theirs) == len(here)
+    for index, (a, b) in enumerate(zip(theirs, here, strict=True)):
+        problem = comparing.array_differs(a, np.asarray(b), UNITS, UNITS)
+        assert not problem, f"output {index}: {problem}"
+
+
+def ops_of(folder: Path) -> set[str]:
+    """The ops of a saved graph and of its functions."""
+    graph = SavedModel.FromString((folder / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
+    nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
+    # What saves and restores its variables does not run when it is called.
+    own = {node.op for node in nodes if not node.name.startswith("save/")}
+    return own - {"MergeV2Checkpoints", "RestoreV2", "SaveV2", "ShardedFilename"}

@@ -1,0 +1,86 @@
+"""What a traced op tells of its shape when only some of its inputs are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.ops.execute import execute
+from pinnace.ops.registry import lookup
+
+F, I, L = tf.float32, tf.int32, tf.int64  # noqa: E741
+FOUR = {"strides": (1, 1, 1, 1), "padding": "SAME"}
+# op, inputs (constants, or a dtype and what is known of a shape), attributes, first shapes out.
+CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
+    ("BandedTriangularSolve", [(F, [2, 2, 3]), (F, [2, None, 4])], {}, [[2, 3, 4]]),
+    (
+        "Conv2DBackpropInput",
+        [(I, [4]), (F, None), (F, [7, 2, 2, 1])],
+        FOUR,
+        [[7, None, None, None]],
+    ),
+    (
+        "CropAndResize",
+        [(F, [1, 9, 9, 2]), (F, None), (I, [5]), np.int32([3, 4])],
+        {},
+        [[5, 3, 4, 2]],
+    ),
+    (
+        "FakeQuantWithMinMaxVarsPerChannelGradient",
+        [(F, None), (F, None), (F, [3]), (F, None)],
+        {},
+        [None, [3], [3]],
+    ),
+    ("RGBToHSV", [(F, [4, None])], {}, [[4, 3]]),
+    ("Lu", [(F, [2, None, 3])], {}, [[2, 3, 3], [2, 3]]),
+    ("MatrixSetDiag", [(F, [None, 3, 4]), (F, [5, 3])], {}, [[5, 3, 4]]),
+    (
+        "MatrixSetDiagV3",
+        [(F, [None, 3, 4]), (F, [5, 3]), np.int32(0)],
+        {},
+        [[5, 3, 4]],
+    ),
+    ("MatrixSolve", [(F, [None, 3]), (F, None)], {}, [[3, None]]),
+    ("MatrixSolve", [(F, [None, None]), (F, [3, 2])], {}, [[3, 2]]),
+    ("MatrixTriangularSolve", [(F, [3, None]), (F, [None, 2])], {}, [[3, 2]]),
+    ("RaggedRange", [(I, None), (I, [4]), (I, [])], {}, [[5], [None]]),
+    ("ReverseSequence", [(F, [None, 3]), (L, [6])], {"seq_dim": 1, "batch_dim": 0}, [[6, 3]]),
+    ("SoftmaxCrossEntropyWithLogits", [(F, [2, 3]), (F, None)], {}, [[2], [2, 3]]),
+    ("SpaceToBatchND", [(F, [1, 4, 4, 2]), (I, [2]), (I, [2, 2])], {}, [[None, None, None, 2]]),
+    ("BatchToSpaceND", [(F, [4, 4, 4, 2]), (I, [2]), (I, [2, 2])], {}, [[None, None, None, 2]]),
+    (
+        "SparseFillEmptyRows",
+        [(L, None), (F, [6]), (L, [2]), (F, [])],
+        {},
+        [[None, 2], [None], [None], [6]],
+    ),
+    ("SparseReorder", [(L, [None, 2]), (F, [6]), (L, None)], {}, [[6, 2], [6]]),
+    ("SparseSoftmax", [(L, None), (F, [6]), (L, None)], {}, [[6]]),
+    ("BroadcastTo", [(F, [1, None, 2]), (I, [4])], {}, [[None, None, None, 2]]),
+    ("Tile", [(F, [2, 0]), (I, [2])], {}, [[None, 0]]),
+    ("Tile", [(F, None), np.int32([3, 0])], {}, [[None, 0]]),
+    (
+        "DecodeAndCropJpeg",
+        [(tf.string, []), np.int32([1, 2, 7, 5])],
+        {"channels": 3},
+        [[7, 5, 3]],
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attrs", "shapes"), CASES, ids=lambda x: str(x)[:30])
+def test_what_one_input_tells_is_known(
+    op: str, inputs: list[Any], attrs: dict[str, Any], shapes: list[Any]
+) -> None:
+    specs = [tf.TensorSpec(one[1], one[0]) for one in inputs if isinstance(one, tuple)]
+
+    def function(*tensors: Any) -> Any:
+        rest = iter(tensors)
+        given = [next(rest) if isinstance(one, tuple) else tf.constant(one) for one in inputs]
+        return execute(lookup(op), *given, **attrs)
+
+    found = tf.function(function).get_concrete_function(*specs).outputs
+    assert [y.shape.as_list() if y.shape.rank is not None else None for y in found] == shapes
