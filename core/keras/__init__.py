@@ -9,6 +9,7 @@ from pinnace.keras import layers as layers
 from pinnace.keras import losses as losses
 from pinnace.keras import metrics as metrics
 from pinnace.keras import models as models
+from pinnace.keras import ops as ops
 from pinnace.keras import optimizers as optimizers
 from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers

@@ -119,8 +119,11 @@ def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
         dtype = self.compute_dtype
         specs = [as_specs(arg, dtype) for arg in args]
         named = {key: as_specs(value, dtype) for key, value in kwargs.items()}
-        if specs and self._build_specs is None:
-            self.__dict__["_build_specs"] = specs[0]
+        if self._build_specs is None:
+            if specs:
+                self.__dict__["_build_specs"] = specs[0]
+            if len(specs) + len(named) > 1:
+                self.__dict__["_build_named"] = {**dict(zip(names, specs, strict=False)), **named}
         values = [
             as_shapes(spec) if index < len(names) and takes_shape(names[index]) else spec
             for index, spec in enumerate(specs)

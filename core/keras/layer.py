@@ -300,18 +300,23 @@ class Layer(Penalised):
 
     def build_from_config(self, config: dict[str, Any]) -> None:
         """Build for the shapes that `get_build_config` told."""
-        if config.get("input_shape") is not None:
-            self.build(registry.deserialize_keras_object(config["input_shape"]))
+        shapes = registry.deserialize_keras_object(config)
+        if "input_shape" in shapes and len(shapes) == 1:
+            if shapes["input_shape"] is not None:
+                self.build(shapes["input_shape"])
+        elif shapes:
+            self.build(**shapes)
 
     def get_build_config(self) -> dict[str, Any] | None:
         """The shapes it was built for; None if it was not."""
-        if self._build_specs is None:
-            return None
-        shapes = structure.map_structure(
-            lambda spec: spec.shape.dims if isinstance(spec, TensorSpec) else None,
-            self._build_specs,
+        named = self.__dict__.get("_build_named")
+        if named is None:
+            if self._build_specs is None:
+                return None
+            named = {"input_shape": self._build_specs}
+        return structure.map_structure(  # type: ignore[no-any-return]  # a dict, like `named`
+            lambda spec: spec.shape.dims if isinstance(spec, TensorSpec) else None, named
         )
-        return {"input_shape": shapes}
 
     # Symbolic calls.
 

@@ -5,6 +5,7 @@ object → {"module", "class_name", "config", "registered_name"} → object
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
+from pinnace.keras import restoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -36,12 +38,19 @@ _PUBLIC = (
     "keras.constraints",
     "keras.activations",
 )
+# Those that have functions to name; others are never called because a file says so.
+_FUNCTIONS = ("keras.activations", "keras.losses", "keras.metrics")
+_NOT_NAMED = {"get", "serialize", "deserialize"}
 # Private folder -> the public module of what it defines.
 _HOMES = {
     "models": "keras.models",
     "seeds": "keras.random",
     "dtype_policy": "keras",
 }
+# Arguments of Keras' constructors that say nothing where they are None or False, and these.
+_MEANINGLESS = {"renorm_momentum"}
+# Classes that Keras shows under another name than their own: older files have their own.
+_SHOWN_AS = {"GroupedQueryAttention": "GroupQueryAttention"}
 
 _registered: dict[str, Any] = {}
 _names: dict[Any, str] = {}
@@ -138,6 +147,11 @@ def serialize_keras_object(thing: Any) -> Any:
         return [serialize_keras_object(item) for item in thing]
     if isinstance(thing, (np.generic, np.ndarray, Tensor, DType, Shape, TensorSpec)):
         return _serialize_value(thing)
+    if isinstance(thing, slice):
+        parts = {name: getattr(thing, name) for name in ("start", "stop", "step")}
+        return {"class_name": "__slice__", "config": serialize_keras_object(parts)}
+    if thing is Ellipsis:
+        return {"class_name": "__ellipsis__", "config": {}}
     if hasattr(thing, "get_config") and not inspect.isclass(thing):
         return _serialize_object(thing)
     if callable(thing):
@@ -164,12 +178,36 @@ def _serialize_value(thing: Any) -> Any:
 def _serialize_object(thing: Any) -> dict[str, Any]:
     cls = type(thing)
     module = public_module(cls)
-    return {
+    told = getattr(thing, "keras_class", None)
+    if told is not None:
+        # An operation: its class exists in Keras alone.
+        module, name = told
+        stored = {"module": module, "class_name": name, "registered_name": name}
+        # Keras' operations take lists where they take tuples, and know no other form of these.
+        return {**stored, "config": serialize_keras_object(without_tuples(thing.get_config()))}
+    stored = {
         "module": module or cls.__module__,
-        "class_name": cls.__name__,
+        "class_name": getattr(cls, "_shown_as", cls.__name__),
         "config": thing.get_config(),
         "registered_name": _names.get(cls) if module else get_registered_name(cls),
     }
+    # The library's own layers are built when they are called; a program's may need to be told.
+    own = () if module else ("build_config",)
+    for key in (*own, "compile_config"):
+        tell = getattr(thing, f"get_{key}", None)
+        told = tell() if tell is not None else None
+        if told is not None:
+            stored[key] = serialize_keras_object(without_tuples(told))
+    return stored
+
+
+def without_tuples(value: Any) -> Any:
+    """Lists where there are tuples."""
+    if isinstance(value, (list, tuple)):
+        return [without_tuples(item) for item in value]
+    if isinstance(value, dict):
+        return {key: without_tuples(item) for key, item in value.items()}
+    return value
 
 
 def _serialize_callable(thing: Any) -> Any:
@@ -198,10 +236,10 @@ def deserialize_keras_object(
         config: what it answered. No code is run from it: classes are found by name, among those of
             this library, the registered ones and `custom_objects`.
         custom_objects: further classes and functions by name.
-        safe_mode: accepted for Keras' sake.
+        safe_mode: accepted for Keras' sake: code in a configuration is run in neither mode.
 
     Raises:
-        ValueError: a name that stands for nothing.
+        ValueError: a name that stands for nothing; code.
     """
     if isinstance(config, list):
         return [deserialize_keras_object(x, custom_objects, safe_mode) for x in config]
@@ -211,33 +249,99 @@ def deserialize_keras_object(
         return {
             k: deserialize_keras_object(v, custom_objects, safe_mode) for k, v in config.items()
         }
-    plain = _plain_value(config, custom_objects)
-    if plain is not None:
-        return plain
+    if not isinstance(config["class_name"], str):
+        raise ValueError(  # noqa: TRY004 (Keras raises it too)
+            f"deserialize_keras_object: names must be texts, got {config['class_name']!r:.80}"
+        )
+    if config["class_name"] in _PLAIN:
+        return _plain_value(config, custom_objects)
     found = find_class(config, custom_objects)
-    inner = config["config"]
     if config["class_name"] in {"function", "class"}:
         return found
-    if not hasattr(found, "from_config"):
-        raise ValueError(f"deserialize_keras_object: {found!r} has no from_config")
-    with custom_object_scope(custom_objects or {}):
-        return found.from_config(inner)
+    with restoring.reading() as reading:
+        number = config.get("shared_object_id")
+        if number is not None and number in reading.shared:
+            return reading.shared[number]
+        with custom_object_scope(custom_objects or {}):
+            made = _made(found, config)
+            reading.later(made, config.get("build_config"), config.get("compile_config"))
+            if number is not None:
+                reading.shared[number] = made
+    return made
+
+
+def _made(found: Any, config: dict[str, Any]) -> Any:
+    inner = config["config"]
+    if not isinstance(inner, dict):
+        raise ValueError(  # noqa: TRY004 (Keras raises it too)
+            f"deserialize_keras_object: the config of {config['class_name']} must be a dict, "
+            f"got {inner!r:.80}"
+        )
+    if found.__module__.startswith("pinnace.keras."):
+        inner = _accepted(found, inner)
+    return found.from_config(inner)
+
+
+def _accepted(cls: type, config: dict[str, Any]) -> dict[str, Any]:
+    """Without the arguments that only Keras' own class has, as long as they say nothing."""
+    known = _argument_names(cls)
+    if known is None:
+        return config
+    return {
+        key: value
+        for key, value in config.items()
+        if key in known or not (key in _MEANINGLESS or value is None or value is False)
+    }
+
+
+@functools.lru_cache(maxsize=1024)
+def _argument_names(cls: type) -> frozenset[str] | None:
+    """What the constructors of a class and its bases take; None: any."""
+    if hasattr(cls, "keras_class") or hasattr(cls, "_topology"):
+        return None
+    names: set[str] = set()
+    for base in cls.__mro__:
+        if "__init__" not in base.__dict__ or base is object:
+            continue
+        parameters = inspect.signature(base.__dict__["__init__"]).parameters.values()
+        names.update(p.name for p in parameters)
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return frozenset(names)
+
+
+_PLAIN = frozenset(
+    [
+        *("__tuple__", "__numpy__", "__tensor__", "__typespec__", "__slice__", "__ellipsis__"),
+        "__lambda__",
+    ]
+)
 
 
 def _plain_value(config: dict[str, Any], custom: Mapping[str, Any] | None) -> Any:
     kind = config["class_name"]
+    if kind == "__lambda__":
+        raise ValueError(
+            "deserialize_keras_object: a lambda was stored as bytecode, which is never run\n"
+            "  Try: a function of its own with @register_keras_serializable(), where it was saved"
+        )
     if kind == "__tuple__":
         return tuple(deserialize_keras_object(x, custom) for x in config["items"])
-    if kind in {"__numpy__", "__tensor__"}:
-        array = np.array(config["config"]["value"], as_dtype(config["config"]["dtype"]).numpy)
-        if kind == "__numpy__":
-            return array
-        from pinnace.framework.convert import convert_to_tensor
-
-        return convert_to_tensor(array)
+    inner = config["config"]
+    if kind == "__slice__":
+        if isinstance(inner, dict):
+            inner = [inner.get(name) for name in ("start", "stop", "step")]
+        return slice(*deserialize_keras_object(inner, custom))
+    if kind == "__ellipsis__":
+        return Ellipsis
     if kind == "__typespec__":
-        return TensorSpec(**config["config"])
-    return None
+        return TensorSpec(inner["shape"], inner["dtype"], inner.get("name"))
+    array = np.array(inner["value"], as_dtype(inner["dtype"]).numpy)
+    if kind == "__numpy__":
+        return array
+    from pinnace.framework.convert import convert_to_tensor
+
+    return convert_to_tensor(array)
 
 
 def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = None) -> Any:
@@ -249,23 +353,49 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
     kind = config["class_name"]
     named = config["config"] if kind in {"function", "class"} else kind
     registered = config.get("registered_name")
+    module = config.get("module") or ""
+    if not all(isinstance(name, str) for name in (named, registered or "", module)):
+        raise ValueError(f"deserialize_keras_object: names must be texts, got {config!r:.200}")
     for name in (registered, named):
         found = get_registered_object(name, custom) if name else None
         if found is not None:
             return found
-    module = config.get("module") or ""
-    places = [module] if module in _PUBLIC else []
-    if kind == "function":
-        places += ["keras.activations", "keras.losses", "keras.metrics"]
-    places += [place for place in _PUBLIC if not module or module.startswith("keras")]
-    for place in places:
-        found = getattr(importlib.import_module(f"pinnace.{place}"), named, None)
-        if found is not None and (hasattr(found, "from_config") or callable(found)):
+    if not module and kind not in {"function", "class"} and "trainable" not in config["config"]:
+        # Older files name no modules: a layer tells whether it is trained, an operation does not.
+        found = _operation("", named)
+        if found is not None:
             return found
-    raise ValueError(
-        f"deserialize_keras_object: {module + '.' if module else ''}{named} is not known\n"
-        f"  Try: custom_objects={{{named!r}: ...}}, or @register_keras_serializable() on it"
-    )
+    found = _own_object(module, named, is_function=kind == "function")
+    if found is None:
+        raise ValueError(
+            f"deserialize_keras_object: {module + '.' if module else ''}{named} is not known\n"
+            f"  Try: custom_objects={{{named!r}: ...}}, or @register_keras_serializable() on it"
+        )
+    return found
+
+
+def _operation(module: str, named: str) -> Any:
+    importlib.import_module("pinnace.keras.ops")
+    operations = importlib.import_module("pinnace.keras.ops.operation")
+    return operations.operation_class(module, named)
+
+
+def _own_object(module: str, named: str, *, is_function: bool) -> Any:
+    """What this library has under a name that Keras stores; None if it has nothing."""
+    if module.startswith("keras.src.ops."):
+        return _operation(module, named)
+    named = _SHOWN_AS.get(named, named)
+    places = [module] if module in _PUBLIC else []
+    if not module or module.split(".")[0] in {"keras", "tf_keras", "builtins"}:
+        places += _PUBLIC
+    for place in _FUNCTIONS if is_function else places:
+        found = getattr(importlib.import_module(f"pinnace.{place}"), named, None)
+        if is_function:
+            if inspect.isfunction(found) and named not in _NOT_NAMED:
+                return found
+        elif inspect.isclass(found) and hasattr(found, "from_config"):
+            return found
+    return None
 
 
 def by_name(

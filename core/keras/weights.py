@@ -12,7 +12,7 @@ from pinnace.framework.module import Module
 from pinnace.framework.shapes import Shape
 from pinnace.framework.trackable import Trackable, is_variable
 from pinnace.framework.variable import Variable
-from pinnace.keras import constraints, initializers, regularizers
+from pinnace.keras import constraints, initializers, regularizers, restoring
 from pinnace.keras.seeds import SeedGenerator
 
 if TYPE_CHECKING:
@@ -72,6 +72,10 @@ class Weights(Module):
         if initializer is None:
             initializer = "glorot_uniform" if kind.is_floating else "zeros"
         make = initializers.get(initializer)
+        reading = restoring.current()
+        if reading is not None and reading.fills:
+            reading.take(who, sizes, kind)
+            make = initializers.Zeros()
         with init_scope(), self.name_scope:
             variable = Variable(
                 lambda: make(sizes, dtype=kind),

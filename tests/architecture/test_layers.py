@@ -51,7 +51,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "ml_dtypes": ("framework",),
     "threadpoolctl": ("engine",),
     "google_crc32c": ("storage",),
-    "fsspec": ("storage",),
+    "fsspec": ("serving.remote",),
     "numba": ("ops.kernels", "engine.codegen"),
     "llvmlite": ("ops.kernels", "engine.codegen"),
     "malt": ("functions.autograph",),

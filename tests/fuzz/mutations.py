@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Iterator
 
 # Values at which sizes and counts are misread.
 _ODD = (0, 1, -1, 2, 127, 128, 255, 1 << 15, (1 << 31) - 1, -(1 << 31), 1 << 32, (1 << 62) + 1)
@@ -157,3 +159,47 @@ def _is_repeated(field: Any) -> bool:
 
 def _is_map(field: Any) -> bool:
     return bool(field.message_type.GetOptions().map_entry)
+
+
+# JSON.
+
+_VALUES: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 2, 3, 7, 10**6, 10**9, 1 << 40, -(1 << 63), 10**30),
+    *(0.5, -1.0, 1e30, float("inf"), float("nan"), "", "x", "relu", "../x", "a/b", "Dense"),
+    *([], {}, [None], [1, 2], [None, 4], [[]], {"class_name": "Dense", "config": {}}),
+    *(
+        {"class_name": "function", "config": "load_model"},
+        {"class_name": "__tuple__", "items": [3]},
+    ),
+    {"class_name": "__numpy__", "config": {"value": [1.0], "dtype": "float32"}},
+)
+
+
+def changed_json(draw: random.Random, content: Any) -> None:
+    """Change some values of a JSON document, as deep as may be."""
+    for _ in range(draw.randint(1, 3)):
+        places = list(_places(content))
+        if not places:
+            return
+        owner, key = draw.choice(places)
+        roll = draw.random()
+        if roll < 0.5:
+            owner[key] = copy.deepcopy(draw.choice(_VALUES))
+        elif roll < 0.65:
+            del owner[key]
+        elif roll < 0.85:
+            other, its = draw.choice(places)
+            owner[key] = copy.deepcopy(other[its])
+        elif isinstance(owner, list):
+            owner.insert(key, copy.deepcopy(owner[key]))
+        else:
+            owner[f"{key}_"] = owner[key]
+
+
+def _places(content: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place of a document: what it is in, and its key there."""
+    keys = content if isinstance(content, dict) else range(len(content))
+    for key in keys:
+        yield content, key
+        if isinstance(content[key], (dict, list)):
+            yield from _places(content[key])

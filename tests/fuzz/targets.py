@@ -7,14 +7,17 @@ A target answers when the file is right or cannot be told from a right one; else
 from __future__ import annotations
 
 import io
+import json
 import random
 import shutil
+import warnings
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fuzz.mutations import changed, damaged
+from fuzz.mutations import changed, changed_json, damaged
 from pinnace import saved_model, train
 from pinnace.engine.build import plan_of
 from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto
@@ -273,4 +276,162 @@ class Records(Target):
                 raise AssertionError(f"record {number} was read as something else")
 
 
-TARGETS: tuple[Callable[[Path], Target], ...] = (Messages, Index, Data, Checkpoint, Records)
+class KerasFile(Target):
+    """.keras: the bytes of the archive, and members that are wrong under right checksums."""
+
+    weight = 4
+    _names = ("dense", "words", "operations", "sentences")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        files = [GOLDEN / "keras_files" / "keras_3" / f"{name}.keras" for name in self._names]
+        files.append(GOLDEN / "keras_files" / "keras_2" / "functions.keras")
+        self._data = [file.read_bytes() for file in files]
+        self._members = [_members_of(data) for data in self._data]
+        self._path = folder / "damaged.keras"
+
+    def damage(self, draw: random.Random) -> int:
+        which = draw.randrange(len(self._data))
+        roll = draw.random()
+        if roll < 0.25:
+            data = damaged(draw, self._data[which], draw.choice(self._data))
+        else:
+            members = dict(self._members[which])
+            name = "config.json" if roll < 0.75 else "model.weights.h5"
+            if name == "config.json" and draw.random() < 0.8:
+                content = json.loads(members[name])
+                changed_json(draw, content)
+                members[name] = json.dumps(content).encode()
+            elif name == "config.json":
+                members[name] = damaged(draw, members[name], draw.choice(self._members)[name])
+            else:
+                members[name] = _with_other_objects(draw, members[name])
+            data = _archive_of(members)
+        self._path.write_bytes(data)
+        return len(data)
+
+    def use(self) -> None:
+        use_keras_model(self._path)
+
+
+class OlderKerasFile(Target):
+    """Whole models in .h5: other configurations, arrays, lists and links in files that are whole.
+
+    Their bytes are not damaged: nothing in such a file checks them, and the HDF5 library, which
+    reads them, has no end for some. A .keras file has a checksum over the bytes of its weights.
+    """
+
+    weight = 4
+    _names = ("keras_3/dense", "keras_3/words", "keras_2/functions", "keras_2/heads")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._data = [(GOLDEN / "keras_files" / f"{name}.h5").read_bytes() for name in self._names]
+        self._path = folder / "damaged.h5"
+
+    def damage(self, draw: random.Random) -> int:
+        data = draw.choice(self._data)
+        roll = draw.random()
+        if roll < 0.05:
+            data = data[: draw.randrange(2048)]
+        elif roll < 0.4:
+            data = _with_other_objects(draw, data)
+        else:
+            data = _with_other_attribute(draw, data)
+        self._path.write_bytes(data)
+        return len(data)
+
+    def use(self) -> None:
+        use_keras_model(self._path)
+
+
+def use_keras_model(path: Path) -> None:
+    """Load a model and look at its weights."""
+    from pinnace import keras
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = keras.models.load_model(path)
+    for weight in model.weights:
+        weight.numpy()
+    keras.utils.clear_session()
+
+
+def _members_of(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _archive_of(members: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def _with_other_attribute(draw: random.Random, data: bytes) -> bytes:
+    import h5py
+
+    memory = io.BytesIO(data)
+    with h5py.File(memory, "r+") as file:
+        name = draw.choice(("model_config", "model_config", "training_config"))
+        content = json.loads(file.attrs[name])
+        changed_json(draw, content)
+        file.attrs[name] = json.dumps(content)
+    return memory.getvalue()
+
+
+def _with_other_objects(draw: random.Random, data: bytes) -> bytes:
+    """An HDF5 file with some arrays, groups and lists of names changed, lost, or links."""
+    import h5py
+
+    memory = io.BytesIO(data)
+    with h5py.File(memory, "r+") as file:
+        for _ in range(draw.randint(1, 3)):
+            names: list[str] = []
+            file.visit(names.append)
+            name = draw.choice(sorted(names))
+            _change_object(draw, file, name)
+    return memory.getvalue()
+
+
+def _change_object(draw: random.Random, file: Any, name: str) -> None:
+    import h5py
+
+    attributes = file[name].attrs
+    if len(attributes) and draw.random() < 0.5:
+        key = draw.choice(sorted(attributes))
+        value: Any = draw.choice((b"x", 7, [b"a", b"b"], np.zeros([3]), [b"../x"], "y" * 999))
+        if draw.random() < 0.2:
+            del attributes[key]
+        else:
+            attributes[key] = value
+        return
+    data = file[name]
+    is_small = isinstance(data, h5py.Dataset) and data.size < 10_000 and data.dtype.kind in "biuf"
+    array = np.zeros(data.shape, data.dtype) if is_small else np.zeros([2])
+    del file[name]
+    kind = draw.randrange(8)
+    if kind == 0:
+        file[name] = h5py.SoftLink("/")
+    elif kind == 1:
+        file[name] = h5py.ExternalLink("other.h5", "/")
+    elif kind == 2:
+        file[name] = array.astype(draw.choice(("f8", "i4", "S4", "c8", "?")))
+    elif kind == 3:
+        file[name] = np.zeros(draw.choice(([], [0], [1], [3, 4], [4, 5, 6])))
+    elif kind == 4:
+        sizes = [draw.choice((1 << 20, 1 << 40, 3))] * 2
+        file.create_dataset(name, sizes, "f4", chunks=(3, 3), compression="gzip")
+    elif kind == 5:
+        file.create_group(name)
+    elif kind == 6:
+        outside = [("/etc/hostname", 0, 4)]
+        file.create_dataset(name, [1], "f4", external=outside)
+
+
+TARGETS: tuple[Callable[[Path], Target], ...] = (
+    *(Messages, Index, Data, Checkpoint, KerasFile, OlderKerasFile),
+    Records,
+)

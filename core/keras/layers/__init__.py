@@ -9,9 +9,29 @@ from pinnace.keras.layers.activation import LeakyReLU as LeakyReLU
 from pinnace.keras.layers.activation import PReLU as PReLU
 from pinnace.keras.layers.activation import ReLU as ReLU
 from pinnace.keras.layers.activation import Softmax as Softmax
+from pinnace.keras.layers.adaptive_pooling import (
+    AdaptiveAveragePooling1D as AdaptiveAveragePooling1D,
+)
+from pinnace.keras.layers.adaptive_pooling import (
+    AdaptiveAveragePooling2D as AdaptiveAveragePooling2D,
+)
+from pinnace.keras.layers.adaptive_pooling import (
+    AdaptiveAveragePooling3D as AdaptiveAveragePooling3D,
+)
+from pinnace.keras.layers.adaptive_pooling import AdaptiveMaxPooling1D as AdaptiveMaxPooling1D
+from pinnace.keras.layers.adaptive_pooling import AdaptiveMaxPooling2D as AdaptiveMaxPooling2D
+from pinnace.keras.layers.adaptive_pooling import AdaptiveMaxPooling3D as AdaptiveMaxPooling3D
 from pinnace.keras.layers.attention import AdditiveAttention as AdditiveAttention
 from pinnace.keras.layers.attention import Attention as Attention
 from pinnace.keras.layers.attention import MultiHeadAttention as MultiHeadAttention
+from pinnace.keras.layers.augmentation import CenterCrop as CenterCrop
+from pinnace.keras.layers.augmentation import RandomBrightness as RandomBrightness
+from pinnace.keras.layers.augmentation import RandomContrast as RandomContrast
+from pinnace.keras.layers.augmentation import RandomCrop as RandomCrop
+from pinnace.keras.layers.augmentation import RandomFlip as RandomFlip
+from pinnace.keras.layers.categories import CategoryEncoding as CategoryEncoding
+from pinnace.keras.layers.categories import Discretization as Discretization
+from pinnace.keras.layers.categories import Hashing as Hashing
 from pinnace.keras.layers.conv import Conv1D as Conv1D
 from pinnace.keras.layers.conv import Conv2D as Conv2D
 from pinnace.keras.layers.conv import Conv3D as Conv3D
@@ -42,8 +62,11 @@ from pinnace.keras.layers.einsum_dense import EinsumDense as EinsumDense
 from pinnace.keras.layers.embedding import Embedding as Embedding
 from pinnace.keras.layers.group_normalization import GroupNormalization as GroupNormalization
 from pinnace.keras.layers.group_normalization import RMSNormalization as RMSNormalization
+from pinnace.keras.layers.grouped_attention import GroupQueryAttention as GroupQueryAttention
 from pinnace.keras.layers.input import Input as Input
 from pinnace.keras.layers.input import InputLayer as InputLayer
+from pinnace.keras.layers.lookups import IntegerLookup as IntegerLookup
+from pinnace.keras.layers.lookups import StringLookup as StringLookup
 from pinnace.keras.layers.masking import Masking as Masking
 from pinnace.keras.layers.merge import Add as Add
 from pinnace.keras.layers.merge import Average as Average
@@ -97,6 +120,9 @@ from pinnace.keras.layers.recurrent import GRU as GRU
 from pinnace.keras.layers.recurrent import LSTM as LSTM
 from pinnace.keras.layers.recurrent import RNN as RNN
 from pinnace.keras.layers.recurrent import Bidirectional as Bidirectional
+from pinnace.keras.layers.recurrent import ConvLSTM1D as ConvLSTM1D
+from pinnace.keras.layers.recurrent import ConvLSTM2D as ConvLSTM2D
+from pinnace.keras.layers.recurrent import ConvLSTM3D as ConvLSTM3D
 from pinnace.keras.layers.recurrent import GRUCell as GRUCell
 from pinnace.keras.layers.recurrent import LSTMCell as LSTMCell
 from pinnace.keras.layers.recurrent import SimpleRNN as SimpleRNN
@@ -114,9 +140,14 @@ from pinnace.keras.layers.reshape import UpSampling1D as UpSampling1D
 from pinnace.keras.layers.reshape import UpSampling2D as UpSampling2D
 from pinnace.keras.layers.reshape import ZeroPadding1D as ZeroPadding1D
 from pinnace.keras.layers.reshape import ZeroPadding2D as ZeroPadding2D
+from pinnace.keras.layers.spectral import SpectralNormalization as SpectralNormalization
+from pinnace.keras.layers.text import TextVectorization as TextVectorization
 from pinnace.keras.layers.volumes import Cropping3D as Cropping3D
 from pinnace.keras.layers.volumes import UpSampling3D as UpSampling3D
 from pinnace.keras.layers.volumes import ZeroPadding3D as ZeroPadding3D
+from pinnace.keras.layers.warping import RandomRotation as RandomRotation
+from pinnace.keras.layers.warping import RandomTranslation as RandomTranslation
+from pinnace.keras.layers.warping import RandomZoom as RandomZoom
 from pinnace.keras.layers.wrapper import TimeDistributed as TimeDistributed
 from pinnace.keras.layers.wrapper import Wrapper as Wrapper
 

@@ -277,8 +277,8 @@ class MultiHeadAttention(Layer):
             f"{front}{inner},{inner}{outer}->{front}{outer}",
             [*[None] * (free - 1), *sizes],
             bias_axes=outer if self.use_bias else None,
-            kernel_initializer=_again(self.kernel_initializer),
-            bias_initializer=_again(self.bias_initializer),
+            kernel_initializer=of_same_kind(self.kernel_initializer),
+            bias_initializer=of_same_kind(self.bias_initializer),
             kernel_regularizer=self.kernel_regularizer,
             bias_regularizer=self.bias_regularizer,
             kernel_constraint=self.kernel_constraint,
@@ -310,9 +310,9 @@ class MultiHeadAttention(Layer):
         seen = attention_mask if attention_mask is None else casting.cast(attention_mask, "bool")
         for mask, axis in ((query_mask, -1), (value_mask, -2), (key_mask, -2)):
             if mask is not None:
-                seen = _both(seen, reshaping.expand_dims(casting.cast(mask, "bool"), axis))
+                seen = both(seen, reshaping.expand_dims(casting.cast(mask, "bool"), axis))
         if use_causal_mask:
-            seen = _both(seen, _causal_between(query, value))
+            seen = both(seen, causal_between(query, value))
         scaled = self._query_dense(query) * (1.0 / math.sqrt(self.key_dim))
         scores = einstein.einsum(self._scores_equation, self._key_dense(key), scaled)
         if seen is not None:
@@ -358,7 +358,8 @@ def causal(scores: Tensor, rows: int, columns: int) -> Tensor:
     return _not_after(sizes[rows], sizes[columns])
 
 
-def _causal_between(query: Tensor, value: Tensor) -> Tensor:
+def causal_between(query: Tensor, value: Tensor) -> Tensor:
+    """[1, t, s]: whether step s of the values is not after step t of the query."""
     return _not_after(shapes.shape(query)[1], shapes.shape(value)[1])
 
 
@@ -368,11 +369,12 @@ def _not_after(rows: Tensor, columns: Tensor) -> Tensor:
     return comparison.greater_equal(first, second)
 
 
-def _both(x: Any, y: Tensor) -> Tensor:
+def both(x: Any, y: Tensor) -> Tensor:
+    """Where two masks hold; x may be None."""
     return y if x is None else logic.logical_and(x, y)
 
 
-def _again(initializer: Any) -> Any:
+def of_same_kind(initializer: Any) -> Any:
     """Another one like it: it draws other values if it was given no seed."""
     return initializer.clone() if hasattr(initializer, "clone") else initializer
 

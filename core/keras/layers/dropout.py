@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.keras import registry
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.seeds import SeedGenerator
 from pinnace.ops.array import constants, joining, shapes
@@ -74,6 +75,11 @@ class _SpatialDropout(Dropout):
         self, rate: float, seed: int | None = None, **options: Unpack[LayerOptions]
     ) -> None:
         super().__init__(rate, seed=seed, **options)
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer; Keras' layer takes no other arguments."""
+        dtype = registry.serialize_keras_object(self._policy)
+        return {"rate": self.rate, "seed": self.seed, "name": self.name, "dtype": dtype}
 
     def _noise_shape(self, x: Tensor) -> Any:
         sizes = shapes.shape(x)

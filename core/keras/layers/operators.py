@@ -1,18 +1,15 @@
-"""Functions as layers: Lambda, Identity, and the operators of KerasTensors."""
+"""Functions as layers: Lambda and Identity; what the operators of KerasTensors are."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from pinnace.framework.dispatch import operators
 from pinnace.keras import registry, symbolic
 from pinnace.keras.layer import Layer, LayerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from pinnace.framework.tensor import Tensor
 
 
 class Lambda(Layer):
@@ -45,6 +42,44 @@ class Lambda(Layer):
         self.supports_masking = True
         self.built = True
 
+    def get_config(self) -> dict[str, Any]:
+        """See Layer.
+
+        Raises:
+            NotImplementedError: the function is a lambda, or one that nobody could find again.
+        """
+        try:
+            function = registry.serialize_keras_object(self.function)
+        except ValueError as error:
+            raise NotImplementedError(
+                f"{self._described()} cannot be stored: {error}\n"
+                "  Files never hold code. Or: a Layer of your own, whose call does it"
+            ) from None
+        shape = self.output_shape_given
+        return {
+            **super().get_config(),
+            "function": function,
+            "arguments": registry.serialize_keras_object(dict(self.arguments)),
+            **({} if shape is None or callable(shape) else {"output_shape": list(shape)}),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Self:
+        """The layer with that configuration; what is bytecode in it is not run.
+
+        Raises:
+            ValueError: the function is stored as bytecode, and no custom object has the layer's
+                name.
+        """
+        kept = {"name", "trainable", "dtype", "arguments"}
+        made = {
+            key: registry.deserialize_keras_object(value, custom_objects)
+            for key, value in config.items()
+            if key in kept
+        }
+        made["function"] = _function_of(config, custom_objects)
+        return cls(**made)
+
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """What `mask` says."""
         return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
@@ -57,6 +92,23 @@ class Lambda(Layer):
         if self._takes_training:
             options["training"] = training
         return self.function(x, **options)
+
+
+def _function_of(config: dict[str, Any], custom_objects: Any) -> Any:
+    stored, name = config.get("function"), config.get("name")
+    given = registry.get_registered_object(str(name), custom_objects)
+    if callable(given):
+        return given
+    if isinstance(stored, dict) and stored.get("class_name") == "function":
+        return registry.deserialize_keras_object(stored, custom_objects)
+    if isinstance(stored, str):  # Keras 2, for a function with a name
+        named = {"class_name": "function", "config": stored, "registered_name": stored}
+        return registry.deserialize_keras_object({**named, "module": "builtins"}, custom_objects)
+    raise ValueError(
+        f"Lambda {name!r} holds the bytecode of a function, which is never run\n"
+        f"  Try: custom_objects={{{name!r}: the function}}; or a function of its own, with "
+        "@register_keras_serializable(), where the model was saved"
+    )
 
 
 class Identity(Layer):
@@ -72,31 +124,12 @@ class Identity(Layer):
         return x
 
 
-class Operator(Layer):
-    """An operator of tensors as a layer of a functional model.
-
-    Args:
-        operator: name of its slot: `add`, `getitem`, ….
-        **options: see Layer.
-    """
-
-    def __init__(self, operator: str, **options: Unpack[LayerOptions]) -> None:
-        super().__init__(**options)
-        self.operator = operator
-        self.built = True
-
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
-        """None: what an operator gives is a plain tensor."""
-        del inputs, previous_mask
-
-    def call(self, *arguments: Any) -> Tensor:
-        """What the operator gives."""
-        return getattr(operators, self.operator)(*arguments)  # type: ignore[no-any-return]
-
-
 def _operator(operator: str, *arguments: Any) -> Any:
-    return Operator(operator, name=None)(*arguments)
+    # Its functions are many: they are imported when the first is wanted.
+    from pinnace.keras import ops
+
+    name = {"truediv": "true_divide", "getitem": "get_item"}.get(operator, operator)
+    return getattr(ops, name)(*arguments)
 
 
 symbolic.install_operator(_operator)
-registry.register_keras_serializable("pinnace")(Operator)

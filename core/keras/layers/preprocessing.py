@@ -12,7 +12,7 @@ from pinnace.framework.tensor import Tensor
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.windows import checked_format
-from pinnace.ops.array import casting, reshaping
+from pinnace.ops.array import casting, padding, reshaping
 from pinnace.ops.image import resizing
 from pinnace.ops.math import arithmetic, exponents
 
@@ -59,6 +59,11 @@ class Resizing(Layer):
         crop_to_aspect_ratio: whether the middle in the new ratio is cut out first, so that nothing
             is distorted.
         data_format: `channels_last` or `channels_first`.
+        pad_to_aspect_ratio: whether the whole picture is kept in its ratio instead, with
+            `fill_value` beside it.
+        fill_mode: must be `constant`.
+        fill_value: see above.
+        antialias: whether what is made smaller is smoothed first.
         **options: see Layer.
 
     Source:
@@ -72,9 +77,17 @@ class Resizing(Layer):
         interpolation: str = "bilinear",
         crop_to_aspect_ratio: bool = False,
         data_format: str | None = None,
+        pad_to_aspect_ratio: bool = False,
+        fill_mode: str = "constant",
+        fill_value: float = 0.0,
+        antialias: bool = False,
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
+        if pad_to_aspect_ratio and crop_to_aspect_ratio:
+            raise ValueError("Resizing: only one of crop_ and pad_to_aspect_ratio may be given")
+        if fill_mode != "constant":
+            raise ValueError(f"Resizing: fill_mode must be constant, got {fill_mode!r}")
         known = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5")
         if interpolation not in known:
             raise ValueError(
@@ -85,6 +98,10 @@ class Resizing(Layer):
         self.interpolation = interpolation
         self.crop_to_aspect_ratio = crop_to_aspect_ratio
         self.data_format = checked_format("Resizing", data_format)
+        self.pad_to_aspect_ratio = pad_to_aspect_ratio
+        self.fill_mode = fill_mode
+        self.fill_value = fill_value
+        self.antialias = antialias
         self.built = True
 
     def call(self, x: Tensor) -> Tensor:
@@ -95,19 +112,36 @@ class Resizing(Layer):
             x = reshaping.transpose(x, [*range(rank - 3), rank - 2, rank - 1, rank - 3])
         if self.crop_to_aspect_ratio:
             x = self._cropped(x, rank - 3)
-        y = resizing.resize(x, [self.height, self.width], method=self.interpolation)
+        if self.pad_to_aspect_ratio:
+            x = self._padded(x, rank - 3)
+        y = resizing.resize(
+            x, [self.height, self.width], method=self.interpolation, antialias=self.antialias
+        )
         y = casting.cast(y, self._policy._compute)
         if first:
             y = reshaping.transpose(y, [*range(rank - 3), rank - 1, rank - 3, rank - 2])
         return y
 
-    def _cropped(self, x: Tensor, axis: int) -> Tensor:
+    def _size(self, x: Tensor, axis: int) -> tuple[int, int]:
         height, width = x.shape.as_list()[axis : axis + 2]
         if height is None or width is None:
             raise ValueError(
-                f"{self._described()}: crop_to_aspect_ratio needs pictures of known size, "
+                f"{self._described()}: keeping the ratio needs pictures of known size, "
                 f"got {x.shape.text}"
             )
+        return height, width
+
+    def _padded(self, x: Tensor, axis: int) -> Tensor:
+        height, width = self._size(x, axis)
+        rows = max(height, int(width * self.height / self.width))
+        columns = max(width, int(height * self.width / self.height))
+        top, left = int((rows - height) / 2), int((columns - width) / 2)
+        sides = [[0, 0]] * axis
+        sides += [[top, rows - height - top], [left, columns - width - left], [0, 0]]
+        return padding.pad(x, sides, constant_values=casting.cast(self.fill_value, x.dtype))
+
+    def _cropped(self, x: Tensor, axis: int) -> Tensor:
+        height, width = self._size(x, axis)
         rows = min(height, int(width * self.height / self.width)) or height
         columns = min(width, int(height * self.width / self.height)) or width
         top, left = (height - rows) // 2, (width - columns) // 2

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.windows import checked_format, per_axis
-from pinnace.ops.array import joining, padding, reshaping, shapes, tiling
+from pinnace.ops.array import casting, joining, padding, reshaping, shapes, tiling
+from pinnace.ops.image import resizing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -266,12 +267,12 @@ class UpSampling1D(Layer):
 
 
 class UpSampling2D(Layer):
-    """Each row and column repeated.
+    """Pictures enlarged: each row and column repeated, or what is between them interpolated.
 
     Args:
-        size: repetitions of rows and of columns.
+        size: factors of rows and of columns.
         data_format: `channels_last` or `channels_first`.
-        interpolation: `nearest`.
+        interpolation: `nearest`, `bilinear`, `bicubic`, `lanczos3` or `lanczos5`.
         **options: see Layer.
     """
 
@@ -285,9 +286,11 @@ class UpSampling2D(Layer):
         super().__init__(**options)
         self.size = per_axis("UpSampling2D", "size", size, 2)
         self.data_format = checked_format("UpSampling2D", data_format)
-        if interpolation != "nearest":
-            raise NotImplementedError(
-                f"UpSampling2D: interpolation must be nearest, got {interpolation!r}"
+        known = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5")
+        if interpolation not in known:
+            raise ValueError(
+                f"UpSampling2D: interpolation must be one of {', '.join(known)}, "
+                f"got {interpolation!r}"
             )
         self.interpolation = interpolation
         self.input_spec = InputSpec(ndim=4)
@@ -296,9 +299,21 @@ class UpSampling2D(Layer):
     def call(self, x: Tensor) -> Tensor:
         """The enlarged pictures."""
         first = 1 if self.data_format == "channels_last" else 2
-        for axis, count in enumerate(self.size, first):
-            x = tiling.repeat(x, count, axis=axis)
-        return x
+        if self.interpolation == "nearest":
+            for axis, count in enumerate(self.size, first):
+                x = tiling.repeat(x, count, axis=axis)
+            return x
+        if first == 2:
+            x = reshaping.transpose(x, [0, 2, 3, 1])
+        sizes: Any = shapes.shape(x)
+        known: list[Any] = x.shape.as_list()
+        wanted = [
+            (sizes[axis] if known[axis] is None else known[axis]) * count
+            for axis, count in enumerate(self.size, 1)
+        ]
+        y = resizing.resize(x, wanted, method=self.interpolation)
+        y = y if y.dtype is x.dtype else casting.cast(y, x.dtype)
+        return reshaping.transpose(y, [0, 3, 1, 2]) if first == 2 else y
 
 
 def kept(side: tuple[int, int]) -> slice:

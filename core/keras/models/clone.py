@@ -37,7 +37,7 @@ def clone_model(
             made.add(clone_function(layer) if clone_function else _again(layer))
         return made
     if isinstance(model, Functional):
-        by_name = {layer.name: layer for layer in model.layers}
+        by_name = {layer.name: layer for layer in model._layers}
 
         def make(config: dict[str, Any]) -> Any:
             layer = by_name[config["name"]]

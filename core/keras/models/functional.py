@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, Self
 
 from pinnace.framework import structure
 from pinnace.keras import registry
+from pinnace.keras.call_signature import plain
 from pinnace.keras.layers.input import InputLayer
 from pinnace.keras.models.model import Model
 from pinnace.keras.symbolic import KerasTensor, Node
@@ -93,7 +95,7 @@ def rebuilt(config: dict[str, Any], make: Callable[[dict[str, Any]], Any]) -> tu
                 left.append((name, index, call))
                 continue
             args = _loaded(call["args"], tensors)
-            outputs = layers[name](*args, **_loaded(call["kwargs"], tensors))
+            outputs = layers[name](*args, **_taken(layers[name], _loaded(call["kwargs"], tensors)))
             for i, x in enumerate(structure.flatten(outputs)):
                 tensors[name, index, i] = x
         if len(left) == len(waiting):
@@ -106,6 +108,16 @@ def rebuilt(config: dict[str, Any], make: Callable[[dict[str, Any]], Any]) -> tu
         _loaded_structure(config["input_layers"], tensors),
         _loaded_structure(config["output_layers"], tensors),
     )
+
+
+def _taken(layer: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Without what says nothing and only Keras' layer has."""
+    if all(value is not None for value in kwargs.values()):
+        return kwargs
+    parameters = inspect.signature(plain(type(layer).call)).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return kwargs
+    return {key: x for key, x in kwargs.items() if x is not None or key in parameters}
 
 
 def _places(nodes: list[Node], inputs: list[KerasTensor]) -> dict[int, list[Any]]:
@@ -141,13 +153,12 @@ def _stored_call(node: Node, places: dict[int, list[Any]]) -> dict[str, Any]:
             return {"class_name": "__tuple__", "items": [store(item) for item in x]}
         if isinstance(x, list):
             return [store(item) for item in x]
-        if isinstance(x, slice):
-            return {"class_name": "__slice__", "config": [x.start, x.stop, x.step]}
-        if x is Ellipsis:
-            return {"class_name": "__ellipsis__", "config": {}}
         return registry.serialize_keras_object(x)
 
-    return {"args": [store(arg) for arg in node.args], "kwargs": store(node.kwargs)}
+    args: Any = node.args
+    if hasattr(node.layer, "keras_class"):
+        args = registry.without_tuples(args)
+    return {"args": [store(arg) for arg in args], "kwargs": store(node.kwargs)}
 
 
 def _histories(stored: Any) -> list[tuple[str, int, int]]:
@@ -167,10 +178,6 @@ def _loaded(stored: Any, tensors: dict[tuple[str, int, int], Any]) -> Any:
             return tensors[tuple(stored["config"]["keras_history"])]
         if kind == "__tuple__":
             return tuple(_loaded(item, tensors) for item in stored["items"])
-        if kind == "__slice__":
-            return slice(*stored["config"])
-        if kind == "__ellipsis__":
-            return Ellipsis
         if kind is not None:
             return registry.deserialize_keras_object(stored)
         return {key: _loaded(value, tensors) for key, value in stored.items()}

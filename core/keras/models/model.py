@@ -17,7 +17,7 @@ from pinnace.keras.call_signature import as_specs
 from pinnace.keras.layer import Layer, _spec_of
 from pinnace.keras.models.summary import print_summary
 from pinnace.keras.models.topology import Topology
-from pinnace.keras.saving import weight_files
+from pinnace.keras.saving import weight_files, whole_models
 from pinnace.keras.training.fit import Fitting
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ class Model(Fitting):
     def layers(self) -> list[Layer]:
         """The layers right below this one; of a functional model its input layers too."""
         if self._lists_layers or self._topology is not None:
-            return list(self._layers)
+            # Keras: an operation is a node of the model, and no layer of it.
+            return [layer for layer in self._layers if not hasattr(layer, "keras_class")]
         return self.layers_inside
 
     @layers.setter
@@ -235,25 +236,24 @@ class Model(Fitting):
     # Saving it.
 
     def save(self, filepath: str | Path, overwrite: bool = True, **kwargs: Any) -> None:
-        """Write the model as a SavedModel folder.
+        """Write the whole model: what it is made of, its weights, how it is trained.
 
         Args:
-            filepath: the folder.
+            filepath: ends in `.keras` for Keras 3's file, in `.h5` or `.hdf5` for the older one
+                (both need h5py); else it is the folder of a SavedModel.
             overwrite: whether what is there may be replaced.
-            **kwargs: `save_format="tf"`, `include_optimizer`, `signatures`, `options`.
+            **kwargs: `include_optimizer`; of a SavedModel `save_format`, `signatures`, `options`.
 
         Raises:
-            NotImplementedError: a path that ends in .keras or .h5.
-            FileExistsError: the folder is there and must not be replaced.
+            ValueError: the model is not built, or its configuration cannot be stored.
+            FileExistsError: the file is there and must not be replaced.
         """
         path = Path(filepath)
-        if path.suffix in {".keras", ".h5", ".hdf5"}:
-            raise NotImplementedError(
-                f"Model.save: {path.suffix} files are not written yet, got {str(filepath)!r}\n"
-                f"  Try: a path without a suffix, for a SavedModel: {str(path.with_suffix(''))!r}"
-            )
         if path.exists() and not overwrite:
             raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
+        if path.suffix in {".keras", ".h5", ".hdf5"}:
+            whole_models.write(self, str(path), kwargs.get("include_optimizer", True))
+            return
         options: dict[str, Any] = {
             key: kwargs[key] for key in ("signatures", "options") if key in kwargs
         }

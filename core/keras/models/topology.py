@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import structure
 from pinnace.framework.tensor import Operands
 from pinnace.keras import masks
+from pinnace.keras.call_context import calls
 from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.ops.array import casting, reshaping
 
@@ -37,11 +38,12 @@ class Topology:
         self.outputs = outputs
         self.flat_inputs: list[KerasTensor] = structure.flatten(inputs)
         self.flat_outputs: list[KerasTensor] = structure.flatten(outputs)
+        self._begin = {id(x) for x in self.flat_inputs}
         self.nodes = self._ordered()
 
     def _ordered(self) -> list[Node]:
         """The nodes between, each after those it needs."""
-        begin = {id(x) for x in self.flat_inputs}
+        begin = self._begin
         done: set[int] = set()
         order: list[Node] = []
         waiting: list[tuple[Any, bool]] = [(x, False) for x in reversed(self.flat_outputs)]
@@ -64,10 +66,60 @@ class Topology:
         return order
 
     def layers(self) -> list[Layer]:
-        """Input layers, then the others in the order of their first call, each once."""
-        begin = [x.node.layer for x in self.flat_inputs if x.node is not None and not x.node.inputs]
-        found = {id(layer): layer for layer in (*begin, *(node.layer for node in self.nodes))}
-        return list(found.values())
+        """The layers, each once: what is furthest from the outputs first.
+
+        Source:
+            Keras: files and optimizers rely on the order. Of layers equally far, the one that is
+            met first on the way from the outputs comes first.
+        """
+        met, ordered = self._met()
+        depths: dict[int, int] = {}
+        layers: dict[int, Layer] = {}
+        far: dict[int, int] = {}
+        for node in reversed(ordered):
+            key = id(node.layer)
+            depth = max(depths.get(id(node), 0), far.get(key, 0))
+            layers[key], far[key] = node.layer, depth
+            for parent in self._parents(node):
+                depths[id(parent)] = max(depths.get(id(parent), 0), depth + 1)
+        for x in self.flat_inputs:  # those that nothing needs
+            if x.node is not None and not x.node.inputs and id(x.node.layer) not in layers:
+                layers[id(x.node.layer)] = x.node.layer
+        return sorted(layers.values(), key=lambda x: (-far.get(id(x), 0), met.get(id(x), -1)))
+
+    def _met(self) -> tuple[dict[int, int], list[Node]]:
+        """Layers as they are met on the way from the outputs; nodes, each after those it needs."""
+        met: dict[int, int] = {}
+        done: set[int] = set()
+        ordered: list[Node] = []
+        waiting: list[tuple[Node, bool]] = []
+
+        def start(x: KerasTensor) -> None:
+            if x.node is not None and not (x.node.inputs and id(x) in self._begin):
+                waiting.append((x.node, False))
+
+        for output in reversed(self.flat_outputs):
+            start(output)
+        while waiting:
+            node, ready = waiting.pop()
+            if ready:
+                ordered.append(node)
+                continue
+            if id(node) in done:
+                continue
+            done.add(id(node))
+            met.setdefault(id(node.layer), len(met))
+            waiting.append((node, True))
+            for x in reversed(node.inputs):
+                start(x)
+        return met, ordered
+
+    def _parents(self, node: Node) -> list[Node]:
+        return [
+            x.node
+            for x in node.inputs
+            if x.node is not None and not (x.node.inputs and id(x) in self._begin)
+        ]
 
     def run(self, given: Any) -> Any:
         """The outputs for these inputs.
@@ -80,12 +132,17 @@ class Topology:
             for x, value in zip(self.flat_inputs, self._flat(given), strict=True)
         }
 
+        told = calls.training is not None
+
         def value_of(x: Any) -> Any:
             return values[id(x)] if isinstance(x, KerasTensor) else x
 
         for node in self.nodes:
             args = structure.map_structure(value_of, node.args)
             kwargs = structure.map_structure(value_of, node.kwargs) if node.kwargs else {}
+            if told and "training" in kwargs:
+                # Keras: what the model is told counts, not what a layer was told before.
+                del kwargs["training"]
             results = node.layer(*args, **kwargs)
             for x, result in zip(
                 structure.flatten(node.outputs), structure.flatten(results), strict=True

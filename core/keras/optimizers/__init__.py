@@ -13,11 +13,17 @@ from pinnace.keras.optimizers.adaptive import Adagrad as Adagrad
 from pinnace.keras.optimizers.adaptive import Lion as Lion
 from pinnace.keras.optimizers.adaptive import RMSprop as RMSprop
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
+from pinnace.keras.optimizers.regularised import Adafactor as Adafactor
+from pinnace.keras.optimizers.regularised import Ftrl as Ftrl
+from pinnace.keras.optimizers.regularised import Lamb as Lamb
 from pinnace.keras.optimizers.sgd import SGD as SGD
 
 _TABLE = {
     name: cls
-    for cls in (SGD, Adam, AdamW, Adamax, Nadam, RMSprop, Adagrad, Adadelta, Lion)
+    for cls in (
+        *(SGD, Adam, AdamW, Adamax, Nadam, RMSprop, Adagrad, Adadelta, Lion),
+        *(Ftrl, Lamb, Adafactor),
+    )
     for name in (cls.__name__, cls.__name__.lower())
 }
 

@@ -207,8 +207,9 @@ class Nadam(_Moments):
     def build(self, var_list: Sequence[Variable]) -> None:
         """Make m and v per variable, and the product of the momenta."""
         super().build(var_list)
-        self.__dict__["_product"] = self._own_variable(1.0, var_list[0].dtype.name, "u_product")
         self._add_slots("momentum", "velocity")
+        # Keras: it comes last among the variables.
+        self.__dict__["_product"] = self._own_variable(1.0, var_list[0].dtype.name, "u_product")
 
     def _update_all(
         self, gradients: Sequence[Tensor], variables: Sequence[Variable], rate: Any

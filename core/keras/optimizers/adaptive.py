@@ -159,8 +159,7 @@ class Adadelta(Optimizer):
     def build(self, var_list: Sequence[Variable]) -> None:
         """Make both sizes per variable."""
         super().build(var_list)
-        self._add_slots("accumulated_grad")
-        self._add_slots("accumulated_delta_var")
+        self._add_slots("accumulated_grad", "accumulated_delta_var")
 
     def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
         """Change one variable."""

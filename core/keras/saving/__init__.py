@@ -1,4 +1,4 @@
-"""Weights in files: Keras' HDF5 files, TensorFlow's checkpoints."""
+"""Models and weights in files: Keras' own, and TensorFlow's checkpoints."""
 
 from pinnace.keras.registry import custom_object_scope as custom_object_scope
 from pinnace.keras.registry import deserialize_keras_object as deserialize_keras_object
@@ -7,3 +7,5 @@ from pinnace.keras.registry import get_registered_name as get_registered_name
 from pinnace.keras.registry import get_registered_object as get_registered_object
 from pinnace.keras.registry import register_keras_serializable as register_keras_serializable
 from pinnace.keras.registry import serialize_keras_object as serialize_keras_object
+from pinnace.keras.saving.whole_models import load_model as load_model
+from pinnace.keras.saving.whole_models import save_model as save_model

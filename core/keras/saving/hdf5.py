@@ -11,36 +11,46 @@ import functools
 import io
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework.trackable import is_variable
 from pinnace.keras.layer import Layer
 from pinnace.keras.names import class_name_in_snake_case
+from pinnace.keras.saving import hdf5_files
 from pinnace.keras.weights import Weights
 from pinnace.storage.atomic import write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pinnace.framework.variable import Variable
     from pinnace.keras.models.model import Model
+    from pinnace.keras.optimizers.optimizer import Optimizer
 
 
 def write(model: Model, path: str) -> None:
     """Write the weights of a model; the file is there whole, or as it was before."""
-    h5py = _library()
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, functools.partial(write_weights, model))
 
+
+def write_weights(model: Model, file: IO[bytes], optimizer: Optimizer | None = None) -> None:
+    """Write the weights of a model, and the state of its optimizer, to an open file."""
     memory = io.BytesIO()
-    with h5py.File(memory, "w") as file:
-        for place, layer in _places(model):
-            group = file.create_group(f"{place}/vars" if place else "vars")
+    with hdf5_files.library().File(memory, "w") as opened:
+        for place, layer in places(model):
+            group = opened.create_group(f"{place}/vars" if place else "vars")
             group.attrs["name"] = layer.name
             for index, variable in enumerate(_own_variables(layer)):
-                group.create_dataset(str(index), data=_storable(variable))
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, lambda file: file.write(memory.getbuffer()))
+                group.create_dataset(str(index), data=storable(variable))
+        if optimizer is not None:
+            group = opened.create_group("optimizer/vars")
+            group.attrs["name"] = optimizer.name
+            for index, variable in enumerate(optimizer.variables):
+                group.create_dataset(str(index), data=storable(variable))
+    file.write(memory.getbuffer())
 
 
 def read(model: Model, path: str, *, skip_mismatch: bool = False) -> None:
@@ -53,70 +63,76 @@ def read(model: Model, path: str, *, skip_mismatch: bool = False) -> None:
 
     Raises:
         ValueError: the model is not built, or a layer's weights do not fit.
-        OSError: there is no such file, or it is no HDF5 file.
+        OpError: there is no such file, or it is no HDF5 file.
     """
     if not model.built:
         raise ValueError(
             f"load_weights: {model.name!r} has no weights before it is built\n"
             "  Try: call it on data, or build(shape)"
         )
-    found: list[tuple[Variable, Any]] = []
-    with _library().File(path, "r") as file:
+    who = f"load_weights: {path!r}"
+    with hdf5_files.reading(path, who) as file, hdf5_files.explained(who):
         if "layer_names" in file.attrs:
             raise ValueError(
-                f"load_weights: {path!r} is of Keras 2, whose files are not read\n"
+                f"load_weights: {path!r} is of Keras 2, whose files of weights are not read\n"
                 "  Try: load it in Keras 3 and save_weights again"
             )
-        for place, layer in _places(model):
-            variables = _own_variables(layer)
-            group = _entry(file, f"{place}/vars" if place else "vars")
-            try:
-                found.extend(zip(variables, _values(group, variables), strict=True))
-            except ValueError as error:
-                message = f"load_weights: {place or 'the model'} ({layer.name!r}): {error}"
-                if not skip_mismatch:
-                    raise ValueError(message) from None
-                warnings.warn(message, stacklevel=4)
+        found = weights_for(model, file, skip_mismatch=skip_mismatch)
     for variable, value in found:
         variable.assign(value)
 
 
-def _values(group: Any, variables: list[Variable]) -> list[Any]:
-    """What the file has for a layer's variables; nothing is read before it is known to fit."""
-    names = [] if group is None else sorted(group, key=lambda name: (len(name), name))
-    if len(names) != len(variables):
-        raise ValueError(f"has {len(variables)} variables, the file has {len(names)}")
+def weights_for(
+    model: Model, file: Any, *, skip_mismatch: bool = False
+) -> list[tuple[Variable, Any]]:
+    """The variables of a model, each with its value in an open file.
+
+    Raises:
+        ValueError: a layer's weights do not fit.
+    """
+    found: list[tuple[Variable, Any]] = []
+    for place, layer in places(model):
+        variables = _own_variables(layer)
+        group = hdf5_files.entry(file, f"{place}/vars" if place else "vars")
+        try:
+            found.extend(zip(variables, values_for(group, variables), strict=True))
+        except ValueError as error:
+            message = f"load_weights: {place or 'the model'} ({layer.name!r}): {error}"
+            if not skip_mismatch:
+                raise ValueError(message) from None
+            warnings.warn(message, stacklevel=4)
+    return found
+
+
+def values_for(group: Any, variables: Sequence[Variable]) -> list[Any]:
+    """What a group has for some variables; nothing is read before it is known to fit."""
+    if group is not None and not hasattr(group, "keys"):
+        raise ValueError("the file has an array in the place of a group")
+    count = 0 if group is None else len(group)
+    if count != len(variables):
+        raise ValueError(f"has {len(variables)} variables, the file has {count}")
+    names = sorted(group or (), key=lambda name: (len(name), name))
     values = []
     for name, variable in zip(names, variables, strict=True):
-        data = _entry(group, name)
-        if data is None or not hasattr(data, "dtype") or data.external or data.is_virtual:
-            raise ValueError(f"variable {name} is no plain array in the file")
-        if tuple(data.shape) != tuple(variable.shape):
-            raise ValueError(
-                f"variable {name} must have shape {variable.shape.text}, "
-                f"the file has {list(data.shape)}"
-            )
-        values.append(np.asarray(data[()]).astype(variable.dtype.numpy))
+        values.append(value_for(hdf5_files.entry(group, name), name, variable))
     return values
 
 
-def _entry(group: Any, path: str) -> Any:
-    """What is there in the same file: links to other files are not followed."""
-    import h5py
-
-    for name in path.split("/"):
-        if group is None or name not in group:
-            return None
-        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            message = f"{path!r} is a link in the file, which is not followed"
-            raise ValueError(message)  # noqa: TRY004 (the file is wrong, not a type)
-        group = group[name]
-    return group
+def value_for(data: Any, name: str, variable: Variable) -> Any:
+    """The value that an array of the file has for a variable."""
+    if data is None or not hdf5_files.is_plain(data):
+        raise ValueError(f"variable {name} is no plain array in the file")
+    if tuple(data.shape) != tuple(variable.shape):
+        raise ValueError(
+            f"variable {name} must have shape {variable.shape.text}, "
+            f"the file has {list(data.shape)}"
+        )
+    return hdf5_files.values(data, variable.dtype.numpy)
 
 
-def _storable(variable: Variable) -> Any:
+def storable(variable: Variable) -> Any:
+    """The value of a variable as HDF5 can hold it: it knows no bfloat16."""
     array = np.asarray(variable.numpy())
-    # HDF5 knows no bfloat16.
     return array.astype(np.float32) if variable.dtype.name == "bfloat16" else array
 
 
@@ -130,7 +146,7 @@ def _own_variables(layer: Weights) -> list[Variable]:
 # Where layers are.
 
 
-def _places(model: Weights) -> Iterator[tuple[str, Weights]]:
+def places(model: Weights) -> Iterator[tuple[str, Weights]]:
     """Every layer, once, and its path in the file: as Keras walks through attributes."""
     seen: set[int] = set()
 
@@ -153,6 +169,9 @@ def _places(model: Weights) -> Iterator[tuple[str, Weights]]:
                 name = class_name_in_snake_case(type(child).__name__)
                 count = counts[name] = counts.get(name, -1) + 1
                 yield from visit(child, f"{path}/{name}_{count}" if count else f"{path}/{name}")
+            elif isinstance(child, (list, tuple, dict)):
+                count = counts["container"] = counts.get("container", -1) + 1
+                yield from visit_all(child, f"{path}/container" + (f"_{count}" if count else ""))
 
     return visit(model, "")
 
@@ -172,15 +191,6 @@ def _attributes(layer: Weights) -> Iterator[tuple[str, Any]]:
 @functools.cache
 def _of_all() -> frozenset[str]:
     """The attributes that every layer has, and those in which models keep their own layers."""
-    return frozenset(dir(Layer())) | {"_layers", "_given", "_topology"}
-
-
-def _library() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise ImportError(
-            "files of weights that end in .weights.h5 need h5py\n"
-            "  Try: pip install 'pinnace[hdf5]', or a path without an ending, for a checkpoint"
-        ) from None
-    return h5py
+    return frozenset(dir(Layer())) | {
+        *("_layers", "_given", "_topology", "_tracked"),
+    }

@@ -115,7 +115,8 @@ class Compiled(Layer):
         compilation = self.__dict__.get("_compiled")
         if compilation is None:
             return None
-        return {k: registry.serialize_keras_object(v) for k, v in compilation.given.items()}
+        given = {**compilation.given, "optimizer": self.optimizer, "jit_compile": False}
+        return {k: registry.serialize_keras_object(v) for k, v in given.items()}
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
         """`compile` with what `get_compile_config` gave."""

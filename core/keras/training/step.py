@@ -180,6 +180,7 @@ class Steps(Compiled):
         )
         batch = next(batches.epoch())
         self._prepare(batch, training=kind == "train")
+        self.reset_metrics()  # Keras: what is told is of this batch alone
         logs = self._step_function(kind, batch, quiet=False)(*tensors_of(batch))
         found = {name: python_number(value) for name, value in logs.items()}
         return found if return_dict else in_order(self, found)

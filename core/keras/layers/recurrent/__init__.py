@@ -1,6 +1,9 @@
 """Recurrent layers: a cell applied to one step of a sequence after the other."""
 
 from pinnace.keras.layers.recurrent.bidirectional import Bidirectional as Bidirectional
+from pinnace.keras.layers.recurrent.conv_lstm import ConvLSTM1D as ConvLSTM1D
+from pinnace.keras.layers.recurrent.conv_lstm import ConvLSTM2D as ConvLSTM2D
+from pinnace.keras.layers.recurrent.conv_lstm import ConvLSTM3D as ConvLSTM3D
 from pinnace.keras.layers.recurrent.gru import GRU as GRU
 from pinnace.keras.layers.recurrent.gru import GRUCell as GRUCell
 from pinnace.keras.layers.recurrent.lstm import LSTM as LSTM

@@ -71,6 +71,8 @@ class RecurrentCell(Layer):
 
     # How many parts of `units` columns the kernels have.
     _gates: ClassVar[int]
+    # Whether each gate drops other inputs, also where states are not dropped.
+    _drops_apart: ClassVar[bool] = False
     # Keras' order: the same global seed gives the same weights.
     _draws_seed_first: ClassVar[bool] = False
     # Which constructor arguments are kept as attributes, normalised.
@@ -232,8 +234,10 @@ class RecurrentCell(Layer):
         if held is not None and _usable(tracer, held, x):
             return held  # type: ignore[no-any-return]
         # One for all gates, or one for each: Keras' two implementations.
-        count = self._gates if self.recurrent_dropout > 0 and self._gates > 1 else 1
-        ones = constants.ones([_batch_size(type(self).__name__, None, x), size], x.dtype)
+        apart = self._drops_apart or self.recurrent_dropout > 0
+        count = self._gates if apart and self._gates > 1 else 1
+        sizes = size if isinstance(size, list) else [size]
+        ones = constants.ones([_batch_size(type(self).__name__, None, x), *sizes], x.dtype)
         drawn = [stateless_dropout(ones, rate, self.seed_generator.next()) for _ in range(count)]
         kept[what] = (state.tracer, drawn)
         return drawn

@@ -31,7 +31,7 @@ def test_layers_run_in_order() -> None:
     wanted = joined @ model.get_layer("score").kernel.numpy()
     np.testing.assert_allclose(score.numpy(), wanted, rtol=1e-4, atol=1e-6)
     assert kind.shape == (4, 2)
-    assert [layer.name for layer in model.layers] == ["x", "z", "shared", "joined", "score", "kind"]
+    assert [layer.name for layer in model.layers] == ["x", "shared", "z", "joined", "score", "kind"]
     assert model.input_names == ["x", "z"]
     assert model.output_names == ["score", "kind"]
 

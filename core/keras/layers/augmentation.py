@@ -1,0 +1,313 @@
+"""Pictures changed at random while training: flips, crops, contrast, brightness."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.preprocessing import Resizing
+from pinnace.keras.layers.windows import checked_format
+from pinnace.keras.seeds import SeedGenerator
+from pinnace.ops.array import casting, joining, permutations, reshaping, selecting, shapes
+from pinnace.ops.math import clipping, comparison, reduction
+from pinnace.ops.random import stateless
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+
+class PictureLayer(Layer):
+    """What layers of pictures share: [b, rows, columns, c] or [rows, columns, c].
+
+    Args:
+        data_format: `channels_last` or `channels_first`.
+        seed: of the draws; None takes one from the global seed.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self, data_format: str | None = None, seed: int | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.data_format = checked_format(type(self).__name__, data_format)
+        self.seed = seed
+        self.generator = SeedGenerator(seed)
+        self.built = True
+
+    def call(self, x: Tensor, training: bool = True) -> Tensor:
+        """The pictures; changed while training."""
+        kind = self._policy._compute
+        x = x if x.dtype is kind else casting.cast(x, kind)
+        if not training:
+            return self._unchanged(x)
+        single = len(x.shape) == 3
+        if single:
+            x = reshaping.expand_dims(x, 0)
+        first = self.data_format == "channels_first"
+        if first:
+            x = reshaping.transpose(x, [0, 2, 3, 1])
+        shape = x.shape
+        y = self._changed(x)
+        if len(y.shape) == 4 and y.shape.as_list()[1:3] == shape.as_list()[1:3]:
+            y.set_shape(shape)
+        if first:
+            y = reshaping.transpose(y, [0, 3, 1, 2])
+        return reshaping.squeeze(y, [0]) if single else y
+
+    def _unchanged(self, x: Tensor) -> Tensor:
+        return x
+
+    def _changed(self, x: Tensor) -> Tensor:
+        """The changed pictures, [b, rows, columns, c]."""
+        raise NotImplementedError
+
+    def drawn(self, x: Tensor, low: float, high: float, axes: int = 4) -> Tensor:
+        """A number for each picture, from `low` up to `high`, [b, 1, …]."""
+        size: Any = x.shape[0]
+        shape: Any = [size, *[1] * (axes - 1)]
+        if size is None:
+            shape = joining.stack([shapes.shape(x)[0], *[1] * (axes - 1)])
+        kind = x.dtype
+        return stateless.stateless_uniform(shape, self.generator.next(), low, high, kind)
+
+
+def _kept(x: Tensor, low: float, high: float) -> Tensor:
+    y: Tensor = clipping.clip_by_value(x, low, high)
+    return y
+
+
+def interval(who: str, name: str, factor: Any, least: float | None = None) -> tuple[float, float]:
+    """A factor as a range around 0: itself, or two ends.
+
+    Raises:
+        ValueError: another number of ends, or in the wrong order.
+    """
+    ends = factor if isinstance(factor, (list, tuple)) else (-abs(factor), abs(factor))
+    if len(ends) != 2 or ends[0] > ends[1] or (least is not None and ends[0] < least):
+        raise ValueError(f"{who}: {name} must be a number, or two ascending ones, got {factor!r}")
+    return float(ends[0]), float(ends[1])
+
+
+class RandomFlip(PictureLayer):
+    """While training, pictures are mirrored or not, each by chance.
+
+    Args:
+        mode: `horizontal`, `vertical` or `horizontal_and_vertical`.
+        seed: of the draws.
+        data_format: `channels_last` or `channels_first`.
+        **options: see Layer.
+
+    Source:
+        Keras `RandomFlip`.
+    """
+
+    def __init__(
+        self,
+        mode: str = "horizontal_and_vertical",
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        if mode not in {"horizontal", "vertical", "horizontal_and_vertical"}:
+            raise ValueError(
+                "RandomFlip: mode must be horizontal, vertical or horizontal_and_vertical, "
+                f"got {mode!r}"
+            )
+        self.mode = mode
+
+    def _changed(self, x: Tensor) -> Tensor:
+        for axis, name in ((2, "horizontal"), (1, "vertical")):
+            if name in self.mode:
+                chosen = comparison.less(self.drawn(x, 0.0, 1.0), 0.5)
+                x = selecting.where(chosen, permutations.reverse(x, [axis]), x)
+        return x
+
+
+class RandomContrast(PictureLayer):
+    """While training, x becomes (x - mean) f + mean, with a factor f and a mean for each picture.
+
+    Args:
+        factor: f is from 1 - factor to 1 + factor, or from 1 - factor[0] to 1 + factor[1].
+        value_range: what results are kept in.
+        seed: of the draws.
+        **options: see Layer.
+
+    Source:
+        Keras `RandomContrast`: the mean is that of a channel.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        ends = factor if isinstance(factor, (list, tuple)) else (factor, factor)
+        if len(ends) != 2 or min(ends) < 0 or ends[0] > 1:
+            raise ValueError(
+                f"RandomContrast: factor must be from 0 to 1, or two numbers, got {factor!r}"
+            )
+        self.factor = [float(end) for end in ends]
+        self.value_range = list(value_range)
+
+    def _changed(self, x: Tensor) -> Tensor:
+        factor = self.drawn(x, 1.0 - self.factor[0], 1.0 + self.factor[1])
+        mean = reduction.reduce_mean(x, [1, 2], keepdims=True)
+        return _kept((x - mean) * factor + mean, *self.value_range)
+
+
+class RandomBrightness(PictureLayer):
+    """While training, a number is added to each picture.
+
+    Args:
+        factor: the number is from -factor to factor, or between two, times the width of
+            `value_range`.
+        value_range: what results are kept in.
+        seed: of the draws.
+        **options: see Layer.
+
+    Source:
+        Keras `RandomBrightness`.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        self.factor = list(interval("RandomBrightness", "factor", factor, -1.0))
+        self.value_range = sorted(value_range)
+
+    def _changed(self, x: Tensor) -> Tensor:
+        low, high = self.value_range
+        more = self.drawn(x, self.factor[0], self.factor[1]) * (high - low)
+        return _kept(x + more, low, high)
+
+
+class CenterCrop(PictureLayer):
+    """The middle of pictures; smaller ones are resized.
+
+    Args:
+        height: of the result.
+        width: of the result.
+        data_format: `channels_last` or `channels_first`.
+        **options: see Layer.
+
+    Source:
+        Keras `CenterCrop`.
+    """
+
+    def __init__(
+        self,
+        height: int,
+        width: int,
+        data_format: str | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, **options)
+        self.height = height
+        self.width = width
+
+    def call(self, x: Tensor, training: bool = True) -> Tensor:
+        """The middle."""
+        del training
+        kind = self._policy._compute
+        x = x if x.dtype is kind else casting.cast(x, kind)
+        return cut_or_fitted(self, x, None)
+
+
+class RandomCrop(PictureLayer):
+    """While training, a part of the pictures, at one place for a batch; else all of them, resized.
+
+    Args:
+        height: of the result.
+        width: of the result.
+        seed: of the draws.
+        data_format: `channels_last` or `channels_first`.
+        **options: see Layer.
+
+    Source:
+        Keras `RandomCrop`: without training, what has the right ratio in the middle, resized.
+    """
+
+    def __init__(
+        self,
+        height: int,
+        width: int,
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        self.height = height
+        self.width = width
+
+    def call(self, x: Tensor, training: bool = True) -> Tensor:
+        """The part, or all of it resized."""
+        kind = self._policy._compute
+        x = x if x.dtype is kind else casting.cast(x, kind)
+        if not training:
+            return fitted_picture(self, x)
+        places = stateless.stateless_uniform([2], self.generator.next(), 0.0, 1.0)
+        return cut_or_fitted(self, x, places)
+
+
+def _picture_axes(layer: Any, x: Tensor) -> tuple[int, int]:
+    rank = len(x.shape)
+    last = rank - 1 if layer.data_format == "channels_last" else rank
+    return last - 2, last - 1
+
+
+def cut_or_fitted(layer: Any, x: Tensor, places: Tensor | None) -> Tensor:
+    """A part of pictures in the size of a layer, in the middle if no places are given.
+
+    Args:
+        layer: has height, width and data_format.
+        x: pictures.
+        places: of the part, from 0 to 1.
+    """
+    rows, columns = _picture_axes(layer, x)
+    known = x.shape.as_list()
+    sizes = shapes.shape(x)
+    if (
+        known[rows] is not None
+        and known[columns] is not None
+        and (known[rows] < layer.height or known[columns] < layer.width)
+    ):
+        return fitted_picture(layer, x)
+    parts: list[Any] = [slice(None)] * len(known)
+    for number, (axis, wanted) in enumerate(((rows, layer.height), (columns, layer.width))):
+        over = (sizes[axis] if known[axis] is None else known[axis]) - wanted
+        if places is None:
+            begin = over // 2
+        else:
+            free = casting.cast(over + 1, "float32")
+            begin = casting.cast(places[number] * free, "int32")
+        parts[axis] = slice(begin, begin + wanted)
+    y = x[tuple(parts)]
+    after = list(known)
+    after[rows], after[columns] = layer.height, layer.width
+    y.set_shape(after)
+    return y
+
+
+def fitted_picture(layer: Any, x: Tensor) -> Tensor:
+    """What has the right ratio in the middle of pictures, resized."""
+    resizing = Resizing(
+        layer.height,
+        layer.width,
+        crop_to_aspect_ratio=True,
+        data_format=layer.data_format,
+        dtype=layer.dtype_policy,
+    )
+    return resizing.call(x)

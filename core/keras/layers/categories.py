@@ -1,0 +1,256 @@
+"""Categories as numbers: encoding, hashing, cutting into ranges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.ops.array import (
+    casting,
+    constants,
+    indicators,
+    reshaping,
+    selecting,
+    shapes,
+    sorting,
+)
+from pinnace.ops.math import comparison, reduction
+from pinnace.ops.strings import conversion, hashing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+_MODES = ("int", "one_hot", "multi_hot", "count")
+
+
+def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
+    """`mode`, if it is one of `allowed`.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if mode not in allowed:
+        raise ValueError(f"{who}: output_mode must be one of {', '.join(allowed)}, got {mode!r}")
+    return str(mode)
+
+
+def refuse_sparse(who: str, **given: bool) -> None:
+    """Sparse and ragged results are not given.
+
+    Raises:
+        NotImplementedError: one is wanted.
+    """
+    for name, wanted in given.items():
+        if wanted:
+            raise NotImplementedError(f"{who}: {name}=True is not supported: results are dense")
+
+
+def encoded(x: Tensor, mode: str, depth: int, dtype: Any, weights: Any = None) -> Tensor:
+    """Numbers of categories as rows of numbers.
+
+    Args:
+        x: integers, [...]; one outside of 0 to depth - 1 counts nowhere.
+        mode: `one_hot`: a row each, [..., depth], a last axis of size 1 left out; `multi_hot`: 1
+            for each that occurs in a sample; `count`: how often.
+        depth: number of categories.
+        dtype: of the result.
+        weights: factors of the counts, in the shape of x.
+
+    Source:
+        Keras: a sample is the second axis, or the whole of a vector.
+    """
+    if not len(x.shape):
+        x = reshaping.expand_dims(x, -1)
+    kind = dtypes.as_dtype(dtype)
+    rank = len(x.shape)
+    if mode == "one_hot":
+        if rank > 1 and x.shape[-1] == 1:
+            x = reshaping.squeeze(x, [-1])
+        return indicators.one_hot(x, depth, dtype=kind)
+    rows = indicators.one_hot(x, depth, dtype=kind)
+    axis = 1 if rank > 1 else 0
+    if mode == "multi_hot":
+        return reduction.reduce_max(rows, axis)
+    if weights is not None:
+        rows = rows * reshaping.expand_dims(casting.cast(weights, kind), -1)
+    return reduction.reduce_sum(rows, axis)
+
+
+class CategoryEncoding(Layer):
+    """Numbers of categories as rows of numbers.
+
+    Args:
+        num_tokens: number of categories.
+        output_mode: `multi_hot`: 1 for each category that a sample has; `one_hot`: a row for each
+            element; `count`: how often each occurs.
+        sparse: must be False.
+        **options: see Layer.
+
+    Shapes:
+        [b, n] → [b, num_tokens]; with `one_hot` [b, n, num_tokens], and [b, num_tokens] for n = 1.
+
+    Source:
+        Keras `CategoryEncoding`.
+    """
+
+    def __init__(
+        self,
+        num_tokens: int | None = None,
+        output_mode: str = "multi_hot",
+        sparse: bool = False,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        if num_tokens is None or num_tokens < 1:
+            raise ValueError(f"CategoryEncoding: num_tokens must be at least 1, got {num_tokens}")
+        refuse_sparse("CategoryEncoding", sparse=sparse)
+        self.num_tokens = num_tokens
+        self.output_mode = checked_mode("CategoryEncoding", output_mode, _MODES[1:])
+        self.sparse = False
+        self.built = True
+
+    def call(self, x: Any, count_weights: Any = None) -> Tensor:
+        """The encoded categories; `count_weights` for `count` only."""
+        if count_weights is not None and self.output_mode != "count":
+            raise ValueError("CategoryEncoding: count_weights must be None unless counts are given")
+        numbers = casting.cast(x, dtypes.int64)
+        return encoded(
+            numbers, self.output_mode, self.num_tokens, self.compute_dtype, count_weights
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        own = {"num_tokens": self.num_tokens, "output_mode": self.output_mode}
+        return {**super().get_config(), **own}
+
+
+class Hashing(Layer):
+    """Texts or integers as numbers below `num_bins`, by their hash.
+
+    Args:
+        num_bins: number of categories.
+        mask_value: what gets the number 0, and no other does; None for nothing.
+        salt: one or two integers that make another hash of it.
+        output_mode: `int`, or as `CategoryEncoding`.
+        sparse: must be False.
+        **options: see Layer.
+
+    Source:
+        Keras `Hashing`: FarmHash of the text; with a salt SipHash.
+    """
+
+    def __init__(
+        self,
+        num_bins: int,
+        mask_value: Any = None,
+        salt: Any = None,
+        output_mode: str = "int",
+        sparse: bool = False,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        if options.get("dtype") is None:
+            options["dtype"] = "int64" if output_mode == "int" else "float32"
+        super().__init__(**options)
+        if not isinstance(num_bins, int) or num_bins < 1:
+            raise ValueError(f"Hashing: num_bins must be at least 1, got {num_bins!r}")
+        refuse_sparse("Hashing", sparse=sparse)
+        self.num_bins = num_bins
+        self.mask_value = mask_value
+        self.salt = None
+        if salt is not None:
+            self.salt = [salt, salt] if isinstance(salt, int) else list(salt)
+            if len(self.salt) != 2:
+                raise ValueError(f"Hashing: salt must be one integer or two, got {salt!r}")
+        self.output_mode = checked_mode("Hashing", output_mode, _MODES)
+        self.sparse = False
+        self.built = True
+
+    def call(self, x: Any) -> Tensor:
+        """The hashes."""
+        x = convert_to_tensor(x)
+        text = x if x.dtype is dtypes.string else conversion.as_string(x)
+        masked = self.mask_value is not None
+        bins = self.num_bins - 1 if masked and self.num_bins > 1 else self.num_bins
+        if self.salt is None:
+            found = hashing.to_hash_bucket_fast(text, bins)
+        else:
+            found = hashing.to_hash_bucket_strong(text, bins, self.salt)
+        if masked:
+            same = comparison.equal(x, convert_to_tensor(self.mask_value, x.dtype))
+            found = selecting.where(same, constants.zeros_like(found), found + 1)
+        if self.output_mode == "int":
+            return casting.cast(found, dtypes.int64)
+        kind = self.compute_dtype if self._policy._compute.is_floating else "float32"
+        return encoded(found, self.output_mode, self.num_bins, kind)
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        names = ("num_bins", "salt", "mask_value", "output_mode", "sparse")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+
+
+class Discretization(Layer):
+    """Numbers as the numbers of the ranges that they fall into.
+
+    Args:
+        bin_boundaries: ascending; n of them make n + 1 ranges, each with its lower end.
+        num_bins: must be None: boundaries are not found from data.
+        epsilon: accepted for Keras' sake.
+        output_mode: `int`, or as `CategoryEncoding`.
+        sparse: must be False.
+        **options: see Layer; `dtype` is that of results that are not `int`.
+
+    Source:
+        Keras `Discretization`.
+    """
+
+    def __init__(
+        self,
+        bin_boundaries: Sequence[float] | None = None,
+        num_bins: int | None = None,
+        epsilon: float = 0.01,
+        output_mode: str = "int",
+        sparse: bool = False,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        if bin_boundaries is None:
+            raise ValueError(
+                "Discretization: bin_boundaries must be given: they are not found from data here"
+            )
+        if num_bins is not None and num_bins != len(bin_boundaries) + 1:
+            raise ValueError(
+                f"Discretization: num_bins must be None or {len(bin_boundaries) + 1}, "
+                f"got {num_bins}"
+            )
+        refuse_sparse("Discretization", sparse=sparse)
+        self.bin_boundaries = [float(x) for x in bin_boundaries]
+        if sorted(self.bin_boundaries) != self.bin_boundaries:
+            raise ValueError("Discretization: bin_boundaries must be ascending")
+        self.epsilon = epsilon
+        self.output_mode = checked_mode("Discretization", output_mode, _MODES)
+        self.built = True
+
+    def call(self, x: Any) -> Tensor:
+        """The numbers of the ranges."""
+        x = casting.cast(x, dtypes.float32)
+        edges = constants.constant(self.bin_boundaries, dtypes.float32)
+        flat = reshaping.reshape(x, [-1])
+        found = sorting.searchsorted(edges, flat, side="right")
+        numbers = reshaping.reshape(found, shapes.shape(x))
+        numbers.set_shape(x.shape)
+        numbers = casting.cast(numbers, dtypes.int64)
+        if self.output_mode == "int":
+            return numbers
+        return encoded(numbers, self.output_mode, len(self.bin_boundaries) + 1, self.compute_dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        names = ("bin_boundaries", "epsilon", "output_mode", "name", "dtype")
+        own = {name: getattr(self, name) for name in names}
+        # Keras' layer takes no other arguments.
+        return {**own, "num_bins": None, "sparse": False}

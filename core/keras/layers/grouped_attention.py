@@ -1,0 +1,179 @@
+"""GroupQueryAttention: attention whose heads share keys and values in groups."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras import constraints, initializers, masks, regularizers
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.activation import Softmax
+from pinnace.keras.layers.attention import both, causal_between, of_same_kind
+from pinnace.keras.layers.dropout import Dropout
+from pinnace.keras.layers.einsum_dense import EinsumDense
+from pinnace.ops.array import casting, reshaping, shapes, tiling
+from pinnace.ops.math import arithmetic, comparison, einstein, ranges
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+class GroupedQueryAttention(Layer):
+    """Attention with `num_query_heads` heads, of which each group has one key and one value.
+
+    Args:
+        head_dim: size of each head.
+        num_query_heads: number of heads; a multiple of the next.
+        num_key_value_heads: number of groups.
+        dropout: share of the scores that training drops.
+        use_bias: whether the projections have a bias.
+        sliding_window: steps this far apart, or farther, do not see each other; None sets no bound.
+        flash_attention: accepted for Keras' sake.
+        kernel_initializer: first value of the kernels.
+        bias_initializer: first value of the biases.
+        kernel_regularizer: penalty of the kernels.
+        bias_regularizer: penalty of the biases.
+        kernel_constraint: what a kernel is brought back to after a step.
+        bias_constraint: what a bias is brought back to after a step.
+        use_gate: must be False.
+        seed: of the dropout.
+        **options: see Layer.
+
+    Call:
+        As MultiHeadAttention.
+
+    Source:
+        Ainslie et al. 2023; Keras `GroupQueryAttention`.
+    """
+
+    # What Keras shows it as; files of weights know it by the name above.
+    _shown_as = "GroupQueryAttention"
+
+    def __init__(
+        self,
+        head_dim: int,
+        num_query_heads: int,
+        num_key_value_heads: int,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        sliding_window: int | None = None,
+        flash_attention: Any = None,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        use_gate: bool = False,
+        seed: int | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        del flash_attention
+        if num_key_value_heads < 1 or num_query_heads % num_key_value_heads:
+            raise ValueError(
+                "GroupQueryAttention: num_query_heads must be a multiple of num_key_value_heads, "
+                f"got {num_query_heads} and {num_key_value_heads}"
+            )
+        if use_gate:
+            raise NotImplementedError("GroupQueryAttention: use_gate=True is not supported")
+        if sliding_window is not None and sliding_window < 1:
+            raise ValueError(
+                f"GroupQueryAttention: sliding_window must be at least 1, got {sliding_window}"
+            )
+        self.head_dim = head_dim
+        self.num_query_heads = num_query_heads
+        self.num_key_value_heads = num_key_value_heads
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.sliding_window = sliding_window
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = regularizers.get(kernel_regularizer)
+        self.bias_regularizer = regularizers.get(bias_regularizer)
+        self.kernel_constraint = constraints.get(kernel_constraint)
+        self.bias_constraint = constraints.get(bias_constraint)
+        self.seed = seed
+        self.supports_masking = True
+
+    def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:  # type: ignore[override]  # as `call`
+        """Make the projections."""
+        key_shape = value_shape if key_shape is None else key_shape
+        heads, groups = self.num_query_heads, self.num_key_value_heads
+        self._query_dense = self._projection("query", "abc,cde->abde", query_shape, heads)
+        self._key_dense = self._projection("key", "abc,cde->abde", key_shape, groups)
+        self._value_dense = self._projection("value", "abc,cde->abde", value_shape, groups)
+        self._softmax = Softmax(axis=-1, dtype=self.dtype_policy)
+        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
+        between = type(query_shape)((*query_shape[:-1], heads, self.head_dim))
+        self._output_dense = self._projection(
+            "attention_output", "abcd,cde->abe", between, query_shape[-1]
+        )
+
+    def _projection(self, name: str, equation: str, shape: Any, size: Any) -> EinsumDense:
+        into_heads = name != "attention_output"
+        made = EinsumDense(
+            equation,
+            [None, size, self.head_dim] if into_heads else [None, size],
+            bias_axes=("de" if into_heads else "e") if self.use_bias else None,
+            kernel_initializer=of_same_kind(self.kernel_initializer),
+            bias_initializer=of_same_kind(self.bias_initializer),
+            kernel_regularizer=self.kernel_regularizer,
+            bias_regularizer=self.bias_regularizer,
+            kernel_constraint=self.kernel_constraint,
+            bias_constraint=self.bias_constraint,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        made.build_inside(shape)
+        return made
+
+    def call(
+        self,
+        query: Tensor,
+        value: Tensor,
+        key: Tensor | None = None,
+        query_mask: Any = None,
+        value_mask: Any = None,
+        key_mask: Any = None,
+        attention_mask: Any = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+        use_causal_mask: bool = False,
+    ) -> Any:
+        """The attentions, projected; with the scores, if wanted."""
+        key = value if key is None else key
+        query, value, key = (masks.without_mask(x) for x in (query, value, key))
+        seen = None if attention_mask is None else casting.cast(attention_mask, "bool")
+        for mask, axis in ((query_mask, -1), (value_mask, -2), (key_mask, -2)):
+            if mask is not None:
+                seen = both(seen, reshaping.expand_dims(casting.cast(mask, "bool"), axis))
+        if use_causal_mask:
+            seen = both(seen, causal_between(query, value))
+        if self.sliding_window is not None:
+            seen = both(seen, self._near(query, value))
+        repeats = self.num_query_heads // self.num_key_value_heads
+        keys = tiling.repeat(self._key_dense(key), repeats, axis=2)
+        values = tiling.repeat(self._value_dense(value), repeats, axis=2)
+        scaled = self._query_dense(query) * (1.0 / math.sqrt(self.head_dim))
+        scores = einstein.einsum("bquh,bkuh->buqk", scaled, keys)
+        if seen is not None:
+            seen = reshaping.expand_dims(seen, -3)
+        scores = self._softmax(scores, mask=seen)
+        kept = self._dropout_layer(scores, training=training)
+        result = self._output_dense(einstein.einsum("buqk,bkuh->bquh", kept, values))
+        masks.attach(result, query_mask)
+        return (result, scores) if return_attention_scores else result
+
+    def _near(self, query: Tensor, value: Tensor) -> Tensor:
+        rows = reshaping.reshape(ranges.range(shapes.shape(query)[1]), [1, -1, 1])
+        columns = reshaping.reshape(ranges.range(shapes.shape(value)[1]), [1, 1, -1])
+        return comparison.less(arithmetic.abs(rows - columns), self.sliding_window or 0)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """That of the query; the scores have none."""
+        del inputs
+        return previous_mask
+
+
+GroupQueryAttention = GroupedQueryAttention

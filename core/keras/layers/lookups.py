@@ -1,0 +1,470 @@
+"""Lookups: texts or integers as numbers by a vocabulary, given or found from data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.tensor import Tensor
+from pinnace.keras import restoring
+from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.layer import Layer
+from pinnace.keras.layers.categories import checked_mode, encoded, refuse_sparse
+from pinnace.keras.layers.preprocessing import batches_of_data
+from pinnace.lookup.initializers import KeyValueTensorInitializer
+from pinnace.lookup.static import StaticHashTable
+from pinnace.ops.array import casting, constants, selecting, shapes
+from pinnace.ops.control import assertions
+from pinnace.ops.math import arithmetic, comparison, logic, reduction
+from pinnace.ops.strings import hashing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
+
+
+class IndexLookup(Layer):
+    """What StringLookup and IntegerLookup share.
+
+    The numbers are: 0 for the mask if there is one and numbers are given; `num_oov_indices` for
+    what is not in the vocabulary; then the vocabulary in its order.
+
+    Args:
+        max_tokens: most numbers there may be, those for the mask and for what is unknown too.
+        num_oov_indices: how many numbers what is unknown is spread over; 0 refuses it.
+        mask_token: what means nothing.
+        oov_token: what stands for the unknown when `invert`.
+        vocabulary: a list, an array, or the path of a file with one entry a line.
+        idf_weights: for `tf_idf`, a weight for each entry.
+        invert: whether numbers become entries.
+        output_mode: `int`, or as `CategoryEncoding`; `tf_idf` counts times weights.
+        sparse: must be False.
+        pad_to_max_tokens: whether rows have `max_tokens` numbers however small the vocabulary is.
+        **options: see Layer.
+    """
+
+    _asset_names: ClassVar[tuple[str, ...]] = ("vocabulary.txt",)
+    _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"_tokens"}
+    _kind: ClassVar[dtypes.DType] = dtypes.string
+
+    def __init__(
+        self,
+        max_tokens: int | None = None,
+        num_oov_indices: int = 1,
+        mask_token: Any = None,
+        oov_token: Any = None,
+        vocabulary: Any = None,
+        idf_weights: Any = None,
+        invert: bool = False,
+        output_mode: str = "int",
+        sparse: bool = False,
+        pad_to_max_tokens: bool = False,
+        vocabulary_size: int | None = None,
+        oov_method: str = "floormod",
+        salt: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        who = type(self).__name__
+        self.output_mode = checked_mode(who, output_mode, _MODES)
+        refuse_sparse(who, sparse=sparse)
+        if invert and output_mode != "int":
+            raise ValueError(f"{who}: output_mode must be int if invert, got {output_mode!r}")
+        if max_tokens is not None and max_tokens <= 1:
+            raise ValueError(f"{who}: max_tokens must be above 1, got {max_tokens}")
+        if num_oov_indices < 0 or (invert and num_oov_indices > 1):
+            raise ValueError(
+                f"{who}: num_oov_indices must be at least 0, and at most 1 if invert, "
+                f"got {num_oov_indices}"
+            )
+        if pad_to_max_tokens and max_tokens is None:
+            raise ValueError(f"{who}: max_tokens must be given to pad to it")
+        if oov_method != "floormod" or salt is not None:
+            raise NotImplementedError(f"{who}: oov_method must be floormod and salt None")
+        self.max_tokens = max_tokens
+        self.num_oov_indices = num_oov_indices
+        self.mask_token = mask_token
+        self.oov_token = oov_token
+        self.invert = invert
+        self.pad_to_max_tokens = pad_to_max_tokens
+        self.__dict__.update(_tokens=[], _given=vocabulary is not None, _weights=None)
+        # Told in configurations, for a vocabulary that is read later.
+        self.__dict__["_told_size"] = vocabulary_size
+        self._table: StaticHashTable | None = None
+        self.built = True
+        if vocabulary is not None:
+            self.set_vocabulary(vocabulary, idf_weights)
+        elif idf_weights is not None:
+            raise ValueError(f"{who}: idf_weights must be None without a vocabulary")
+
+    # The vocabulary.
+
+    def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
+        """Give it a vocabulary.
+
+        Args:
+            vocabulary: a list, an array, or the path of a file; the entries for mask and unknown
+                may stand at its beginning.
+            idf_weights: for `tf_idf`, a weight for each.
+
+        Raises:
+            ValueError: an entry twice, none at all, or more than `max_tokens`.
+        """
+        who = type(self).__name__
+        if (idf_weights is not None) != (self.output_mode == "tf_idf"):
+            raise ValueError(f"{who}: idf_weights must be given for tf_idf, and for it alone")
+        tokens = self._listed(vocabulary)
+        special = self._special()
+        has_special = bool(special) and tokens[: len(special)] == special
+        if idf_weights is not None:
+            self._set_weights(idf_weights, len(tokens), has_special)
+        self._set_tokens(tokens[len(special) :] if has_special else tokens)
+
+    def _listed(self, vocabulary: Any) -> list[Any]:
+        if isinstance(vocabulary, (str, Path)):
+            if restoring.current() is not None:
+                raise ValueError(
+                    f"{type(self).__name__}: a configuration must hold its vocabulary; a file is "
+                    f"not read, got {str(vocabulary)!r}"
+                )
+            vocabulary = Path(vocabulary).read_text(encoding="utf-8").splitlines()
+        if isinstance(vocabulary, Tensor):
+            vocabulary = vocabulary.numpy()
+        return [self._entry(x) for x in np.asarray(vocabulary, object).ravel().tolist()]
+
+    def _entry(self, x: Any) -> Any:
+        if self._kind is dtypes.string:
+            return x.decode() if isinstance(x, bytes) else str(x)
+        return int(x)
+
+    def _special(self) -> list[Any]:
+        return [self.mask_token] * self._first_unknown() + [self.oov_token] * self.num_oov_indices
+
+    def _first_unknown(self) -> int:
+        return int(self.mask_token is not None and self.output_mode == "int")
+
+    def _set_tokens(self, tokens: list[Any]) -> None:
+        who = type(self).__name__
+        if not tokens:
+            raise ValueError(f"{who}: the vocabulary must have an entry")
+        repeated = [x for x, count in Counter(tokens).items() if count > 1]
+        if repeated:
+            raise ValueError(f"{who}: entries must differ, these do not: {repeated[:5]}")
+        for x in (self.mask_token, self.oov_token if self.invert else None):
+            if x is not None and x in tokens:
+                raise ValueError(f"{who}: {x!r} may stand at the beginning of the vocabulary only")
+        start = self._first_unknown() + self.num_oov_indices
+        if self.max_tokens is not None and start + len(tokens) > self.max_tokens:
+            raise ValueError(
+                f"{who}: the vocabulary must have at most {self.max_tokens - start} entries, "
+                f"got {len(tokens)}"
+            )
+        self.__dict__["_tokens"] = tokens
+        keys = constants.constant(tokens, self._kind)
+        numbers = constants.constant(np.arange(start, start + len(tokens)), dtypes.int64)
+        if self.invert:
+            unknown = constants.constant(self.oov_token, self._kind)
+            self._table = StaticHashTable(KeyValueTensorInitializer(numbers, keys), unknown)
+        else:
+            self._table = StaticHashTable(KeyValueTensorInitializer(keys, numbers), -1)
+
+    def _set_weights(self, given: Any, count: int, has_special: bool) -> None:
+        weights = np.asarray(given, floatx()).ravel()
+        if len(weights) != count:
+            raise ValueError(
+                f"{type(self).__name__}: there must be as many idf_weights as entries, {count}, "
+                f"got {len(weights)}"
+            )
+        if not has_special:
+            # Keras: nothing is known of these, so they get what is usual.
+            front = self._first_unknown() + self.num_oov_indices
+            weights = np.concatenate([np.full(front, weights.mean(), weights.dtype), weights])
+        self.__dict__["_weights"] = weights
+
+    def get_vocabulary(self, include_special_tokens: bool = True) -> list[Any]:
+        """The entries in order of their numbers, those for mask and unknown first if wanted."""
+        special = self._special() if include_special_tokens else []
+        return [*special, *self.__dict__["_tokens"]]
+
+    def vocabulary_size(self) -> int:
+        """How many numbers there are."""
+        return len(self._special()) + len(self.__dict__["_tokens"])
+
+    def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
+        """Find the vocabulary: what occurs in data, the most frequent first.
+
+        Args:
+            data: an array, a tensor, or a dataset of batches.
+            batch_size: accepted for Keras' sake.
+            steps: number of batches of a dataset; None takes all.
+        """
+        del batch_size
+        self._adapt_to(
+            row for batch in batches_of_data(data, steps) for row in np.atleast_2d(_rows(batch))
+        )
+
+    def _adapt_to(self, documents: Iterable[Any]) -> None:
+        if self.__dict__["_given"]:
+            raise ValueError(f"{type(self).__name__}.adapt: a vocabulary was given already")
+        counts: Counter[Any] = Counter()
+        within: Counter[Any] = Counter()
+        number = 0
+        for document in documents:
+            entries = [self._entry(x) for x in document]
+            counts.update(entries)
+            within.update(set(entries))
+            number += 1
+        for x in (self.mask_token, self.oov_token):
+            counts.pop(x, None)
+        # Keras: entries that are equally frequent stand in descending order.
+        is_text = self._kind is dtypes.string
+        tokens = sorted(
+            counts, key=lambda x: (counts[x], x.encode() if is_text else x), reverse=True
+        )
+        special = self._first_unknown() + self.num_oov_indices
+        if self.max_tokens is not None:
+            tokens = tokens[: self.max_tokens - special]
+        if self.output_mode == "tf_idf":
+            found = [np.log(1 + number / (1 + within[x])) for x in tokens]
+            self._set_weights(found, len(tokens), has_special=False)
+        self._set_tokens(tokens)
+
+    # Looking up.
+
+    def call(self, x: Any) -> Tensor:
+        """The numbers, or what they are encoded as."""
+        x = convert_to_tensor(x)
+        if self.invert:
+            return self._inverted(x)
+        numbers = self._numbers(x)
+        if self.output_mode == "int":
+            return numbers
+        return self._encoded(numbers)
+
+    def _looked_up(self, x: Tensor, unknown: Any, kind: Any) -> Tensor:
+        if self._table is not None:
+            return self._table.lookup(x)
+        if restoring.current() is None:
+            raise ValueError(
+                f"{self._described()} has no vocabulary: set_vocabulary or adapt it first"
+            )
+        # The vocabulary is read after the model is made; shapes do not depend on it.
+        return constants.fill(shapes.shape(x), constants.constant(unknown, kind))
+
+    def _inverted(self, x: Tensor) -> Tensor:
+        numbers = casting.cast(x, dtypes.int64)
+        found = self._looked_up(numbers, self.oov_token, self._kind)
+        if self.mask_token is None:
+            return found
+        mask = constants.constant(self.mask_token, self._kind)
+        return selecting.where(comparison.equal(x, 0), mask, found)
+
+    def _numbers(self, x: Tensor) -> Tensor:
+        if x.dtype is not self._kind:
+            x = casting.cast(x, self._kind)
+        found = self._looked_up(x, -1, dtypes.int64)
+        first = self._first_unknown()
+        unknown = comparison.less(found, 0)
+        if self.num_oov_indices == 1:
+            instead: Any = constants.ones_like(found) * first
+        elif self.num_oov_indices:
+            instead = self._spread(x) + first
+        else:
+            known = logic.logical_not(unknown)
+            if first:
+                known = logic.logical_or(known, self._is_mask(x))
+            assertions.Assert(
+                reduction.reduce_all(known),
+                [f"{type(self).__name__} has no number for what is not in its vocabulary", x],
+            )
+            instead = constants.zeros_like(found)
+        found = selecting.where(unknown, instead, found)
+        if not first:
+            return found
+        return selecting.where(self._is_mask(x), constants.zeros_like(found), found)
+
+    def _is_mask(self, x: Tensor) -> Tensor:
+        return comparison.equal(x, constants.constant(self.mask_token, self._kind))
+
+    def _spread(self, x: Tensor) -> Tensor:
+        if self._kind is dtypes.string:
+            return hashing.to_hash_bucket_fast(x, self.num_oov_indices)
+        return arithmetic.floormod(x, self.num_oov_indices)
+
+    def _depth(self) -> int:
+        if self.pad_to_max_tokens and self.max_tokens:
+            return self.max_tokens
+        told: int | None = self.__dict__["_told_size"]
+        return told if told and self._table is None else self.vocabulary_size()
+
+    def _encoded(self, numbers: Tensor) -> Tensor:
+        kind = dtypes.as_dtype(floatx())
+        if self.output_mode == "tf_idf":
+            return encoded(numbers, "count", self._depth(), kind) * self._row_of_weights()
+        return encoded(numbers, self.output_mode, self._depth(), kind)
+
+    def _row_of_weights(self) -> Tensor:
+        weights = self.__dict__["_weights"]
+        if weights is None and restoring.current() is None:
+            raise ValueError(f"{self._described()} has no idf_weights: set_vocabulary with them")
+        if weights is None:
+            weights = np.zeros(0, floatx())
+        padded = np.zeros(self._depth(), weights.dtype)
+        padded[: len(weights)] = weights
+        return constants.constant(padded)
+
+    # Configuration.
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        names = (
+            *("invert", "max_tokens", "num_oov_indices", "oov_token", "mask_token", "output_mode"),
+            "pad_to_max_tokens",
+        )
+        tokens: Sequence[Any] = self.__dict__["_tokens"]
+        weights = self.__dict__["_weights"]
+        special = self._first_unknown() + self.num_oov_indices
+        return {
+            **super().get_config(),
+            **{name: getattr(self, name) for name in names},
+            "sparse": False,
+            "vocabulary": list(tokens) if tokens else None,
+            "idf_weights": None if weights is None else weights[special:].tolist(),
+        }
+
+    def _restore_asset(self, name: str, data: bytes) -> None:
+        """Take a vocabulary that Keras keeps in a file of its own."""
+        del name
+        if self.__dict__["_tokens"]:
+            return
+        entries = [self._entry(x) for x in data.decode().splitlines()]
+        self._set_tokens(entries[len(self._special()) :])
+
+
+def _rows(batch: Any) -> Any:
+    array = np.asarray(batch)
+    return array if array.ndim != 1 else array[:, None]
+
+
+class StringLookup(IndexLookup):
+    """Texts as numbers by a vocabulary.
+
+    Args:
+        max_tokens: most numbers there may be.
+        num_oov_indices: how many numbers what is unknown is spread over, by its hash.
+        mask_token: the text that means nothing.
+        oov_token: the text for what is unknown.
+        vocabulary: a list, an array, or the path of a file.
+        idf_weights: for `tf_idf`.
+        invert: whether numbers become texts.
+        output_mode: `int`, `one_hot`, `multi_hot`, `count` or `tf_idf`.
+        pad_to_max_tokens: whether rows have `max_tokens` numbers.
+        sparse: must be False.
+        encoding: must be `utf-8`.
+        **options: see Layer.
+
+    Source:
+        Keras `StringLookup`; see IndexLookup.
+    """
+
+    def __init__(
+        self,
+        max_tokens: int | None = None,
+        num_oov_indices: int = 1,
+        mask_token: str | None = None,
+        oov_token: str = "[UNK]",
+        vocabulary: Any = None,
+        idf_weights: Any = None,
+        invert: bool = False,
+        output_mode: str = "int",
+        pad_to_max_tokens: bool = False,
+        sparse: bool = False,
+        encoding: str = "utf-8",
+        **options: Any,
+    ) -> None:
+        if encoding.lower() not in {"utf-8", "utf8"}:
+            raise ValueError(f"StringLookup: encoding must be utf-8, got {encoding!r}")
+        super().__init__(
+            max_tokens=max_tokens,
+            num_oov_indices=num_oov_indices,
+            mask_token=mask_token,
+            oov_token=oov_token,
+            vocabulary=vocabulary,
+            idf_weights=idf_weights,
+            invert=invert,
+            output_mode=output_mode,
+            sparse=sparse,
+            pad_to_max_tokens=pad_to_max_tokens,
+            **options,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        return {**super().get_config(), "encoding": "utf-8"}
+
+
+class IntegerLookup(IndexLookup):
+    """Integers as numbers by a vocabulary.
+
+    Args:
+        max_tokens: most numbers there may be.
+        num_oov_indices: how many numbers what is unknown is spread over, by its remainder.
+        mask_token: the integer that means nothing.
+        oov_token: the integer for what is unknown.
+        vocabulary: a list or an array.
+        vocabulary_dtype: must be `int64`.
+        idf_weights: for `tf_idf`.
+        invert: whether numbers become entries.
+        output_mode: `int`, `one_hot`, `multi_hot`, `count` or `tf_idf`.
+        pad_to_max_tokens: whether rows have `max_tokens` numbers.
+        sparse: must be False.
+        **options: see Layer.
+
+    Source:
+        Keras `IntegerLookup`; see IndexLookup.
+    """
+
+    _kind = dtypes.int64
+
+    def __init__(
+        self,
+        max_tokens: int | None = None,
+        num_oov_indices: int = 1,
+        mask_token: int | None = None,
+        oov_token: int = -1,
+        vocabulary: Any = None,
+        vocabulary_dtype: str = "int64",
+        idf_weights: Any = None,
+        invert: bool = False,
+        output_mode: str = "int",
+        sparse: bool = False,
+        pad_to_max_tokens: bool = False,
+        **options: Any,
+    ) -> None:
+        if vocabulary_dtype != "int64":
+            raise ValueError(
+                f"IntegerLookup: vocabulary_dtype must be int64, got {vocabulary_dtype!r}"
+            )
+        super().__init__(
+            max_tokens=max_tokens,
+            num_oov_indices=num_oov_indices,
+            mask_token=mask_token,
+            oov_token=oov_token,
+            vocabulary=vocabulary,
+            idf_weights=idf_weights,
+            invert=invert,
+            output_mode=output_mode,
+            sparse=sparse,
+            pad_to_max_tokens=pad_to_max_tokens,
+            **options,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        return {**super().get_config(), "vocabulary_dtype": "int64"}

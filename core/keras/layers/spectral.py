@@ -1,0 +1,93 @@
+"""SpectralNormalization: a layer whose kernel is kept at a largest singular value of 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras.initializers import TruncatedNormal
+from pinnace.keras.layers.wrapper import Wrapper
+from pinnace.ops.array import casting, constants, identities, reshaping, selecting
+from pinnace.ops.math import arithmetic, comparison, exponents, products, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layer import Layer, LayerOptions
+
+
+class SpectralNormalization(Wrapper):
+    """The layer inside; training divides its kernel by the kernel's largest singular value.
+
+    Args:
+        layer: has a `kernel`, or `embeddings`.
+        power_iterations: steps that find the singular value.
+        **options: see Layer.
+
+    Source:
+        Miyato et al. 2018; Keras `SpectralNormalization`.
+    """
+
+    def __init__(
+        self, layer: Layer, power_iterations: int = 1, **options: Unpack[LayerOptions]
+    ) -> None:
+        super().__init__(layer, **options)
+        if power_iterations <= 0:
+            raise ValueError(
+                f"SpectralNormalization: power_iterations must be above 0, got {power_iterations}"
+            )
+        self.power_iterations = power_iterations
+
+    def build(self, input_shape: Any = None) -> None:
+        """Make the weights of the layer inside, and the vector that finds the singular value."""
+        super().build(input_shape)
+        # Keras: it counts as this layer's too.
+        self.kernel = kernel = self._kernel()
+        self.vector_u = self.add_weight(
+            "vector_u",
+            (1, kernel.shape[-1]),
+            TruncatedNormal(stddev=0.02),
+            dtype=kernel.dtype,
+            trainable=False,
+        )
+
+    def _kernel(self) -> Any:
+        for name in ("kernel", "embeddings"):
+            if hasattr(self.layer, name):
+                return getattr(self.layer, name)
+        raise ValueError(
+            f"{self._described()}: the layer inside must have a kernel or embeddings, "
+            f"{type(self.layer).__name__} has none"
+        )
+
+    def call(self, x: Any, training: bool = False) -> Any:
+        """What the layer inside gives."""
+        if training:
+            self._normalise()
+        y = self.layer(x)
+        return casting.cast(y, x.dtype) if x.dtype.is_floating else y
+
+    def _normalise(self) -> None:
+        variable = self.kernel
+        kernel = variable.value()
+        weights = reshaping.reshape(kernel, [-1, kernel.shape[-1]])
+        u = before = self.vector_u.value()
+        for _ in range(self.power_iterations):
+            v = _unit(products.matmul(u, weights, transpose_b=True))
+            u = _unit(products.matmul(v, weights))
+        u, v = identities.stop_gradient(u), identities.stop_gradient(v)
+        sigma = reduction.reduce_sum(
+            products.matmul(products.matmul(v, weights), u, transpose_b=True)
+        )
+        # A kernel of zeros has no direction, and stays.
+        empty = reduction.reduce_all(comparison.equal(kernel, 0.0))
+        divisor = selecting.where(empty, constants.ones_like(sigma), sigma)
+        self.vector_u.assign(selecting.where(empty, before, u))
+        variable.assign(kernel / divisor)
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        return {**super().get_config(), "power_iterations": self.power_iterations}
+
+
+def _unit(x: Tensor) -> Tensor:
+    size = exponents.sqrt(reduction.reduce_sum(arithmetic.square(x)))
+    return x / arithmetic.maximum(size, 1e-7)

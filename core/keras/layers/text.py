@@ -1,0 +1,235 @@
+"""TextVectorization: texts as rows of numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras import registry
+from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.categories import refuse_sparse
+from pinnace.keras.layers.lookups import StringLookup
+from pinnace.keras.layers.preprocessing import batches_of_data
+from pinnace.ops.array import indicators, padding, reshaping, shapes
+from pinnace.ops.composites import strings
+from pinnace.ops.composites.ragged.tensor import RaggedTensor
+from pinnace.ops.math import arithmetic, segments
+from pinnace.ops.strings import conversion, patterns
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+_PUNCTUATION = r"[!\"#$%&()\*\+,-\./:;<=>?@\[\\\]^_`{|}~\']"
+_STANDARD = ("lower_and_strip_punctuation", "lower", "strip_punctuation")
+_SPLITS = ("whitespace", "character")
+
+
+class TextVectorization(Layer):
+    """Texts made alike, cut into words, and the words looked up.
+
+    The numbers are 0 for nothing, 1 for an unknown word, then the vocabulary in its order.
+
+    Args:
+        max_tokens: most numbers there may be.
+        standardize: `lower_and_strip_punctuation`, `lower`, `strip_punctuation`, a function of
+            string tensors, or None.
+        split: `whitespace`, `character`, a function, or None.
+        ngrams: an int: also all runs of up to so many words; a tuple: runs of just these lengths.
+        output_mode: `int`: the numbers in order; `multi_hot`, `count`, `tf_idf`: a row over the
+            vocabulary.
+        output_sequence_length: of the rows of `int`: longer ones are cut, shorter ones end with 0.
+        pad_to_max_tokens: whether rows over the vocabulary have `max_tokens` numbers.
+        vocabulary: a list, an array, or the path of a file.
+        idf_weights: for `tf_idf`.
+        sparse: must be False.
+        ragged: must be False.
+        encoding: must be `utf-8`.
+        vocabulary_size: told in configurations.
+        **options: see Layer.
+
+    Shapes:
+        [b] or [b, 1] → int64[b, steps], or float[b, vocabulary].
+
+    Source:
+        Keras `TextVectorization`.
+    """
+
+    _asset_names: ClassVar[tuple[str, ...]] = ("vocabulary.txt",)
+
+    def __init__(
+        self,
+        max_tokens: int | None = None,
+        standardize: Any = "lower_and_strip_punctuation",
+        split: Any = "whitespace",
+        ngrams: Any = None,
+        output_mode: str = "int",
+        output_sequence_length: int | None = None,
+        pad_to_max_tokens: bool = False,
+        vocabulary: Any = None,
+        idf_weights: Any = None,
+        sparse: bool = False,
+        ragged: bool = False,
+        encoding: str = "utf-8",
+        vocabulary_size: int | None = None,
+        **options: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(**options)
+        refuse_sparse("TextVectorization", sparse=sparse, ragged=ragged)
+        for name, value, known in (
+            ("standardize", standardize, _STANDARD),
+            ("split", split, _SPLITS),
+        ):
+            if value is not None and value not in known and not callable(value):
+                raise ValueError(
+                    f"TextVectorization: {name} must be one of {', '.join(known)}, a function or "
+                    f"None, got {value!r}"
+                )
+        if output_mode == "one_hot":
+            raise ValueError("TextVectorization: output_mode must be int, multi_hot, count, tf_idf")
+        if output_sequence_length is not None and output_mode != "int":
+            raise ValueError(
+                "TextVectorization: output_sequence_length must be None unless output_mode is int"
+            )
+        self.standardize = standardize
+        self.split = split
+        self.ngrams = ngrams
+        self.output_sequence_length = output_sequence_length
+        self._lookup_layer = StringLookup(
+            max_tokens=max_tokens,
+            mask_token="",
+            vocabulary=vocabulary,
+            idf_weights=idf_weights,
+            output_mode=output_mode,
+            pad_to_max_tokens=pad_to_max_tokens,
+            encoding=encoding,
+            vocabulary_size=vocabulary_size,
+        )
+        self.built = True
+
+    @property
+    def output_mode(self) -> str:
+        """What is given."""
+        return self._lookup_layer.output_mode
+
+    def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
+        """See StringLookup."""
+        self._lookup_layer.set_vocabulary(vocabulary, idf_weights)
+
+    def get_vocabulary(self, include_special_tokens: bool = True) -> list[str]:
+        """See StringLookup."""
+        return self._lookup_layer.get_vocabulary(include_special_tokens)
+
+    def vocabulary_size(self) -> int:
+        """How many numbers there are."""
+        return self._lookup_layer.vocabulary_size()
+
+    def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
+        """Find the vocabulary: the words of data, the most frequent first.
+
+        Args:
+            data: texts: an array, a tensor, or a dataset of batches.
+            batch_size: accepted for Keras' sake.
+            steps: number of batches of a dataset; None takes all.
+        """
+        del batch_size
+
+        def documents() -> Any:
+            for batch in batches_of_data(data, steps):
+                words = self._words(convert_to_tensor(np.asarray(batch, object)))
+                if isinstance(words, RaggedTensor):
+                    yield from words.to_list()
+                else:
+                    yield from np.atleast_2d(words.numpy()).tolist()
+
+        self._lookup_layer._adapt_to(documents())
+
+    def _words(self, x: Tensor) -> Any:
+        """Made alike and cut: ragged [b, (words)], or a tensor where nothing is cut."""
+        words = self._cut(self._alike(x))
+        if self.ngrams is not None:
+            widths = self.ngrams
+            if isinstance(widths, int):
+                widths = tuple(range(1, widths + 1))
+            words = strings.ngrams(words, ngram_width=tuple(widths), separator=" ")
+        return words
+
+    def _alike(self, x: Tensor) -> Any:
+        if self.standardize in {"lower", "lower_and_strip_punctuation"}:
+            x = conversion.lower(x)
+        if self.standardize in {"strip_punctuation", "lower_and_strip_punctuation"}:
+            x = patterns.regex_replace(x, _PUNCTUATION, "")
+        if callable(self.standardize):
+            return self.standardize(x)
+        return x
+
+    def _cut(self, x: Any) -> Any:
+        if self.split is None:
+            return x
+        if len(x.shape) > 1:
+            if x.shape[-1] != 1:
+                raise ValueError(
+                    f"{self._described()}: texts must have shape [b] or [b, 1], got {x.shape.text}"
+                )
+            x = reshaping.squeeze(x, [-1])
+        if self.split == "whitespace":
+            return strings.split(x)
+        if self.split == "character":
+            return strings.unicode_split(x, "UTF-8")
+        return self.split(x)
+
+    def call(self, x: Any) -> Tensor:
+        """The rows."""
+        words = self._words(convert_to_tensor(x))
+        lookup = self._lookup_layer
+        if not isinstance(words, RaggedTensor):
+            return self._fitted(lookup.call(words))
+        numbers = lookup._numbers(words.flat_values)
+        if self.output_mode == "int":
+            rows = words.with_flat_values(numbers)
+            length = self.output_sequence_length
+            return rows.to_tensor(0) if length is None else rows.to_tensor(0, shape=[None, length])
+        return self._over_vocabulary(words, numbers)
+
+    def _over_vocabulary(self, words: RaggedTensor, numbers: Tensor) -> Tensor:
+        lookup = self._lookup_layer
+        each = indicators.one_hot(numbers, lookup._depth(), dtype=dtypes.as_dtype(floatx()))
+        counts = segments.unsorted_segment_sum(each, words.value_rowids(), words.nrows())
+        if self.output_mode == "multi_hot":
+            return arithmetic.minimum(counts, 1.0)
+        if self.output_mode == "tf_idf":
+            return counts * lookup._row_of_weights()
+        return counts
+
+    def _fitted(self, numbers: Tensor) -> Tensor:
+        length = self.output_sequence_length
+        if self.output_mode != "int" or length is None:
+            return numbers
+        cut = numbers[..., :length]
+        missing = length - shapes.shape(cut)[-1]
+        front = [[0, 0]] * (len(cut.shape) - 1)
+        padded = padding.pad(cut, [*front, [0, missing]])
+        padded.set_shape([*cut.shape.as_list()[:-1], length])
+        return padded
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        inner = self._lookup_layer.get_config()
+        names = ("max_tokens", "output_mode", "pad_to_max_tokens", "vocabulary", "idf_weights")
+        own = ("ngrams", "output_sequence_length")
+        return {
+            **super().get_config(),
+            **{name: inner[name] for name in names},
+            **{name: getattr(self, name) for name in own},
+            "standardize": registry.serialize_keras_object(self.standardize),
+            "split": registry.serialize_keras_object(self.split),
+            "sparse": False,
+            "ragged": False,
+            "encoding": "utf-8",
+        }
+
+    def _restore_asset(self, name: str, data: bytes) -> None:
+        self._lookup_layer._restore_asset(name, data)

@@ -1,0 +1,302 @@
+"""Functions that move, join, cut and pick elements."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.convert import convert_to_tensor as as_tensor
+from pinnace.framework.dispatch import operators
+from pinnace.keras.ops.operation import operation
+from pinnace.keras.ops.promotion import alike
+from pinnace.ops.array import (
+    casting,
+    constants,
+    gathering,
+    identities,
+    joining,
+    padding,
+    permutations,
+    reshaping,
+    slicing,
+    tiling,
+)
+from pinnace.ops.array import shapes as _shapes
+from pinnace.ops.linalg import bands
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+
+@operation("numpy", "GetItem")
+def get_item(x: Any, key: Any) -> Tensor:
+    """x[key]."""
+    picked = tuple(key) if isinstance(key, list) else key
+    return operators.getitem(x, picked)  # type: ignore[no-any-return]
+
+
+@operation("numpy", "Reshape", "newshape")
+def reshape(x: Any, newshape: Any) -> Tensor:
+    """The elements in another shape; -1 or None is what is left over."""
+    sizes = [newshape] if isinstance(newshape, int) else list(newshape)
+    return reshaping.reshape(x, [-1 if n is None else n for n in sizes])
+
+
+@operation("numpy", "Transpose", "axes")
+def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
+    """The axes in another order; the other way round if None."""
+    return reshaping.transpose(x, None if axes is None else list(axes))
+
+
+@operation("numpy", "Swapaxes", "axis1", "axis2")
+def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
+    """With two axes exchanged."""
+    x = as_tensor(x)
+    order = list(range(len(x.shape)))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return reshaping.transpose(x, order)
+
+
+@operation("numpy", "Moveaxis", "source", "destination")
+def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
+    """With axes moved to other places."""
+    x = as_tensor(x)
+    rank = len(x.shape)
+    sources, targets = (
+        [n % rank for n in ([axes] if isinstance(axes, int) else axes)]
+        for axes in (source, destination)
+    )
+    order = [axis for axis in range(rank) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, axis)
+    return reshaping.transpose(x, order)
+
+
+@operation("numpy", "ExpandDims", "axis")
+def expand_dims(x: Any, axis: Any) -> Tensor:
+    """With new axes of size 1."""
+    x = as_tensor(x)
+    if isinstance(axis, int):
+        return reshaping.expand_dims(x, axis)
+    rank = len(x.shape) + len(axis)
+    for place in sorted(n % rank for n in axis):
+        x = reshaping.expand_dims(x, place)
+    return x  # type: ignore[no-any-return]  # a tensor
+
+
+@operation("numpy", "Squeeze", "axis")
+def squeeze(x: Any, axis: Any = None) -> Tensor:
+    """Without axes of size 1."""
+    if axis is None:
+        return reshaping.squeeze(x)
+    return reshaping.squeeze(x, [axis] if isinstance(axis, int) else list(axis))
+
+
+@operation("numpy", "Ravel")
+def ravel(x: Any) -> Tensor:
+    """All elements as one axis."""
+    return reshaping.reshape(x, [-1])
+
+
+@operation("numpy", "BroadcastTo", "shape")
+def broadcast_to(x: Any, shape: Any) -> Tensor:
+    """Repeated along axes of size 1 until it has the shape."""
+    return reshaping.broadcast_to(x, list(shape))
+
+
+@operation("numpy", "Concatenate", "axis")
+def concatenate(xs: Any, axis: int = 0) -> Tensor:
+    """One behind the other along an axis."""
+    return joining.concat(list(alike(*xs)), axis)
+
+
+@operation("numpy", "Stack", "axis")
+def stack(x: Any, axis: int = 0) -> Tensor:
+    """One beside the other along a new axis."""
+    return joining.stack(list(alike(*x)), axis)
+
+
+@operation("core", "Unstack", "num", "axis")
+def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
+    """The parts along an axis, without it."""
+    return list(joining.unstack(x, num, axis))
+
+
+@operation("numpy", "Split", "indices_or_sections", "axis")
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """Parts along an axis: so many equal ones, or cut at these places."""
+    x = as_tensor(x)
+    if isinstance(indices_or_sections, int):
+        return list(joining.split(x, indices_or_sections, axis))
+    size = x.shape[axis]
+    if size is None:
+        raise ValueError(f"keras.ops.split: axis {axis} must have a known size, got {x.shape.text}")
+    cuts = [0, *(int(n) for n in indices_or_sections), size]
+    return list(joining.split(x, [b - a for a, b in itertools.pairwise(cuts)], axis))
+
+
+@operation("numpy", "Repeat", "repeats", "axis")
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each element several times."""
+    return tiling.repeat(x, repeats, axis)
+
+
+@operation("numpy", "Tile", "repeats")
+def tile(x: Any, repeats: Any) -> Tensor:
+    """The whole several times, along each axis."""
+    x = as_tensor(x)
+    times = [repeats] if isinstance(repeats, int) else list(repeats)
+    rank = len(x.shape)
+    while len(times) < rank:
+        times.insert(0, 1)
+    for _ in range(len(times) - rank):
+        x = reshaping.expand_dims(x, 0)
+    return tiling.tile(x, times)
+
+
+@operation("numpy", "Flip", "axis")
+def flip(x: Any, axis: Any = None) -> Tensor:
+    """The other way round along axes; along all if None."""
+    x = as_tensor(x)
+    every = list(range(len(x.shape))) if axis is None else axis
+    return permutations.reverse(x, [every] if isinstance(every, int) else list(every))
+
+
+@operation("numpy", "Roll", "shift", "axis")
+def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
+    """Moved along axes, what leaves one end comes in at the other."""
+    x = as_tensor(x)
+    if axis is not None:
+        return permutations.roll(x, shift, axis)
+    flat = permutations.roll(reshaping.reshape(x, [-1]), shift, 0)
+    return reshaping.reshape(flat, _shapes.shape(x))
+
+
+@operation("numpy", "Pad", "pad_width", "mode")
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
+    """With more at both ends of each axis: a constant, or what is near (`reflect`, `symmetric`)."""
+    x = as_tensor(x)
+    rank = len(x.shape)
+    if isinstance(pad_width, int):
+        pairs = [[pad_width, pad_width]] * rank
+    else:
+        rows = list(pad_width)
+        pairs = [rows] if rows and isinstance(rows[0], int) else [list(row) for row in rows]
+        pairs = pairs * rank if len(pairs) == 1 else pairs
+    if mode == "constant":
+        return padding.pad(x, pairs, "CONSTANT", casting.cast(constant_values or 0, x.dtype))
+    if mode not in {"reflect", "symmetric"}:
+        raise ValueError(
+            f"keras.ops.pad: mode must be constant, reflect or symmetric, got {mode!r}"
+        )
+    return padding.pad(x, pairs, mode.upper())
+
+
+@operation("numpy", "Take", "axis")
+def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    """The elements at these places along an axis; of the flat tensor if None. -1 is the last."""
+    x = as_tensor(x)
+    if axis is None:
+        x, axis = reshaping.reshape(x, [-1]), 0
+    places = _from_the_front(x, indices, axis)
+    return gathering.gather(x, places, axis=axis)
+
+
+@operation("numpy", "TakeAlongAxis", "axis")
+def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    """At each place the element of its row that `indices` names there."""
+    x = as_tensor(x)
+    if axis is None:
+        return gathering.gather(reshaping.reshape(x, [-1]), _from_the_front(x, indices, 0))
+    rank = len(x.shape)
+    last = reshaping.transpose(x, _last(rank, axis % rank))
+    places = reshaping.transpose(_from_the_front(x, indices, axis), _last(rank, axis % rank))
+    found = gathering.gather(last, places, batch_dims=rank - 1)
+    back = list(range(rank - 1))
+    back.insert(axis % rank, rank - 1)
+    return reshaping.transpose(found, back)
+
+
+def _last(rank: int, axis: int) -> list[int]:
+    return [*(n for n in range(rank) if n != axis), axis]
+
+
+def _from_the_front(x: Tensor, indices: Any, axis: int) -> Tensor:
+    from pinnace.ops.array import selecting
+
+    places = as_tensor(indices)
+    if not places.dtype.is_integer:
+        places = casting.cast(places, "int32")
+    size = x.shape[axis]
+    count = casting.cast(_shapes.shape(x)[axis] if size is None else size, places.dtype)
+    return selecting.where(places < 0, places + count, places)
+
+
+@operation("core", "Slice", "shape")
+def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
+    """The block of that shape that begins there."""
+    return slicing.slice(inputs, start_indices, list(shape))
+
+
+@operation("numpy", "Tril", "k")
+def tril(x: Any, k: int = 0) -> Tensor:
+    """The matrix's part on and below the k-th diagonal; 0 elsewhere."""
+    if k >= 0:
+        return bands.band_part(x, -1, k)
+    given: Tensor = as_tensor(x)
+    return given - bands.band_part(given, -k - 1, -1)
+
+
+@operation("numpy", "Triu", "k")
+def triu(x: Any, k: int = 0) -> Tensor:
+    """The matrix's part on and above the k-th diagonal; 0 elsewhere."""
+    if k <= 0:
+        return bands.band_part(x, -k, -1)
+    given: Tensor = as_tensor(x)
+    return given - bands.band_part(given, -1, k - 1)
+
+
+@operation("core", "StopGradient")
+def stop_gradient(variable: Any) -> Tensor:
+    """The same values, which no gradient flows through."""
+    return identities.stop_gradient(variable)
+
+
+@operation("core", "ConvertToTensor", "dtype")
+def convert_to_tensor(x: Any, dtype: Any = None) -> Tensor:
+    """`x` as a tensor, of that dtype if it is given."""
+    x = as_tensor(x)
+    return x if dtype is None else casting.cast(x, dtype)
+
+
+@operation("numpy", "Copy")
+def copy(x: Any) -> Tensor:
+    """The same values."""
+    return identities.identity(x)
+
+
+@operation("numpy", "FullLike", "dtype")
+def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    """One value in the shape of x."""
+    x = as_tensor(x)
+    return constants.fill(_shapes.shape(x), casting.cast(fill_value, dtype or x.dtype))
+
+
+def shape(x: Any) -> tuple[Any, ...]:
+    """The sizes of the axes: numbers where they are known, else scalar tensors.
+
+    Args:
+        x: a tensor; or a KerasTensor, of which unknown sizes are None.
+    """
+    from pinnace.keras.symbolic import KerasTensor
+
+    if isinstance(x, KerasTensor):
+        return builtins.tuple(x.shape)
+    x = as_tensor(x)
+    if x.shape.is_fully_defined():
+        return builtins.tuple(x.shape)
+    sizes = _shapes.shape(x)
+    return builtins.tuple(sizes[i] if n is None else n for i, n in enumerate(x.shape))

@@ -1,0 +1,415 @@
+"""Functions of each element: arithmetic, comparison, exponents, trigonometry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.ops.operation import operation
+from pinnace.keras.ops.promotion import alike, float_pair, floating, pair
+from pinnace.ops.array import casting, constants, selecting
+from pinnace.ops.math import (
+    arithmetic,
+    clipping,
+    comparison,
+    complexes,
+    exponents,
+    logic,
+    rounding,
+    special,
+    trigonometry,
+)
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+@operation("numpy", "Add")
+def add(x1: Any, x2: Any) -> Tensor:
+    """x1 + x2."""
+    return arithmetic.add(*pair(x1, x2))
+
+
+@operation("numpy", "Subtract")
+def subtract(x1: Any, x2: Any) -> Tensor:
+    """x1 - x2."""
+    return arithmetic.subtract(*pair(x1, x2))
+
+
+@operation("numpy", "Multiply")
+def multiply(x1: Any, x2: Any) -> Tensor:
+    """x1 x2, element by element."""
+    return arithmetic.multiply(*pair(x1, x2))
+
+
+@operation("numpy", "Divide")
+def divide(x1: Any, x2: Any) -> Tensor:
+    """x1 / x2; integers become floats."""
+    return arithmetic.divide(*float_pair(x1, x2))
+
+
+@operation("numpy", "TrueDivide")
+def true_divide(x1: Any, x2: Any) -> Tensor:
+    """x1 / x2; integers become floats."""
+    return arithmetic.divide(*float_pair(x1, x2))
+
+
+@operation("numpy", "DivideNoNan")
+def divide_no_nan(x1: Any, x2: Any) -> Tensor:
+    """x1 / x2, 0 where x2 is 0."""
+    return arithmetic.divide_no_nan(*float_pair(x1, x2))
+
+
+@operation("numpy", "FloorDivide")
+def floor_divide(x1: Any, x2: Any) -> Tensor:
+    """The largest whole number that is not above x1 / x2."""
+    return arithmetic.floordiv(*pair(x1, x2))
+
+
+@operation("numpy", "Mod")
+def mod(x1: Any, x2: Any) -> Tensor:
+    """What floor division leaves; its sign is that of x2."""
+    return arithmetic.floormod(*pair(x1, x2))
+
+
+@operation("numpy", "Power")
+def power(x1: Any, x2: Any) -> Tensor:
+    """x1 to the power x2."""
+    return exponents.pow(*pair(x1, x2))
+
+
+@operation("numpy", "Maximum")
+def maximum(x1: Any, x2: Any) -> Tensor:
+    """The larger of both."""
+    return arithmetic.maximum(*pair(x1, x2))
+
+
+@operation("numpy", "Minimum")
+def minimum(x1: Any, x2: Any) -> Tensor:
+    """The smaller of both."""
+    return arithmetic.minimum(*pair(x1, x2))
+
+
+@operation("numpy", "Negative")
+def negative(x: Any) -> Tensor:
+    """The opposite."""
+    return arithmetic.negative(x)
+
+
+@operation("numpy", "Absolute")
+def absolute(x: Any) -> Tensor:
+    """Without the sign."""
+    return arithmetic.abs(x)
+
+
+@operation("numpy", "Abs")
+def abs(x: Any) -> Tensor:
+    """Without the sign."""
+    return arithmetic.abs(x)
+
+
+@operation("numpy", "Sign")
+def sign(x: Any) -> Tensor:
+    """-1, 0 or 1."""
+    return arithmetic.sign(x)
+
+
+@operation("numpy", "Square")
+def square(x: Any) -> Tensor:
+    """X times x."""
+    return arithmetic.square(x)
+
+
+@operation("numpy", "Sqrt")
+def sqrt(x: Any) -> Tensor:
+    """The square root."""
+    return exponents.sqrt(floating(x))
+
+
+@operation("math", "Rsqrt")
+def rsqrt(x: Any) -> Tensor:
+    """1 / sqrt(x)."""
+    return exponents.rsqrt(floating(x))
+
+
+@operation("numpy", "Reciprocal")
+def reciprocal(x: Any) -> Tensor:
+    """1 / x."""
+    return 1.0 / floating(x)
+
+
+@operation("numpy", "Exp")
+def exp(x: Any) -> Tensor:
+    """E to the power x."""
+    return exponents.exp(floating(x))
+
+
+@operation("numpy", "Expm1")
+def expm1(x: Any) -> Tensor:
+    """exp(x) - 1, exact near 0."""
+    return exponents.expm1(floating(x))
+
+
+@operation("numpy", "Log")
+def log(x: Any) -> Tensor:
+    """The natural logarithm."""
+    return exponents.log(floating(x))
+
+
+@operation("numpy", "Log1p")
+def log1p(x: Any) -> Tensor:
+    """log(1 + x), exact near 0."""
+    return exponents.log1p(floating(x))
+
+
+@operation("numpy", "Log2")
+def log2(x: Any) -> Tensor:
+    """The logarithm to base 2."""
+    return exponents.log(floating(x)) / 0.6931471805599453
+
+
+@operation("numpy", "Log10")
+def log10(x: Any) -> Tensor:
+    """The logarithm to base 10."""
+    return exponents.log(floating(x)) / 2.302585092994046
+
+
+@operation("numpy", "Logaddexp")
+def logaddexp(x1: Any, x2: Any) -> Tensor:
+    """log(exp(x1) + exp(x2)), without overflow."""
+    a, b = (floating(x) for x in alike(x1, x2))
+    return arithmetic.maximum(a, b) + exponents.log1p(exponents.exp(-arithmetic.abs(a - b)))
+
+
+@operation("numpy", "Floor")
+def floor(x: Any) -> Tensor:
+    """The next whole number below."""
+    return rounding.floor(floating(x))
+
+
+@operation("numpy", "Ceil")
+def ceil(x: Any) -> Tensor:
+    """The next whole number above."""
+    return rounding.ceil(floating(x))
+
+
+@operation("numpy", "Round", "decimals")
+def round(x: Any, decimals: int = 0) -> Tensor:
+    """The nearest number with so many decimals; of two, the one with an even last digit."""
+    if not decimals:
+        return rounding.round(x)
+    factor = 10.0**decimals
+    return rounding.round(floating(x) * factor) / factor
+
+
+@operation("numpy", "Clip", "x_min", "x_max")
+def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
+    """X, or the nearer end where it is outside."""
+    x = convert_to_tensor(x)
+    low, high = casting.cast(x_min, x.dtype), casting.cast(x_max, x.dtype)
+    kept: Tensor = clipping.clip_by_value(x, low, high)
+    return kept
+
+
+@operation("numpy", "Sin")
+def sin(x: Any) -> Tensor:
+    """The sine of radians."""
+    return trigonometry.sin(floating(x))
+
+
+@operation("numpy", "Cos")
+def cos(x: Any) -> Tensor:
+    """The cosine of radians."""
+    return trigonometry.cos(floating(x))
+
+
+@operation("numpy", "Tan")
+def tan(x: Any) -> Tensor:
+    """The tangent of radians."""
+    return trigonometry.tan(floating(x))
+
+
+@operation("numpy", "Arcsin")
+def arcsin(x: Any) -> Tensor:
+    """The angle whose sine is x."""
+    return trigonometry.asin(floating(x))
+
+
+@operation("numpy", "Arccos")
+def arccos(x: Any) -> Tensor:
+    """The angle whose cosine is x."""
+    return trigonometry.acos(floating(x))
+
+
+@operation("numpy", "Arctan")
+def arctan(x: Any) -> Tensor:
+    """The angle whose tangent is x."""
+    return trigonometry.atan(floating(x))
+
+
+@operation("numpy", "Arctan2")
+def arctan2(x1: Any, x2: Any) -> Tensor:
+    """The angle of the point (x2, x1)."""
+    return trigonometry.atan2(*float_pair(x1, x2))
+
+
+@operation("numpy", "Sinh")
+def sinh(x: Any) -> Tensor:
+    """The hyperbolic sine."""
+    return trigonometry.sinh(floating(x))
+
+
+@operation("numpy", "Cosh")
+def cosh(x: Any) -> Tensor:
+    """The hyperbolic cosine."""
+    return trigonometry.cosh(floating(x))
+
+
+@operation("numpy", "Tanh")
+def tanh(x: Any) -> Tensor:
+    """The hyperbolic tangent."""
+    return trigonometry.tanh(floating(x))
+
+
+@operation("math", "Erf")
+def erf(x: Any) -> Tensor:
+    """The error function."""
+    return special.erf(floating(x))
+
+
+@operation("numpy", "Equal")
+def equal(x1: Any, x2: Any) -> Tensor:
+    """Where both are equal."""
+    return comparison.equal(*pair(x1, x2))
+
+
+@operation("numpy", "NotEqual")
+def not_equal(x1: Any, x2: Any) -> Tensor:
+    """Where they differ."""
+    return comparison.not_equal(*pair(x1, x2))
+
+
+@operation("numpy", "Greater")
+def greater(x1: Any, x2: Any) -> Tensor:
+    """Where x1 is larger."""
+    return comparison.greater(*pair(x1, x2))
+
+
+@operation("numpy", "GreaterEqual")
+def greater_equal(x1: Any, x2: Any) -> Tensor:
+    """Where x1 is not smaller."""
+    return comparison.greater_equal(*pair(x1, x2))
+
+
+@operation("numpy", "Less")
+def less(x1: Any, x2: Any) -> Tensor:
+    """Where x1 is smaller."""
+    return comparison.less(*pair(x1, x2))
+
+
+@operation("numpy", "LessEqual")
+def less_equal(x1: Any, x2: Any) -> Tensor:
+    """Where x1 is not larger."""
+    return comparison.less_equal(*pair(x1, x2))
+
+
+@operation("numpy", "LogicalAnd")
+def logical_and(x1: Any, x2: Any) -> Tensor:
+    """Where both hold."""
+    return logic.logical_and(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
+
+
+@operation("numpy", "LogicalOr")
+def logical_or(x1: Any, x2: Any) -> Tensor:
+    """Where one holds."""
+    return logic.logical_or(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
+
+
+@operation("numpy", "LogicalXor")
+def logical_xor(x1: Any, x2: Any) -> Tensor:
+    """Where one holds and the other does not."""
+    return logic.logical_xor(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
+
+
+@operation("numpy", "LogicalNot")
+def logical_not(x: Any) -> Tensor:
+    """Where it does not hold."""
+    return logic.logical_not(casting.cast(x, "bool"))
+
+
+@operation("numpy", "Isfinite")
+def isfinite(x: Any) -> Tensor:
+    """Where it is neither infinite nor NaN."""
+    return comparison.is_finite(floating(x))
+
+
+@operation("numpy", "Isnan")
+def isnan(x: Any) -> Tensor:
+    """Where it is NaN."""
+    return comparison.is_nan(floating(x))
+
+
+@operation("numpy", "Isinf")
+def isinf(x: Any) -> Tensor:
+    """Where it is infinite."""
+    return comparison.is_inf(floating(x))
+
+
+@operation("numpy", "NanToNum", "nan", "posinf", "neginf")
+def nan_to_num(
+    x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Numbers in the place of NaN and the infinities; the dtype's ends if None."""
+    given: Tensor = convert_to_tensor(x)
+    if not given.dtype.is_floating:
+        return given
+    x = given
+    high = float(x.dtype.max) if posinf is None else posinf
+    low = float(x.dtype.min) if neginf is None else neginf
+
+    def instead(value: float) -> Tensor:
+        return constants.fill([], casting.cast(value, x.dtype))
+
+    y = selecting.where(comparison.is_nan(x), instead(nan), x)
+    infinite = comparison.is_inf(x)
+    y = selecting.where(logic.logical_and(infinite, x > 0), instead(high), y)
+    return selecting.where(logic.logical_and(infinite, x < 0), instead(low), y)
+
+
+@operation("numpy", "Where")
+def where(condition: Any, x1: Any = None, x2: Any = None) -> Tensor:
+    """x1 where the condition holds, else x2."""
+    if x1 is None or x2 is None:
+        raise ValueError("keras.ops.where: x1 and x2 must be given")
+    return selecting.where(casting.cast(condition, "bool"), *pair(x1, x2))
+
+
+@operation("core", "Cast", "dtype")
+def cast(x: Any, dtype: Any) -> Tensor:
+    """`x` in another dtype."""
+    return casting.cast(x, dtype)
+
+
+@operation("numpy", "Real")
+def real(x: Any) -> Tensor:
+    """The real part."""
+    return complexes.real(x)
+
+
+@operation("numpy", "Imag")
+def imag(x: Any) -> Tensor:
+    """The imaginary part."""
+    return complexes.imag(x)
+
+
+@operation("numpy", "ZerosLike", "dtype")
+def zeros_like(x: Any, dtype: Any = None) -> Tensor:
+    """Zeros of the shape of x."""
+    return constants.zeros_like(x, None if dtype is None else dtypes.as_dtype(dtype))
+
+
+@operation("numpy", "OnesLike", "dtype")
+def ones_like(x: Any, dtype: Any = None) -> Tensor:
+    """Ones of the shape of x."""
+    return constants.ones_like(x, None if dtype is None else dtypes.as_dtype(dtype))

@@ -1,0 +1,255 @@
+"""Functions of networks: activations, products, pooling, one-hot rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras import activations
+from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.ops.operation import operation
+from pinnace.keras.ops.promotion import alike, floating, pair
+from pinnace.ops.array import casting, indicators, reshaping
+from pinnace.ops.math import arithmetic, einstein, exponents, products, reduction
+from pinnace.ops.nn import convolutions, normalization, pooling, softmaxes
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+@operation("nn", "Relu")
+def relu(x: Any) -> Tensor:
+    """max(x, 0)."""
+    return activations.relu(x)
+
+
+@operation("nn", "Relu6")
+def relu6(x: Any) -> Tensor:
+    """min(max(x, 0), 6)."""
+    return activations.relu6(x)
+
+
+@operation("nn", "Sigmoid")
+def sigmoid(x: Any) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return exponents.sigmoid(floating(x))
+
+
+@operation("nn", "Softplus")
+def softplus(x: Any) -> Tensor:
+    """log(1 + exp(x))."""
+    return activations.softplus(floating(x))
+
+
+@operation("nn", "Softsign")
+def softsign(x: Any) -> Tensor:
+    """X / (1 + |x|)."""
+    return activations.softsign(floating(x))
+
+
+@operation("nn", "Silu")
+def silu(x: Any) -> Tensor:
+    """X sigmoid(x)."""
+    return activations.silu(floating(x))
+
+
+@operation("nn", "HardSigmoid")
+def hard_sigmoid(x: Any) -> Tensor:
+    """relu6(x + 3) / 6."""
+    return activations.hard_sigmoid(floating(x))
+
+
+@operation("nn", "HardSilu")
+def hard_silu(x: Any) -> Tensor:
+    """X relu6(x + 3) / 6."""
+    return activations.hard_silu(floating(x))
+
+
+@operation("nn", "LogSigmoid")
+def log_sigmoid(x: Any) -> Tensor:
+    """log(sigmoid(x))."""
+    return exponents.log_sigmoid(floating(x))
+
+
+@operation("nn", "LeakyRelu", "negative_slope")
+def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
+    """X where it is positive, else negative_slope x."""
+    return activations.leaky_relu(x, negative_slope)
+
+
+@operation("nn", "Elu", "alpha")
+def elu(x: Any, alpha: float = 1.0) -> Tensor:
+    """X where it is positive, else alpha (exp(x) - 1)."""
+    return activations.elu(floating(x), alpha)
+
+
+@operation("nn", "Selu")
+def selu(x: Any) -> Tensor:
+    """A scaled `elu` that keeps mean 0 and variance 1."""
+    return activations.selu(floating(x))
+
+
+@operation("nn", "Gelu", "approximate")
+def gelu(x: Any, approximate: bool = True) -> Tensor:
+    """X times the normal distribution's share below x."""
+    return activations.gelu(floating(x), approximate)
+
+
+@operation("nn", "Softmax", "axis")
+def softmax(x: Any, axis: int = -1) -> Tensor:
+    """exp(x), divided by its sum along an axis."""
+    return softmaxes.softmax(floating(x), axis)
+
+
+@operation("nn", "LogSoftmax", "axis")
+def log_softmax(x: Any, axis: int = -1) -> Tensor:
+    """log(softmax(x))."""
+    return softmaxes.log_softmax(floating(x), axis)
+
+
+@operation("nn", "OneHot", "num_classes", "axis", "dtype")
+def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None) -> Tensor:
+    """1 at the place of each class number, else 0."""
+    return indicators.one_hot(
+        casting.cast(x, "int64"), num_classes, axis=axis, dtype=dtypes.as_dtype(dtype or floatx())
+    )
+
+
+@operation("nn", "Normalize", "axis", "order", "epsilon")
+def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
+    """Divided by its length along an axis, which counts as `epsilon` at least."""
+    x = floating(x)
+    least = 1e-7 if epsilon is None else epsilon
+    if order == 2:
+        size = exponents.sqrt(reduction.reduce_sum(arithmetic.square(x), axis, keepdims=True))
+    elif order == 1:
+        size = reduction.reduce_sum(arithmetic.abs(x), axis, keepdims=True)
+    else:
+        raise ValueError(f"keras.ops.normalize: order must be 1 or 2, got {order!r}")
+    return arithmetic.divide(x, arithmetic.maximum(size, least))
+
+
+@operation("nn", "Moments", "axes", "keepdims")
+def moments(x: Any, axes: Any, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """Mean and variance along axes."""
+    mean, variance = normalization.moments(
+        floating(x), list(axes) if isinstance(axes, tuple) else axes, keepdims=keepdims
+    )
+    return mean, variance
+
+
+def _format(data_format: str | None) -> str:
+    if data_format == "channels_first":
+        raise ValueError("keras.ops: data_format must be channels_last here")
+    return "channels_last"
+
+
+@operation("nn", "MaxPool", "pool_size", "strides", "padding", "data_format")
+def max_pool(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any = None,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The largest of each window."""
+    _format(data_format)
+    return _pooled(inputs, "MAX", pool_size, strides, padding)
+
+
+@operation("nn", "AveragePool", "pool_size", "strides", "padding", "data_format")
+def average_pool(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any = None,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The mean of each window."""
+    _format(data_format)
+    return _pooled(inputs, "AVG", pool_size, strides, padding)
+
+
+def _pooled(inputs: Any, kind: str, pool_size: Any, strides: Any, padding: str) -> Tensor:
+    x = convert_to_tensor(inputs)
+    rank = len(x.shape) - 2
+    window = [pool_size] * rank if isinstance(pool_size, int) else list(pool_size)
+    steps = window if strides is None else strides
+    steps = [steps] * rank if isinstance(steps, int) else list(steps)
+    return pooling.pool(x, window, kind, strides=steps, padding=padding.upper())
+
+
+@operation("nn", "Conv", "strides", "padding", "data_format", "dilation_rate")
+def conv(
+    inputs: Any,
+    kernel: Any,
+    strides: Any = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+) -> Tensor:
+    """Convolution with a kernel [..., channels in, channels out]."""
+    _format(data_format)
+    x = convert_to_tensor(inputs)
+    rank = len(x.shape) - 2
+    steps, spread = (
+        [n] * rank if isinstance(n, int) else list(n) for n in (strides, dilation_rate)
+    )
+    return convolutions.convolution(x, kernel, steps, padding.upper(), dilations=spread)
+
+
+# Products.
+
+
+@operation("numpy", "Matmul")
+def matmul(x1: Any, x2: Any) -> Tensor:
+    """The product of the last two axes; a vector is a row on the left, a column on the right."""
+    a, b = alike(x1, x2)
+    ranks = (len(a.shape), len(b.shape))
+    if ranks[0] == 1:
+        a = reshaping.expand_dims(a, 0)
+    if ranks[1] == 1:
+        b = reshaping.expand_dims(b, -1)
+    y = products.matmul(a, b)
+    if ranks[1] == 1:
+        y = reshaping.squeeze(y, [-1])
+    if ranks[0] == 1:
+        y = reshaping.squeeze(y, [-1 if ranks[1] == 1 else -2])
+    return y
+
+
+@operation("numpy", "Dot")
+def dot(x1: Any, x2: Any) -> Tensor:
+    """The sum over the last axis of x1 and the last but one of x2."""
+    a, b = alike(x1, x2)
+    if not len(a.shape) or not len(b.shape):
+        return a * b
+    return products.tensordot(a, b, [[-1], [-1 if len(b.shape) == 1 else -2]])
+
+
+@operation("numpy", "Tensordot", "axes")
+def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Tensor:
+    """The sum over pairs of axes."""
+    return products.tensordot(*pair(x1, x2), axes)
+
+
+@operation("numpy", "Einsum", "subscripts")
+def einsum(subscripts: str, *operands: Any) -> Tensor:
+    """Products and sums by Einstein's notation."""
+    return einstein.einsum(subscripts, *alike(*operands))
+
+
+@operation("numpy", "Outer")
+def outer(x1: Any, x2: Any) -> Tensor:
+    """The products of each element with each."""
+    a, b = alike(x1, x2)
+    return reshaping.reshape(a, [-1, 1]) * reshaping.reshape(b, [1, -1])
+
+
+@operation("math", "Erfinv")
+def erfinv(x: Any) -> Tensor:
+    """What the error function gives x for."""
+    from pinnace.ops.math import special
+
+    return special.erfinv(floating(x))

@@ -1,0 +1,144 @@
+"""Operation: a function of tensors that is also a node of functional models, under Keras' name."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+from pinnace.keras import registry
+from pinnace.keras.layer import Layer
+from pinnace.keras.symbolic import is_symbolic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+_CLASSES: dict[tuple[str, str], type[Operation]] = {}
+
+
+class Operation(Layer):
+    """One call of a function in a functional model.
+
+    Args:
+        name: unique if None.
+        **settings: the arguments that hold no tensors.
+    """
+
+    # Module and class in Keras: what files call it.
+    keras_class: ClassVar[tuple[str, str]] = ("", "")
+    function: ClassVar[Callable[..., Any]]
+    # Settings that the function takes before a list of tensors of any length.
+    leads: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, name: str | None = None, **settings: Any) -> None:
+        super().__init__(name=name, autocast=False)
+        # Not an attribute: what is in it is no child.
+        self.__dict__["_settings"] = settings
+        self.built = True
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """None: what an operation gives is a plain tensor."""
+        del inputs, previous_mask
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives."""
+        settings = self.__dict__["_settings"]
+        if type(self).leads:
+            # What stands before the tensors in the function's arguments.
+            args = (*(settings[name] for name in type(self).leads), *args)
+            settings = {key: x for key, x in settings.items() if key not in type(self).leads}
+        return type(self).function(*args, **kwargs, **settings)
+
+    def get_config(self) -> dict[str, Any]:
+        """The name and the settings."""
+        return {"name": self.name, **self.__dict__["_settings"]}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The operation with that configuration."""
+        made = {key: registry.deserialize_keras_object(value) for key, value in config.items()}
+        for key in ("trainable", "dtype") if cls.function_takes("dtype") is None else ():
+            made.pop(key, None)
+        unknown = [key for key in made if key != "name" and cls.function_takes(key) is None]
+        for key in unknown:
+            if made.pop(key) not in (None, False):
+                raise ValueError(f"{cls.__name__}: setting {key!r} is not supported")
+        return cls(**made)
+
+    @classmethod
+    def function_takes(cls, name: str) -> inspect.Parameter | None:
+        """The function's parameter of that name."""
+        return inspect.signature(cls.function).parameters.get(name)
+
+
+def operation(module: str, keras_name: str, *settings: str) -> Callable[[F], F]:
+    """A decorator: the function gives KerasTensors when it is given some.
+
+    Args:
+        module: of the class in Keras, below `keras.src.ops`.
+        keras_name: of the class.
+        *settings: the parameters that Keras keeps in the operation's configuration; the others are
+            arguments of the call.
+    """
+
+    def decorate(function: F) -> F:
+        told = (f"keras.src.ops.{module}", keras_name)
+        members: dict[str, Any] = {
+            "__module__": __name__,
+            "__doc__": function.__doc__,
+            "keras_class": told,
+            "function": staticmethod(function),
+        }
+        parameters = inspect.signature(function)
+        if any(p.kind is p.VAR_POSITIONAL for p in parameters.parameters.values()):
+            members["leads"] = settings
+        cls = _CLASSES[told] = type(keras_name, (Operation,), members)
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if not is_symbolic(args, kwargs):
+                return function(*args, **kwargs)
+            bound = parameters.bind(*args, **kwargs)
+            given: list[Any] = []
+            named: dict[str, Any] = {}
+            kept: dict[str, Any] = {}
+            for name, value in bound.arguments.items():
+                kind = parameters.parameters[name].kind
+                if kind is inspect.Parameter.VAR_POSITIONAL:
+                    given.extend(value)
+                elif name in settings:
+                    kept[name] = value
+                elif kind is inspect.Parameter.KEYWORD_ONLY or (name in kwargs and named):
+                    named[name] = value
+                else:
+                    given.append(value)
+            return cls(**_complete(kept, parameters, settings))(*given, **named)
+
+        return called  # type: ignore[return-value]  # of the same signature
+
+    return decorate
+
+
+def _complete(
+    kept: dict[str, Any], parameters: inspect.Signature, settings: tuple[str, ...]
+) -> dict[str, Any]:
+    """The settings with their defaults: Keras' classes want all of them."""
+    return {
+        name: kept.get(name, parameters.parameters[name].default)
+        for name in settings
+        if name in kept or parameters.parameters[name].default is not inspect.Parameter.empty
+    }
+
+
+def operation_class(module: str, name: str) -> type[Operation] | None:
+    """The class of an operation that Keras calls so; None if there is none.
+
+    Args:
+        module: in Keras; empty if it is not known.
+        name: of the class.
+    """
+    if module:
+        return _CLASSES.get((module, name))
+    return next((cls for (_, known), cls in _CLASSES.items() if known == name), None)

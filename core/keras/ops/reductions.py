@@ -1,0 +1,193 @@
+"""Functions along axes: sums, means, extremes, where they are, sums so far."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.ops.operation import operation
+from pinnace.keras.ops.promotion import floating
+from pinnace.ops.array import casting, reshaping, sorting
+from pinnace.ops.math import cumulation, exponents, extremes, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+_AXES = ("axis", "keepdims")
+
+
+def _axes(axis: Any) -> Any:
+    return builtins.list(axis) if isinstance(axis, tuple) else axis
+
+
+def _summed(x: Any) -> Tensor:
+    """As Keras sums: small integers and bools become int32."""
+    x = convert_to_tensor(x)
+    small = x.dtype is dtypes.bool or (x.dtype.is_integer and x.dtype.size < 4)
+    return casting.cast(x, dtypes.int32) if small else x
+
+
+@operation("numpy", "Sum", *_AXES)
+def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum along axes; of all if None."""
+    return reduction.reduce_sum(_summed(x), _axes(axis), keepdims)
+
+
+@operation("numpy", "Prod", *_AXES, "dtype")
+def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
+    """The product along axes; of all if None."""
+    x = _summed(x) if dtype is None else casting.cast(x, dtype)
+    return reduction.reduce_prod(x, _axes(axis), keepdims)
+
+
+@operation("numpy", "Mean", *_AXES)
+def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean along axes; of all if None."""
+    return reduction.reduce_mean(floating(x), _axes(axis), keepdims)
+
+
+@operation("numpy", "Var", *_AXES)
+def var(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean of the squares about the mean."""
+    return reduction.reduce_variance(floating(x), _axes(axis), keepdims)
+
+
+@operation("numpy", "Std", *_AXES)
+def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The root of the variance."""
+    return reduction.reduce_std(floating(x), _axes(axis), keepdims)
+
+
+def _extreme(which: Any, x: Any, axis: Any, keepdims: bool, initial: Any) -> Tensor:
+    found: Tensor = which(x, _axes(axis), keepdims)
+    if initial is None:
+        return found
+    other = casting.cast(initial, found.dtype)
+    from pinnace.ops.math import arithmetic
+
+    joined = arithmetic.maximum if which is reduction.reduce_max else arithmetic.minimum
+    return joined(found, other)
+
+
+@operation("numpy", "Max", *_AXES, "initial")
+def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
+    """The largest along axes; not below `initial`."""
+    return _extreme(reduction.reduce_max, x, axis, keepdims, initial)
+
+
+@operation("numpy", "Min", *_AXES, "initial")
+def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
+    """The smallest along axes; not above `initial`."""
+    return _extreme(reduction.reduce_min, x, axis, keepdims, initial)
+
+
+@operation("numpy", "Amax", *_AXES)
+def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The largest along axes."""
+    return reduction.reduce_max(x, _axes(axis), keepdims)
+
+
+@operation("numpy", "Amin", *_AXES)
+def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The smallest along axes."""
+    return reduction.reduce_min(x, _axes(axis), keepdims)
+
+
+@operation("numpy", "All", *_AXES)
+def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether it holds everywhere along axes."""
+    return reduction.reduce_all(casting.cast(x, "bool"), _axes(axis), keepdims)
+
+
+@operation("numpy", "Any", *_AXES)
+def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether it holds anywhere along axes."""
+    return reduction.reduce_any(casting.cast(x, "bool"), _axes(axis), keepdims)
+
+
+@operation("math", "Logsumexp", *_AXES)
+def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))), without overflow."""
+    return reduction.reduce_logsumexp(floating(x), _axes(axis), keepdims)
+
+
+def _place(which: Any, x: Any, axis: int | None, keepdims: bool) -> Tensor:
+    tensor = convert_to_tensor(x)
+    rank = tensor.shape.rank
+    flat = reshaping.reshape(tensor, [-1]) if axis is None else tensor
+    found: Tensor = which(flat, 0 if axis is None else axis, output_type=dtypes.int32)
+    if not keepdims:
+        return found
+    if axis is None:
+        return reshaping.reshape(found, [1] * (rank or 0))
+    return reshaping.expand_dims(found, axis)
+
+
+@operation("numpy", "Argmax", *_AXES)
+def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place of the largest along an axis, int32; in the flat tensor if None."""
+    return _place(extremes.argmax, x, axis, keepdims)
+
+
+@operation("numpy", "Argmin", *_AXES)
+def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place of the smallest along an axis, int32; in the flat tensor if None."""
+    return _place(extremes.argmin, x, axis, keepdims)
+
+
+@operation("numpy", "Cumsum", "axis", "dtype")
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """The sums so far along an axis; of the flat tensor if None."""
+    tensor = _summed(x) if dtype is None else casting.cast(x, dtype)
+    if axis is None:
+        return cumulation.cumsum(reshaping.reshape(tensor, [-1]), 0)
+    return cumulation.cumsum(tensor, axis)
+
+
+@operation("numpy", "Cumprod", "axis", "dtype")
+def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """The products so far along an axis; of the flat tensor if None."""
+    tensor = _summed(x) if dtype is None else casting.cast(x, dtype)
+    if axis is None:
+        return cumulation.cumprod(reshaping.reshape(tensor, [-1]), 0)
+    return cumulation.cumprod(tensor, axis)
+
+
+@operation("numpy", "Sort", "axis")
+def sort(x: Any, axis: int = -1) -> Tensor:
+    """Ascending along an axis."""
+    return sorting.sort(x, axis)
+
+
+@operation("numpy", "Argsort", "axis")
+def argsort(x: Any, axis: int = -1) -> Tensor:
+    """The places that sort along an axis, int32; equal ones in their order."""
+    return sorting.argsort(x, axis, stable=True)
+
+
+@operation("math", "TopK", "k", "sorted")
+def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The k largest of the last axis, and their places."""
+    values, places = sorting.top_k(x, k, sorted=sorted)
+    return values, places
+
+
+@operation("linalg", "Norm", "ord", "axis", "keepdims")
+def norm(
+    x: Any,
+    ord: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The Euclidean length along axes, of all if None; with `ord=1` the sum of the sizes."""
+    from pinnace.ops.math import arithmetic
+
+    tensor = floating(x)
+    two_axes = not (axis is None or isinstance(axis, int))
+    if ord not in (None, 2, "euclidean", "fro", 1) or (two_axes and ord not in (None, "fro")):
+        raise ValueError(f"keras.ops.norm: ord must be None, 1 or 2 of one axis, got {ord!r}")
+    if ord == 1:
+        return reduction.reduce_sum(arithmetic.abs(tensor), _axes(axis), keepdims)
+    return exponents.sqrt(reduction.reduce_sum(arithmetic.square(tensor), _axes(axis), keepdims))

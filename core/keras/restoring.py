@@ -1,0 +1,97 @@
+"""Restoring: what one reading of a configuration shares, while objects are made from it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.errors import ResourceExhaustedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pinnace.framework.dtypes import DType
+
+
+class Restoring:
+    """One reading of a configuration.
+
+    Args:
+        budget: bytes that the weights of all layers may take together: what stands in the file.
+            None sets no bound, and leaves first values to the initializers.
+        compiles: whether models are compiled as they were.
+        safe_mode: told to nobody: code in a configuration is never run.
+    """
+
+    def __init__(self, budget: int | None = None, compiles: bool = True) -> None:
+        self.budget = budget
+        self.compiles = compiles
+        # Objects that several places of the configuration have in common, by number.
+        self.shared: dict[int, Any] = {}
+        self._waiting: list[tuple[Any, Any, Any]] = []
+
+    @property
+    def fills(self) -> bool:
+        """Whether the values of all weights come from a file."""
+        return self.budget is not None
+
+    def take(self, who: str, sizes: Sequence[int], kind: DType) -> None:
+        """Note that a weight will be made.
+
+        Raises:
+            ResourceExhaustedError: the file cannot hold the values of so many weights.
+        """
+        if self.budget is None:
+            return
+        self.budget -= math.prod(sizes) * kind.size
+        if self.budget < 0:
+            raise ResourceExhaustedError(
+                f"{who}: shape {list(sizes)} needs more values than the file holds"
+            )
+
+    def later(self, made: Any, build: Any, compilation: Any) -> None:
+        """Note how an object is to be built and compiled, once what it is in has been made."""
+        if build or compilation:
+            self._waiting.append((made, build, compilation))
+
+    def finish(self) -> None:
+        """Build and compile what waits for it: what is outside first, for it builds its insides."""
+        while self._waiting:
+            made, build, compilation = self._waiting.pop()
+            if build and not getattr(made, "built", True):
+                made.build_from_config(build)
+            if compilation and self.compiles:
+                made.compile_from_config(compilation)
+
+
+class _Current(threading.local):
+    reading: Restoring | None = None
+
+
+_current = _Current()
+
+
+def current() -> Restoring | None:
+    """The reading that this thread is in the middle of."""
+    return _current.reading
+
+
+@contextmanager
+def reading(restoring: Restoring | None = None) -> Iterator[Restoring]:
+    """Inside the block objects are made for one reading; at its end they are built and compiled.
+
+    Args:
+        restoring: None joins the reading around this one, or begins one if there is none.
+    """
+    around = _current.reading
+    if restoring is None and around is not None:
+        yield around
+        return
+    own = _current.reading = restoring or Restoring()
+    try:
+        yield own
+        own.finish()
+    finally:
+        _current.reading = around

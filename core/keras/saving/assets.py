@@ -1,0 +1,49 @@
+"""Assets: files of layers in a .keras archive: the vocabularies of lookups."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import IO, TYPE_CHECKING, Any
+
+from pinnace.keras.saving import hdf5
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pinnace.keras.models.model import Model
+    from pinnace.keras.saving.archive import Archive
+
+_FOLDER = "assets"
+
+
+def members(model: Model) -> dict[str, Callable[[IO[bytes]], None]]:
+    """Name in the archive -> what writes it, for every file that a layer keeps."""
+    found: dict[str, Callable[[IO[bytes]], None]] = {}
+    for place, layer in hdf5.places(model):
+        for name, data in getattr(layer, "_assets", dict)().items():
+            path = "/".join(part for part in (_FOLDER, place, name) if part)
+            found[path] = functools.partial(_put, data)
+    return found
+
+
+def _put(data: bytes, file: IO[bytes]) -> None:
+    file.write(data)
+
+
+@contextlib.contextmanager
+def readable(archive: Archive) -> Iterator[None]:
+    """Say of which file a text that cannot be read is."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{archive.path!r}: an asset is no text: {error}") from None
+
+
+def restore(model: Any, archive: Archive) -> None:
+    """Give each layer its files."""
+    for place, layer in hdf5.places(model):
+        for name in getattr(layer, "_asset_names", ()):
+            path = "/".join(part for part in (_FOLDER, place, name) if part)
+            if path in archive:
+                layer._restore_asset(name, archive.read(path))  # type: ignore[attr-defined]  # it has names

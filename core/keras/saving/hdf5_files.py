@@ -1,0 +1,162 @@
+"""HDF5 as far as it is trusted: plain arrays and attributes of the file itself, of bounded size."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.errors import DataLossError, NotFoundError, ResourceExhaustedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What a file's arrays may hold beyond its own size: those that HDF5 packed, or never wrote.
+TIMES = 4
+FREE = 1 << 20
+_NAMES = 1_000_000
+
+
+def library() -> Any:
+    """h5py.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        import h5py
+    except ImportError:
+        raise ImportError(
+            ".keras, .h5 and .weights.h5 files need h5py\n"
+            "  Try: pip install 'pinnace[hdf5]'; or a path without an ending, for a SavedModel "
+            "or a checkpoint"
+        ) from None
+    return h5py
+
+
+@contextlib.contextmanager
+def reading(file: str | IO[bytes], who: str) -> Iterator[Any]:
+    """An HDF5 file, open to be read.
+
+    Args:
+        file: a path, or an open file.
+        who: for messages.
+
+    Raises:
+        NotFoundError: there is no such file.
+        DataLossError: it is no HDF5 file, or one that was damaged.
+    """
+    h5py = library()
+    if isinstance(file, str) and not os.path.isfile(file):  # noqa: PTH113 (a text)
+        raise NotFoundError(f"{who}: there is no such file")
+    try:
+        opened = h5py.File(file, "r")
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise DataLossError(f"{who}: this is no HDF5 file: {error}") from None
+    with opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def explained(who: str) -> Iterator[None]:
+    """What the library says of damage inside of the block, as one error."""
+    try:
+        yield
+    except (OSError, RuntimeError, KeyError, UnicodeDecodeError, TypeError, OverflowError) as error:
+        if isinstance(error, (DataLossError, ResourceExhaustedError)):
+            raise
+        raise DataLossError(f"{who}: the file was damaged: {error}") from None
+
+
+def size_of(file: str | IO[bytes]) -> int:
+    """The number of bytes."""
+    if isinstance(file, str):
+        return os.path.getsize(file)  # noqa: PTH202 (a text)
+    at = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(at)
+    return size
+
+
+def entry(group: Any, path: str) -> Any:
+    """What is there in the same file, None if nothing is: links are not followed.
+
+    Raises:
+        ValueError: a link on the way.
+    """
+    h5py = library()
+    for name in path.split("/"):
+        if not hasattr(group, "keys") or name not in group:
+            return None
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            message = f"{path!r} is a link in the file, which is not followed"
+            raise ValueError(message)  # noqa: TRY004 (the file is wrong, not a type)
+        group = group[name]
+    return group
+
+
+def is_plain(data: Any) -> bool:
+    """Whether it is an array of numbers that stands in the file itself."""
+    if not hasattr(data, "dtype") or data.shape is None:
+        return False
+    return not (data.external or data.is_virtual) and data.dtype.kind in "biuf"
+
+
+def values(data: Any, dtype: Any) -> Any:
+    """A plain array, in another dtype."""
+    array = np.empty(data.shape, data.dtype)
+    if array.size:
+        data.read_direct(array)
+    return array if array.dtype == dtype else array.astype(dtype)
+
+
+def text(owner: Any, name: str) -> str | None:
+    """An attribute that is a text; None if it is not there."""
+    found = owner.attrs.get(name)
+    if found is None or isinstance(found, str):
+        return found
+    if isinstance(found, bytes):
+        return found.decode()
+    raise ValueError(f"attribute {name!r} is no text")
+
+
+def texts(owner: Any, name: str) -> list[str]:
+    """An attribute that is a list of texts, or several of them that together are.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if name in owner.attrs:
+        parts = [owner.attrs[name]]
+    else:
+        parts = []
+        while f"{name}{len(parts)}" in owner.attrs and len(parts) < _NAMES:
+            parts.append(owner.attrs[f"{name}{len(parts)}"])
+        if not parts:
+            raise ValueError(f"attribute {name!r} is missing")
+    found: list[str] = []
+    for part in parts:
+        for one in np.asarray(part, object).ravel().tolist():
+            if not isinstance(one, (str, bytes)):
+                raise ValueError(f"attribute {name!r} is no list of texts")  # noqa: TRY004 (as above)
+            found.append(one.decode() if isinstance(one, bytes) else one)
+    return found
+
+
+# An attribute must fit in the head of an object, 64 KB.
+_MOST = 64_512
+
+
+def write_texts(owner: Any, name: str, given: list[str]) -> None:
+    """Write an attribute that `texts` reads, in several parts if it is long."""
+    data = np.array([one.encode() for one in given])
+    parts = 1
+    while any(part.nbytes > _MOST for part in np.array_split(data, parts)):
+        parts += 1
+    if parts == 1:
+        owner.attrs[name] = data
+        return
+    for index, part in enumerate(np.array_split(data, parts)):
+        owner.attrs[f"{name}{index}"] = part

@@ -1,0 +1,94 @@
+"""Keras 3's .keras file: configuration and weights of a model in one archive."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import IO, TYPE_CHECKING, Any
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.keras import registry, restoring
+from pinnace.keras.saving import assets, hdf5, hdf5_files, older_configs
+from pinnace.keras.saving.archive import CONFIG, METADATA, WEIGHTS, Archive, write_archive
+
+if TYPE_CHECKING:
+    from pinnace.keras.models.model import Model
+
+# The version of Keras whose files these are.
+VERSION = "3.15.1"
+# The weights of a model: what is not of its file, the seeds of its dropout for instance.
+_MORE = 1 << 16
+
+
+def write(model: Model, path: str, with_optimizer: bool) -> None:
+    """Write a model; the file is there whole, or as it was before."""
+    config = registry.serialize_keras_object(model)
+    optimizer = model.optimizer if with_optimizer else None
+    if not with_optimizer:
+        config.pop("compile_config", None)
+    weights = functools.partial(_write_weights, model, optimizer)
+    write_archive(path, VERSION, config, {WEIGHTS: weights, **assets.members(model)})
+
+
+def _write_weights(model: Model, optimizer: Any, file: IO[bytes]) -> None:
+    hdf5.write_weights(model, file, optimizer)
+
+
+def read(path: str, compiles: bool) -> Any:
+    """The model of a file."""
+    with Archive(path) as archive:
+        config = archive.json(CONFIG)
+        about = archive.json(METADATA) if METADATA in archive else {}
+        if not isinstance(config, dict) or "class_name" not in config:
+            raise InvalidArgumentError(f"load_model: {path!r}: {CONFIG} describes no model")
+        older = older_configs.is_older(about, config)
+        if older:
+            config = older_configs.converted(older_configs.with_older_functions(config))
+        with archive.open(WEIGHTS) as weights:
+            budget = hdf5_files.size_of(weights) * hdf5_files.TIMES + _MORE
+            reading = restoring.Restoring(budget, compiles)
+            with restoring.reading(reading):
+                model = registry.deserialize_keras_object(config)
+            with assets.readable(archive):
+                assets.restore(model, archive)
+            _restore(model, weights, path, older)
+    return model
+
+
+def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
+    who = f"load_model: {path!r}"
+    if not hasattr(model, "optimizer"):
+        raise InvalidArgumentError(f"{who}: it holds no model, but {type(model).__name__}")
+    with hdf5_files.reading(weights, who) as file, hdf5_files.explained(who):
+        if model.built:
+            found = hdf5.weights_for(model, file)
+        elif hdf5_files.entry(file, "layers") is not None:
+            raise InvalidArgumentError(
+                f"{who}: {model.name!r} was not built again: the file does not say for which shapes"
+                "\n  Try: get_build_config and build_from_config of the class, where it was saved"
+            )
+        else:
+            found = []
+        found += _optimizer_values(model, file, older)
+    for variable, value in found:
+        variable.assign(value)
+
+
+def _optimizer_values(model: Any, file: Any, older: bool) -> list[tuple[Any, Any]]:
+    """The optimizer's variables with their values; if they do not fit, a warning as in Keras."""
+    from pinnace.keras.saving.whole_models import optimizer_to_restore
+
+    group = hdf5_files.entry(file, "optimizer/vars")
+    if not hasattr(group, "keys") or not len(group) or getattr(model, "optimizer", None) is None:
+        return []
+    variables = optimizer_to_restore(model).variables
+    if older and len(group) == len(variables) - 1:
+        del variables[1]  # Keras 2 tells the learning rate in the configuration alone
+    try:
+        values = hdf5.values_for(group, variables)
+    except ValueError as error:
+        warnings.warn(
+            f"load_model: the state of the optimizer is not restored: {error}", stacklevel=6
+        )
+        return []
+    return list(zip(variables, values, strict=True))

@@ -1,0 +1,316 @@
+"""Keras 2's configurations in Keras 3's form: calls of layers, names and arguments that changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pinnace.keras.registry import register_keras_serializable
+from pinnace.keras.saving.older_operations import operation_of
+from pinnace.ops.math import clipping
+
+_CLASSES = {
+    "Model": "Functional",
+    "Policy": "DTypePolicy",
+    "BatchNormalizationV1": "BatchNormalization",
+    "BatchNormalizationV2": "BatchNormalization",
+    "SyncBatchNormalization": "BatchNormalization",
+    "LSTMV2": "LSTM",
+    "GRUV2": "GRU",
+}
+# Keras 2 tells these too, where they say nothing: class -> arguments.
+_SEPARABLE = ("groups", "kernel_initializer", "kernel_regularizer", "kernel_constraint")
+_LEFT_OUT: dict[str, tuple[str, ...]] = {
+    "SeparableConv1D": _SEPARABLE,
+    "SeparableConv2D": _SEPARABLE,
+    "DepthwiseConv1D": (*_SEPARABLE, "filters"),
+    "DepthwiseConv2D": (*_SEPARABLE, "filters"),
+    "Conv1DTranspose": ("groups",),
+    "Conv2DTranspose": ("groups",),
+    "Conv3DTranspose": ("groups",),
+    "MultiHeadAttention": ("query_shape", "key_shape", "value_shape"),
+    "LSTM": ("implementation", "time_major"),
+    "GRU": ("implementation", "time_major"),
+    "SimpleRNN": ("implementation", "time_major"),
+    "RNN": ("implementation", "time_major"),
+    "LSTMCell": ("implementation",),
+    "GRUCell": ("implementation",),
+    "ConvLSTM1D": ("time_major",),
+    "ConvLSTM2D": ("time_major",),
+    "ConvLSTM3D": ("time_major",),
+    "Embedding": ("input_dtype", "input_length"),
+    "TextVectorization": ("vocabulary_size", "idf_weights_size"),
+    "StringLookup": ("vocabulary_size", "idf_weights_size"),
+    "IntegerLookup": ("vocabulary_size", "idf_weights_size"),
+}
+_RENAMED = {("LeakyReLU", "alpha"): "negative_slope"}
+_RECURRENT = {
+    *("RNN", "SimpleRNN", "LSTM", "GRU", "Bidirectional"),
+    *("ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"),
+}
+_OF_OPTIMIZERS = ("jit_compile", "is_legacy_optimizer", "decay")
+_CONSTANT = "_CONSTANT_VALUE"
+
+
+def is_older(about: Any, config: dict[str, Any]) -> bool:
+    """Whether a .keras file is of Keras 2: by its version, or by a class of it."""
+    version = str(about.get("keras_version", "")) if isinstance(about, dict) else ""
+    return version.startswith("2.") or str(config.get("module", "")).startswith("tf_keras")
+
+
+@register_keras_serializable("pinnace")
+def hard_sigmoid_of_keras_2(x: Any) -> Any:
+    """0.2 x + 0.5, from 0 to 1: what was called `hard_sigmoid` before Keras 3."""
+    return clipping.clip_by_value(x * 0.2 + 0.5, 0.0, 1.0)
+
+
+_HARD_SIGMOID = {
+    "module": "builtins",
+    "class_name": "function",
+    "config": "hard_sigmoid_of_keras_2",
+    "registered_name": "pinnace>hard_sigmoid_of_keras_2",
+}
+
+
+def with_older_functions(config: Any) -> Any:
+    """A configuration of Keras 2 with other names for what Keras 3 has under the same names."""
+    if isinstance(config, list):
+        return [with_older_functions(item) for item in config]
+    if not isinstance(config, dict):
+        return config
+    return {
+        key: _HARD_SIGMOID
+        if value == "hard_sigmoid" and key in {"activation", "recurrent_activation"}
+        else with_older_functions(value)
+        for key, value in config.items()
+    }
+
+
+def converted(config: Any) -> Any:
+    """A configuration of Keras 2, or of an .h5 file of Keras 3, in the form of Keras 3."""
+    if isinstance(config, list):
+        return [converted(item) for item in config]
+    if not isinstance(config, dict):
+        return config
+    kind = config.get("class_name")
+    if not isinstance(kind, str) or not isinstance(config.get("config"), dict):
+        return {key: converted(value) for key, value in config.items()}
+    kind = _CLASSES.get(kind.rpartition(">")[2], kind) if ">" not in kind else kind
+    kind = kind.removeprefix("Custom>") if kind.startswith("Custom>") else kind
+    made: dict[str, Any] = {**config, "class_name": kind}
+    inner = config["config"]
+    if kind == "Functional" or (kind not in _LEFT_OUT and _is_graph(inner)):
+        made["config"] = _graph(inner)
+    else:
+        made["config"] = _arguments(kind, {key: converted(x) for key, x in inner.items()})
+    module = str(config.get("module") or "")
+    if module.startswith("tf_keras"):
+        made["module"] = module.replace("tf_keras", "keras", 1)
+    for key in ("compile_config", "build_config"):
+        if isinstance(config.get(key), dict):
+            made[key] = converted(config[key])
+    if isinstance(made.get("compile_config"), dict):
+        made["compile_config"] = compilation(made["compile_config"])
+    return made
+
+
+def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
+    made = {}
+    for key, value in inner.items():
+        if key in _LEFT_OUT.get(kind, ("rng_type",)) or (
+            key == "groups" and value == 1 and "Trans" in kind
+        ):
+            continue
+        if key == "fn" and not kind.endswith("Wrapper"):
+            continue  # the function that a loss is, which its class says already
+        made[_RENAMED.get((kind, key), key)] = value
+    axis = made.get("axis")
+    if kind == "BatchNormalization" and isinstance(axis, list) and len(axis) == 1:
+        made["axis"] = axis[0]
+    if "learning_rate" in made or "lr" in made:
+        for key in _OF_OPTIMIZERS:
+            made.pop(key, None)
+    return made
+
+
+# Functional models.
+
+
+def _is_graph(inner: dict[str, Any]) -> bool:
+    """Whether it is a functional model, of a subclass maybe."""
+    return {"layers", "input_layers", "output_layers"} <= inner.keys()
+
+
+def _graph(inner: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(inner.get("layers"), list):
+        message = "a functional model has no layers in its configuration"
+        raise ValueError(message)  # noqa: TRY004 (the file is wrong, not a type)
+    entries = [entry for entry in inner["layers"] if isinstance(entry, dict)]
+    names = _Names({entry.get("name"): _first_call(entry) for entry in entries})
+    layers = [_layer(entry, names) for entry in inner["layers"]]
+    found = {**inner, "layers": layers}
+    older = any(isinstance(nodes, list) for entry in entries for nodes in _nodes(entry))
+    for key in ("input_layers", "output_layers"):
+        places = names.counted(inner.get(key)) if older else inner.get(key)
+        found[key] = _alone(places)
+    return found
+
+
+class _Names(dict[Any, int]):
+    """The layers of a model, each with the number of its first call in it."""
+
+    def counted(self, places: Any) -> Any:
+        """Places with calls counted from 0."""
+        if isinstance(places, dict):
+            return {key: self.counted(value) for key, value in places.items()}
+        if not isinstance(places, list):
+            return places
+        if len(places) >= 3 and isinstance(places[0], str) and type(places[1]) is int:
+            return [places[0], max(places[1] - self.get(places[0], 0), 0), *places[2:]]
+        return [self.counted(value) for value in places]
+
+
+def _nodes(entry: dict[str, Any]) -> list[Any]:
+    nodes = entry.get("inbound_nodes")
+    return nodes if isinstance(nodes, list) else []
+
+
+def _first_call(entry: dict[str, Any]) -> int:
+    """1 for a model that begins with an input: making it is the first call to Keras 2."""
+    inner = entry.get("config")
+    layers = inner.get("layers") if isinstance(inner, dict) else None
+    if not isinstance(layers, list) or not layers or not isinstance(layers[0], dict):
+        return 0
+    return int(layers[0].get("class_name") == "InputLayer")
+
+
+def _alone(places: Any) -> Any:
+    """One place without the list around it: a model of one input takes a tensor, no list."""
+    if isinstance(places, list) and len(places) == 1 and isinstance(places[0], list):
+        return places[0]
+    return places
+
+
+def _layer(entry: Any, names: _Names) -> Any:
+    if not isinstance(entry, dict) or not isinstance(entry.get("inbound_nodes"), list):
+        message = f"a layer's configuration must be a dict with its calls, got {entry!r:.80}"
+        raise ValueError(message)  # noqa: TRY004 (as above)
+    nodes = entry["inbound_nodes"]
+    if all(isinstance(node, dict) for node in nodes):  # Keras 3's form already
+        return {**converted({**entry, "inbound_nodes": []}), "inbound_nodes": nodes}
+    calls = [_call(node, names) for node in nodes]
+    if entry.get("class_name") in _RECURRENT:
+        calls = [_with_states(call) for call in calls]
+    if entry.get("class_name") in {"TFOpLambda", "SlicingOpLambda"}:
+        return operation_of(entry, calls)
+    made: dict[str, Any] = {**converted({**entry, "inbound_nodes": []}), "inbound_nodes": calls}
+    return made
+
+
+def _with_states(call: dict[str, Any]) -> dict[str, Any]:
+    """Keras 2 hands states over behind the sequence, in one list."""
+    args = call["args"]
+    if len(args) == 1 and isinstance(args[0], list) and len(args[0]) > 1:
+        states = {"initial_state": args[0][1:]}
+        return {"args": args[0][:1], "kwargs": {**states, **call["kwargs"]}}
+    return call
+
+
+def _call(node: Any, names: _Names) -> dict[str, Any]:
+    """One call: [[layer, call, output, keywords], …], or one such alone, as {args, kwargs}."""
+    if isinstance(node, dict):
+        return node
+    alone = bool(node) and isinstance(node[0], str)
+    places = [node] if alone else node
+    if isinstance(places, list) and places and isinstance(places[0], list) and _nested(places):
+        raise ValueError(f"a call of a layer has inputs in lists of lists: {node!r:.120}")
+    if not isinstance(places, list) or not all(
+        isinstance(place, list) and 3 <= len(place) <= 4 for place in places
+    ):
+        raise ValueError(f"a call of a layer must be a list of places, got {node!r:.120}")
+    inputs = [_tensor(names.counted(place)) for place in places]
+    keywords = places[-1][3] if places and len(places[-1]) == 4 else {}
+    if not isinstance(keywords, dict):
+        message = f"the keywords of a call must be a dict, got {keywords!r:.80}"
+        raise ValueError(message)  # noqa: TRY004 (as above)
+    kwargs = {key: _with_tensors(x, names) for key, x in keywords.items() if key != "name"}
+    if not inputs:
+        return {"args": [], "kwargs": kwargs}
+    return {"args": [inputs[0] if len(inputs) == 1 else inputs], "kwargs": kwargs}
+
+
+def _nested(places: list[Any]) -> bool:
+    return all(isinstance(one, list) and one and isinstance(one[0], list) for one in places)
+
+
+def _tensor(place: list[Any]) -> Any:
+    if place[0] == _CONSTANT:
+        return place[2]
+    return {"class_name": "__keras_tensor__", "config": {"keras_history": list(place[:3])}}
+
+
+def _with_tensors(value: Any, names: _Names) -> Any:
+    """A keyword's value, with tensors where it names them."""
+    if isinstance(value, list):
+        if len(value) >= 3 and isinstance(value[0], str) and type(value[1]) is int:
+            if value[0] == _CONSTANT:
+                return value[2]
+            if value[0] in names and type(value[2]) is int:
+                return _tensor(names.counted(value))
+        return [_with_tensors(item, names) for item in value]
+    if isinstance(value, dict):
+        if value.keys() == {"start", "stop", "step"}:
+            parts = {key: _with_tensors(part, names) for key, part in value.items()}
+            return {"class_name": "__slice__", "config": parts}
+        if value.get("class_name") == "TensorShape":
+            return value.get("items")
+        if value.get("type") == "ndarray" or value.get("class_name") == "ndarray":
+            return value.get("value", value.get("config"))
+        return {key: _with_tensors(item, names) for key, item in value.items()}
+    return value
+
+
+# How a model was compiled.
+
+
+def compilation(config: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `compile` from what Keras 2 tells of them."""
+    made = {key: converted(value) for key, value in config.items()}
+    optimizer = made.pop("optimizer_config", None)
+    if optimizer is not None:
+        made["optimizer"] = optimizer
+    for key in ("metrics", "weighted_metrics"):
+        made[key] = _metrics(made.get(key))
+    made.pop("sample_weight_mode", None)
+    return {
+        key: value
+        for key, value in made.items()
+        if key in _OF_COMPILE and not (key in {"run_eagerly", "steps_per_execution"} and not value)
+    }
+
+
+_OF_COMPILE = {
+    *("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "run_eagerly"),
+    *("steps_per_execution", "jit_compile", "auto_scale_loss"),
+}
+
+
+def _metrics(given: Any) -> Any:
+    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], list):
+        given = given[0]
+    return _by_function(given)
+
+
+def _by_function(given: Any) -> Any:
+    """Metrics that wrap a function, by the name of the function."""
+    if isinstance(given, list):
+        return [_by_function(one) for one in given]
+    if isinstance(given, dict):
+        if given.get("class_name") in {"MeanMetricWrapper", "SumOverBatchSizeMetricWrapper"}:
+            inner = given.get("config") or {}
+            name = inner.get("fn")
+            if isinstance(name, dict):
+                name = name.get("config")
+            return name if isinstance(name, str) else given
+        if "class_name" not in given:
+            return {key: _by_function(one) for key, one in given.items()}
+    return given

@@ -1,0 +1,273 @@
+"""Whole models in .h5 files, as Keras 2 writes them, and Keras 3 too: by layer, in order.
+
+model_config, training_config     attributes of the file: JSON
+model_weights/NAME                a group for each layer; weight_names says in which order
+optimizer_weights                 the state of the optimizer
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import warnings
+from typing import IO, TYPE_CHECKING, Any
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.trackable import is_variable
+from pinnace.keras import losses, metrics, registry, restoring
+from pinnace.keras.losses.loss import Loss
+from pinnace.keras.metrics.metric import Metric
+from pinnace.keras.names import class_name_in_snake_case
+from pinnace.keras.saving import hdf5, hdf5_files, older_configs
+from pinnace.keras.saving.keras_files import VERSION
+from pinnace.keras.weights import is_seed_state
+from pinnace.storage.atomic import write_file
+
+if TYPE_CHECKING:
+    from pinnace.framework.variable import Variable
+    from pinnace.keras.models.model import Model
+
+_TOP = "top_level_model_weights"
+_MORE = 1 << 16
+
+
+def read(path: str, compiles: bool) -> Any:
+    """The model of a file."""
+    who = f"load_model: {path!r}"
+    with hdf5_files.reading(path, who) as file:
+        config, training = _configs(file, who)
+        if not _is_of_keras_3(file, who):
+            config = older_configs.with_older_functions(config)
+        config = older_configs.converted(config)
+        if not isinstance(config, dict) or "class_name" not in config:
+            raise InvalidArgumentError(f"{who}: model_config describes no model")
+        budget = hdf5_files.size_of(path) * hdf5_files.TIMES + _MORE
+        with restoring.reading(restoring.Restoring(budget, compiles)):
+            model = registry.deserialize_keras_object(config)
+            if compiles and training is not None:
+                model.compile_from_config(older_configs.compilation(training))
+        with hdf5_files.explained(who):
+            found = _weights_for(model, hdf5_files.entry(file, "model_weights"))
+            if compiles and training is not None:
+                found += _optimizer_values(model, hdf5_files.entry(file, "optimizer_weights"))
+    for variable, value in found:
+        variable.assign(value)
+    return model
+
+
+def _is_of_keras_3(file: Any, who: str) -> bool:
+    with hdf5_files.explained(who):
+        version = hdf5_files.text(file, "keras_version")
+    return version is not None and not version.startswith(("1.", "2."))
+
+
+def _configs(file: Any, who: str) -> tuple[Any, Any]:
+    """What the file says of the model, and of its training."""
+    with hdf5_files.explained(who):
+        model, training = (
+            hdf5_files.text(file, name) for name in ("model_config", "training_config")
+        )
+        weights_alone = "layer_names" in file.attrs or "layers" in file
+    if model is None:
+        hint = (
+            "it holds weights alone: make the model, then load_weights"
+            if weights_alone
+            else "its attribute model_config is missing"
+        )
+        raise InvalidArgumentError(f"{who}: there is no model in the file: {hint}")
+    return _json(model, who), None if training is None else _json(training, who)
+
+
+def _json(text: str, who: str) -> Any:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"{who}: its configuration is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InvalidArgumentError(f"{who}: its configuration is no JSON object")
+    return found
+
+
+def _weights_for(model: Any, group: Any) -> list[tuple[Variable, Any]]:
+    if group is None or not hasattr(model, "layers"):
+        raise ValueError("the file has no group model_weights")
+    layers = [(layer, own) for layer in model.layers if (own := _weights(layer))]
+    groups = []
+    for name in hdf5_files.texts(group, "layer_names"):
+        inner = hdf5_files.entry(group, name)
+        if inner is None:
+            raise ValueError(f"layer {name!r} is listed and is not there")
+        if hdf5_files.texts(inner, "weight_names"):
+            groups.append((name, inner))
+    if len(groups) != len(layers):
+        raise ValueError(f"the model has {len(layers)} layers with weights, the file {len(groups)}")
+    found: list[tuple[Variable, Any]] = []
+    for (layer, own), (name, inner) in zip(layers, groups, strict=True):
+        found += _listed(inner, own, f"layer {layer.name!r}, in the file {name!r}")
+    top = hdf5_files.entry(group, _TOP)
+    if top is not None:
+        found += _listed(top, _top_weights(model), "the model itself")
+    return found
+
+
+def _listed(group: Any, variables: list[Variable], who: str) -> list[tuple[Variable, Any]]:
+    """Variables with the values of a group, in the order that its attribute tells."""
+    names = hdf5_files.texts(group, "weight_names")
+    if len(names) != len(variables):
+        raise ValueError(f"{who}: has {len(variables)} variables, the file has {len(names)}")
+    found = []
+    for name, variable in zip(names, variables, strict=True):
+        try:
+            value = hdf5.value_for(hdf5_files.entry(group, name), repr(name), variable)
+        except ValueError as error:
+            raise ValueError(f"{who}: {error}") from None
+        found.append((variable, value))
+    return found
+
+
+def _weights(layer: Any) -> list[Variable]:
+    """The weights of a layer in the order of these files: trainable ones, then the others.
+
+    Source:
+        Keras: what is trainable by itself, whether or not a layer around it is.
+    """
+    every = layer.weights
+    return [v for v in every if v.trainable] + [v for v in every if not v.trainable]
+
+
+def _top_weights(model: Any) -> list[Variable]:
+    own = [child for child in model._own() if is_variable(child) and not is_seed_state(child)]
+    return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+
+
+def _optimizer_values(model: Any, group: Any) -> list[tuple[Variable, Any]]:
+    from pinnace.keras.saving.whole_models import optimizer_to_restore
+
+    if group is None or model.optimizer is None:
+        return []
+    variables = list(optimizer_to_restore(model).variables)
+    try:
+        names = hdf5_files.texts(group, "weight_names")
+        if len(names) == len(variables) - 1 and not any("learning_rate" in name for name in names):
+            # Keras 2 tells the learning rate in the configuration alone.
+            del variables[1]
+        return _listed(group, _in_order(variables, names), "the optimizer")
+    except ValueError as error:
+        warnings.warn(
+            f"load_model: the state of the optimizer is not restored: {error}", stacklevel=6
+        )
+        return []
+
+
+def _in_order(variables: list[Variable], names: list[str]) -> list[Variable]:
+    """The variables in the order of the names.
+
+    Until version 2.10 all of one kind stand together: `…/kernel/m:0`, `…/bias/m:0`, `…/kernel/v:0`.
+    """
+    kinds = [name.partition(":")[0].rpartition("/")[2] for name in names[1:]]
+    distinct = list(dict.fromkeys(kinds))
+    together = [kind for kind in distinct for _ in range(kinds.count(kind))]
+    if len(distinct) < 2 or kinds != together or len(set(map(kinds.count, distinct))) != 1:
+        return variables
+    if not all(kind in {"m", "v", "vhat", "momentum", "rms", "accumulator"} for kind in distinct):
+        return variables
+    step = len(distinct)
+    return [variables[0], *(v for i in range(step) for v in variables[1 + i :: step])]
+
+
+# Writing.
+
+
+def write(model: Model, path: str, with_optimizer: bool) -> None:
+    """Write a model; the file is there whole, or as it was before."""
+    stored = _without_modules(registry.serialize_keras_object(model))
+    config = {"class_name": stored["class_name"], "config": stored["config"]}
+    if type(model).get_config is _model_class().get_config:
+        raise ValueError(
+            f"Model.save: {model.name!r} is a subclass of Model, which .h5 files cannot hold\n"
+            "  Try: a path that ends in .keras"
+        )
+    compiled = model.get_compile_config() if with_optimizer else None
+    training = None
+    if compiled is not None:
+        optimizer = compiled.pop("optimizer", None) or {}
+        compiled["loss"] = _by_class(compiled["loss"], losses.get)
+        for key in ("metrics", "weighted_metrics"):
+            compiled[key] = _by_class(compiled[key], metrics.get)
+        compiled.setdefault("weighted_metrics", None)
+        training = {
+            **compiled,
+            "optimizer_config": {key: optimizer.get(key) for key in ("class_name", "config")},
+        }
+    write_file(path, functools.partial(_write, model, config, training))
+
+
+def _by_class(given: Any, get: Any) -> Any:
+    """Losses and metrics by their classes: Keras 3 knows few of the short names in these files."""
+    if isinstance(given, list):
+        return [_by_class(one, get) for one in given]
+    if isinstance(given, dict):
+        if "class_name" in given:
+            return _without_modules(given)
+        return {key: _by_class(one, get) for key, one in given.items()}
+    if isinstance(given, str) and given not in {"accuracy", "acc", "crossentropy", "ce"}:
+        found = get(given)
+        if isinstance(found, Metric):
+            found.name = given
+        if isinstance(found, (Metric, Loss)):
+            return _without_modules(registry.serialize_keras_object(found))
+        found = _loss_classes().get(getattr(found, "__name__", ""))
+        return (
+            given if found is None else _without_modules(registry.serialize_keras_object(found()))
+        )
+    return given
+
+
+def _loss_classes() -> dict[str, Any]:
+    """Name of a function -> the class that is the loss of it."""
+    classes = [c for c in vars(losses).values() if isinstance(c, type) and issubclass(c, Loss)]
+    return {class_name_in_snake_case(cls.__name__): cls for cls in classes}
+
+
+def _model_class() -> type[Any]:
+    from pinnace.keras.models.model import Model
+
+    return Model
+
+
+def _without_modules(config: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key in {"class_name", "config"}}
+
+
+def _write(model: Any, config: Any, training: Any, file: IO[bytes]) -> None:
+    memory = io.BytesIO()
+    with hdf5_files.library().File(memory, "w") as opened:
+        about = {"keras_version": VERSION, "backend": "tensorflow"}
+        for owner in (opened, opened.create_group("model_weights")):
+            for key, value in about.items():
+                owner.attrs[key] = value.encode()
+        opened.attrs["model_config"] = json.dumps(config).encode()
+        if training is not None:
+            opened.attrs["training_config"] = json.dumps(training).encode()
+        group = opened["model_weights"]
+        hdf5_files.write_texts(group, "layer_names", [layer.name for layer in model.layers])
+        for layer in model.layers:
+            _write_listed(group.create_group(layer.name), _weights(layer))
+        _write_listed(group.create_group(_TOP), _top_weights(model))
+        optimizer = model.optimizer if training is not None else None
+        if optimizer is not None and optimizer.built:
+            _write_listed(opened.create_group("optimizer_weights"), optimizer.variables)
+    file.write(memory.getbuffer())
+
+
+def _write_listed(group: Any, variables: list[Variable]) -> None:
+    names: list[str] = []
+    for variable in variables:
+        stem = name = variable.name.partition(":")[0]
+        while name in names:
+            name = f"{stem}_{len(names)}"
+        names.append(name)
+    hdf5_files.write_texts(group, "weight_names", names)
+    for name, variable in zip(names, variables, strict=True):
+        group.create_dataset(name, data=hdf5.storable(variable))

@@ -1,0 +1,119 @@
+"""save_model and load_model: which kind of file a path means, and who reads or writes it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from pinnace import late
+from pinnace.framework.errors import InvalidArgumentError, NotFoundError, OpError
+from pinnace.keras import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.keras.models.model import Model
+
+_OLDER = (".h5", ".hdf5")
+# What a configuration that means nothing makes constructors raise.
+_MISUSED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+_REFUSED = (NotImplementedError, AssertionError, MemoryError)
+
+
+def save_model(model: Any, filepath: Any, overwrite: bool = True, **kwargs: Any) -> None:
+    """Write a model whole; see `Model.save`.
+
+    Args:
+        model: built.
+        filepath: ends in `.keras`, `.h5` or `.hdf5`; else it is the folder of a SavedModel.
+        overwrite: whether what is there may be replaced.
+        **kwargs: see `Model.save`.
+    """
+    model.save(filepath, overwrite=overwrite, **kwargs)
+
+
+def load_model(
+    filepath: Any,
+    custom_objects: Mapping[str, Any] | None = None,
+    compile: bool = True,
+    safe_mode: bool = True,
+) -> Any:
+    """A model that Keras or this library wrote whole: layers, weights, how it is trained.
+
+    No code of the file is run. Classes are found by name among those of this library, the
+    registered ones and `custom_objects`; a lambda, which files hold as bytecode, is refused, unless
+    `custom_objects` has a function under the name of its layer.
+
+    Args:
+        filepath: of a `.keras` file (of Keras 3, or 2.12 and later), or of an `.h5` file (of Keras
+            2 or 3). A folder is a SavedModel: it is loaded as `saved_model.load` does.
+        custom_objects: further classes and functions by name.
+        compile: whether the model is compiled as it was, its optimizer going on where it was.
+        safe_mode: accepted for Keras' sake: nothing is run in either mode.
+
+    Raises:
+        NotFoundError: there is no such file.
+        DataLossError: the file is damaged, or none of these.
+        InvalidArgumentError: a configuration that means nothing here: a class that is not known, an
+            argument that is not supported, weights that do not fit.
+        ImportError: h5py is missing.
+    """
+    path = os.fspath(filepath)
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if os.path.isdir(path):  # noqa: PTH112 (a text)
+        return late.get("saved_model.load")(path)
+    if not os.path.exists(path):  # noqa: PTH110 (a text)
+        raise NotFoundError(f"load_model: there is no file or folder {path!r}")
+    del safe_mode
+    try:
+        with registry.custom_object_scope(custom_objects or {}):
+            return _read(path, compile)
+    except OpError:
+        raise
+    except _MISUSED + _REFUSED as error:
+        text = str(error) or type(error).__name__
+        raise InvalidArgumentError(f"load_model: {path!r}: {text}") from error
+
+
+def _read(path: str, compiles: bool) -> Any:
+    from pinnace.keras.saving import keras_files, older_files
+
+    if _begins_as_zip(path):
+        return keras_files.read(path, compiles)
+    return older_files.read(path, compiles)
+
+
+def _begins_as_zip(path: str) -> bool:
+    """Whether it is a .keras file: by its first bytes, for any file may have any name."""
+    with open(path, "rb") as file:  # noqa: PTH123 (a text)
+        head = file.read(8)
+    if head.startswith(b"\x89HDF"):
+        return False
+    return head.startswith(b"PK") or not path.endswith(_OLDER)
+
+
+def write(model: Model, path: str, with_optimizer: bool) -> None:
+    """Write a model as the file that the ending of its path says."""
+    from pinnace.keras.saving import keras_files, older_files
+
+    if not model.built:
+        raise ValueError(
+            f"Model.save: {model.name!r} has no weights before it is built\n"
+            "  Try: call it on data, fit it, or build(shape)"
+        )
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120 (a text)
+    if path.endswith(_OLDER):
+        older_files.write(model, path, with_optimizer)
+    else:
+        keras_files.write(model, path, with_optimizer)
+
+
+def optimizer_to_restore(model: Any) -> Any:
+    """The optimizer of a compiled model, with its variables made; None if there is none."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None:
+        return None
+    if not optimizer.built:
+        optimizer.build(model.trainable_variables)
+    return optimizer
