@@ -73,8 +73,9 @@ def zeros(call: Call) -> bool:
 
 
 def several_diagonals(call: Call) -> bool:
-    """Whether the second input names more diagonals than one."""
-    return len(set(call.flat()[1].ravel().tolist())) > 1
+    """Whether the numbers of the diagonals, the second input or the third, are more than one."""
+    k = call.flat()[2 if call.op.startswith("MatrixSet") else 1]
+    return len(set(k.ravel().tolist())) > 1
 
 
 def dependent_columns(call: Call) -> bool:

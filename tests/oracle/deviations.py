@@ -269,7 +269,7 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
                 several_diagonals,
             ),
         )
-        for op in ("MatrixDiagV2", "MatrixDiagPartV2")
+        for op in ("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2")
     },
     "CropAndResizeGradBoxes": (
         Deviation("error", "TensorFlow refuses no crops", empty, "grads dimensions must be pos"),

@@ -358,7 +358,7 @@ def _strided_slice_grad_kernel(
 ) -> Array:
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     vectors = (begin.tolist(), end.tolist(), strides.tolist())
-    out = np.zeros(shape.tolist(), dy.dtype)
+    out = np.full(shape.tolist(), b"" if dy.dtype == object else 0, dy.dtype)
     place = out[_index("StridedSliceGrad", out.shape, vectors, masks)]
     if place.shape != dy.shape:
         message = (

@@ -90,6 +90,10 @@ def _kernel(
             raise InvalidArgumentError(
                 f"{_WHO}: shape must have one size for each of {rank} axes, got {shape.tolist()}"
             )
+        if (shape < -1).any():
+            raise InvalidArgumentError(
+                f"{_WHO}: shape must hold sizes, -1 for what is not known, got {shape.tolist()}"
+            )
         sizes = [
             size if wanted < 0 else int(wanted)
             for size, wanted in zip(sizes, shape.tolist(), strict=True)

@@ -72,7 +72,7 @@ def decoded(
         encoding: Python's name of the encoding.
         errors: "strict", "replace" or "ignore" what is not of that encoding.
         replacement: the code point that stands for it.
-        controls: also replace, or leave out, control characters, all but white space.
+        controls: also replace, or leave out, the control characters below the space.
 
     Raises:
         InvalidArgumentError: `errors` is strict, and there is something to replace.
@@ -90,7 +90,7 @@ def decoded(
             good = text[place:stop].decode(encoding)
         for char in good:
             code = ord(char)
-            control = controls and (code < 32 or code == 127) and code not in {9, 10, 13}
+            control = controls and code < 32
             if control and errors == "strict":
                 message = f"UnicodeDecode: control character at byte {place} of {text!r}"
                 raise InvalidArgumentError(message)

@@ -246,3 +246,10 @@ DATA_DEPENDENT = {
     "stitch",
 }
 NEEDS_RANK = {"repeat", "repeat_alike", "sort_axis"}
+
+
+def test_what_no_slice_covers_is_empty_text() -> None:
+    found = tf.raw_ops.StridedSliceGrad(
+        shape=[3], begin=[0], end=[1], strides=[1], dy=np.array([b"a"], object)
+    )
+    assert found.numpy().tolist() == [b"a", b"", b""]

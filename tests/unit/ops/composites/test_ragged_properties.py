@@ -159,3 +159,14 @@ def test_a_public_function_itself_can_be_traced_with_ragged_specs() -> None:
         assert product.to_list()[row] == (np.array(a) @ np.array(b)).tolist()
     with pytest.raises(TypeError, match="grad_a"):
         tf.function(lambda a, b: tf.matmul(a, b, grad_a=True))(x, y)
+
+
+def test_a_size_below_minus_one_is_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"must hold sizes.*got \[-77, -1\]"):
+        tf.raw_ops.RaggedTensorToTensor(
+            shape=np.array([-77, -1]),
+            values=np.zeros(0),
+            default_value=0.5,
+            row_partition_tensors=[np.array([0, 0])],
+            row_partition_types=["ROW_SPLITS"],
+        )

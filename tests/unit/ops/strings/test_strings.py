@@ -344,3 +344,11 @@ def test_traced_is_eager() -> None:
     assert _list(joined) == [item.lower() + b":4" for item in _list(x)]
     assert _list(replaced) == [item.replace(b"A", b"b") for item in _list(x)]
     assert _list(buckets) == [farm64(item) % 7 for item in _list(x)]
+
+
+def test_control_characters_are_those_below_the_space() -> None:
+    every = bytes(range(128))
+    found = tf.strings.unicode_transcode(
+        every, "UTF-8", "UTF-8", replacement_char=ord("?"), replace_control_characters=True
+    )
+    assert found == b"?" * 32 + every[32:]
