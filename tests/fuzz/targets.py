@@ -391,8 +391,9 @@ def _with_other_objects(draw: random.Random, data: bytes) -> bytes:
         for _ in range(draw.randint(1, 3)):
             names: list[str] = []
             file.visit(names.append)
-            name = draw.choice(sorted(names))
-            _change_object(draw, file, name)
+            if not names:
+                break  # all of it is lost already
+            _change_object(draw, file, draw.choice(sorted(names)))
     return memory.getvalue()
 
 
