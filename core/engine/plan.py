@@ -365,8 +365,3 @@ class Plan:
             made = errors.InvalidArgumentError(explain(node.op, str(error), specs) + where)
             made.located = True  # type: ignore[attr-defined]
             raise made from error
-
-
-def input_key(arrays: Sequence[Array]) -> tuple[object, ...]:
-    """Shapes and dtypes of a call's arguments."""
-    return tuple([(array.shape, array.dtype) for array in arrays])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.data import AUTOTUNE, Dataset
+from pinnace.ops import image
 from pinnace.ops.array import casting, constants, indicators, reshaping, shapes
 from pinnace.ops.array.shapes import ensure_shape
 from pinnace.ops.io.files import read_file
@@ -71,8 +71,6 @@ def image_dataset_from_directory(
         ValueError: options that do not go together, another name, or no pictures.
         FileNotFoundError: there is no such folder.
     """
-    from pinnace.ops import image  # as heavy as the rest of the library
-
     name = "image_dataset_from_directory"
     if color_mode not in _CHANNELS:
         raise ValueError(
@@ -151,8 +149,6 @@ def text_dataset_from_directory(
 
 def _middle(picture: Any, height: int, width: int) -> Any:
     """The largest part around the middle with the proportions that are wanted."""
-    from pinnace.ops import image
-
     sizes = shapes.shape(picture)
     tall = arithmetic.minimum(sizes[0], sizes[1] * height // width)
     wide = arithmetic.minimum(sizes[1], sizes[0] * width // height)
@@ -307,6 +303,8 @@ def _dataset(
     part: str | None,
     load: Callable[[Any], Any],
 ) -> Any:
+    from pinnace.data import AUTOTUNE, Dataset  # most models are fed with arrays
+
     files: Any = Dataset.from_tensor_slices(constants.constant(paths))
     if numbers is not None and asked.label_mode:
         files = Dataset.zip((files, Dataset.from_tensor_slices(numbers)))

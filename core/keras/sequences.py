@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.data import AUTOTUNE, Dataset
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.ops.array import gathering
 
@@ -101,6 +100,8 @@ def timeseries_dataset_from_array(
     Raises:
         ValueError: a number that does not fit the data.
     """
+    from pinnace.data import AUTOTUNE, Dataset  # most models are fed with arrays
+
     name, count = "timeseries_dataset_from_array", len(data)
     for what, number, least, most in (
         ("sequence_length", sequence_length, 1, None),

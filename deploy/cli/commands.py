@@ -1,7 +1,6 @@
 """The list of commands, as typer shows it."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
-from importlib import metadata
 from typing import Annotated
 
 import typer
@@ -47,7 +46,9 @@ app.command(rich_help_panel=_CHANGE)(edit)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"pinnace {metadata.version('pinnace')}")
+        from pinnace.framework.versions import VERSION  # reads the installed metadata
+
+        typer.echo(f"pinnace {VERSION}")
         raise typer.Exit
 
 

@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 import onnx
@@ -41,6 +40,7 @@ from pinnace.deploy.onnx.web import Page, check_page, find_runtime, write_page
 from pinnace.engine.passes.fold import fold
 from pinnace.framework.errors import OpError
 from pinnace.framework.tensor import Array
+from pinnace.framework.versions import VERSION
 from pinnace.storage.atomic import write_file
 
 # From so many bytes of weights on, ONNX Runtime gets no copies of them in other layouts.
@@ -217,7 +217,7 @@ def _convert(program: Program, options: Options) -> _Converted:
     folded.output_names = list(program.outputs)
     g, source_counts = lower(folded, program.inputs, options.opset)
     improved = applied(g, improve)
-    written = describe_model(g, program, options.ir_version, metadata.version("pinnace"))
+    written = describe_model(g, program, options.ir_version, VERSION)
     return _Converted(
         written,
         g,

@@ -273,21 +273,8 @@ class MultiHeadAttention(Layer):
         letters = "abcdefghijklmnopqrstuvwxyz"
         front, inner = letters[:free], letters[free : free + folded]
         outer = letters[free + folded : free + folded + len(sizes)]
-        made = EinsumDense(
-            f"{front}{inner},{inner}{outer}->{front}{outer}",
-            [*[None] * (free - 1), *sizes],
-            bias_axes=outer if self.use_bias else None,
-            kernel_initializer=of_same_kind(self.kernel_initializer),
-            bias_initializer=of_same_kind(self.bias_initializer),
-            kernel_regularizer=self.kernel_regularizer,
-            bias_regularizer=self.bias_regularizer,
-            kernel_constraint=self.kernel_constraint,
-            bias_constraint=self.bias_constraint,
-            dtype=self.dtype_policy,
-            name=name,
-        )
-        made.build_inside(shape)
-        return made
+        equation = f"{front}{inner},{inner}{outer}->{front}{outer}"
+        return projection_of(self, name, equation, [*[None] * (free - 1), *sizes], outer, shape)
 
     # Running it.
 
@@ -307,10 +294,7 @@ class MultiHeadAttention(Layer):
         """The attentions, projected; with the scores, if wanted."""
         key = value if key is None else key
         query, value, key = (masks.without_mask(x) for x in (query, value, key))
-        seen = attention_mask if attention_mask is None else casting.cast(attention_mask, "bool")
-        for mask, axis in ((query_mask, -1), (value_mask, -2), (key_mask, -2)):
-            if mask is not None:
-                seen = both(seen, reshaping.expand_dims(casting.cast(mask, "bool"), axis))
+        seen = joined_masks(attention_mask, query_mask, value_mask, key_mask)
         if use_causal_mask:
             seen = both(seen, causal_between(query, value))
         scaled = self._query_dense(query) * (1.0 / math.sqrt(self.key_dim))
@@ -367,6 +351,36 @@ def _not_after(rows: Tensor, columns: Tensor) -> Tensor:
     first = reshaping.reshape(ranges.range(rows), [1, -1, 1])
     second = reshaping.reshape(ranges.range(columns), [1, 1, -1])
     return comparison.greater_equal(first, second)
+
+
+def joined_masks(attention_mask: Any, query_mask: Any, value_mask: Any, key_mask: Any) -> Any:
+    """[batch, query steps, value steps], or sizes of 1: what all given masks let see; or None."""
+    seen = None if attention_mask is None else casting.cast(attention_mask, "bool")
+    for mask, axis in ((query_mask, -1), (value_mask, -2), (key_mask, -2)):
+        if mask is not None:
+            seen = both(seen, reshaping.expand_dims(casting.cast(mask, "bool"), axis))
+    return seen
+
+
+def projection_of(
+    layer: Any, name: str, equation: str, sizes: Sequence[Any], bias_axes: str, shape: Any
+) -> EinsumDense:
+    """A product in an attention layer, built, with what the layer says of kernels and biases."""
+    made = EinsumDense(
+        equation,
+        sizes,
+        bias_axes=bias_axes if layer.use_bias else None,
+        kernel_initializer=of_same_kind(layer.kernel_initializer),
+        bias_initializer=of_same_kind(layer.bias_initializer),
+        kernel_regularizer=layer.kernel_regularizer,
+        bias_regularizer=layer.bias_regularizer,
+        kernel_constraint=layer.kernel_constraint,
+        bias_constraint=layer.bias_constraint,
+        dtype=layer.dtype_policy,
+        name=name,
+    )
+    made.build_inside(shape)
+    return made
 
 
 def both(x: Any, y: Tensor) -> Tensor:

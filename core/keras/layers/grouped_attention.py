@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.keras import constraints, initializers, masks, regularizers
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.activation import Softmax
-from pinnace.keras.layers.attention import both, causal_between, of_same_kind
+from pinnace.keras.layers.attention import both, causal_between, joined_masks, projection_of
 from pinnace.keras.layers.dropout import Dropout
-from pinnace.keras.layers.einsum_dense import EinsumDense
-from pinnace.ops.array import casting, reshaping, shapes, tiling
+from pinnace.ops.array import reshaping, shapes, tiling
 from pinnace.ops.math import arithmetic, comparison, einstein, ranges
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layers.einsum_dense import EinsumDense
 
 
 class GroupedQueryAttention(Layer):
@@ -111,22 +111,9 @@ class GroupedQueryAttention(Layer):
         )
 
     def _projection(self, name: str, equation: str, shape: Any, size: Any) -> EinsumDense:
-        into_heads = name != "attention_output"
-        made = EinsumDense(
-            equation,
-            [None, size, self.head_dim] if into_heads else [None, size],
-            bias_axes=("de" if into_heads else "e") if self.use_bias else None,
-            kernel_initializer=of_same_kind(self.kernel_initializer),
-            bias_initializer=of_same_kind(self.bias_initializer),
-            kernel_regularizer=self.kernel_regularizer,
-            bias_regularizer=self.bias_regularizer,
-            kernel_constraint=self.kernel_constraint,
-            bias_constraint=self.bias_constraint,
-            dtype=self.dtype_policy,
-            name=name,
-        )
-        made.build_inside(shape)
-        return made
+        if name == "attention_output":
+            return projection_of(self, name, equation, [None, size], "e", shape)
+        return projection_of(self, name, equation, [None, size, self.head_dim], "de", shape)
 
     def call(
         self,
@@ -144,10 +131,7 @@ class GroupedQueryAttention(Layer):
         """The attentions, projected; with the scores, if wanted."""
         key = value if key is None else key
         query, value, key = (masks.without_mask(x) for x in (query, value, key))
-        seen = None if attention_mask is None else casting.cast(attention_mask, "bool")
-        for mask, axis in ((query_mask, -1), (value_mask, -2), (key_mask, -2)):
-            if mask is not None:
-                seen = both(seen, reshaping.expand_dims(casting.cast(mask, "bool"), axis))
+        seen = joined_masks(attention_mask, query_mask, value_mask, key_mask)
         if use_causal_mask:
             seen = both(seen, causal_between(query, value))
         if self.sliding_window is not None:

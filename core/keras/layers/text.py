@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import registry
 from pinnace.keras.dtype_policy import floatx
@@ -15,13 +16,12 @@ from pinnace.keras.layers.categories import refuse_sparse
 from pinnace.keras.layers.lookups import StringLookup
 from pinnace.keras.layers.preprocessing import batches_of_data
 from pinnace.ops.array import indicators, padding, reshaping, shapes
-from pinnace.ops.composites import strings
-from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.math import arithmetic, segments
 from pinnace.ops.strings import conversion, patterns
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
+    from pinnace.ops.composites.ragged.tensor import RaggedTensor
 
 _PUNCTUATION = r"[!\"#$%&()\*\+,-\./:;<=>?@\[\\\]^_`{|}~\']"
 _STANDARD = ("lower_and_strip_punctuation", "lower", "strip_punctuation")
@@ -140,7 +140,7 @@ class TextVectorization(Layer):
         def documents() -> Any:
             for batch in batches_of_data(data, steps):
                 words = self._words(convert_to_tensor(np.asarray(batch, object)))
-                if isinstance(words, RaggedTensor):
+                if is_composite(words):
                     yield from words.to_list()
                 else:
                     yield from np.atleast_2d(words.numpy()).tolist()
@@ -154,7 +154,7 @@ class TextVectorization(Layer):
             widths = self.ngrams
             if isinstance(widths, int):
                 widths = tuple(range(1, widths + 1))
-            words = strings.ngrams(words, ngram_width=tuple(widths), separator=" ")
+            words = _ragged_strings().ngrams(words, ngram_width=tuple(widths), separator=" ")
         return words
 
     def _alike(self, x: Tensor) -> Any:
@@ -176,22 +176,23 @@ class TextVectorization(Layer):
                 )
             x = reshaping.squeeze(x, [-1])
         if self.split == "whitespace":
-            return strings.split(x)
+            return _ragged_strings().split(x)
         if self.split == "character":
-            return strings.unicode_split(x, "UTF-8")
+            return _ragged_strings().unicode_split(x, "UTF-8")
         return self.split(x)
 
     def call(self, x: Any) -> Tensor:
         """The rows."""
         words = self._words(convert_to_tensor(x))
         lookup = self._lookup_layer
-        if not isinstance(words, RaggedTensor):
+        if not is_composite(words):
             return self._fitted(lookup.call(words))
         numbers = lookup._numbers(words.flat_values)
         if self.output_mode == "int":
-            rows = words.with_flat_values(numbers)
             length = self.output_sequence_length
-            return rows.to_tensor(0) if length is None else rows.to_tensor(0, shape=[None, length])
+            shape = None if length is None else [None, length]
+            ids: Tensor = words.with_flat_values(numbers).to_tensor(0, shape=shape)
+            return ids
         return self._over_vocabulary(words, numbers)
 
     def _over_vocabulary(self, words: RaggedTensor, numbers: Tensor) -> Tensor:
@@ -233,3 +234,10 @@ class TextVectorization(Layer):
 
     def _restore_asset(self, name: str, data: bytes) -> None:
         self._lookup_layer._restore_asset(name, data)
+
+
+def _ragged_strings() -> Any:
+    """The functions that give ragged tensors, which few models need."""
+    from pinnace.ops.composites import strings
+
+    return strings

@@ -291,18 +291,19 @@ def _without_defaults(
     kwargs: dict[str, Any],
 ) -> Any:
     """The call of `target`: a traced function hands over every parameter, also those not given."""
-    parameters = inspect.signature(original).parameters
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+    parameters = _parameters(original)
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return target(*args, **kwargs)
     last = max(
-        (
-            i
-            for i, (x, p) in enumerate(zip(args, parameters.values(), strict=False))
-            if x is not p.default
-        ),
+        (i for i, (x, p) in enumerate(zip(args, parameters, strict=False)) if x is not p.default),
         default=-1,
     )
     return target(*args[: last + 1], **kwargs)
+
+
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    return tuple(inspect.signature(function).parameters.values())
 
 
 class _Rows:
