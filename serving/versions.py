@@ -9,6 +9,7 @@ from pathlib import Path
 from pinnace.framework.errors import CODE_NAMES, OK, NotFoundError
 
 _MAX_VERSION = 2**63 - 1
+_KERAS_FILES = (".keras", ".h5", ".hdf5")
 
 
 class State(enum.IntEnum):
@@ -59,6 +60,14 @@ def find_versions(base_path: str) -> dict[int, Path]:
         return {1: base}
     try:
         names = sorted(entry.name for entry in base.iterdir() if entry.is_dir())
+    except NotADirectoryError:
+        advice = ""
+        if base.suffix in _KERAS_FILES:
+            advice = f"\n  Try: pinnace edit {base} {base.with_suffix('') / '1'}"
+        raise NotFoundError(
+            f"{base_path}: is a file; a model that is served is a SavedModel, a folder of numbered "
+            f"ones, or a .onnx file{advice}"
+        ) from None
     except OSError as error:
         raise NotFoundError(f"{base_path}: cannot be read: {error.strerror}") from None
     found: dict[int, Path] = {}

@@ -22,7 +22,10 @@ _LARGEST = 10
 
 
 def diff(
-    a: Annotated[Path, typer.Argument(help="A SavedModel's folder.", show_default=False)],
+    a: Annotated[
+        Path,
+        typer.Argument(help="A SavedModel's folder, or a .keras or .h5 file.", show_default=False),
+    ],
     b: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
     inputs: Annotated[
         list[str] | None,
@@ -53,6 +56,7 @@ def diff(
     from pinnace.deploy.cli.differences import compare
 
     first, second = find_model(a)[0], find_model(b)[0]
+    shown = (a if a.is_file() else first, b if b.is_file() else second)
     chosen = tags.split(",") if tags else None
     found = compare(first, second, chosen, tolerance)
     if inputs or fill:
@@ -61,7 +65,7 @@ def diff(
     if as_json:
         print_json({"equal": not found.any, **dataclasses.asdict(found)})
     else:
-        _print(Terminal(), first, second, found, _LARGEST if not everything else None)
+        _print(Terminal(), *shown, found, _LARGEST if not everything else None)
     return DIFFERENT if found.any else 0
 
 

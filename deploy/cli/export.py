@@ -8,7 +8,7 @@ import typer
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="The SavedModel's folder.")],
+    model: Annotated[Path, typer.Argument(help="A SavedModel's folder, or a .keras or .h5 file.")],
     output: Annotated[Path, typer.Argument(help="The ONNX file to write.")],
     signature: Annotated[str, typer.Option(help="Which signature.")] = "serving_default",
     opset: Annotated[int, typer.Option(help="ONNX opset version.")] = 18,
@@ -45,6 +45,7 @@ def export(
     from rich.console import Console
 
     from pinnace.deploy import onnx
+    from pinnace.deploy.cli.models import find_model
     from pinnace.framework.errors import InvalidArgumentError
 
     if int8_static != (calibration is not None):
@@ -53,7 +54,7 @@ def export(
             "come from examples"
         )
     found = onnx.export(
-        model,
+        find_model(model)[0],
         output,
         signature=signature,
         opset=opset,

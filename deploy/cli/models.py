@@ -33,7 +33,8 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
     Args:
         path: a folder with saved_model.pb, or one of numbered versions (the newest is taken), or a
             file.
-        kinds: which the caller can read.
+        kinds: which the caller can read. A Keras file becomes a SavedModel for one that reads
+            those and no Keras files: for as long as the process runs.
 
     Raises:
         NotFoundError: there is none; says what is near.
@@ -47,6 +48,10 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
             f"there is no {' or '.join(kinds)} at {path}: there is no such file or folder"
             f"{_advice(_nearby(path))}"
         )
+    if kind == KERAS and KERAS not in kinds and SAVED_MODEL in kinds:
+        from pinnace.deploy.cli.keras_files import saved_model_of
+
+        return saved_model_of(path), SAVED_MODEL
     if kind not in kinds:
         what = kind or _OTHERS.get(path.suffix.lower(), "unknown")
         raise InvalidArgumentError(
@@ -82,10 +87,6 @@ def _is_saved_model(path: Path) -> bool:
 def _instead(path: Path, kind: str | None) -> list[str]:
     if path.suffix == ".pb":
         return [os.fspath(path.parent)]
-    if kind == KERAS:
-        load = f"keras.models.load_model({os.fspath(path)!r})"
-        save = f".export({os.fspath(path.with_suffix(''))!r})"
-        return [f"pinnace scan {path}", f'python -c "from pinnace import keras; {load}{save}"']
     return [f"pinnace scan {path}"] if kind == ONNX else []
 
 

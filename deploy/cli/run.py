@@ -28,7 +28,10 @@ _MOST_S = 10.0
 
 def run(
     model: Annotated[
-        Path, typer.Argument(help="A SavedModel's folder, or a file.onnx.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A SavedModel's folder, or a .onnx, .keras or .h5 file.", show_default=False
+        ),
     ],
     signature: Annotated[
         str | None, typer.Option(help="Which signature; serving_default or the only one.")

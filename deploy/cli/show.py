@@ -20,7 +20,10 @@ _OPS = 12
 
 
 def show(
-    model: Annotated[Path, typer.Argument(help="The SavedModel's folder.", show_default=False)],
+    model: Annotated[
+        Path,
+        typer.Argument(help="A SavedModel's folder, or a .keras or .h5 file.", show_default=False),
+    ],
     tags: Annotated[
         str | None,
         typer.Option(help="Tag set, comma-separated; the only one if left out.", metavar="TAGS"),
@@ -63,7 +66,8 @@ def show(
     terminal = Terminal()
     written = ", ".join(filter(None, (report.writer, report.keras)))
     terminal.heading(
-        str(folder), f"{', '.join(report.tags) or 'no tags'} · {report.format} · by {written}"
+        str(model if model.is_file() else folder),
+        f"{', '.join(report.tags) or 'no tags'} · {report.format} · by {written}",
     )
     _print_signatures(terminal, report)
     _print_ops(terminal, report, everything)

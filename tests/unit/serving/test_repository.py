@@ -320,7 +320,7 @@ def test_a_base_path_that_vanishes_leaves_what_is_loaded(
         (
             lambda base: base.write_text(""),
             NotFoundError,
-            "model 'm': {base}: cannot be read: Not a",
+            "model 'm': {base}: is a file; a model that is served is a SavedModel",
         ),
     ],
 )
