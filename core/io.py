@@ -11,17 +11,17 @@ from pinnace.ops.composites.parsing import parse_single_example as parse_single_
 from pinnace.ops.composites.parsing import (
     parse_single_sequence_example as parse_single_sequence_example,
 )
-from pinnace.ops.image.codecs import decode_and_crop_jpeg as decode_and_crop_jpeg
 from pinnace.ops.image.codecs import decode_bmp as decode_bmp
 from pinnace.ops.image.codecs import decode_gif as decode_gif
 from pinnace.ops.image.codecs import decode_image as decode_image
-from pinnace.ops.image.codecs import decode_jpeg as decode_jpeg
 from pinnace.ops.image.codecs import decode_png as decode_png
 from pinnace.ops.image.codecs import decode_webp as decode_webp
-from pinnace.ops.image.codecs import encode_jpeg as encode_jpeg
 from pinnace.ops.image.codecs import encode_png as encode_png
-from pinnace.ops.image.codecs import extract_jpeg_shape as extract_jpeg_shape
-from pinnace.ops.image.codecs import is_jpeg as is_jpeg
+from pinnace.ops.image.jpeg import decode_and_crop_jpeg as decode_and_crop_jpeg
+from pinnace.ops.image.jpeg import decode_jpeg as decode_jpeg
+from pinnace.ops.image.jpeg import encode_jpeg as encode_jpeg
+from pinnace.ops.image.jpeg import extract_jpeg_shape as extract_jpeg_shape
+from pinnace.ops.image.jpeg import is_jpeg as is_jpeg
 from pinnace.ops.io import TFRecordOptions as TFRecordOptions
 from pinnace.ops.io import TFRecordWriter as TFRecordWriter
 from pinnace.ops.io import decode_csv as decode_csv

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pinnace.engine.codegen.array_steps import Unfit
 from pinnace.engine.codegen.statements import array_type
 from pinnace.framework import dtypes
-from pinnace.ops.state.tensor_lists import TensorList
+from pinnace.ops.state.list_values import TensorList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

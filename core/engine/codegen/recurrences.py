@@ -23,7 +23,7 @@ from pinnace.engine.codegen.array_steps import Unfit
 from pinnace.engine.codegen.loop_lists import is_same
 from pinnace.engine.codegen.statements import fit
 from pinnace.engine.codegen.turn import Turn
-from pinnace.ops.state.tensor_lists import TensorList, handle_of_list
+from pinnace.ops.state.list_values import TensorList, handle_of_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -16,7 +16,8 @@ from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.ops.array import casting, constants, joining
 from pinnace.ops.execute import execute
 from pinnace.ops.state import tensor_lists
-from pinnace.ops.state.tensor_lists import TensorList, element_shape_tensor
+from pinnace.ops.state.list_values import TensorList, handle_of_list
+from pinnace.ops.state.tensor_lists import element_shape_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -234,7 +235,7 @@ class TensorArray:
             i: np.asarray(item._array) for i, item in enumerate(self._held()) if item is not None
         }
         made = TensorList(self._dtype, self._element_shape, len(self._held()), items)
-        return wrap(tensor_lists.handle_of_list(made), dtypes.variant)
+        return wrap(handle_of_list(made), dtypes.variant)
 
     @property
     def spec(self) -> TensorArraySpec:

@@ -10,6 +10,7 @@ from pinnace.ops.image.cropping import *
 from pinnace.ops.image.detection import *
 from pinnace.ops.image.drawing import *
 from pinnace.ops.image.fitting import *
+from pinnace.ops.image.jpeg import *
 from pinnace.ops.image.patches import *
 from pinnace.ops.image.pixels import *
 from pinnace.ops.image.resizing import *

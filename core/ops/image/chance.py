@@ -8,7 +8,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float32, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import casting, permutations, reshaping, selecting, shapes, slicing
-from pinnace.ops.image import codecs, colour
+from pinnace.ops.image import colour, jpeg
 from pinnace.ops.math import arithmetic, broadcasting, comparison, rounding
 from pinnace.ops.random import stateful, stateless
 
@@ -131,7 +131,7 @@ def random_jpeg_quality(
     """
     _check_quality(min_jpeg_quality, max_jpeg_quality)
     quality = stateful.uniform([], min_jpeg_quality, max_jpeg_quality, int32, seed)
-    return codecs.adjust_jpeg_quality(image, quality)
+    return jpeg.adjust_jpeg_quality(image, quality)
 
 
 def stateless_random_jpeg_quality(
@@ -140,7 +140,7 @@ def stateless_random_jpeg_quality(
     """`random_jpeg_quality` as a function of `seed` [2]."""
     _check_quality(min_jpeg_quality, max_jpeg_quality)
     quality = stateless.stateless_uniform([], seed, min_jpeg_quality, max_jpeg_quality, int32)
-    return codecs.adjust_jpeg_quality(image, quality)
+    return jpeg.adjust_jpeg_quality(image, quality)
 
 
 def random_crop(

@@ -1,4 +1,4 @@
-"""Cases of core/ops/image/codecs.py: files made line by line, and their own pixels."""
+"""Cases of core/ops/image/codecs.py and jpeg.py: files made line by line, and their own pixels."""
 
 import io
 from typing import Any

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import pinnace as tf
 from pinnace.framework.shapes import Shape
 from pinnace.ops.composites.tensor_array import TensorArray
-from pinnace.ops.state.tensor_lists import TensorList
+from pinnace.ops.state.list_values import TensorList
 
 
 def _all_methods(x: Any) -> Any:

@@ -1,0 +1,263 @@
+"""What the ops on lists of tensors compute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.ops.state.list_values import (
+    MISSING,
+    TensorList,
+    check_index,
+    check_item,
+    every_element,
+    handle_of_list,
+    items_of_rows,
+    list_of,
+    list_of_rows,
+    merged_shape,
+    missing_element,
+    missing_shape,
+    shape_from,
+    stacked,
+)
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
+
+
+def reserve_kernel(element_shape: Array, num_elements: Array, *, element_dtype: DType) -> Array:
+    """A list of so many elements, none of them set."""
+    count = int(num_elements)
+    if count < 0:
+        message = f"TensorListReserve: num_elements must not be negative, got {count}"
+        raise InvalidArgumentError(message)
+    return handle_of_list(TensorList(element_dtype, shape_from(element_shape), count, {}))
+
+
+def empty_kernel(
+    element_shape: Array,
+    max_num_elements: Array,  # noqa: ARG001 (a hint)
+    *,
+    element_dtype: DType,
+) -> Array:
+    """A list of no elements."""
+    return handle_of_list(TensorList(element_dtype, shape_from(element_shape), 0, {}))
+
+
+def from_tensor_kernel(tensor: Array, element_shape: Array, *, element_dtype: DType) -> Array:
+    """A list of a tensor's rows."""
+    if tensor.ndim == 0:
+        message = "TensorListFromTensor: tensor must have at least one axis, got a scalar"
+        raise InvalidArgumentError(message)
+    shape = merged_shape(
+        "TensorListFromTensor", shape_from(element_shape), Shape.of(tensor.shape[1:])
+    )
+    return handle_of_list(list_of_rows(tensor, element_dtype, shape))
+
+
+def set_kernel(
+    input_handle: Array, index: Array, item: Array, *, resize_if_index_out_of_bounds: bool
+) -> Array:
+    """The list with one element replaced."""
+    value = list_of(input_handle, "TensorListSetItem")
+    at = int(index)
+    length = value.length
+    if resize_if_index_out_of_bounds and at >= length:
+        length = at + 1
+    check_index("TensorListSetItem", at, length)
+    if value.shape.dims is not None:
+        check_item("TensorListSetItem", value, item)
+    return handle_of_list(value.changed({at: item}, length))
+
+
+def get_kernel(input_handle: Array, index: Array, element_shape: Array) -> Array:
+    """One element; zeros if it was never set."""
+    value = list_of(input_handle, "TensorListGetItem")
+    at = int(index)
+    check_index("TensorListGetItem", at, value.length)
+    found = value.get(at)
+    if found is None:
+        shape = missing_shape(
+            value, value.snapshot().values(), shape_from(element_shape), "TensorListGetItem"
+        )
+        return missing_element("TensorListGetItem", value.dtype, shape)
+    return found
+
+
+def stack_kernel(input_handle: Array, element_shape: Array, *, num_elements: int) -> Array:
+    """All elements, along a new first axis."""
+    value = list_of(input_handle, "TensorListStack")
+    if num_elements not in {-1, value.length}:
+        message = f"TensorListStack: the list must have {num_elements} elements, has {value.length}"
+        raise InvalidArgumentError(message)
+    wanted = shape_from(element_shape)
+    shape = merged_shape("TensorListStack", value.shape, wanted)
+    if value.whole is not None and len(value.whole):
+        merged_shape("TensorListStack", shape, Shape.of(value.whole.shape[1:]))
+        return value.whole
+    elements = every_element(value, wanted, "TensorListStack")
+    for element in elements[:1]:
+        merged_shape("TensorListStack", shape, Shape.of(element.shape))
+    return stacked(elements, value.dtype, shape, "TensorListStack")
+
+
+def push_kernel(input_handle: Array, tensor: Array) -> Array:
+    """The list with one element more at its end."""
+    value = list_of(input_handle, "TensorListPushBack")
+    if value.shape.dims is not None:
+        check_item("TensorListPushBack", value, tensor)
+    return handle_of_list(value.changed({value.length: tensor}, value.length + 1))
+
+
+def pop_kernel(input_handle: Array, element_shape: Array) -> tuple[Array, Array]:
+    """The list without its last element, and that element."""
+    value = list_of(input_handle, "TensorListPopBack")
+    last = value.length - 1
+    if last < 0:
+        message = "TensorListPopBack: the list is empty"
+        raise InvalidArgumentError(message)
+    rest, found = value.popped()
+    if found is None:
+        shape = missing_shape(
+            value, value.snapshot().values(), shape_from(element_shape), "TensorListPopBack"
+        )
+        found = missing_element("TensorListPopBack", value.dtype, shape)
+    return handle_of_list(rest), found
+
+
+def length_kernel(input_handle: Array) -> Array:
+    """How many elements there are, as a scalar."""
+    return np.array(list_of(input_handle, "TensorListLength").length, np.int32)
+
+
+def shape_kernel(input_handle: Array, *, shape_type: DType) -> Array:
+    """What every element fits, as a vector with -1 for unknown sizes."""
+    shape = list_of(input_handle, "TensorListElementShape").shape
+    if shape.rank is None:
+        return np.array(-1, shape_type.numpy)
+    return np.array([-1 if size is None else size for size in shape], shape_type.numpy)
+
+
+def resize_kernel(input_handle: Array, size: Array) -> Array:
+    """The list cut, or with elements that are not set at its end."""
+    value = list_of(input_handle, "TensorListResize")
+    count = int(size)
+    if count < 0:
+        message = f"TensorListResize: size must not be negative, got {count}"
+        raise InvalidArgumentError(message)
+    gone = dict.fromkeys(range(count, value.length), MISSING)
+    return handle_of_list(value.changed(gone, count))
+
+
+def gather_kernel(input_handle: Array, indices: Array, element_shape: Array) -> Array:
+    """Some elements, along a new first axis."""
+    value = list_of(input_handle, "TensorListGather")
+    wanted = shape_from(element_shape)
+    positions = indices.reshape(-1).tolist()
+    for index in positions:
+        check_index("TensorListGather", index, value.length)
+    everything = every_element(value, wanted, "TensorListGather") if positions else []
+    chosen = [everything[index] for index in positions]
+    shape = merged_shape("TensorListGather", value.shape, wanted)
+    return stacked(chosen, value.dtype, shape, "TensorListGather")
+
+
+def scatter_kernel(
+    tensor: Array,
+    indices: Array,
+    element_shape: Array,
+    num_elements: Array,
+    *,
+    element_dtype: DType,
+) -> Array:
+    """A new list with a tensor's rows at the indices given."""
+    positions = indices.reshape(-1).tolist()
+    if len(positions) != len(tensor):
+        message = f"TensorListScatterV2: {len(positions)} indices for {len(tensor)} elements"
+        raise InvalidArgumentError(message)
+    length = max(int(num_elements), max(positions, default=-1) + 1)
+    rows = items_of_rows(tensor)
+    for index in positions:
+        check_index("TensorListScatterV2", index, length)
+    items = {index: rows[row] for row, index in enumerate(positions)}
+    shape = merged_shape(
+        "TensorListScatterV2", shape_from(element_shape), Shape.of(tensor.shape[1:])
+    )
+    return handle_of_list(TensorList(element_dtype, shape, length, items))
+
+
+def scatter_into_kernel(input_handle: Array, tensor: Array, indices: Array) -> Array:
+    """The list with a tensor's rows at the indices given."""
+    value = list_of(input_handle, "TensorListScatterIntoExistingList")
+    positions = indices.reshape(-1).tolist()
+    length = max([value.length, *(index + 1 for index in positions)])
+    rows = items_of_rows(tensor)
+    changes = {index: rows[row] for row, index in enumerate(positions)}
+    for item in changes.values():
+        check_item("TensorListScatterIntoExistingList", value, item)
+    return handle_of_list(value.changed(changes, length))
+
+
+def concat_kernel(
+    input_handle: Array, element_shape: Array, leading_dims: Array
+) -> tuple[Array, Array]:
+    """All elements, one after the other along their first axis; and their lengths."""
+    value = list_of(input_handle, "TensorListConcatV2")
+    items = value.snapshot()
+    wanted = merged_shape("TensorListConcatV2", value.shape, shape_from(element_shape))
+    leading = leading_dims.tolist()
+    elements = []
+    for index in range(value.length):
+        found = items.get(index)
+        if found is None:
+            rest = wanted[1:] if wanted.rank is not None else Shape(None)
+            known = wanted[0] if wanted.rank else None
+            first = (
+                known if known is not None else (leading[index] if index < len(leading) else None)
+            )
+            shape = Shape([first]).concatenate(rest)
+            if not shape.is_fully_defined() and items:
+                some = next(iter(items.values()))
+                shape = Shape([first, *some.shape[1:]])
+            found = missing_element("TensorListConcatV2", value.dtype, shape)
+        if found.ndim == 0:
+            message = "TensorListConcatV2: elements must have at least one axis, got a scalar"
+            raise InvalidArgumentError(message)
+        elements.append(found)
+    lengths = np.array([len(element) for element in elements], np.int64)
+    if not elements:
+        rest = wanted[1:] if wanted.rank is not None else Shape(None)
+        return stacked([], value.dtype, rest, "TensorListConcatV2"), lengths
+    for element in elements:
+        if element.shape[1:] != elements[0].shape[1:]:
+            message = (
+                "TensorListConcatV2: elements must agree but for the first axis, got "
+                f"{list(elements[0].shape)} and {list(element.shape)}"
+            )
+            raise InvalidArgumentError(message)
+    return np.concatenate(elements), lengths
+
+
+def split_kernel(
+    tensor: Array, element_shape: Array, lengths: Array, *, element_dtype: DType
+) -> Array:
+    """A list of parts of a tensor, by their lengths."""
+    sizes = lengths.reshape(-1).tolist()
+    if tensor.ndim == 0 or sum(sizes) != len(tensor) or min(sizes, default=0) < 0:
+        message = (
+            "TensorListSplit: lengths must add up to the first axis of tensor "
+            f"{list(tensor.shape)}, "
+            f"got {sizes}"
+        )
+        raise InvalidArgumentError(message)
+    items = {}
+    start = 0
+    for index, size in enumerate(sizes):
+        items[index] = tensor[start : start + size]
+        start += size
+    return handle_of_list(TensorList(element_dtype, shape_from(element_shape), len(sizes), items))

@@ -1,0 +1,376 @@
+"""Lists of tensors as values: a scalar of dtype variant that holds a `TensorList`.
+
+A list never changes; setting an element gives a new list. The newest version of a family of lists
+holds the elements, an older one how it differs from the next newer (Baker's persistent arrays):
+setting in the newest takes one step, whatever its length, and so does a loop that walks back
+through the versions.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
+
+
+MISSING: Any = object()
+
+
+# Versions this close are reached by moving the elements; from farther ones a copy is taken.
+_NEAR = 8
+
+
+class TensorList:
+    """A list of arrays of one dtype, some of them perhaps missing.
+
+    Args:
+        dtype: of the elements.
+        shape: what every element fits.
+        length: how many there are.
+        items: those that are not missing, by index; owned by this list from now on.
+
+    Attributes:
+        whole: the array whose rows the elements are, where they lie in one that nobody writes into.
+    """
+
+    __slots__ = ("_items", "_lock", "_newer", "_undo", "dtype", "length", "shape", "whole")
+
+    def __init__(
+        self,
+        dtype: DType,
+        shape: Shape,
+        length: int,
+        items: dict[int, Array],
+        lock: Any = None,
+    ) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.length = length
+        self._items: dict[int, Array] | None = items
+        self._newer: TensorList | None = None
+        self._undo: dict[int, Any] = {}
+        self.whole: Array | None = None
+        # One per family of versions.
+        self._lock = lock if lock is not None else threading.Lock()
+
+    def _rooted(self) -> dict[int, Array]:
+        """The elements, moved here from the version that holds them. The lock is held."""
+        if self._items is not None:
+            return self._items
+        path: list[TensorList] = []
+        version: TensorList = self
+        while version._items is None:
+            path.append(version)
+            assert version._newer is not None  # noqa: S101 (only the holder has no newer one)
+            version = version._newer
+        items = version._items
+        for older in reversed(path):
+            redo = {index: items.get(index, MISSING) for index in older._undo}
+            _apply(items, older._undo)
+            newer = older._newer
+            assert newer is not None  # noqa: S101 (as above)
+            newer._items, newer._newer, newer._undo = None, older, redo
+            older._items, older._newer, older._undo = items, None, {}
+        return items
+
+    def _is_far(self) -> bool:
+        """Whether the elements are many versions away. The lock is held."""
+        version: TensorList | None = self
+        for _ in range(_NEAR):
+            if version is None or version._items is not None:
+                return False
+            version = version._newer
+        return True
+
+    def changed(
+        self, changes: dict[int, Any], length: int, shape: Shape | None = None
+    ) -> TensorList:
+        """The list with these elements set (or gone, where the value is missing)."""
+        with self._lock:
+            items = self._items
+            if items is not None and len(changes) == 1:
+                # One element of the newest version: a turn of a loop.
+                ((index, value),) = changes.items()
+                if value is not MISSING:
+                    self._undo = {index: items.get(index, MISSING)}
+                    items[index] = value
+                    made = TensorList(self.dtype, shape or self.shape, length, items, self._lock)
+                    self._items, self._newer = None, made
+                    return made
+            if self._is_far():
+                # Two lines of versions from one beginning would move the elements to and fro.
+                items = dict(self._rooted())
+                _apply(items, changes)
+                return TensorList(self.dtype, shape or self.shape, length, items)
+            items = self._rooted()
+            undo = {index: items.get(index, MISSING) for index in changes}
+            _apply(items, changes)
+            made = TensorList(self.dtype, shape or self.shape, length, items, self._lock)
+            self._items, self._newer, self._undo = None, made, undo
+        return made
+
+    def popped(self) -> tuple[TensorList, Array | None]:
+        """The list without its last element, and that, None if it was never set."""
+        last = self.length - 1
+        with self._lock:
+            items = self._items
+            if items is not None and last in items:
+                # The newest version: a turn of a gradient's loop.
+                found = items.pop(last)
+                self._undo = {last: found}
+                made = TensorList(self.dtype, self.shape, last, items, self._lock)
+                self._items, self._newer = None, made
+                return made, found
+        held = self.get(last)
+        return self.changed({last: MISSING}, last), held
+
+    def get(self, index: int) -> Array | None:
+        """The element, None if it was never set."""
+        with self._lock:
+            return self._rooted().get(index)
+
+    def snapshot(self) -> dict[int, Array]:
+        """The elements that are set, by index."""
+        with self._lock:
+            return dict(self._rooted())
+
+    def snapshot_size(self) -> int:
+        """How many elements are set."""
+        with self._lock:
+            return len(self._rooted())
+
+    def item_shape(self) -> tuple[int, ...] | None:
+        """The shape of an element that is set, None if there is none."""
+        if self.whole is not None:
+            return tuple(self.whole.shape[1:])
+        with self._lock:
+            for item in self._rooted().values():
+                return tuple(item.shape)
+        return None
+
+    def stacked(self, shape: tuple[int, ...]) -> Array | None:
+        """The elements as one array, zeros where they are missing; nobody may write into it.
+
+        Args:
+            shape: of an element. If another one is there, there is no such array: None.
+        """
+        if self.whole is not None:
+            return self.whole if self.whole.shape[1:] == shape else None
+        items = self.snapshot()
+        if any(item.shape != shape for item in items.values()):
+            return None
+        make = np.empty if len(items) == self.length else np.zeros
+        rows = make((self.length, *shape), self.dtype.numpy)
+        for index, item in items.items():
+            rows[index] = item
+        return rows
+
+    def extended(self, rows: Array) -> TensorList:
+        """The list with these elements at its end; nobody may write into the rows any more."""
+        changes = {self.length + index: row for index, row in items_of_rows(rows).items()}
+        made = self.changed(changes, self.length + len(rows))
+        if not self.length:
+            made.whole = rows
+        return made
+
+    def repeated(self, item: Array, count: int) -> TensorList:
+        """The list with an element at its end, so many times."""
+        length = self.length + count
+        made = self.changed(dict.fromkeys(range(self.length, length), item), length)
+        if not self.length:
+            made.whole = np.broadcast_to(item, (count, *item.shape))
+        return made
+
+    def shortened(self, length: int) -> TensorList:
+        """The first elements."""
+        return self.changed(dict.fromkeys(range(length, self.length), MISSING), length)
+
+    def replaced(self, places: Iterable[int], rows: Array) -> TensorList:
+        """The list with elements at these places taken from the same places of an array.
+
+        Nobody may write into the array any more.
+        """
+        items = items_of_rows(rows)
+        changes = {place: items[place] for place in places}
+        made = self.changed(changes, self.length)
+        if len(changes) == self.length == len(rows):
+            made.whole = rows
+        return made
+
+    def __add__(self, other: object) -> TensorList:
+        # NumPy adds the elements of object arrays with this: AddN of lists.
+        return added(self, other) if isinstance(other, TensorList) else NotImplemented
+
+    def zeros_like(self) -> TensorList:
+        """The list with every element missing, which is zero; what ZerosLike gives."""
+        return TensorList(self.dtype, self.shape, self.length, {})
+
+    def __repr__(self) -> str:
+        return f"<TensorList of {self.length} {self.dtype.name}{self.shape.text}>"
+
+
+def _apply(items: dict[int, Array], changes: dict[int, Any]) -> None:
+    for index, value in changes.items():
+        if value is MISSING:
+            items.pop(index, None)
+        else:
+            items[index] = value
+
+
+def handle_of_list(value: TensorList) -> Array:
+    """The scalar that stands for a list."""
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+def list_of(handle: Array, name: str = "TensorList") -> TensorList:
+    """The list behind a scalar."""
+    value = handle[()]
+    if not isinstance(value, TensorList):
+        message = f"{name}: input_handle must hold a list of tensors, holds {type(value).__name__}"
+        raise InvalidArgumentError(message)
+    return value
+
+
+def shape_from(element_shape: Array) -> Shape:
+    """An element_shape: a vector with -1 for unknown sizes, or the scalar -1."""
+    if element_shape.ndim == 0:
+        return Shape(None)
+    return Shape([None if size < 0 else size for size in element_shape.tolist()])
+
+
+def merged_shape(name: str, a: Shape, b: Shape) -> Shape:
+    """What fits both shapes; an error if nothing does."""
+    try:
+        return a.merge_with(b)
+    except ValueError:
+        message = f"{name}: element_shape must fit the list's {a.text}, got {b.text}"
+        raise InvalidArgumentError(message) from None
+
+
+def missing_element(name: str, dtype: DType, shape: Shape) -> Array:
+    """What an element that was never set reads as."""
+    sizes = shape.dims
+    if sizes is None or None in sizes:
+        message = (
+            f"{name}: an element that was never set reads as zeros, which needs a known shape, "
+            f"but element_shape is {shape.text}"
+        )
+        raise InvalidArgumentError(message)
+    if dtype.numpy.kind == "O":
+        filler = None if dtype in {dtypes.variant, dtypes.resource} else b""
+        return np.full(sizes, filler, object)
+    return np.zeros(sizes, dtype.numpy)
+
+
+def missing_shape(value: TensorList, items: Any, wanted: Shape, name: str) -> Shape:
+    """The shape of missing elements: what is declared, else that of one that is there."""
+    shape = merged_shape(name, value.shape, wanted)
+    if not shape.is_fully_defined():
+        for array in items:
+            return merged_shape(name, shape, Shape.of(array.shape))
+    return shape
+
+
+def check_index(name: str, index: int, length: int) -> None:
+    """An error for an index beyond a list."""
+    if not 0 <= index < length:
+        message = f"{name}: index must be in [0, {length}), got {index}"
+        raise InvalidArgumentError(message)
+
+
+def check_item(name: str, value: TensorList, item: Array) -> None:
+    """An error for an element that does not fit a list."""
+    dims, shape = value.shape.dims, item.shape
+    if dims is not None and len(dims) == len(shape):
+        for size, found in zip(dims, shape, strict=True):
+            if size != found and size is not None:
+                break
+        else:
+            return  # the usual case, once a turn of a loop, without making a Shape
+    if not value.shape.is_compatible_with(shape):
+        message = (
+            f"{name}: an element of this list must fit {value.shape.text}, got {list(item.shape)}"
+        )
+        raise InvalidArgumentError(message)
+
+
+def list_of_rows(tensor: Array, dtype: DType, shape: Shape) -> TensorList:
+    """The list of an array's rows, which nobody writes into any more."""
+    made = TensorList(dtype, shape, len(tensor), items_of_rows(tensor))
+    made.whole = tensor
+    return made
+
+
+def items_of_rows(tensor: Array) -> dict[int, Array]:
+    """The rows of an array by their index."""
+    if tensor.ndim == 1:  # scalars, which must stay arrays
+        return {index: tensor[index, ...] for index in range(len(tensor))}
+    return dict(enumerate(tensor))
+
+
+def every_element(value: TensorList, wanted: Shape, name: str) -> list[Array]:
+    """Every element, zeros where it is missing."""
+    items = value.snapshot()
+    if len(items) < value.length:
+        shape = missing_shape(value, items.values(), wanted, name)
+        zeros = missing_element(name, value.dtype, shape)
+        return [items.get(index, zeros) for index in range(value.length)]
+    return [items[index] for index in range(value.length)]
+
+
+def stacked(elements: Sequence[Array], dtype: DType, shape: Shape, name: str) -> Array:
+    """Elements along a new first axis."""
+    if not elements:
+        sizes = shape.dims
+        if sizes is None or None in sizes:
+            message = f"{name}: an empty list needs a known element_shape, got {shape.text}"
+            raise InvalidArgumentError(message)
+        return np.zeros((0, *sizes), dtype.numpy)
+    first = elements[0].shape
+    for element in elements:
+        if element.shape != first:
+            message = (
+                f"{name}: elements must have one shape, got {list(first)} and {list(element.shape)}"
+            )
+            raise InvalidArgumentError(message)
+    if dtype.numpy.kind == "O":
+        out = np.empty((len(elements), *first), object)
+        for index, element in enumerate(elements):
+            out[index] = element if element.ndim else element[()]
+        return out
+    return np.stack(elements) if first else np.array(elements, dtype.numpy)
+
+
+def added(a: TensorList, b: TensorList) -> TensorList:
+    """The sum, element by element; a missing element is zero. Takes steps for the shorter list."""
+    if a.length != b.length:
+        message = f"AddN: lists must have one length, got {a.length} and {b.length}"
+        raise InvalidArgumentError(message)
+    mine, theirs = a.snapshot_size(), b.snapshot_size()
+    if mine < theirs:
+        a, b = b, a
+    changes: dict[int, Any] = {}
+    for index, item in b.snapshot().items():
+        known = a.get(index)
+        changes[index] = item if known is None else _sum_of(known, item)
+    shape = a.shape if a.shape.dims is not None else b.shape
+    return a.changed(changes, a.length, shape)
+
+
+def _sum_of(x: Array, y: Array) -> Array:
+    if x.dtype == object:
+        return handle_of_list(added(list_of(x), list_of(y)))
+    return np.asarray(x + y)
