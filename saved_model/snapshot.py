@@ -197,14 +197,11 @@ class View:
     def functions(self, parent: Trackable) -> dict[str, AnyFunction]:
         """The functions that are saved with an object.
 
-        An object that says which (`_functions_for_saving`) has those; any other has every
-        `function` among its attributes and methods.
+        Every `function` among its attributes and methods, and those that it makes for the purpose
+        (`_functions_for_saving`), which go before others of the same name.
         """
         if is_variable(parent):
             return {}
-        offer = self._offer(parent)
-        if offer is not None:
-            return {name: f for name, f in offer.items() if isinstance(f, _FUNCTIONS)}
         found: dict[str, AnyFunction] = {}
         for kind in reversed(type(parent).__mro__):
             for name, value in vars(kind).items():
@@ -213,7 +210,11 @@ class View:
                     bound = getattr(parent, name, None)
                     if isinstance(bound, _FUNCTIONS):
                         found[name] = bound
-        own: dict[str, Any] = {**parent._trackable_children(), **getattr(parent, "__dict__", {})}
+        own: dict[str, Any] = {
+            **parent._trackable_children(),
+            **getattr(parent, "__dict__", {}),
+            **(self._offer(parent) or {}),
+        }
         found.update((name, value) for name, value in own.items() if isinstance(value, _FUNCTIONS))
         return dict(sorted(found.items()))
 

@@ -31,6 +31,25 @@ if TYPE_CHECKING:
     from pinnace.data.options import Options
 
 
+class NumpyIterator:
+    """What `as_numpy_iterator` gives."""
+
+    __slots__ = ("_elements",)
+
+    def __init__(self, elements: Iterator[Any]) -> None:
+        self._elements = elements
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._elements  # a loop needs nothing of this class
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    def next(self) -> Any:
+        """The next element, as `next(iterator)`."""
+        return next(self._elements)
+
+
 class Dataset(Making, Applying, Arranging, Batching):
     """A sequence of elements, each a structure of tensors, made when they are read.
 
@@ -56,8 +75,11 @@ class Dataset(Making, Applying, Arranging, Batching):
             return traced_iterator.begin(self.variant_tensor, self.element_spec)
         return DatasetIterator(self._stage, public, self.element_spec)
 
-    def as_numpy_iterator(self) -> Iterator[Any]:
+    def as_numpy_iterator(self) -> NumpyIterator:
         """The elements as arrays nobody may write to, NumPy scalars and bytes."""
+        return NumpyIterator(self._arrays())
+
+    def _arrays(self) -> Iterator[Any]:
         stage = self._stage
         for leaf in stage.leaves:
             if not isinstance(leaf, TensorSpec):

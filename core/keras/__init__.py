@@ -11,6 +11,7 @@ from pinnace.keras import metrics as metrics
 from pinnace.keras import models as models
 from pinnace.keras import ops as ops
 from pinnace.keras import optimizers as optimizers
+from pinnace.keras import preprocessing as preprocessing
 from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers
 from pinnace.keras import saving as saving

@@ -113,6 +113,12 @@ def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
     if getattr(build, "_prepared", False):
         return build
 
+    # Layers of this library may ask for more than a shape; anybody else's expect shapes.
+    foreign = not build.__module__.startswith("pinnace.")
+
+    def takes_shape(parameter: str) -> bool:
+        return foreign or parameter.endswith(("shape", "shapes"))
+
     @functools.wraps(build)
     def prepared(self: Layer, *args: Any, **kwargs: Any) -> None:
         names = build_parameters(build)
@@ -137,11 +143,6 @@ def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
 
     prepared._prepared = True  # type: ignore[attr-defined]  # a mark
     return prepared
-
-
-def takes_shape(parameter: str) -> bool:
-    """Whether `build` wants shapes there, as Keras gives them, rather than TensorSpecs."""
-    return parameter.endswith(("shape", "shapes"))
 
 
 def as_specs(value: Any, dtype: str) -> Any:

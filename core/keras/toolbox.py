@@ -1,5 +1,6 @@
 """What `keras.utils` shows."""
 
+from pinnace.keras.downloads import get_file as get_file
 from pinnace.keras.encoding import normalize as normalize
 from pinnace.keras.encoding import to_categorical as to_categorical
 from pinnace.keras.folders import image_dataset_from_directory as image_dataset_from_directory
@@ -9,6 +10,7 @@ from pinnace.keras.pictures import array_to_img as array_to_img
 from pinnace.keras.pictures import img_to_array as img_to_array
 from pinnace.keras.pictures import load_img as load_img
 from pinnace.keras.pictures import save_img as save_img
+from pinnace.keras.py_dataset import PyDataset as PyDataset
 from pinnace.keras.registry import custom_object_scope as custom_object_scope
 from pinnace.keras.registry import deserialize_keras_object as deserialize_keras_object
 from pinnace.keras.registry import get_custom_objects as get_custom_objects
@@ -21,3 +23,7 @@ from pinnace.keras.sequences import pad_sequences as pad_sequences
 from pinnace.keras.sequences import timeseries_dataset_from_array as timeseries_dataset_from_array
 from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x_y_sample_weight
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight
+
+# Older names.
+Sequence = PyDataset
+CustomObjectScope = custom_object_scope

@@ -88,6 +88,7 @@ class Weights(Module):
             raise ValueError(
                 f"{who}: the initializer must give shape {list(sizes)}, gave {variable.shape.text}"
             )
+        variable.path = variable.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
         penalty = regularizers.get(regularizer)
         if penalty is not None:
             self._regularized.append((variable, penalty))

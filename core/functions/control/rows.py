@@ -81,10 +81,11 @@ class _Ragged(Carried):
             if depth:
                 row = from_tensor(row, ragged_rank=depth, row_splits_dtype=self._kind())
         found = row.ragged_rank if isinstance(row, RaggedTensor) else 0
-        if row.dtype is not self.spec.dtype or found != depth:
+        fits = row.dtype is self.spec.dtype and found == depth
+        if not fits or not self.spec.shape.is_compatible_with(row.shape):
             raise ValueError(
                 f"map_fn: fn must give {self.spec!r}, got {row.dtype.name}{row.shape.text} with "
-                f"a ragged rank of {found}"
+                f"a ragged rank of {found}\n  Try: fn_output_signature=, of what it gives"
             )
         return [_boxed(row)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework import dtypes
+from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.ops.array import (
@@ -16,15 +17,17 @@ from pinnace.ops.array import (
     shapes,
     sorting,
 )
-from pinnace.ops.math import comparison, reduction
+from pinnace.ops.math import arithmetic, comparison, reduction, segments
 from pinnace.ops.strings import conversion, hashing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Tensor
 
 _MODES = ("int", "one_hot", "multi_hot", "count")
+_MATRIX = 2
 
 
 def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
@@ -49,11 +52,25 @@ def refuse_sparse(who: str, **given: bool) -> None:
             raise NotImplementedError(f"{who}: {name}=True is not supported: results are dense")
 
 
-def encoded(x: Tensor, mode: str, depth: int, dtype: Any, weights: Any = None) -> Tensor:
+def on_elements(compute: Callable[[Tensor], Any], x: Any) -> Any:
+    """`compute` of a tensor, or of the elements that a ragged or a sparse tensor has."""
+    if not is_composite(x):
+        return compute(convert_to_tensor(x))
+    if _is_ragged(x):
+        return x.with_flat_values(compute(x.flat_values))
+    return x.with_values(compute(x.values))
+
+
+def _is_ragged(x: Any) -> bool:
+    return hasattr(x, "flat_values")
+
+
+def encoded(x: Any, mode: str, depth: int, dtype: Any, weights: Any = None) -> Any:
     """Numbers of categories as rows of numbers.
 
     Args:
-        x: integers, [...]; one outside of 0 to depth - 1 counts nowhere.
+        x: integers, [...], or samples of some elements each as a ragged or a sparse matrix; one
+            outside of 0 to depth - 1 counts nowhere.
         mode: `one_hot`: a row each, [..., depth], a last axis of size 1 left out; `multi_hot`: 1
             for each that occurs in a sample; `count`: how often.
         depth: number of categories.
@@ -63,9 +80,11 @@ def encoded(x: Tensor, mode: str, depth: int, dtype: Any, weights: Any = None) -
     Source:
         Keras: a sample is the second axis, or the whole of a vector.
     """
+    kind = dtypes.as_dtype(dtype)
+    if is_composite(x):
+        return _encoded_elements(x, mode, depth, kind, weights)
     if not len(x.shape):
         x = reshaping.expand_dims(x, -1)
-    kind = dtypes.as_dtype(dtype)
     rank = len(x.shape)
     if mode == "one_hot":
         if rank > 1 and x.shape[-1] == 1:
@@ -78,6 +97,30 @@ def encoded(x: Tensor, mode: str, depth: int, dtype: Any, weights: Any = None) -
     if weights is not None:
         rows = rows * reshaping.expand_dims(casting.cast(weights, kind), -1)
     return reduction.reduce_sum(rows, axis)
+
+
+def _encoded_elements(x: Any, mode: str, depth: int, kind: DType, weights: Any) -> Any:
+    if len(x.shape) != _MATRIX:
+        raise ValueError(f"ragged and sparse categories must be matrices, got shape {x.shape}")
+    if mode == "one_hot":
+        if not _is_ragged(x):
+            raise ValueError("output_mode one_hot: sparse categories must be made dense before")
+        return x.with_flat_values(indicators.one_hot(x.flat_values, depth, dtype=kind))
+    if _is_ragged(x):
+        found, sample, count = x.values, x.value_rowids(), x.nrows()
+    else:
+        found, sample, count = x.values, x.indices[:, 0], x.dense_shape[0]
+    rows = indicators.one_hot(found, depth, dtype=kind)
+    if weights is not None and is_composite(weights):
+        weights = weights.values
+    if weights is not None:
+        rows = rows * reshaping.expand_dims(casting.cast(weights, kind), -1)
+    counts = segments.unsorted_segment_sum(rows, sample, count)
+    return arithmetic.minimum(counts, 1) if mode == "multi_hot" else counts
+
+
+def _as_int64(x: Tensor) -> Tensor:
+    return casting.cast(x, dtypes.int64)
 
 
 class CategoryEncoding(Layer):
@@ -113,11 +156,11 @@ class CategoryEncoding(Layer):
         self.sparse = False
         self.built = True
 
-    def call(self, x: Any, count_weights: Any = None) -> Tensor:
-        """The encoded categories; `count_weights` for `count` only."""
+    def call(self, x: Any, count_weights: Any = None) -> Any:
+        """The encoded categories; `count_weights` for `count` only, alike in form."""
         if count_weights is not None and self.output_mode != "count":
             raise ValueError("CategoryEncoding: count_weights must be None unless counts are given")
-        numbers = casting.cast(x, dtypes.int64)
+        numbers = on_elements(_as_int64, x)
         return encoded(
             numbers, self.output_mode, self.num_tokens, self.compute_dtype, count_weights
         )
@@ -169,9 +212,15 @@ class Hashing(Layer):
         self.sparse = False
         self.built = True
 
-    def call(self, x: Any) -> Tensor:
+    def call(self, x: Any) -> Any:
         """The hashes."""
-        x = convert_to_tensor(x)
+        found = on_elements(self._hashes, x)
+        if self.output_mode == "int":
+            return found
+        kind = self.compute_dtype if self._policy._compute.is_floating else "float32"
+        return encoded(found, self.output_mode, self.num_bins, kind)
+
+    def _hashes(self, x: Tensor) -> Tensor:
         text = x if x.dtype is dtypes.string else conversion.as_string(x)
         masked = self.mask_value is not None
         bins = self.num_bins - 1 if masked and self.num_bins > 1 else self.num_bins
@@ -182,10 +231,7 @@ class Hashing(Layer):
         if masked:
             same = comparison.equal(x, convert_to_tensor(self.mask_value, x.dtype))
             found = selecting.where(same, constants.zeros_like(found), found + 1)
-        if self.output_mode == "int":
-            return casting.cast(found, dtypes.int64)
-        kind = self.compute_dtype if self._policy._compute.is_floating else "float32"
-        return encoded(found, self.output_mode, self.num_bins, kind)
+        return _as_int64(found)
 
     def get_config(self) -> dict[str, Any]:
         """See Layer."""
@@ -235,18 +281,21 @@ class Discretization(Layer):
         self.output_mode = checked_mode("Discretization", output_mode, _MODES)
         self.built = True
 
-    def call(self, x: Any) -> Tensor:
+    def call(self, x: Any) -> Any:
         """The numbers of the ranges."""
+        numbers = on_elements(self._ranges, x)
+        if self.output_mode == "int":
+            return numbers
+        return encoded(numbers, self.output_mode, len(self.bin_boundaries) + 1, self.compute_dtype)
+
+    def _ranges(self, x: Tensor) -> Tensor:
         x = casting.cast(x, dtypes.float32)
         edges = constants.constant(self.bin_boundaries, dtypes.float32)
         flat = reshaping.reshape(x, [-1])
         found = sorting.searchsorted(edges, flat, side="right")
         numbers = reshaping.reshape(found, shapes.shape(x))
         numbers.set_shape(x.shape)
-        numbers = casting.cast(numbers, dtypes.int64)
-        if self.output_mode == "int":
-            return numbers
-        return encoded(numbers, self.output_mode, len(self.bin_boundaries) + 1, self.compute_dtype)
+        return numbers
 
     def get_config(self) -> dict[str, Any]:
         """See Layer."""

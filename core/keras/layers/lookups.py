@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.composite import is_composite
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import restoring
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.layer import Layer
-from pinnace.keras.layers.categories import checked_mode, encoded, refuse_sparse
+from pinnace.keras.layers.categories import checked_mode, encoded, on_elements, refuse_sparse
 from pinnace.keras.layers.preprocessing import batches_of_data
 from pinnace.lookup.initializers import KeyValueTensorInitializer
 from pinnace.lookup.static import StaticHashTable
@@ -205,9 +205,7 @@ class IndexLookup(Layer):
             steps: number of batches of a dataset; None takes all.
         """
         del batch_size
-        self._adapt_to(
-            row for batch in batches_of_data(data, steps) for row in np.atleast_2d(_rows(batch))
-        )
+        self._adapt_to(row for batch in batches_of_data(data, steps) for row in _rows(batch))
 
     def _adapt_to(self, documents: Iterable[Any]) -> None:
         if self.__dict__["_given"]:
@@ -237,12 +235,11 @@ class IndexLookup(Layer):
 
     # Looking up.
 
-    def call(self, x: Any) -> Tensor:
-        """The numbers, or what they are encoded as."""
-        x = convert_to_tensor(x)
+    def call(self, x: Any) -> Any:
+        """The numbers, or what they are encoded as; ragged for ragged input, sparse for sparse."""
         if self.invert:
-            return self._inverted(x)
-        numbers = self._numbers(x)
+            return on_elements(self._inverted, x)
+        numbers = on_elements(self._numbers, x)
         if self.output_mode == "int":
             return numbers
         return self._encoded(numbers)
@@ -303,7 +300,7 @@ class IndexLookup(Layer):
         told: int | None = self.__dict__["_told_size"]
         return told if told and self._table is None else self.vocabulary_size()
 
-    def _encoded(self, numbers: Tensor) -> Tensor:
+    def _encoded(self, numbers: Any) -> Any:
         kind = dtypes.as_dtype(floatx())
         if self.output_mode == "tf_idf":
             return encoded(numbers, "count", self._depth(), kind) * self._row_of_weights()
@@ -348,8 +345,10 @@ class IndexLookup(Layer):
 
 
 def _rows(batch: Any) -> Any:
+    if is_composite(batch):
+        return batch.to_list()
     array = np.asarray(batch)
-    return array if array.ndim != 1 else array[:, None]
+    return np.atleast_2d(array if array.ndim != 1 else array[:, None])
 
 
 class StringLookup(IndexLookup):

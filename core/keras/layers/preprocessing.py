@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
@@ -270,7 +271,11 @@ def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
     if isinstance(data, (np.ndarray, Tensor, list, tuple)) or np.isscalar(data):
         yield np.asarray(data)
         return
+    if is_composite(data):
+        yield data
+        return
     for index, batch in enumerate(data):
         if steps is not None and index >= steps:
             return
-        yield np.asarray(batch[0] if isinstance(batch, tuple) else batch)
+        features = batch[0] if isinstance(batch, tuple) else batch
+        yield features if is_composite(features) else np.asarray(features)

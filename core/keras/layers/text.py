@@ -6,22 +6,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
-from pinnace.framework import dtypes
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import registry
-from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.categories import refuse_sparse
 from pinnace.keras.layers.lookups import StringLookup
 from pinnace.keras.layers.preprocessing import batches_of_data
-from pinnace.ops.array import indicators, padding, reshaping, shapes
-from pinnace.ops.math import arithmetic, segments
+from pinnace.ops.array import padding, reshaping, shapes
 from pinnace.ops.strings import conversion, patterns
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
-    from pinnace.ops.composites.ragged.tensor import RaggedTensor
 
 _PUNCTUATION = r"[!\"#$%&()\*\+,-\./:;<=>?@\[\\\]^_`{|}~\']"
 _STANDARD = ("lower_and_strip_punctuation", "lower", "strip_punctuation")
@@ -184,26 +180,14 @@ class TextVectorization(Layer):
     def call(self, x: Any) -> Tensor:
         """The rows."""
         words = self._words(convert_to_tensor(x))
-        lookup = self._lookup_layer
+        found = self._lookup_layer.call(words)
         if not is_composite(words):
-            return self._fitted(lookup.call(words))
-        numbers = lookup._numbers(words.flat_values)
+            return self._fitted(found)
         if self.output_mode == "int":
             length = self.output_sequence_length
-            shape = None if length is None else [None, length]
-            ids: Tensor = words.with_flat_values(numbers).to_tensor(0, shape=shape)
+            ids: Tensor = found.to_tensor(0, shape=None if length is None else [None, length])
             return ids
-        return self._over_vocabulary(words, numbers)
-
-    def _over_vocabulary(self, words: RaggedTensor, numbers: Tensor) -> Tensor:
-        lookup = self._lookup_layer
-        each = indicators.one_hot(numbers, lookup._depth(), dtype=dtypes.as_dtype(floatx()))
-        counts = segments.unsorted_segment_sum(each, words.value_rowids(), words.nrows())
-        if self.output_mode == "multi_hot":
-            return arithmetic.minimum(counts, 1.0)
-        if self.output_mode == "tf_idf":
-            return counts * lookup._row_of_weights()
-        return counts
+        return found  # type: ignore[no-any-return]
 
     def _fitted(self, numbers: Tensor) -> Tensor:
         length = self.output_sequence_length

@@ -10,14 +10,15 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.trackable import AutoTrackable
-from pinnace.framework.variable import Variable
 from pinnace.keras import initializers, registry
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
+from pinnace.keras.metrics.state import StateVariable
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
+    from pinnace.framework.variable import Variable
 
 
 class Metric(AutoTrackable):
@@ -66,7 +67,9 @@ class Metric(AutoTrackable):
         make = initializers.get(initializer)
         with init_scope():
             value = make(list(shape), dtype=dtypes.as_dtype(dtype or self._dtype))
-            variable = Variable(value, trainable=False, name=f"{self.name}/{name or 'variable'}")
+            variable = StateVariable(
+                value, trainable=False, name=f"{self.name}/{name or 'variable'}"
+            )
         first = np.asarray(value.numpy())
         self.__dict__["_state"].append((variable, first))
         return variable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pinnace.framework import structure
 from pinnace.keras import registry
@@ -14,6 +14,8 @@ from pinnace.keras.symbolic import KerasTensor, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+M = TypeVar("M", bound=Model)
 
 
 class Functional(Model):
@@ -56,13 +58,18 @@ class Functional(Model):
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
         """The model with that configuration, with new weights."""
-        inputs, outputs = rebuilt(
-            config, lambda c: registry.deserialize_keras_object(c, custom_objects)
-        )
-        made = cls(inputs, outputs, name=config.get("name"))
-        if config.get("trainable") is False:
-            made.trainable = False
-        return made
+        return from_graph(cls, config, custom_objects)
+
+
+def from_graph(kind: type[M], config: dict[str, Any], custom_objects: dict[str, Any] | None) -> M:
+    """A model of this class, of the layers and calls that `Functional.get_config` told."""
+    inputs, outputs = rebuilt(
+        config, lambda c: registry.deserialize_keras_object(c, custom_objects)
+    )
+    made = kind(inputs, outputs, name=config.get("name"))
+    if config.get("trainable") is False:
+        made.trainable = False
+    return made
 
 
 def rebuilt(config: dict[str, Any], make: Callable[[dict[str, Any]], Any]) -> tuple[Any, Any]:

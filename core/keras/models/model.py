@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -329,7 +330,12 @@ class Model(Fitting):
         return others
 
     def _default_signatures(self) -> dict[str, ConcreteFunction]:
-        """serving_default: by input names, training=False; gives output_0, … or a dict's keys."""
+        """serving_default: by input names, training=False; gives output_0, … or a dict's keys.
+
+        None for a model that was never called and has functions of its own: those are saved.
+        """
+        if self._call_specs is None and self._has_functions():
+            return {}
         named, rebuild = self._named_inputs()
 
         def serve(**inputs: Any) -> dict[str, Any]:
@@ -345,7 +351,14 @@ class Model(Fitting):
         `call` and `__call__` are one function, traced for `training` and not. A loss is a function
         without arguments, since what it gives changes with the weights.
         """
-        specs = self._known_specs()
+        parts: dict[str, Any] = {
+            "variables": ListWrapper(self.variables),
+            "trainable_variables": ListWrapper(self.trainable_variables),
+            "non_trainable_variables": ListWrapper(self.non_trainable_variables),
+        }
+        specs = self._call_specs
+        if specs is None:
+            return parts
 
         def call(inputs: Any, training: bool = False) -> Any:
             return self(inputs, training=training)
@@ -353,14 +366,24 @@ class Model(Fitting):
         function = Function(call, name="__call__")
         for training in (False, True):
             function.get_concrete_function(specs, training=training)
-        return {
-            "__call__": function,
-            "call": function,
-            "variables": ListWrapper(self.variables),
-            "trainable_variables": ListWrapper(self.trainable_variables),
-            "non_trainable_variables": ListWrapper(self.non_trainable_variables),
-            "losses": ListWrapper(self._loss_functions()),
-        }
+        losses = ListWrapper(self._loss_functions())
+        return {"__call__": function, "call": function, **parts, "losses": losses}
+
+    def _has_functions(self) -> bool:
+        """Whether `function` made some of the methods or attributes."""
+        own = [vars(kind).values() for kind in type(self).__mro__]
+        return any(isinstance(x, Function) for x in itertools.chain(vars(self).values(), *own))
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Self:
+        """The model with that configuration, with new weights; the graph of a functional one."""
+        if "input_layers" not in config:
+            return super().from_config(config)
+        from pinnace.keras.models.functional import from_graph
+
+        return from_graph(cls, config, custom_objects)
 
     def _loss_functions(self) -> list[Function]:
         """The penalties of the weights, each as a function."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,7 +122,8 @@ class SequenceBatches(Batches):
     """Batches of an object with `__getitem__` and `__len__`, such as a PyDataset.
 
     Args:
-        source: item i is a batch; `on_epoch_end` is called if there is one.
+        source: item i is a batch; `on_epoch_begin` and `on_epoch_end` are called if there are such,
+            and where it has more than one of `workers`, so many threads make batches ahead.
         shuffle: whether each epoch has an order of its own.
         weigh: adds sample weights, from the class weights.
     """
@@ -132,14 +136,40 @@ class SequenceBatches(Batches):
     @property
     def count(self) -> int | None:  # type: ignore[override]  # asked each time: it may change
         """Batches in an epoch."""
+        if hasattr(self._source, "num_batches"):
+            return self._source.num_batches  # type: ignore[no-any-return]
         return len(self._source)
 
     def epoch(self) -> Iterator[Batch]:
         """The batches of one epoch."""
-        total = len(self._source)
-        order = range(total) if self._generator is None else self._generator.permutation(total)
-        for index in order:
-            yield self._weigh(_tensors(self._source[int(index)]))
+        hook = getattr(self._source, "on_epoch_begin", None)
+        if hook is not None:
+            hook()
+        total = self.count
+        if total is None:
+            order: Iterable[int] = itertools.count()
+        else:
+            order = range(total) if self._generator is None else self._generator.permutation(total)
+        if getattr(self._source, "workers", 0) > 1:
+            items = self._made_ahead(order)
+        else:
+            items = (self._source[int(index)] for index in order)
+        for item in items:
+            yield self._weigh(_tensors(item))
+
+    def _made_ahead(self, order: Iterable[int]) -> Iterator[Any]:
+        """Items in their order; an error in one surfaces in its place."""
+        pool = ThreadPoolExecutor(self._source.workers)
+        waiting: deque[Future[Any]] = deque()
+        try:
+            for index in order:
+                waiting.append(pool.submit(self._source.__getitem__, int(index)))
+                if len(waiting) > max(self._source.max_queue_size, 1):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
     def end_epoch(self) -> None:
         """An epoch is over."""

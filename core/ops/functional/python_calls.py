@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,8 @@ def numpy_function(
     """func(*inp) on NumPy arrays, called when the graph runs.
 
     Args:
-        func: takes one array per input, gives one array per output.
+        func: takes one array per input, gives one array per output; left out, a decorator is
+            returned, whose functions take the inputs as arguments.
         inp: the inputs.
         Tout: the dtype of the output, or a list of them.
         stateful: whether it must be called although its result is not needed, and in program order.
@@ -62,6 +64,8 @@ def numpy_function(
     Source:
         TensorFlow ops `PyFunc`, `PyFuncStateless` (script_ops.cc).
     """
+    if func is None:
+        return _decorator(lambda f, args: numpy_function(f, args, Tout, stateful, name))
     kinds, single = _kinds(Tout)
     op = PY_FUNC if stateful else PY_FUNC_STATELESS
     found = execute(op, list(inp or ()), token=Token.of(_checked(func)), Tout=kinds, name=name)
@@ -77,7 +81,8 @@ def py_function(
     """func(*inp) on eager tensors, called when the graph runs; it has a gradient.
 
     Args:
-        func: takes one tensor per input, gives one tensor (or value) per output.
+        func: takes one tensor per input, gives one tensor (or value) per output; left out, a
+            decorator is returned, whose functions take the inputs as arguments.
         inp: the inputs.
         Tout: the dtype of the output, or a list of them; [] for none.
         name: name of the node while tracing.
@@ -88,10 +93,23 @@ def py_function(
     Source:
         TensorFlow op `EagerPyFunc` (script_ops.cc).
     """
+    if func is None:
+        return _decorator(lambda f, args: py_function(f, args, Tout, name))
     kinds, single = _kinds(Tout)
     token = Token.of(_checked(func))
     found = execute(EAGER_PY_FUNC, list(inp or ()), token=token, Tout=kinds, name=name)
     return found[0] if single else list(found)
+
+
+def _decorator(call: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(_checked(function))
+        def called(*args: Any) -> Any:
+            return call(function, args)
+
+        return called
+
+    return decorate
 
 
 def _checked(func: Any) -> Any:

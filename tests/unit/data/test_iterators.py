@@ -483,3 +483,10 @@ def test_optionals_of_values_and_of_none() -> None:
     assert not execute(lookup("OptionalHasValue"), none).numpy()
     with pytest.raises(tf.errors.InvalidArgumentError, match="there is no value"):
         execute(lookup("OptionalGetValue"), none, output_types=types, output_shapes=shapes)
+
+
+def test_a_numpy_iterator_has_a_next_method() -> None:
+    iterator = tf.data.Dataset.range(3).as_numpy_iterator()
+    assert iterator.next() == 0
+    assert next(iterator) == 1
+    assert list(iterator) == [2]

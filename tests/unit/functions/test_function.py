@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -557,3 +558,17 @@ def test_a_tuple_is_its_tensors() -> None:
     assert found[2] == 2.0
     with pytest.raises(ValueError, match="at least one tensor"):
         tf.tuple([None])
+
+
+@pytest.mark.parametrize("kind", [tf.numpy_function, tf.py_function])
+def test_python_calls_are_decorators_too(kind: Any) -> None:
+    @kind(Tout=tf.float32)
+    def doubled(x: Any) -> Any:
+        """Twice x."""
+        return np.float32(2) * x
+
+    assert doubled.__doc__ == "Twice x."
+    assert float(doubled(tf.constant(3.0))) == 6.0
+    assert float(tf.function(lambda x: doubled(x) + 1.0)(tf.constant(3.0))) == 7.0
+    with pytest.raises(TypeError, match="func must be a function"):
+        kind(Tout=tf.float32)(3)

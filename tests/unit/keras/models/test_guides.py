@@ -1,8 +1,10 @@
 """Programs as TensorFlow's guides and articles write them."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import pinnace as tf
 
@@ -148,3 +150,122 @@ def test_functions_run_eagerly_while_debugging() -> None:
         assert model(tf.constant([-2, -4])).numpy().tolist() == [-1, -2]
     finally:
         tf.config.experimental_run_functions_eagerly(False)
+
+
+class OneStep(tf.keras.Model):  # type: ignore[misc]
+    """A generator of texts: it is never called, its function is what counts."""
+
+    def __init__(self, vocabulary: list[str]) -> None:
+        super().__init__()
+        self.ids = tf.keras.layers.StringLookup(vocabulary=vocabulary)
+        self.texts = tf.keras.layers.StringLookup(vocabulary=vocabulary, invert=True)
+        self.table = tf.keras.layers.Embedding(len(vocabulary) + 1, 3)
+
+    @tf.function
+    def following(self, texts: Any) -> Any:
+        ids = self.ids(tf.strings.unicode_split(texts, "UTF-8")).to_tensor()
+        return self.texts(ids), tf.reduce_sum(self.table(ids), 1)
+
+
+def test_a_model_that_was_never_called_is_saved_with_its_functions(tmp_path: Path) -> None:
+    model = OneStep(["a", "b"])
+    texts = tf.constant(["ab", "z"])
+    expected = model.following(texts)
+    tf.saved_model.save(model, tmp_path / "model")
+    restored = tf.saved_model.load(tmp_path / "model")
+    found = restored.following(texts)
+    assert found[0].numpy().tolist() == [[b"a", b"b"], [b"[UNK]", b"[UNK]"]]
+    assert np.array_equal(found[1], expected[1])
+    assert not restored.signatures
+
+
+def test_functions_of_a_model_are_saved_beside_its_call(tmp_path: Path) -> None:
+    class Doubling(tf.keras.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(2)
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x)
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 6])])
+        def doubled(self, x: Any) -> Any:
+            return 2.0 * self.dense(x)
+
+    model = Doubling()
+    once = model(X).numpy()
+    tf.saved_model.save(model, tmp_path / "model")
+    restored = tf.saved_model.load(tmp_path / "model")
+    assert np.array_equal(restored.doubled(X), 2 * once)
+    assert np.array_equal(restored(X), once)
+    assert list(restored.signatures) == ["serving_default"]
+
+
+def test_words_of_any_number_are_looked_up_in_a_function_and_after_loading(tmp_path: Path) -> None:
+    lookup = tf.keras.layers.StringLookup(vocabulary=["a", "b"])
+    hot = tf.keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="multi_hot")
+    module = tf.Module()
+    module.lookup, module.hot = lookup, hot
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def words(texts: Any) -> Any:
+        ragged = tf.strings.split(texts)
+        return {"ids": lookup(ragged).to_tensor(), "hot": hot(ragged)}
+
+    module.words = words
+    tf.saved_model.save(module, tmp_path / "model")
+    for one in (words, tf.saved_model.load(tmp_path / "model").words):
+        found = one(tf.constant(["a c b", "b"]))
+        assert found["ids"].numpy().tolist() == [[1, 0, 2], [2, 0, 0]]
+        assert found["hot"].numpy().tolist() == [[1, 1, 1], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_a_metric_gives_its_variable_s_value(called: bool) -> None:
+    class Positives(tf.keras.metrics.Metric):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(name="positives")
+            self.seen = self.add_variable((), "zeros", name="seen")
+
+        def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
+            del y_pred, sample_weight
+            self.seen.assign_add(tf.reduce_sum(tf.cast(y, tf.float32)))
+
+        def result(self) -> Any:
+            return self.seen.value() if called else self.seen.value
+
+    model = tf.keras.Sequential([tf.keras.Input([6]), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=[Positives()])
+    assert model.fit(X, Y, verbose=0).history["positives"] == [2.0]
+    assert float(Positives()(Y, Y)) == 2.0
+
+
+def test_a_cell_gets_the_shape_whatever_it_is_called() -> None:
+    class Cell(tf.keras.layers.Layer):  # type: ignore[misc]
+        state_size = 3
+
+        def build(self, sizes: Any) -> None:
+            self.kernel = self.add_weight(shape=(sizes[-1], 3), initializer="ones", name="k")
+
+        def call(self, x: Any, states: Any) -> Any:
+            y = tf.matmul(x, self.kernel) + states[0]
+            return y, [y]
+
+    layer = tf.keras.layers.RNN(Cell())
+    assert layer(np.ones((2, 4, 5), np.float32)).numpy().tolist() == [[20.0] * 3] * 2
+    assert layer.cell.kernel.path.endswith("/k")
+
+
+def test_a_model_is_made_again_from_its_configuration() -> None:
+    inputs = tf.keras.Input([6])
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(2)(inputs), name="small")
+
+    class Own(tf.keras.Model):  # type: ignore[misc]
+        pass
+
+    for kind in (tf.keras.Model, type(model), Own):
+        again = kind.from_config(model.get_config())
+        assert isinstance(again, kind)
+        again.set_weights(model.get_weights())
+        assert np.array_equal(again(X), model(X))
+        assert again.name == "small"

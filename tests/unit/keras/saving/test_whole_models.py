@@ -44,10 +44,10 @@ def test_it_comes_back_and_trains_on(name: str, ending: str, tmp_path: Path) -> 
     if ending == ".h5" and not CASES[name].h5:
         pytest.skip("the older form cannot hold it")
     write(tf, tmp_path, name)
-    # The same sums on both sides.
-    assert read(tf, tmp_path, name, ending) == dict.fromkeys(
-        ("output", "loss", "trained") if CASES[name].train else ("output",), 0.0
-    )
+    found = read(tf, tmp_path, name, ending)
+    assert set(found) == ({"output", "loss", "trained"} if CASES[name].train else {"output"})
+    # The same sums on both sides, in another order where a kernel was compiled in between.
+    assert max(found.values()) <= 1e-6, found
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

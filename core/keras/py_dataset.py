@@ -1,0 +1,45 @@
+"""PyDataset: batches by number, for data that Python makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class PyDataset:
+    """A subclass says with `__len__` how many batches there are, and with `__getitem__` which.
+
+    Args:
+        workers: how many threads make batches ahead; with 1 or fewer, each is made when it is
+            needed.
+        use_multiprocessing: accepted for Keras' sake: threads make the batches in either case.
+        max_queue_size: how many batches may wait to be used.
+    """
+
+    def __init__(
+        self, workers: int = 1, use_multiprocessing: bool = False, max_queue_size: int = 10
+    ) -> None:
+        for what, number in (("workers", workers), ("max_queue_size", max_queue_size)):
+            if not isinstance(number, int) or number < 0:
+                raise ValueError(f"PyDataset: {what} must be 0 or more, got {number!r}")
+        self.workers = workers
+        self.use_multiprocessing = use_multiprocessing
+        self.max_queue_size = max_queue_size
+
+    def __getitem__(self, index: int) -> Any:
+        """Batch `index`: `x`, `(x, y)` or `(x, y, sample_weight)`."""
+        raise NotImplementedError(f"{type(self).__name__} must define __getitem__(self, index)")
+
+    def __len__(self) -> int:
+        """How many batches there are."""
+        raise NotImplementedError(f"{type(self).__name__} must define __len__(self)")
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many batches there are; a subclass may say None: as many as `steps_per_epoch`."""
+        return len(self)
+
+    def on_epoch_begin(self) -> None:
+        """An epoch begins."""
+
+    def on_epoch_end(self) -> None:
+        """An epoch is over: the time to put the samples into another order."""
