@@ -1,6 +1,7 @@
 """Keras: what people write models with."""
 
 from pinnace.keras import activations as activations
+from pinnace.keras import backend as backend
 from pinnace.keras import callbacks as callbacks
 from pinnace.keras import config as config
 from pinnace.keras import constraints as constraints

@@ -140,10 +140,11 @@ def binary_crossentropy(
     y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
     if label_smoothing:
         y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
-    return reduction.reduce_mean(_binary(y_true, y_pred, from_logits), axis)
+    return reduction.reduce_mean(binary_of_elements(y_true, y_pred, from_logits), axis)
 
 
-def _binary(y_true: Any, y_pred: Any, from_logits: bool) -> Tensor:
+def binary_of_elements(y_true: Any, y_pred: Any, from_logits: bool) -> Tensor:
+    """-y_true log(y_pred) - (1 - y_true) log(1 - y_pred), element by element."""
     logits = y_pred if from_logits else logits_behind(y_pred, "Sigmoid")
     if logits is not None:
         return ops.sigmoid_cross_entropy_with_logits(y_true, logits)
@@ -169,7 +170,7 @@ def binary_focal_crossentropy(
         y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
     if from_logits:
         y_pred = exponents.sigmoid(y_pred)
-    loss = _binary(y_true, y_pred, False)
+    loss = binary_of_elements(y_true, y_pred, False)
     right = y_true * y_pred + (1.0 - y_true) * (1.0 - y_pred)
     loss = exponents.pow(1.0 - right, gamma) * loss
     if apply_class_balancing:

@@ -1,0 +1,15 @@
+"""`keras.backend`: settings, and functions of tensors that older programs write losses with."""
+
+from pinnace.keras.backend.losses import binary_crossentropy as binary_crossentropy
+from pinnace.keras.backend.losses import categorical_crossentropy as categorical_crossentropy
+from pinnace.keras.backend.losses import (
+    sparse_categorical_crossentropy as sparse_categorical_crossentropy,
+)
+from pinnace.keras.backend.tensors import *
+from pinnace.keras.backend.values import *
+from pinnace.keras.config import backend as backend
+from pinnace.keras.config import image_data_format as image_data_format
+from pinnace.keras.dtype_policy import epsilon as epsilon
+from pinnace.keras.dtype_policy import floatx as floatx
+from pinnace.keras.dtype_policy import set_floatx as set_floatx
+from pinnace.keras.names import clear_session as clear_session

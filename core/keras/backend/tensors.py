@@ -1,0 +1,353 @@
+"""Functions of tensors, under the names and with the defaults of Keras' older backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import as_dtype
+from pinnace.functions.control import cond
+from pinnace.keras.dtype_policy import floatx
+from pinnace.ops.array import (
+    casting,
+    gathering,
+    indicators,
+    joining,
+    permutations,
+    reshaping,
+    selecting,
+    shapes,
+    tiling,
+)
+from pinnace.ops.array.casting import cast as cast
+from pinnace.ops.array.constants import ones_like as ones_like
+from pinnace.ops.array.constants import zeros_like as zeros_like
+from pinnace.ops.array.identities import stop_gradient as stop_gradient
+from pinnace.ops.array.padding import pad
+from pinnace.ops.array.reshaping import reshape as reshape
+from pinnace.ops.array.shapes import shape as shape
+from pinnace.ops.math import (
+    clipping,
+    counting,
+    cumulation,
+    exponents,
+    extremes,
+    products,
+    ranges,
+    reduction,
+)
+from pinnace.ops.math.arithmetic import abs as abs
+from pinnace.ops.math.arithmetic import maximum as maximum
+from pinnace.ops.math.arithmetic import minimum as minimum
+from pinnace.ops.math.arithmetic import sign as sign
+from pinnace.ops.math.arithmetic import square as square
+from pinnace.ops.math.comparison import equal as equal
+from pinnace.ops.math.comparison import greater as greater
+from pinnace.ops.math.comparison import greater_equal as greater_equal
+from pinnace.ops.math.comparison import less as less
+from pinnace.ops.math.comparison import less_equal as less_equal
+from pinnace.ops.math.comparison import not_equal as not_equal
+from pinnace.ops.math.exponents import exp as exp
+from pinnace.ops.math.exponents import log as log
+from pinnace.ops.math.exponents import pow as pow
+from pinnace.ops.math.exponents import sigmoid as sigmoid
+from pinnace.ops.math.rounding import round as round
+from pinnace.ops.math.trigonometry import cos as cos
+from pinnace.ops.math.trigonometry import sin as sin
+from pinnace.ops.math.trigonometry import tanh as tanh
+from pinnace.ops.nn import dropouts, normalization, rectifiers, smooth, softmaxes
+from pinnace.ops.nn.smooth import softplus as softplus
+from pinnace.ops.nn.smooth import softsign as softsign
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+__all__ = [
+    *("abs", "all", "any", "arange", "argmax", "argmin", "batch_flatten", "bias_add", "cast"),
+    *("clip", "concatenate", "cos", "cumprod", "cumsum", "dot", "dropout", "elu", "equal"),
+    *("exp", "expand_dims", "flatten", "gather", "greater", "greater_equal", "hard_sigmoid"),
+    *("in_top_k", "l2_normalize", "less", "less_equal", "log", "max", "maximum", "mean"),
+    *("min", "minimum", "not_equal", "one_hot", "ones_like", "permute_dimensions", "pow"),
+    *("prod", "relu", "repeat", "repeat_elements", "reshape", "reverse", "round", "shape"),
+    *("sigmoid", "sign", "sin", "softmax", "softplus", "softsign", "spatial_2d_padding"),
+    *("sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sum", "switch"),
+    *("tanh", "temporal_padding", "tile", "transpose", "var", "zeros_like"),
+]
+
+
+# Along axes.
+
+
+def _numbers(x: Any) -> Tensor:
+    """Truth values as numbers."""
+    x = convert_to_tensor(x)
+    return casting.cast(x, floatx()) if x.dtype.is_bool else x
+
+
+def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum along axes, of all elements if None."""
+    return reduction.reduce_sum(x, axis, keepdims)
+
+
+def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean along axes; truth values count as 0 and 1."""
+    return reduction.reduce_mean(_numbers(x), axis, keepdims)
+
+
+def var(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The variance along axes."""
+    return reduction.reduce_variance(_numbers(x), axis, keepdims)
+
+
+def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The standard deviation along axes."""
+    return reduction.reduce_std(_numbers(x), axis, keepdims)
+
+
+def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The product along axes."""
+    return reduction.reduce_prod(x, axis, keepdims)
+
+
+def max(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The largest element along axes."""
+    return reduction.reduce_max(x, axis, keepdims)
+
+
+def min(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The smallest element along axes."""
+    return reduction.reduce_min(x, axis, keepdims)
+
+
+def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether all are true along axes."""
+    return reduction.reduce_all(casting.cast(x, "bool"), axis, keepdims)
+
+
+def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether one is true along axes."""
+    return reduction.reduce_any(casting.cast(x, "bool"), axis, keepdims)
+
+
+def argmax(x: Any, axis: int = -1) -> Tensor:
+    """Where the largest element is."""
+    return extremes.argmax(x, axis)
+
+
+def argmin(x: Any, axis: int = -1) -> Tensor:
+    """Where the smallest element is."""
+    return extremes.argmin(x, axis)
+
+
+def cumsum(x: Any, axis: int = 0) -> Tensor:
+    """Sums up to each element."""
+    return cumulation.cumsum(x, axis)
+
+
+def cumprod(x: Any, axis: int = 0) -> Tensor:
+    """Products up to each element."""
+    return cumulation.cumprod(x, axis)
+
+
+def l2_normalize(x: Any, axis: Any = None) -> Tensor:
+    """Vectors of length 1 along axes."""
+    return normalization.l2_normalize(x, axis)
+
+
+# Each element.
+
+
+def clip(x: Any, min_value: Any, max_value: Any) -> Any:
+    """Between two numbers; None is no bound."""
+    low = -np.inf if min_value is None else min_value
+    high = np.inf if max_value is None else max_value
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and high < low:
+        high = low
+    return clipping.clip_by_value(x, low, high)
+
+
+def sqrt(x: Any) -> Tensor:
+    """The square root, 0 below 0."""
+    x = convert_to_tensor(x)
+    return exponents.sqrt(maximum(x, zeros_like(x)))
+
+
+def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
+    """X from `threshold` up to `max_value`, alpha (x - threshold) below."""
+    x = convert_to_tensor(x)
+    if not threshold and max_value is None:
+        return rectifiers.leaky_relu(x, alpha) if alpha else rectifiers.relu(x)
+    above = x if max_value is None else minimum(x, convert_to_tensor(max_value, x.dtype))
+    return selecting.where(x > threshold, above, alpha * (x - threshold))
+
+
+def elu(x: Any, alpha: float = 1.0) -> Tensor:
+    """X above 0, alpha (exp(x) - 1) below."""
+    x = convert_to_tensor(x)
+    found = smooth.elu(x)
+    return found if alpha == 1 else selecting.where(x > 0, found, alpha * found)
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """0.2 x + 0.5 between 0 and 1: the slope of older versions."""
+    return clipping.clip_by_value(0.2 * convert_to_tensor(x) + 0.5, 0.0, 1.0)
+
+
+def softmax(x: Any, axis: int = -1) -> Tensor:
+    """exp(x) as shares of their sum along an axis."""
+    x = convert_to_tensor(x)
+    if len(x.shape) < 2:
+        raise ValueError(f"softmax: x must have two axes or more, got shape {x.shape}")
+    return softmaxes.softmax(x, axis)
+
+
+def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> Tensor:
+    """A share of `level` of the elements is 0, the others are larger for it."""
+    return dropouts.dropout(x, level, noise_shape, seed)
+
+
+# Shapes.
+
+
+def flatten(x: Any) -> Tensor:
+    """A vector of all elements."""
+    return reshaping.reshape(x, [-1])
+
+
+def batch_flatten(x: Any) -> Tensor:
+    """A matrix: all axes but the first become one."""
+    x = convert_to_tensor(x)
+    return reshaping.reshape(x, joining.stack([-1, reduction.reduce_prod(shapes.shape(x)[1:])]))
+
+
+def expand_dims(x: Any, axis: int = -1) -> Tensor:
+    """With an axis of size 1 more."""
+    return reshaping.expand_dims(x, axis)
+
+
+def squeeze(x: Any, axis: int) -> Tensor:
+    """Without an axis of size 1."""
+    return reshaping.squeeze(x, [axis])
+
+
+def transpose(x: Any) -> Tensor:
+    """The axes in reverse order."""
+    return reshaping.transpose(x)
+
+
+def permute_dimensions(x: Any, pattern: Sequence[int]) -> Tensor:
+    """The axes in another order."""
+    return reshaping.transpose(x, pattern)
+
+
+def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:
+    """One behind the other along an axis."""
+    return joining.concat(list(tensors), axis)
+
+
+def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
+    """Along a new axis."""
+    return joining.stack(list(x), axis)
+
+
+def tile(x: Any, n: Any) -> Tensor:
+    """Repeated as a whole, so often along each axis."""
+    return tiling.tile(x, [n] if isinstance(n, int) else n)
+
+
+def repeat(x: Any, n: int) -> Tensor:
+    """Each row of a matrix n times: [b, features] → [b, n, features]."""
+    x = convert_to_tensor(x)
+    if len(x.shape) != 2:
+        raise ValueError(f"repeat: x must be a matrix, got shape {x.shape}")
+    return tiling.tile(reshaping.expand_dims(x, 1), [1, n, 1])
+
+
+def repeat_elements(x: Any, rep: int, axis: int) -> Tensor:
+    """Each element `rep` times along an axis."""
+    return tiling.repeat(x, rep, axis)
+
+
+def reverse(x: Any, axes: Any) -> Tensor:
+    """Backwards along axes."""
+    return permutations.reverse(x, [axes] if isinstance(axes, int) else axes)
+
+
+def temporal_padding(x: Any, padding: tuple[int, int] = (1, 1)) -> Tensor:
+    """Zeros before and behind the second axis of three."""
+    return pad(x, [[0, 0], list(padding), [0, 0]])
+
+
+def spatial_2d_padding(
+    x: Any, padding: Any = ((1, 1), (1, 1)), data_format: str | None = None
+) -> Tensor:
+    """Zeros around pictures."""
+    inner = [list(padding[0]), list(padding[1])]
+    if data_format == "channels_first":
+        return pad(x, [[0, 0], [0, 0], *inner])
+    return pad(x, [[0, 0], *inner, [0, 0]])
+
+
+# Parts, products, choices.
+
+
+def gather(reference: Any, indices: Any) -> Tensor:
+    """Rows by their numbers."""
+    return gathering.gather(reference, indices)
+
+
+def one_hot(indices: Any, num_classes: int) -> Tensor:
+    """Rows with a one at each index."""
+    return indicators.one_hot(indices, num_classes)
+
+
+def in_top_k(predictions: Any, targets: Any, k: int) -> Tensor:
+    """Whether each target is among the k largest of its row."""
+    return counting.in_top_k(targets, predictions, k)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Tensor:
+    """Numbers from `start`, or 0, up to `stop`, without it."""
+    if stop is None:
+        start, stop = 0, start if start > 0 else 0
+    return casting.cast(ranges.range(start, stop, step), as_dtype(dtype))
+
+
+def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
+    """A number added for each channel, or for each place and channel."""
+    x, bias = convert_to_tensor(x), convert_to_tensor(bias)
+    rank = len(x.shape)
+    sizes = list(bias.shape)
+    if len(sizes) not in {1, rank - 1}:
+        raise ValueError(f"bias_add: bias must have 1 or {rank - 1} axes, got shape {bias.shape}")
+    if data_format == "channels_first":
+        wanted = [1, sizes[-1], *(sizes[:-1] or [1] * (rank - 2))]
+    else:
+        wanted = [1, *sizes] if len(sizes) > 1 else sizes
+    return x + reshaping.reshape(bias, wanted)
+
+
+def dot(x: Any, y: Any) -> Tensor:
+    """Sums over the last axis of x and the last but one of y."""
+    x, y = convert_to_tensor(x), convert_to_tensor(y)
+    return products.tensordot(x, y, [[len(x.shape) - 1], [len(y.shape) - 2]])
+
+
+def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
+    """One of two, by a scalar; or element by element, by a tensor that broadcasts from the left."""
+    condition = casting.cast(condition, "bool")
+    then, other = (
+        one if callable(one) else (lambda one=one: one)
+        for one in (then_expression, else_expression)
+    )
+    if not len(condition.shape):
+        return cond(condition, then, other)
+    x, y = convert_to_tensor(then()), convert_to_tensor(other())
+    sizes = [*condition.shape, *[1] * (len(x.shape) - len(condition.shape))]
+    if None in sizes:
+        sizes[sizes.index(None)] = -1
+    return selecting.where(reshaping.reshape(condition, sizes), x, y)

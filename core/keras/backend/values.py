@@ -1,0 +1,202 @@
+"""Variables, their values, and what is known of tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.tensor import Tensor
+from pinnace.framework.variable import Variable
+from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.symbolic import KerasTensor
+from pinnace.ops.array import casting, constants
+from pinnace.ops.linalg import bands
+from pinnace.ops.random import stateful
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Array
+
+__all__ = [
+    "batch_get_value",
+    "batch_set_value",
+    "cast_to_floatx",
+    "constant",
+    "count_params",
+    "dtype",
+    "eval",
+    "eye",
+    "get_value",
+    "int_shape",
+    "is_float_dtype",
+    "is_int_dtype",
+    "is_keras_tensor",
+    "moving_average_update",
+    "ndim",
+    "ones",
+    "random_bernoulli",
+    "random_normal",
+    "random_uniform",
+    "set_value",
+    "standardize_dtype",
+    "truncated_normal",
+    "update",
+    "update_add",
+    "update_sub",
+    "variable",
+    "zeros",
+]
+
+
+def variable(
+    value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None
+) -> Variable:
+    """A variable; floats of the default type if `dtype` is None."""
+    return Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+    """A constant; floats of the default type if `dtype` is None."""
+    return constants.constant(value, dtype or floatx(), shape, name)
+
+
+def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
+    """A variable of zeros."""
+    return variable(constants.zeros(shape, dtype or floatx()), dtype, name)
+
+
+def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
+    """A variable of ones."""
+    return variable(constants.ones(shape, dtype or floatx()), dtype, name)
+
+
+def eye(size: int, dtype: Any = None, name: str | None = None) -> Variable:
+    """A variable, the identity matrix at first."""
+    return variable(bands.eye(size, dtype=dtypes.as_dtype(dtype or floatx())), dtype, name)
+
+
+def eval(x: Any) -> Array:
+    """The value as an array."""
+    return np.asarray(x.numpy() if isinstance(x, (Tensor, Variable)) else x)
+
+
+def get_value(x: Any) -> Array:
+    """The value of a variable as an array."""
+    return eval(x)
+
+
+def batch_get_value(tensors: Sequence[Any]) -> list[Array]:
+    """The values of several."""
+    return [eval(x) for x in tensors]
+
+
+def set_value(x: Variable, value: Any) -> None:
+    """Put a value into a variable."""
+    x.assign(np.asarray(value, x.dtype.as_numpy_dtype))
+
+
+def batch_set_value(tuples: Sequence[tuple[Variable, Any]]) -> None:
+    """Put values into several variables."""
+    for x, value in tuples:
+        set_value(x, value)
+
+
+def update(x: Variable, new_x: Any) -> Any:
+    """Assign."""
+    return x.assign(new_x)
+
+
+def update_add(x: Variable, increment: Any) -> Any:
+    """Add to a variable."""
+    return x.assign_add(increment)
+
+
+def update_sub(x: Variable, decrement: Any) -> Any:
+    """Subtract from a variable."""
+    return x.assign_sub(decrement)
+
+
+def moving_average_update(x: Variable, value: Any, momentum: Any) -> Any:
+    """X becomes momentum x + (1 - momentum) value."""
+    momentum, value = casting.cast(momentum, x.dtype), casting.cast(value, x.dtype)
+    return x.assign_sub((x - value) * (1.0 - momentum))
+
+
+def dtype(x: Any) -> str:
+    """The name of the type of the elements."""
+    return standardize_dtype(x.dtype)
+
+
+def standardize_dtype(dtype: Any) -> str:
+    """The name of a type; the default float for None."""
+    return floatx() if dtype is None else str(dtypes.as_dtype(dtype).name)
+
+
+def is_float_dtype(dtype: Any) -> bool:
+    """Whether it is a type of floats."""
+    return dtypes.as_dtype(dtype).is_floating
+
+
+def is_int_dtype(dtype: Any) -> bool:
+    """Whether it is a type of integers."""
+    return dtypes.as_dtype(dtype).is_integer
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether it is a KerasTensor: something a functional model is made of."""
+    return isinstance(x, KerasTensor)
+
+
+def int_shape(x: Any) -> tuple[int | None, ...] | None:
+    """The sizes, None for unknown ones; None if not even their number is known."""
+    shape = x.shape
+    return None if shape.rank is None else tuple(shape)
+
+
+def ndim(x: Any) -> int | None:
+    """The number of axes."""
+    return x.shape.rank  # type: ignore[no-any-return]
+
+
+def count_params(x: Any) -> int:
+    """The number of elements."""
+    return int(np.prod(x.shape.as_list()))
+
+
+def cast_to_floatx(x: Any) -> Any:
+    """In the default type of floats: a tensor if it is one, an array otherwise."""
+    if isinstance(x, (Tensor, Variable)):
+        return casting.cast(x, floatx())
+    return np.asarray(x, floatx())
+
+
+def random_normal(
+    shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
+) -> Tensor:
+    """Normally distributed numbers."""
+    return stateful.normal(shape, mean, stddev, dtypes.as_dtype(dtype or floatx()), seed)
+
+
+def truncated_normal(
+    shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
+) -> Tensor:
+    """Normally distributed numbers, none further than two standard deviations from the mean."""
+    return stateful.truncated_normal(shape, mean, stddev, dtypes.as_dtype(dtype or floatx()), seed)
+
+
+def random_uniform(
+    shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Any = None
+) -> Tensor:
+    """Evenly distributed numbers."""
+    return stateful.uniform(shape, minval, maxval, dtypes.as_dtype(dtype or floatx()), seed)
+
+
+def random_bernoulli(shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None) -> Tensor:
+    """Ones with probability p, else zeros."""
+    kind = dtypes.as_dtype(dtype or floatx())
+    drawn = stateful.uniform(shape, dtype=kind, seed=seed)
+    return casting.cast(drawn <= convert_to_tensor(p, kind), kind)
