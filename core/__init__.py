@@ -251,11 +251,16 @@ if TYPE_CHECKING:
     from pinnace.ops.linalg.eigen import eigvals as eigvals
     from pinnace.ops.linalg.functions import sqrtm as _sqrtm
     from pinnace.ops.linalg.norms import norm as norm
+    from pinnace.ops.nn.dilated import (
+        required_space_to_batch_paddings as required_space_to_batch_paddings,
+    )
+    from pinnace.ops.random.indices import random_index_shuffle as random_index_shuffle
     from pinnace.ops.signal.fourier import fftnd as fftnd
     from pinnace.ops.signal.fourier import ifftnd as ifftnd
     from pinnace.ops.signal.fourier import irfftnd as irfftnd
     from pinnace.ops.signal.fourier import rfftnd as rfftnd
     from pinnace.ops.strings.conversion import as_string as as_string
+    from pinnace.ops.strings.rows import fingerprint as fingerprint
 
     matrix_square_root = _sqrtm
 
@@ -280,6 +285,7 @@ _ON_FIRST_USE = {
     "extract_volume_patches": "pinnace.ops.image.patches:extract_volume_patches",
     "eye": "pinnace.ops.linalg.bands:eye",
     "fftnd": "pinnace.ops.signal.fourier:fftnd",
+    "fingerprint": "pinnace.ops.strings.rows:fingerprint",
     "get_static_value": "pinnace.graph.static_values:get_static_value",
     "ifftnd": "pinnace.ops.signal.fourier:ifftnd",
     "image": "pinnace.ops.image",
@@ -299,9 +305,11 @@ _ON_FIRST_USE = {
     "optimizers": "pinnace.keras.optimizers",
     "quantization": "pinnace.ops.quantization",
     "ragged": "pinnace.ops.composites.ragged",
+    "random_index_shuffle": "pinnace.ops.random.indices:random_index_shuffle",
     "random_normal_initializer": "pinnace.keras.initializers:RandomNormal",
     "random_uniform_initializer": "pinnace.keras.initializers:RandomUniform",
     "raw_ops": "pinnace.ops.raw_ops",
+    "required_space_to_batch_paddings": ("pinnace.ops.nn.dilated:required_space_to_batch_paddings"),
     "rfftnd": "pinnace.ops.signal.fourier:rfftnd",
     "saved_model": "pinnace.saved_model",
     "serving": "pinnace.serving",

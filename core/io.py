@@ -11,6 +11,13 @@ from pinnace.ops.composites.parsing import parse_single_example as parse_single_
 from pinnace.ops.composites.parsing import (
     parse_single_sequence_example as parse_single_sequence_example,
 )
+from pinnace.ops.composites.sparse.serializing import (
+    deserialize_many_sparse as deserialize_many_sparse,
+)
+from pinnace.ops.composites.sparse.serializing import (
+    serialize_many_sparse as serialize_many_sparse,
+)
+from pinnace.ops.composites.sparse.serializing import serialize_sparse as serialize_sparse
 from pinnace.ops.image.codecs import decode_bmp as decode_bmp
 from pinnace.ops.image.codecs import decode_gif as decode_gif
 from pinnace.ops.image.codecs import decode_image as decode_image
@@ -24,6 +31,7 @@ from pinnace.ops.image.jpeg import extract_jpeg_shape as extract_jpeg_shape
 from pinnace.ops.image.jpeg import is_jpeg as is_jpeg
 from pinnace.ops.io import TFRecordOptions as TFRecordOptions
 from pinnace.ops.io import TFRecordWriter as TFRecordWriter
+from pinnace.ops.io import decode_compressed as decode_compressed
 from pinnace.ops.io import decode_csv as decode_csv
 from pinnace.ops.io import decode_raw as decode_raw
 from pinnace.ops.io import gfile as gfile

@@ -78,7 +78,11 @@ def _names(files: dict[str, ast.Module]) -> tuple[dict[str, set[str]], dict[str,
 
 
 def _registered(node: ast.AST) -> list[str]:
-    """The name in `register(OpDef(name="Neg", ...))` or `register(unary("Neg", ...))`."""
+    """The name in `register(OpDef(name="Neg"))`, `register(unary("Neg"))`, `NEG = other("Neg")`."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args:
+        first, to = node.value.args[0], node.targets[0]
+        if isinstance(first, ast.Constant) and isinstance(to, ast.Name) and to.id.isupper():
+            return [first.value]
     if not (isinstance(node, ast.Call) and getattr(node.func, "id", None) == "register"):
         return []
     made = node.args[0]

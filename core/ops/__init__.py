@@ -28,6 +28,10 @@ registry.later(
     "pinnace.ops.dataset",
     "pinnace.ops.summary",
     "pinnace.ops.audio",
+    "pinnace.ops.math.bessel",
+    "pinnace.ops.math.integrals",
+    "pinnace.ops.nn.pooling.fractional",
+    "pinnace.ops.random.indices",
 )
 
 

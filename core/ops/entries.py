@@ -7,6 +7,7 @@ plain case goes to `execute`. A test holds both equal for every op.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -97,11 +98,7 @@ def _bound_kernel(op: OpDef, attrs: dict[str, Any]) -> Callable[..., Any]:
     options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
     if not options:
         return kernel  # type: ignore[no-any-return]
-
-    def bound(*arrays: Any) -> Any:
-        return kernel(*arrays, **options)
-
-    return bound
+    return functools.partial(kernel, **options)
 
 
 def _unary_entry(
@@ -143,7 +140,7 @@ def _binary_entry(
     passed: set[object] | None = None if op.elementwise else set()
 
     def entry(x: Any, y: Any, name: str | None = None) -> Any:
-        if state.tracer is None and (type(x) is not Tensor or type(y) is not Tensor):
+        if (type(x) is not Tensor or type(y) is not Tensor) and state.tracer is None:
             x, y = _plain_pair(x, y)
         if type(x) is Tensor and type(y) is Tensor and state.tracer is None:
             a = x._array

@@ -252,7 +252,7 @@ class OpDef:
             first argument is the resource.
         elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no
             inference.
-        out: the kernel takes `out=`, an array to fill.
+        out: the kernel takes `out=`, an array to fill with its output, the first of several.
         fuse: a scalar expression in `{argument}` and `T(constant)`.
     """
 

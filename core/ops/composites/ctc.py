@@ -22,13 +22,19 @@ from pinnace.ops.array import (
 )
 from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.execute import execute
-from pinnace.ops.math import comparison, logic, ranges, reduction
+from pinnace.ops.math import comparison, cumulation, logic, ranges, reduction
 from pinnace.ops.nn import ctc
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
 
-__all__ = ["collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"]
+__all__ = [
+    "collapse_repeated",
+    "ctc_beam_search_decoder",
+    "ctc_greedy_decoder",
+    "ctc_loss",
+    "ctc_unique_labels",
+]
 
 
 def ctc_loss(
@@ -206,3 +212,34 @@ def collapse_repeated(
     sizes = joining.stack([shapes.shape(x, out_type=int64)[0], casting.cast(longest, int64)])
     full = scattering.scatter_nd(places, kept, sizes, name=name)
     return full, casting.cast(lengths, counts.dtype)
+
+
+def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The distinct labels of each row, in the order in which they come.
+
+    Args:
+        labels: [batch, length], integers.
+        name: accepted for TensorFlow's sake.
+
+    Returns:
+        [batch, length], int64: the distinct labels, zeros behind them; [batch, length], int32:
+        which of them each label is.
+    """
+    del name
+    x = convert_to_tensor(labels)
+    same = comparison.equal(reshaping.expand_dims(x, 2), reshaping.expand_dims(x, 1))
+    # Where each label stands first; as many distinct ones as are first come before it.
+    length = shapes.shape(x, out_type=int64)[1]
+    places = ranges.range(length)
+    first = reduction.reduce_min(selecting.where(same, places, length), 2)
+    is_first = casting.cast(comparison.equal(first, places), int64)
+    number = cumulation.cumsum(is_first, axis=1) - is_first
+    which = gathering.gather(number, first, batch_dims=1)
+    # A label per distinct one: where it is the n-th that is first.
+    hits = logic.logical_and(
+        comparison.equal(reshaping.expand_dims(number, 1), reshaping.expand_dims(places, 1)),
+        reshaping.expand_dims(comparison.equal(is_first, 1), 1),
+    )
+    wide = reshaping.expand_dims(casting.cast(x, int64), 1)
+    distinct = reduction.reduce_sum(selecting.where(hits, wide, constants.zeros_like(wide)), 2)
+    return distinct, casting.cast(which, int32)

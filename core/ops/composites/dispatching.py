@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dispatch
 from pinnace.framework.composite import CompositeTensor
+from pinnace.framework.tensor import Tensor
+from pinnace.framework.variable import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +78,7 @@ _ROWS = {
     "array.selecting": {"where": "gathering:where", "boolean_mask": "gathering:boolean_mask"},
     "array.shapes": {"rank": "others:rank", "size": "shaping:size"},
     "math.arithmetic": {"add_n": "others:add_n", "scalar_mul": "others:scalar_mul"},
+    "math.counting": {"bincount": "others:bincount"},
     "math.cumulation": {"cumsum": "others:cumsum"},
     "math.products": {"matmul": "products:matmul"},
     "math.reduction": {
@@ -184,6 +187,8 @@ def _taking(original: Callable[..., Any], handler: Any) -> Callable[..., Any]:
     @functools.wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
         for x in args:
+            if type(x) in _WHOLE:
+                continue
             if isinstance(x, CompositeTensor) or (
                 type(x) in _LISTS and any(isinstance(y, CompositeTensor) for y in x)
             ):
@@ -200,6 +205,8 @@ def _taking(original: Callable[..., Any], handler: Any) -> Callable[..., Any]:
 
 
 _LISTS = frozenset({list, tuple})
+# The usual arguments, of which one look tells that they are not composite.
+_WHOLE = frozenset({Tensor, Variable, float, int, type(None)})
 
 
 def kind_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -337,6 +344,10 @@ class _Rows:
             return arithmetic.sparse_dense_matmul(*args)
         if self.name == "tf_print":
             return original(*args, **kwargs)
+        if self.name == "bincount":
+            from pinnace.ops.composites.sparse.counting import bincount_dense
+
+            return bincount_dense(*args, **kwargs)
         return _refuse(self.name, "sparse")
 
 

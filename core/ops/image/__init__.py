@@ -14,4 +14,5 @@ from pinnace.ops.image.jpeg import *
 from pinnace.ops.image.patches import *
 from pinnace.ops.image.pixels import *
 from pinnace.ops.image.resizing import *
+from pinnace.ops.image.sampling import *
 from pinnace.ops.image.suppression import *

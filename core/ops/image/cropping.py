@@ -295,6 +295,9 @@ def _grad_image_kernel(
     T: Any,  # noqa: N803 (the attribute)
 ) -> Array:
     shape = tuple(image_size.tolist())
+    if min(shape) < 0:
+        message = f"CropAndResizeGradImage: image_size must not be negative, got {list(shape)}"
+        raise InvalidArgumentError(message)
     _boxes("CropAndResizeGradImage", shape[0], boxes, box_ind)
     s = _Samples(shape, boxes, (grads.shape[1], grads.shape[2]))
     dy = np.where(s.inside, grads, np.float32(0))
@@ -355,25 +358,29 @@ def _infer_crop(call: InferCall) -> Shape:
     return Shape([count, *new, None if image.rank is None else image[3]])
 
 
-def _check_grads(call: InferCall, boxes: Shape) -> None:
-    """One gradient of a crop per box."""
+def _check_grads(call: InferCall, boxes: Shape, image: Shape) -> None:
+    """One gradient of a crop per box, as deep as the image."""
     grads = call.spec(0).shape
     if grads.rank not in {None, 4}:
         call.fail("grads must have four axes")
     if not boxes.is_compatible_with([None if grads.rank is None else grads[0], 4]):
         call.fail("boxes must have four numbers per crop")
+    if image.rank not in {None, 4}:
+        call.fail("image must have four axes")
+    depths = {shape[3] for shape in (grads, image) if shape.rank} - {None}
+    if len(depths) > 1:
+        call.fail(f"grads and image must have one depth, got {grads[3]} and {image[3]}")
 
 
 def _infer_grad_image(call: InferCall) -> Shape:
-    _check_grads(call, call.spec(1).shape)
-    return call.shape_constant(3).merge_with([None] * 4)
+    image = call.shape_constant(3).merge_with([None] * 4)
+    _check_grads(call, call.spec(1).shape, image)
+    return image
 
 
 def _infer_grad_boxes(call: InferCall) -> Shape:
     boxes = call.spec(2).shape
-    _check_grads(call, boxes)
-    if call.spec(1).shape.rank not in {None, 4}:
-        call.fail("image must have four axes")
+    _check_grads(call, boxes, call.spec(1).shape)
     return boxes
 
 

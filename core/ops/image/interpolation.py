@@ -85,6 +85,11 @@ def _cubic_table(a: float) -> tuple[Weights, Weights]:
     return inside.astype(np.float32), outside.astype(np.float32)
 
 
+def cubic_tables(half: bool) -> tuple[Weights, Weights]:
+    """The weights of near and of far points, at steps of the same length between two points."""
+    return _cubic_table(-0.5 if half else -0.75)
+
+
 def cubic_weights(size: int, new_size: int, align: bool, half: bool) -> Weights:
     """[new_size, size] of bicubic interpolation.
 
@@ -94,7 +99,7 @@ def cubic_weights(size: int, new_size: int, align: bool, half: bool) -> Weights:
     where = _places(size, new_size, align, half)
     below = np.floor(where).astype(np.intp)
     step = np.rint((where - below.astype(np.float32)) * _STEPS).astype(np.intp)
-    inside, outside = _cubic_table(-0.5 if half else -0.75)
+    inside, outside = cubic_tables(half)
     parts = (outside[step], inside[step], inside[_STEPS - step], outside[_STEPS - step])
     out = np.zeros((new_size, size), np.float32)
     rows = np.arange(new_size)

@@ -170,6 +170,72 @@ _FIELDS: dict[DType, str] = {
 _MOST = 1 << 31
 
 
+def packed(array: Array, dtype: DType) -> bytes:
+    """A TensorProto with all elements in one field, texts too: their lengths, then their bytes."""
+    from pinnace.proto.tensor_pb2 import TensorProto
+
+    message = TensorProto(dtype=dtype.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int
+    message.tensor_shape.SetInParent()
+    for n in array.shape:
+        message.tensor_shape.dim.add(size=n)
+    if dtype is dtypes.string:
+        texts = array.ravel().tolist()
+        lengths = b"".join(_varint(len(text)) for text in texts)
+        message.tensor_content = lengths + b"".join(texts)
+    else:
+        message.tensor_content = np.ascontiguousarray(array).tobytes()
+    return message.SerializeToString()
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; the eighth says that more follow."""
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _texts_of(message: TensorProto, count: int) -> Array:
+    """The elements of a tensor of texts, which stand in one of two fields."""
+    if not message.tensor_content:
+        return _filled(message.string_val, count, np.dtype(object))
+    found = _texts(message.tensor_content, count)
+    out = np.empty(count, object)
+    out[:] = found
+    return out
+
+
+def _texts(data: bytes, count: int) -> list[bytes]:
+    """The texts that `packed` put into one field."""
+    if count > len(data):
+        raise InvalidArgumentError(f"ParseTensor: {count} texts do not fit into {len(data)} bytes")
+    lengths: list[int] = []
+    at = 0
+    while len(lengths) < count:
+        number = shift = 0
+        while True:
+            if at == len(data) or shift > 63:
+                raise InvalidArgumentError(f"ParseTensor: the lengths of {count} texts are damaged")
+            byte = data[at]
+            at += 1
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        lengths.append(number)
+    if at + sum(lengths) != len(data):
+        raise InvalidArgumentError(
+            f"ParseTensor: {count} texts take {at + sum(lengths)} bytes, got {len(data)}"
+        )
+    found = []
+    for length in lengths:
+        found.append(data[at : at + length])
+        at += length
+    return found
+
+
 def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the attribute's name)
     if T in {dtypes.resource, dtypes.variant}:
         raise UnimplementedError(f"SerializeTensor: a {T.name} tensor has no bytes")
@@ -190,7 +256,16 @@ def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the a
 
 
 def _parse_kernel(serialized: Array, *, out_type: DType) -> Array:
-    message = _message_from(string_of(serialized))
+    return unpacked(string_of(serialized), out_type)
+
+
+def unpacked(data: bytes, out_type: DType) -> Array:
+    """The tensor in a TensorProto.
+
+    Raises:
+        InvalidArgumentError: the bytes are none, or one of another dtype.
+    """
+    message = _message_from(data)
     if message is None:
         raise InvalidArgumentError("ParseTensor: the bytes are no TensorProto")
     if message.dtype != out_type.enum:
@@ -205,7 +280,7 @@ def _parse_kernel(serialized: Array, *, out_type: DType) -> Array:
         )
     count = math.prod(shape)
     if out_type is dtypes.string:
-        return _filled(message.string_val, count, np.dtype(object)).reshape(shape)
+        return _texts_of(message, count).reshape(shape)
     kind = np.dtype(out_type.numpy)
     if message.tensor_content:
         if len(message.tensor_content) != count * kind.itemsize:

@@ -10,6 +10,7 @@ Axes: x [batch, *spatial, C]; filter [*window, C / groups, O]; out and dy [batch
 Channels first comes as a transposed view. `pads` are (before, after) per spatial axis.
 """
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -89,6 +90,7 @@ def conv_input_gradient(
     strides: Sequence[int],
     pads: Pads,
     dilations: Sequence[int],
+    out: Array | None = None,
 ) -> Array:
     """Gradient of `conv` with respect to x; by itself the transposed convolution.
 
@@ -99,6 +101,7 @@ def conv_input_gradient(
         strides: as for `conv`.
         pads: as for `conv`.
         dilations: as for `conv`.
+        out: shape of x, dtype of dy: written and returned if given.
 
     Returns:
         [batch, *spatial, C], dtype of dy.
@@ -116,12 +119,16 @@ def conv_input_gradient(
     dy_exact = dy.astype(compute, copy=False)
     exact_filter = filter.astype(compute, copy=False)
     inputs, outputs = filter.shape[-2], filter.shape[-1] // groups
-    dx = np.empty(tuple(input_shape), compute)
+    exact = out is not None and compute == dy.dtype
+    dx = out if out is not None and exact else np.empty(tuple(input_shape), compute)
     for group in range(groups):
         i = slice(group * inputs, (group + 1) * inputs)
         o = slice(group * outputs, (group + 1) * outputs)
         _input_gradient(exact_filter[..., o], dy_exact[..., o], g, dx[..., i])
-    return dx.astype(dy.dtype, copy=False)
+    if out is None or exact:
+        return dx.astype(dy.dtype, copy=False)
+    out[...] = dx
+    return out
 
 
 def conv_filter_gradient(
@@ -305,25 +312,38 @@ def _gather_phases(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
     are therefore met by the taps with (r + before - t * dilation) divisible by the stride, and by
     no others: those taps, reversed, are the filter of a convolution with stride 1.
     """
-    axes = [_phases_along(axis, g) for axis in range(len(g.sizes))]
     transposed = filter.swapaxes(-1, -2)
-    for phase in product(*axes):
-        target = dx[(slice(None), *(part.positions for part in phase))]
-        if any(len(part.taps) == 0 for part in phase):
+    for positions, taps, part in _phases(g):
+        target = dx[positions]
+        if part is None:
             target[...] = 0
+        else:
+            _conv(dy, np.ascontiguousarray(transposed[taps]), part, target)
+
+
+@functools.lru_cache(maxsize=256)
+def _phases(
+    g: Geometry,
+) -> tuple[tuple[tuple[slice, ...], tuple[slice, ...], Geometry | None], ...]:
+    """For each phase: its positions in dx, its taps in the filter, and its convolution.
+
+    None where no tap reaches the positions.
+    """
+    found: list[tuple[tuple[slice, ...], tuple[slice, ...], Geometry | None]] = []
+    for phase in product(*(_phases_along(axis, g) for axis in range(len(g.sizes)))):
+        positions = (slice(None), *(part.positions for part in phase))
+        if any(len(part.taps) == 0 for part in phase):
+            found.append((positions, (), None))
             continue
-        taps = transposed
-        for axis, part in enumerate(phase):
-            taps = taps[(slice(None),) * axis + (part.taps_reversed,)]
-        sizes = dy.shape[1:-1]
-        g = geometry(
-            sizes,
-            taps.shape[:-2],
-            (1,) * len(sizes),
+        inner = geometry(
+            g.counts,
+            [len(part.taps) for part in phase],
+            (1,) * len(g.sizes),
             [part.pads for part in phase],
             [part.dilation for part in phase],
         )
-        _conv(dy, np.ascontiguousarray(taps), g, target)
+        found.append((positions, tuple(part.taps_reversed for part in phase), inner))
+    return tuple(found)
 
 
 class Phase(NamedTuple):

@@ -8,12 +8,23 @@ from pinnace.ops.kernels.precision import Array
 _MANY = 1024
 
 
-def kept(values: Array, keep: Array) -> Array:
-    """`values` where `keep`, else 0; not a product, which would make NaN of 0 times inf."""
+def kept(values: Array, keep: Array, out: Array | None = None) -> Array:
+    """`values` where `keep`, else 0; not a product, which would make NaN of 0 times inf.
+
+    Args:
+        values: [...].
+        keep: bool, shape of `values`, or one that it can be broadcast with.
+        out: shape and dtype of the result, C-contiguous: written and returned if given.
+    """
     size = values.dtype.itemsize
     if values.size < _MANY or size not in {2, 4, 8} or values.shape != keep.shape:
-        return np.where(keep, values, values.dtype.type(0))
-    mask: Array = keep.view(np.int8).astype(np.dtype(f"i{size}"))
-    np.negative(mask, out=mask)  # all ones where True
-    mask &= values.view(mask.dtype)
-    return mask.view(values.dtype)
+        chosen: Array = np.where(keep, values, values.dtype.type(0))
+        if out is None:
+            return chosen
+        out[...] = chosen
+        return out
+    kind = np.dtype(f"i{size}")
+    # Whole words of ones where True.
+    mask = np.negative(keep.view(np.int8), out=None if out is None else out.view(kind), dtype=kind)
+    mask &= values.view(kind)
+    return mask.view(values.dtype) if out is None else out

@@ -2,7 +2,8 @@
 
 Column sums go through BLAS (`ones @ x`), several times faster than sum(axis=0). Batch norm is
 (x - mean) * factor + offset with one of each per channel, so x is read from memory three times: for
-its mean, for its variance, and to be scaled; rows go in blocks that stay in the cache.
+its mean, for its variance, and to be scaled; rows go in blocks that stay in the cache. Machine code
+(`columns`) needs one pass for both moments.
 """
 
 from collections.abc import Iterator
@@ -11,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pinnace.ops.kernels import columns, compiled
+from pinnace.ops.kernels.masking import kept
 from pinnace.ops.kernels.precision import Array, computed_in
 
 # Bytes of rows worked on at a time, and the elements that a row should have for NumPy's inner loop.
 BLOCK_BYTES = 1 << 18
 WIDE = 512
-# Rows that a first guess of the mean is taken from.
-_SAMPLE = 64
 
 
 class BatchNorm(NamedTuple):
@@ -36,7 +36,15 @@ class BatchNorm(NamedTuple):
     biased_variance: Array
 
 
-def batch_norm_training(x: Array, scale: Array, offset: Array, epsilon: float) -> BatchNorm:
+def batch_norm_training(
+    x: Array,
+    scale: Array,
+    offset: Array,
+    epsilon: float,
+    out: Array | None = None,
+    *,
+    rectified: bool = False,
+) -> BatchNorm:
     """Scale * (x - mean) / sqrt(variance + epsilon) + offset, moments over all axes but the last.
 
     Args:
@@ -44,6 +52,8 @@ def batch_norm_training(x: Array, scale: Array, offset: Array, epsilon: float) -
         scale: [C].
         offset: [C].
         epsilon: added to the variance.
+        out: shape and dtype of x, C-contiguous: y is written there if it is given.
+        rectified: whether y is max(y, 0) of that.
 
     Returns:
         `BatchNorm`. Of an empty batch, mean and variance are NaN and the biased variance is 0.
@@ -53,14 +63,22 @@ def batch_norm_training(x: Array, scale: Array, offset: Array, epsilon: float) -
     """
     rows, compute = _rows(x)
     count = len(rows)
+    y = np.empty(x.shape, x.dtype) if out is None else out
     if count == 0:
         nan = np.full(scale.shape, np.nan, scale.dtype)
-        return BatchNorm(np.empty(x.shape, x.dtype), nan, nan.copy(), np.zeros_like(scale))
-    mean, biased = _moments(rows)
-    y = _scaled(rows, mean, biased, scale, offset, epsilon).reshape(x.shape)
+        return BatchNorm(y, nan, nan.copy(), np.zeros_like(scale))
+    target = _target(y, rows)
+    found = columns.normalise(rows, scale, offset, epsilon, target, rectified=rectified)
+    if found is not None:
+        _settle(target, y)
+        return BatchNorm(y, found[0], found[2], found[1])
+    with compiled.watched:
+        mean, biased = _moments(rows)
+        _scale_by(rows, mean, biased, scale, offset, epsilon, target, rectified)
+    _settle(target, y)
     bessel = compute.type(count / max(count - 1, 1))
     return BatchNorm(
-        y.astype(x.dtype, copy=False),
+        y,
         mean.astype(scale.dtype, copy=False),
         (biased * bessel).astype(scale.dtype, copy=False),
         biased.astype(scale.dtype, copy=False),
@@ -68,7 +86,15 @@ def batch_norm_training(x: Array, scale: Array, offset: Array, epsilon: float) -
 
 
 def batch_norm_inference(
-    x: Array, scale: Array, offset: Array, mean: Array, variance: Array, epsilon: float
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
+    epsilon: float,
+    out: Array | None = None,
+    *,
+    rectified: bool = False,
 ) -> Array:
     """Scale * (x - mean) / sqrt(variance + epsilon) + offset with given moments.
 
@@ -79,6 +105,8 @@ def batch_norm_inference(
         mean: [C].
         variance: [C].
         epsilon: added to the variance.
+        out: as for `batch_norm_training`.
+        rectified: as for `batch_norm_training`.
 
     Returns:
         [..., C], dtype of x.
@@ -87,12 +115,25 @@ def batch_norm_inference(
         TensorFlow op `FusedBatchNormV3`, is_training=False.
     """
     rows, _ = _rows(x)
-    y = _scaled(rows, mean, variance, scale, offset, epsilon).reshape(x.shape)
-    return y.astype(x.dtype, copy=False)
+    y = np.empty(x.shape, x.dtype) if out is None else out
+    target, given = _target(y, rows), (scale, offset, mean, variance, epsilon)
+    if not columns.scale_by(rows, *given, target, rectified=rectified):
+        with compiled.watched:
+            _scale_by(rows, mean, variance, scale, offset, epsilon, target, rectified)
+    _settle(target, y)
+    return y
 
 
 def batch_norm_training_gradient(
-    dy: Array, x: Array, scale: Array, mean: Array, biased_variance: Array, epsilon: float
+    dy: Array,
+    x: Array,
+    scale: Array,
+    mean: Array,
+    biased_variance: Array,
+    epsilon: float,
+    out: Array | None = None,
+    *,
+    offset: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Gradients of `batch_norm_training` with respect to x, scale and offset.
 
@@ -103,6 +144,8 @@ def batch_norm_training_gradient(
         mean: [C], of the batch.
         biased_variance: [C], of the batch.
         epsilon: as for `batch_norm_training`.
+        out: shape and dtype of x, C-contiguous: dx is written there if it is given.
+        offset: [C]; y was rectified if it is given.
 
     Returns:
         dx [..., C] in the dtype of x, dscale [C] and doffset [C] in the dtype of scale.
@@ -112,39 +155,63 @@ def batch_norm_training_gradient(
     """
     rows, compute = _rows(x)
     dy_rows, _ = _rows(dy)
+    dx = np.empty(x.shape, x.dtype) if out is None else out
     if len(rows) == 0:
-        return np.empty(x.shape, x.dtype), np.zeros_like(scale), np.zeros_like(scale)
+        return dx, np.zeros_like(scale), np.zeros_like(scale)
+    target = _target(dx, rows)
+    given = (mean, biased_variance, epsilon)
+    found = columns.slopes(rows, dy_rows, scale, offset, *given, target)
+    if found is not None:
+        _settle(target, dx)
+        return dx, found[0], found[1]
+    with compiled.watched:
+        if offset is not None:
+            y = np.empty(rows.shape, compute)
+            _scale_by(rows, mean, biased_variance, scale, offset, epsilon, y, False)
+            dy_rows = kept(dy_rows, y > 0)
+        dscale, doffset = _slopes(rows, dy_rows, scale, *given, target)
+    _settle(target, dx)
+    return dx, dscale.astype(scale.dtype, copy=False), doffset.astype(scale.dtype, copy=False)
+
+
+def _slopes(
+    rows: Array,
+    dy: Array,
+    scale: Array,
+    mean: Array,
+    variance: Array,
+    epsilon: float,
+    dx: Array,
+) -> tuple[Array, Array]:
+    """Gradients of scale and offset; dx is filled. By NumPy."""
+    compute = rows.dtype
     centre = mean.astype(compute, copy=False)
-    inverse = 1 / np.sqrt(biased_variance.astype(compute, copy=False) + compute.type(epsilon))
-    doffset, projection = _gradient_sums(rows, dy_rows, centre)
+    inverse = 1 / np.sqrt(variance.astype(compute, copy=False) + compute.type(epsilon))
+    doffset, projection = _gradient_sums(rows, dy, centre)
     # dx = factor * (dy - mean(dy) - (x - mean) * inverse^2 * mean(dy * (x - mean)))
     count = compute.type(len(rows))
     factor = scale.astype(compute, copy=False) * inverse
-    dx = np.empty(rows.shape, compute)
     wide, times = _widened(rows)
     slope = np.tile(factor * inverse * inverse * projection / count, times)
     constant = np.tile(factor * doffset / count, times)
     factors, centres = np.tile(factor, times), np.tile(centre, times)
-    dy_wide, dx_wide = dy_rows.reshape(wide.shape), dx.reshape(wide.shape)
-    kernel = columns.made("slopes", rows, dy_rows)
-    if kernel is not None:
-        columns.spread(kernel, [wide, dy_wide], [centres, factors, slope, constant], dx_wide)
-    for part, buffer in _blocks(wide) if kernel is None else ():
-        target = dx_wide[part]
+    dy_wide, dx_wide = dy.reshape(wide.shape), dx.reshape(wide.shape)
+    for part, buffer in _blocks(wide):
         np.subtract(wide[part], centres, out=buffer)
         np.multiply(buffer, slope, out=buffer)
         np.add(buffer, constant, out=buffer)
-        np.multiply(dy_wide[part], factors, out=target)
-        np.subtract(target, buffer, out=target)
-    return (
-        dx.reshape(x.shape).astype(x.dtype, copy=False),
-        (projection * inverse).astype(scale.dtype, copy=False),
-        doffset.astype(scale.dtype, copy=False),
-    )
+        np.subtract(dy_wide[part] * factors, buffer, out=dx_wide[part])
+    return projection * inverse, doffset
 
 
 def batch_norm_inference_gradient(
-    dy: Array, x: Array, scale: Array, mean: Array, variance: Array, epsilon: float
+    dy: Array,
+    x: Array,
+    scale: Array,
+    mean: Array,
+    variance: Array,
+    epsilon: float,
+    out: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Gradients of `batch_norm_inference` with respect to x, scale and offset; moments are fixed.
 
@@ -155,6 +222,7 @@ def batch_norm_inference_gradient(
         mean: [C].
         variance: [C].
         epsilon: as for `batch_norm_inference`.
+        out: as for `batch_norm_training_gradient`.
 
     Returns:
         dx [..., C] in the dtype of x, dscale [C] and doffset [C] in the dtype of scale.
@@ -167,9 +235,13 @@ def batch_norm_inference_gradient(
     inverse = 1 / np.sqrt(variance.astype(compute, copy=False) + compute.type(epsilon))
     doffset, projection = _gradient_sums(rows, dy_rows, mean.astype(compute, copy=False))
     wide, times = _widened(dy_rows)
-    dx = wide * np.tile(scale.astype(compute, copy=False) * inverse, times)
+    dx = np.empty(x.shape, x.dtype) if out is None else out
+    factors = np.tile(scale.astype(compute, copy=False) * inverse, times)
+    target = _target(dx, rows)
+    np.multiply(wide, factors, out=target.reshape(wide.shape))
+    _settle(target, dx)
     return (
-        dx.reshape(x.shape).astype(x.dtype, copy=False),
+        dx,
         (projection * inverse).astype(scale.dtype, copy=False),
         doffset.astype(scale.dtype, copy=False),
     )
@@ -262,6 +334,19 @@ def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
     return x.reshape(rows, x.shape[-1]).astype(compute, copy=False), compute
 
 
+def _target(result: Array, rows: Array) -> Array:
+    """What to fill for a result: itself as rows, or, where it is less exact, a new array."""
+    if result.dtype == rows.dtype:
+        return result.reshape(rows.shape)
+    return np.empty(rows.shape, rows.dtype)
+
+
+def _settle(target: Array, result: Array) -> None:
+    """Round what was filled, if it is not the result itself."""
+    if target.dtype != result.dtype:
+        result[...] = target.reshape(result.shape)
+
+
 def _row_sums(rows: Array) -> Array:
     """[rows]."""
     return np.asarray(np.dot(rows, np.ones(rows.shape[-1], rows.dtype)))
@@ -302,19 +387,6 @@ def _moments(rows: Array) -> tuple[Array, Array]:
     """
     count = rows.dtype.type(len(rows))
     wide, times = _widened(rows)
-    kernel = columns.made("moments", rows)
-    if kernel is not None:
-        # From a guess that some of the rows give, one pass is enough.
-        guess = rows[:: -(-len(rows) // _SAMPLE)].mean(axis=0)
-        found = columns.sums(kernel, [wide], np.tile(guess, times))
-        drift, squares = (_folded(one, times) / count for one in found)
-        return guess + drift, np.maximum(squares - drift * drift, 0)
-    with compiled.watched:
-        return _two_passes(wide, times, count)
-
-
-def _two_passes(wide: Array, times: int, count: np.generic) -> tuple[Array, Array]:
-    """`_moments`, by NumPy."""
     mean = _folded(_column_sums(wide), times) / count
     centres = np.tile(mean, times)
     squares, drift = np.zeros_like(centres), np.zeros_like(centres)
@@ -333,10 +405,6 @@ def _gradient_sums(rows: Array, dy: Array, centre: Array) -> tuple[Array, Array]
     """Column sums of dy and of dy * (rows - centre), each [C]."""
     wide, times = _widened(rows)
     dy_wide, centres = dy.reshape(wide.shape), np.tile(centre, times)
-    kernel = columns.made("projections", rows, dy)
-    if kernel is not None:
-        sums = columns.sums(kernel, [wide, dy_wide], centres)
-        return _folded(sums[0], times), _folded(sums[1], times)
     total, projection = np.zeros_like(centres), np.zeros_like(centres)
     for part, buffer in _blocks(wide):
         total += _column_sums(dy_wide[part])
@@ -351,10 +419,17 @@ def _folded(sums: Array, times: int) -> Array:
     return np.asarray(sums.reshape(times, -1).sum(axis=0))
 
 
-def _scaled(
-    rows: Array, mean: Array, variance: Array, scale: Array, offset: Array, epsilon: float
-) -> Array:
-    """(rows - mean) * factor + offset.
+def _scale_by(
+    rows: Array,
+    mean: Array,
+    variance: Array,
+    scale: Array,
+    offset: Array,
+    epsilon: float,
+    out: Array,
+    rectified: bool,
+) -> None:
+    """out[...] = (rows - mean) * factor + offset, by NumPy.
 
     Subtracted first: rows * factor + (offset - mean * factor) saves nothing that is worth the
     digits it loses where the mean is large.
@@ -367,14 +442,12 @@ def _scaled(
     centres = np.tile(mean.astype(compute, copy=False), times)
     factors = np.tile(factor, times)
     offsets = np.tile(offset.astype(compute, copy=False), times)
-    y = np.empty(wide.shape, compute)
-    kernel = columns.made("scaled", rows)
-    if kernel is not None:
-        columns.spread(kernel, [wide], [centres, factors, offsets], y)
-        return y.reshape(rows.shape)
-    for part, _ in _blocks(wide):
-        target = y[part]
-        np.subtract(wide[part], centres, out=target)
-        np.multiply(target, factors, out=target)
-        np.add(target, offsets, out=target)
-    return y.reshape(rows.shape)
+    y = out.reshape(wide.shape)
+    for part, buffer in _blocks(wide):
+        np.subtract(wide[part], centres, out=buffer)
+        np.multiply(buffer, factors, out=buffer)
+        if rectified:
+            np.add(buffer, offsets, out=buffer)
+            np.maximum(buffer, compute.type(0), out=y[part])
+        else:
+            np.add(buffer, offsets, out=y[part])

@@ -1,5 +1,6 @@
 """The dtype that a kernel computes in, and the array types that kernels pass around."""
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,3 +23,12 @@ def computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype.kind == "V" or (dtype.kind == "f" and dtype.itemsize == 2):
         return np.dtype(np.float32)
     return dtype
+
+
+def in_float64(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """`function` of a float64 array as a kernel of any float: its values are rounded once."""
+
+    def kernel(x: Array) -> Array:
+        return function(np.asarray(x, np.float64)).astype(x.dtype)
+
+    return kernel

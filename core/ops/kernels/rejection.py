@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pinnace.ops.kernels.philox import KeyCounter
     from pinnace.ops.kernels.precision import Array
 
-_SKIP = 256
-_SKIP_FEW = 42
+SKIP = 256
+SKIP_FEW = 42
 # Tails of Stirling's formula: log k! less its first terms.
-_TAIL = np.array(
+TAIL = np.array(
     [
         *(0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509),
         *(0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720),
@@ -62,7 +62,7 @@ class _Streams:
 
 def gamma(start: KeyCounter, alpha: Array, index: Array) -> Array:
     """Gamma numbers of shape `alpha` and scale 1; number i of the whole is `index[i]`."""
-    streams = _Streams(start, index, _SKIP)
+    streams = _Streams(start, index, SKIP)
     out = np.full(len(alpha), np.nan)
     out[alpha == 0] = 0
     one = np.flatnonzero(alpha == 1)
@@ -94,7 +94,7 @@ def gamma(start: KeyCounter, alpha: Array, index: Array) -> Array:
 
 def poisson(start: KeyCounter, rate: Array, index: Array) -> Array:
     """Poisson numbers; number i of the whole is `index[i]`."""
-    streams = _Streams(start, index, _SKIP)
+    streams = _Streams(start, index, SKIP)
     out = np.full(len(rate), np.nan)
     _few_events(streams, rate, out)
     _many_events(streams, rate, out)
@@ -146,8 +146,8 @@ def binomial(start: KeyCounter, count: Array, chance: Array, index: Array) -> Ar
     p = np.where(other, 1 - chance, chance)
     many = open_ & (count * p >= 10)
     groups: list[tuple[Array, int, Callable[..., None]]] = [
-        (np.flatnonzero(many), _SKIP, _many_successes),
-        (np.flatnonzero(open_ & ~many), _SKIP_FEW, _few_successes),
+        (np.flatnonzero(many), SKIP, _many_successes),
+        (np.flatnonzero(open_ & ~many), SKIP_FEW, _few_successes),
     ]
     for who, skip, draw in groups:
         if len(who):
@@ -172,7 +172,7 @@ def _few_successes(streams: _Streams, count: Array, p: Array, out: Array) -> Non
 def _tail(k: Array) -> Array:
     squared = (k + 1) ** 2
     far = (1 / 12 - (1 / 360 - 1 / 1260 / squared) / squared) / (k + 1)
-    return np.where(k <= 9, _TAIL[np.clip(k, 0, 9).astype(np.int64)], far)
+    return np.where(k <= 9, TAIL[np.clip(k, 0, 9).astype(np.int64)], far)
 
 
 def _many_successes(streams: _Streams, count: Array, p: Array, out: Array) -> None:

@@ -155,12 +155,13 @@ def erf(x: Array) -> Array:
         return _in_pieces(_erf32, x)
     size = np.abs(x)
     near = np.minimum(size, 1.0)
-    inner = near * _chebyshev(2 * near * near - 1, _ERF)
+    inner = near * chebyshev(2 * near * near - 1, _ERF)
     far = np.maximum(size, 1.0)
     return np.copysign(np.where(size < 1, inner, 1 - _erfcx(far) * _gauss(far)), x)
 
 
-def _chebyshev(x: Array, coefficients: Array) -> Array:
+def chebyshev(x: Array, coefficients: Array) -> Array:
+    """Σ cₖ Tₖ(x)."""
     # Importing numpy.polynomial takes as long as importing half of the ops.
     from numpy.polynomial.chebyshev import chebval
 
@@ -239,7 +240,7 @@ def erfc(x: Array) -> Array:
 def _erfcx(x: Array) -> Array:
     """exp(x²) erfc(x) for x ≥ 0."""
     t = np.where(np.isinf(x), 1.0, (x - 3.75) / (x + 3.75))
-    return _chebyshev(t, _ERFCX) / (1 + 2 * x)  # type: ignore[no-any-return]
+    return chebyshev(t, _ERFCX) / (1 + 2 * x)  # type: ignore[no-any-return]
 
 
 def _gauss(x: Array) -> Array:
@@ -313,7 +314,7 @@ def _lgamma_positive(x: Array) -> Array:
     low = near < 1.5
     lower = near < 0.5
     d = np.where(lower, near, np.where(low, near - 1, near - 2))
-    inner = d * _chebyshev(2 * d, _LOG_GAMMA) + np.log(product)
+    inner = d * chebyshev(2 * d, _LOG_GAMMA) + np.log(product)
     inner -= np.where(low, np.where(lower, np.log(near) + np.log1p(near), np.log1p(near - 1)), 0)
     return np.where(x < _FAR, inner, stirling)
 

@@ -9,6 +9,7 @@ Axes as in `convolution`; two spatial axes.
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ from pinnace.ops.kernels import compiled, team, weights
 from pinnace.ops.kernels.weights import PANEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from pinnace.ops.kernels.patches import Geometry
     from pinnace.ops.kernels.precision import Array
@@ -39,19 +40,21 @@ _TILE_ROWS = 14
 # Numbers of a block of rows, and of their results where something is done to those: both stay in
 # the second-level cache.
 _BLOCK_NUMBERS, _BLOCK_RESULTS = 1 << 16, 1 << 17
+# Pieces for each thread where there is enough to do, and the multiplications of the smallest.
+_PIECES, _PIECE_PRODUCTS = 4, 1 << 22
+# Numbers of a filter's gradient up to which threads sum over images of their own.
+_PARTIAL = 1 << 16
 # A thread keeps its scratch up to so many numbers.
 _KEPT = 1 << 20
 
 
 class Job(NamedTuple):
-    """What a kernel is told, in the order of its table; addresses, and lengths in numbers."""
+    """What a kernel is told, in the order of its table behind six addresses and the mode.
 
-    x: int
-    b: int
-    out: int
-    init: int
-    scratch: int
-    mode: int
+    Lengths are in numbers; addresses are those of x, b, what is made, what sums begin with, and
+    scratch.
+    """
+
     height: int
     width: int
     channels: int
@@ -81,12 +84,26 @@ class Job(NamedTuple):
     x_row: int
     x_position: int
     # What differs from kernel to kernel.
-    extra: tuple[int, ...] = ()
+    extra: tuple[int, ...]
+    # Not for the table: how many sections its sums have, how many numbers its scratch.
+    sections: int
+    scratch: int
 
-    def table(self) -> Array:
-        """As the kernel reads it."""
-        return np.array((*self[:-1], *self.extra), np.int64)
+    def table(self, x: Array, b: Array, out: Array, init: Array) -> Array:
+        """As the kernel reads it; `_call` adds the scratch."""
+        addresses = [array.ctypes.data for array in (x, b, out, init)]
+        return np.array((*addresses, 0, 0, *self[:-3], *self.extra), np.int64)
 
+
+# Places in a table: of what is made and the scratch, and of the first and last image, row, column
+# and row of sums.
+_OUT, _SCRATCH = 2, 4
+_AHEAD = 6
+_IMAGES, _ROWS, _COLUMNS = (
+    (_AHEAD + Job._fields.index(f"first_{name}"), _AHEAD + Job._fields.index(f"last_{name}"))
+    for name in ("image", "row", "column")
+)
+_ROWS_OF_SUMS = _AHEAD + Job._fields.index("extra") + 2
 
 _local = threading.local()
 
@@ -136,9 +153,8 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
         kept = weights.panels(filter)
         panels = weights.packed(filter.reshape(inner, outputs)) if kept is None else kept
         b_step, panel_step = PANEL, inner * PANEL
-    init = np.zeros(outputs, np.float32)
-    job, sections = _job(x, panels, g, out, init, (b_step, panel_step))
-    _run(kernel, job, sections, inner * outputs)
+    job = _job(x.shape, x.strides, g, out.shape, out.strides, (b_step, panel_step), _BLOCK_BYTES)
+    _run(kernel, job, (x, panels, out, _zeros(outputs)), inner * outputs)
     return True
 
 
@@ -156,9 +172,8 @@ def depthwise(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
     kernel = compiled.made("depthwise")
     if kernel is None or not (_readable(x) and _fits(filter) and _readable(out)):
         return False
-    init = np.zeros(x.shape[-1], np.float32)
-    job, sections = _job(x, filter, g, out, init, ())
-    _run(kernel, job, sections, filter.size)
+    job = _job(x.shape, x.strides, g, out.shape, out.strides, (), _BLOCK_BYTES)
+    _run(kernel, job, (x, filter, out, _zeros(x.shape[-1])), filter.size)
     return True
 
 
@@ -175,29 +190,51 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
         return None
     dy = np.ascontiguousarray(dy)
     channels, outputs = x.shape[-1], dy.shape[-1]
+    inner = g.window[0] * g.window[1] * channels
+    extra = (outputs, g.counts[0], 0, inner)
+    job = _job(x.shape, x.strides, g, dy.shape, dy.strides, extra, _BLOCK_BYTES)
+    job = job._replace(limit=inner + _MOST_ROWS, sections=job.most_images * job.most_rows)
+    threads = _pieces_of(inner * dy.size)
+    if inner * outputs <= _PARTIAL and job.last_image >= threads > 1:
+        return _correlate_images(kernel, job, x, dy, inner, threads).reshape(
+            *g.window, channels, -1
+        )
     df = np.empty((*g.window, channels, outputs), np.float32)
-    inner = df.size // outputs
-    init = np.zeros(PANEL, np.float32)
-    job, _ = _job(x, dy, g, dy, init, ())
-    job = job._replace(out=df.ctypes.data, limit=inner + _MOST_ROWS)
-    sections = job.most_images * job.most_rows
-    pieces = _pieces_of(inner * dy.size)
+    init = _zeros(PANEL)
+    table = job.table(x, dy, df, init)
     by_rows = inner >= _FEW_ROWS or outputs <= PANEL
-    step = _step(inner if by_rows else outputs, pieces, 14 if by_rows else PANEL)
+    length = inner if by_rows else outputs
+    step = _step(length, threads, _TILE_ROWS if by_rows else PANEL)
+    first, last = (_ROWS_OF_SUMS, _ROWS_OF_SUMS + 1) if by_rows else _COLUMNS
 
     def work(piece: int) -> None:
-        low, high = piece * step, (piece + 1) * step
-        rows = (low, min(high, inner)) if by_rows else (0, inner)
-        columns = (0, outputs) if by_rows else (low, min(high, outputs))
-        mine = job._replace(
-            first_column=columns[0],
-            last_column=columns[1],
-            extra=(outputs, g.counts[0], *rows),
-        )
-        _call(kernel, mine, sections)
+        mine = table.copy()
+        mine[first], mine[last] = piece * step, min(length, (piece + 1) * step)
+        _call(kernel, job, mine)
 
-    team.share(-(-(inner if by_rows else outputs) // step), work, threads=pieces)
+    team.share(-(-length // step), work, threads=threads)
     return df
+
+
+def _correlate_images(
+    kernel: Callable[..., Any], job: Job, x: Array, dy: Array, inner: int, threads: int
+) -> Array:
+    """[taps * C, O], each piece summed over some of the images by itself."""
+    step = -(-job.last_image // (threads * _PIECES))
+    pieces = -(-job.last_image // step)
+    parts = np.empty((pieces, inner, dy.shape[-1]), np.float32)
+    init = _zeros(PANEL)
+    table, size = job.table(x, dy, parts, init), 4 * parts[0].size
+    first, last = _IMAGES
+
+    def work(piece: int) -> None:
+        mine = table.copy()
+        mine[_OUT] += piece * size
+        mine[first], mine[last] = piece * step, min(job.last_image, (piece + 1) * step)
+        _call(kernel, job, mine)
+
+    team.share(pieces, work, threads=threads)
+    return np.asarray(parts.sum(axis=0))
 
 
 def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
@@ -331,14 +368,27 @@ def lend_matrix(rows: int, columns: int) -> Array:
     return lend("block", rows * columns, np.float32)[: rows * columns].reshape(rows, columns)
 
 
+@functools.lru_cache(maxsize=1024)
+def _zeros(count: int) -> Array:
+    """What sums begin with."""
+    return np.zeros(count, np.float32)
+
+
+@functools.lru_cache(maxsize=1024)
 def _job(
-    x: Array, b: Array, g: Geometry, out: Array, init: Array, extra: Sequence[int]
-) -> tuple[Job, int]:
-    """The whole of a convolution as one job, and how many sections its sums have."""
-    batch, height, width, channels = x.shape
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    g: Geometry,
+    out_shape: tuple[int, ...],
+    out_strides: tuple[int, ...],
+    extra: tuple[int, ...],
+    block_bytes: int,
+) -> Job:
+    """The whole of a convolution as one job."""
+    batch, height, width, channels = shape
     rows, positions = g.counts
-    image, row, position, _ = (stride // 4 for stride in out.strides)
-    x_image, x_row, x_position, _ = (stride // 4 for stride in x.strides)
+    image, row, position, _ = (stride // 4 for stride in out_strides)
+    x_image, x_row, x_position, _ = (stride // 4 for stride in strides)
     if (
         g.window == (1, 1)
         and g.strides == (1, 1)
@@ -351,21 +401,17 @@ def _job(
     (top, bottom), (left, right) = g.pads
     padded = int(max(top, bottom, left, right) > 0 or x_position != channels)
     per_row = positions * g.strides[1] * channels * 4 * g.strides[0]
-    most_rows = max(1, min(rows, _BLOCK_BYTES // per_row))
+    most_rows = max(1, min(rows, block_bytes // per_row))
     while most_rows < rows and most_rows * positions < _FEW_ROWS:
         most_rows += 1
     most_images = 1
     if most_rows == rows:
-        most_images = max(1, min(batch, _BLOCK_BYTES // (per_row * rows)))
+        most_images = max(1, min(batch, block_bytes // (per_row * rows)))
         if most_images * rows * positions < _FEW_ROWS:
             most_images = min(batch, -(-_FEW_ROWS // (rows * positions)))
-    job = Job(
-        x=x.ctypes.data,
-        b=b.ctypes.data,
-        out=out.ctypes.data,
-        init=init.ctypes.data,
-        scratch=0,
-        mode=0,
+    held = (most_rows - 1) * g.strides[0] + (g.window[0] - 1) * g.dilations[0] + 1
+    reach = (positions - 1) * g.strides[1] + (g.window[1] - 1) * g.dilations[1] + 1
+    return Job(
         height=height,
         width=width,
         channels=channels,
@@ -374,7 +420,7 @@ def _job(
         first_row=0,
         last_row=rows,
         first_column=0,
-        last_column=out.shape[-1],
+        last_column=out_shape[-1],
         down=g.strides[0],
         along=g.strides[1],
         gap_down=g.dilations[0],
@@ -394,9 +440,10 @@ def _job(
         x_image=x_image,
         x_row=x_row,
         x_position=x_position,
-        extra=tuple(extra),
+        extra=extra,
+        sections=g.window[0] * g.window[1],
+        scratch=most_images * held * reach * channels if padded else 1,
     )
-    return job, g.window[0] * g.window[1]
 
 
 def _pieces_of(products: int) -> int:
@@ -409,39 +456,38 @@ def _step(length: int, pieces: int, unit: int) -> int:
     return -(-length // (pieces * unit)) * unit
 
 
-def _run(kernel: Callable[..., Any], job: Job, sections: int, per_window: int) -> None:
+def _run(kernel: Callable[..., Any], job: Job, arrays: tuple[Array, ...], per_window: int) -> None:
     """The job, cut among threads by images, rows or columns."""
     images, rows, columns = job.last_image, job.last_row, job.last_column
     windows = images * rows * job.positions
-    pieces = _pieces_of(windows * per_window)
-    if pieces == 1:
-        _call(kernel, job, sections)
+    table = job.table(*arrays)
+    threads = _pieces_of(windows * per_window)
+    if threads == 1:
+        _call(kernel, job, table)
         return
-    if windows < _FEW_ROWS * pieces and columns > PANEL:
-        names, length, unit = ("first_column", "last_column"), columns, PANEL
-    elif images % pieces == 0 or images >= 4 * pieces:
-        names, length, unit = ("first_image", "last_image"), images, 1
+    # Some pieces more than threads: one that begins late finds others done.
+    pieces = threads * max(1, min(_PIECES, windows * per_window // (threads * _PIECE_PRODUCTS)))
+    if windows < _FEW_ROWS * threads and columns > PANEL:
+        (first, last), length, unit, pieces = _COLUMNS, columns, PANEL, threads
+    elif images % threads == 0 or images >= 4 * threads:
+        (first, last), length, unit = _IMAGES, images, 1
     else:
-        names, length, unit = ("first_row", "last_row"), rows, 1
+        (first, last), length, unit = _ROWS, rows, 1
     step = _step(length, pieces, unit)
 
     def work(piece: int) -> None:
-        part = zip(names, (piece * step, min(length, (piece + 1) * step)), strict=True)
-        _call(kernel, Job(**{**job._asdict(), **dict(part)}), sections)
+        mine = table.copy()
+        mine[first], mine[last] = piece * step, min(length, (piece + 1) * step)
+        _call(kernel, job, mine)
 
-    team.share(-(-length // step), work, threads=pieces)
+    team.share(-(-length // step), work, threads=threads)
 
 
-def _call(kernel: Callable[..., Any], job: Job, sections: int) -> None:
+def _call(kernel: Callable[..., Any], job: Job, table: Array) -> None:
     """The kernel, with scratch of this thread's."""
-    needed = 1
-    if job.padded:
-        held = (job.most_rows - 1) * job.down + (job.taps_down - 1) * job.gap_down + 1
-        reach = (job.positions - 1) * job.along + (job.taps_along - 1) * job.gap_along + 1
-        needed = job.most_images * held * reach * job.channels
-    scratch = lend("numbers", needed, np.float32)
-    table = lend("table", 2 * job.limit + sections, np.int64)
-    kernel(job._replace(scratch=scratch.ctypes.data).table(), table)
+    scratch = lend("numbers", job.scratch, np.float32)
+    table[_SCRATCH] = scratch.ctypes.data
+    kernel(table, lend("table", 2 * job.limit + job.sections, np.int64))
 
 
 def lend(name: str, size: int, dtype: Any) -> Array:

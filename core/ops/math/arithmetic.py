@@ -8,10 +8,12 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dispatch import operators
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, NUMBERS, REAL, SIGNED, variant
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.framework.variable import Variable
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.math import broadcasting, complexes, rounding
@@ -74,6 +76,8 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `AddV2` (math_ops.cc); `Add` for strings.
     """
+    if type(y) is Variable:
+        y = operators.read_variable(y)
     if (
         type(x) is Tensor
         and type(y) is Tensor

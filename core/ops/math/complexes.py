@@ -97,6 +97,8 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Conj` (math_ops.cc).
     """
+    if type(x) is Tensor and x._array.dtype.kind == "f":
+        return x
     tensor = x if isinstance(x, Tensor) else convert_to_tensor(x)
     kind = tensor.dtype
     if kind.is_complex or kind is dtypes.variant:

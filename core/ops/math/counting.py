@@ -72,7 +72,7 @@ def bincount(
     values = convert_to_tensor(arr)
     if values.dtype not in INDEX:
         values = casting.cast(values, int32)
-    size = _bin_count(values, minlength, maxlength)
+    size = bin_count(values, minlength, maxlength)
     if weights is None:
         each = constants.constant([], dtypes.as_dtype(dtype))
     else:
@@ -83,9 +83,8 @@ def bincount(
     return execute(DENSE_BINCOUNT, values, size, each, binary_output=binary_output, name=name)  # type: ignore[no-any-return]
 
 
-def _bin_count(
-    values: Tensor, minlength: TensorLike | None, maxlength: TensorLike | None
-) -> Tensor:
+def bin_count(values: Tensor, minlength: TensorLike | None, maxlength: TensorLike | None) -> Tensor:
+    """How many bins there are for these values: a scalar of their dtype."""
     kind = values.dtype
     some = casting.cast(comparison.greater(shapes.size(values), 0), kind)
     # The maximum of nothing is the least integer; the product makes it 0.

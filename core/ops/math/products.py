@@ -8,10 +8,12 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dispatch import operators
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, REAL, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.framework.variable import Variable
 from pinnace.ops.array import casting, reshaping, shapes
 from pinnace.ops.entries import make_entry
 from pinnace.ops.execute import execute
@@ -67,6 +69,8 @@ def matmul(
     Source:
         TensorFlow ops `MatMul`, `BatchMatMulV2` (math_ops.cc).
     """
+    if type(b) is Variable:
+        b = operators.read_variable(b)
     if (
         type(a) is Tensor
         and type(b) is Tensor

@@ -1,7 +1,11 @@
-"""Special functions: error functions, gamma functions, zeta, incomplete beta."""
+"""Special functions: error functions, gamma functions, zeta, incomplete beta.
+
+`tf.math.special` is this module, too: what is seldom wanted is looked up where it stands.
+"""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +40,28 @@ __all__ = [
 ]
 
 _WIDE = frozenset({float32, float64})
+_BESSEL = ("j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1")
+_ELSEWHERE = {
+    **{f"bessel_{name}": "pinnace.ops.math.bessel" for name in _BESSEL},
+    **{f"bessel_{name}": "pinnace.ops.math.tails" for name in ("i0", "i0e", "i1", "i1e")},
+    "dawsn": "pinnace.ops.math.integrals",
+    "expint": "pinnace.ops.math.integrals",
+    "fresnel_cos": "pinnace.ops.math.integrals",
+    "fresnel_sin": "pinnace.ops.math.integrals",
+    "spence": "pinnace.ops.math.integrals",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _ELSEWHERE.get(name)
+    if module is None:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_ELSEWHERE})
 
 
 def erf(x: TensorLike, name: str | None = None) -> Tensor:

@@ -36,13 +36,18 @@ from pinnace.ops.nn.softmaxes import *
 from pinnace.ops.random.candidates import *
 from pinnace.ops.random.candidates import compute_accidental_hits as compute_accidental_hits
 
-# These take sparse and ragged tensors, which stand above: looked up when somebody asks.
+# These are seldom wanted, or take sparse and ragged tensors, which stand above: looked up when
+# somebody asks.
 _ELSEWHERE = {
     "collapse_repeated": "pinnace.ops.composites.ctc",
     "ctc_beam_search_decoder": "pinnace.ops.composites.ctc",
     "ctc_greedy_decoder": "pinnace.ops.composites.ctc",
     "ctc_loss": "pinnace.ops.composites.ctc",
+    "ctc_unique_labels": "pinnace.ops.composites.ctc",
     "embedding_lookup_sparse": "pinnace.ops.composites.embedding",
+    "fractional_avg_pool": "pinnace.ops.nn.pooling.fractional",
+    "fractional_max_pool": "pinnace.ops.nn.pooling.fractional",
+    "with_space_to_batch": "pinnace.ops.nn.dilated",
     "safe_embedding_lookup_sparse": "pinnace.ops.composites.embedding",
 }
 

@@ -69,31 +69,56 @@ def fused_batch_norm(
     return y, running_mean, running_variance
 
 
-def _batch_norm(
+def forward(
     x: Array,
     scale: Array,
     offset: Array,
     mean: Array,
     variance: Array,
+    *,
     epsilon: float,
     exponential_avg_factor: float,
     data_format: str,
     is_training: bool,
+    out: Array | None = None,
+    rectified: bool = False,
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """y, running mean and variance, and the moments that y was normalised by."""
+    """y, running mean and variance, and the moments that y was normalised by.
+
+    Args:
+        x: images in the order of `data_format`.
+        scale: [channels], as are the next three.
+        offset: added.
+        mean: given, or the running one.
+        variance: given, or the running one.
+        epsilon: added to the variance.
+        exponential_avg_factor: as for `fused_batch_norm`.
+        data_format: as for `fused_batch_norm`.
+        is_training: as for `fused_batch_norm`.
+        out: shape and dtype of x: y is written there if it is given.
+        rectified: whether y is max(y, 0).
+    """
     last = layouts.channels_last(x, data_format)
+    own = out if layouts.is_channels_last(data_format) else None
     if not is_training:
-        y = kernels.batch_norm_inference(last, scale, offset, mean, variance, epsilon)
-        return layouts.as_format(y, data_format), mean, variance, mean, variance
-    found = kernels.batch_norm_training(last, scale, offset, epsilon)
+        given = (scale, offset, mean, variance, epsilon)
+        y = kernels.batch_norm_inference(last, *given, own, rectified=rectified)
+        return _placed(y, data_format, out), mean, variance, mean, variance
+    found = kernels.batch_norm_training(last, scale, offset, epsilon, own, rectified=rectified)
     running_mean, running_variance = found.mean, found.variance
     if exponential_avg_factor != 1:
         new = scale.dtype.type(exponential_avg_factor)
         old = scale.dtype.type(1 - exponential_avg_factor)
         running_mean = old * mean + new * running_mean
         running_variance = old * variance + new * running_variance
-    y = layouts.as_format(found.y, data_format)
+    y = _placed(found.y, data_format, out)
     return y, running_mean, running_variance, found.mean, found.biased_variance
+
+
+def _placed(y: Array, data_format: str, out: Array | None) -> Array:
+    """In the order of `data_format`; in `out` if it is given."""
+    made = layouts.as_format(y, data_format)
+    return made if out is None or out is made else layouts.filled(out, made)
 
 
 def _fused_kernel(
@@ -107,9 +132,20 @@ def _fused_kernel(
     exponential_avg_factor: float,
     data_format: str,
     is_training: bool,
+    out: Array | None = None,
 ) -> tuple[Array, ...]:
-    options = (epsilon, exponential_avg_factor, data_format, is_training)
-    return _batch_norm(x, scale, offset, mean, variance, *options)
+    options: dict[str, Any] = {
+        "epsilon": epsilon,
+        "exponential_avg_factor": exponential_avg_factor,
+        "data_format": data_format,
+        "is_training": is_training,
+    }
+    return forward(x, scale, offset, mean, variance, out=out, **options)
+
+
+def with_reserved(found: tuple[Array, ...], count: int) -> tuple[Array, ...]:
+    """As many outputs as the op has: V3 of the forward one has room for cuDNN."""
+    return found if len(found) == count else (*found, np.zeros(0, found[-1].dtype))
 
 
 def _fused_v3_kernel(
@@ -123,38 +159,60 @@ def _fused_v3_kernel(
     exponential_avg_factor: float,
     data_format: str,
     is_training: bool,
+    out: Array | None = None,
 ) -> tuple[Array, ...]:
-    options = (epsilon, exponential_avg_factor, data_format, is_training)
-    found = _batch_norm(x, scale, offset, mean, variance, *options)
-    return (*found, np.zeros(0, scale.dtype))
+    options: dict[str, Any] = {
+        "epsilon": epsilon,
+        "exponential_avg_factor": exponential_avg_factor,
+        "data_format": data_format,
+        "is_training": is_training,
+    }
+    found = forward(x, scale, offset, mean, variance, out=out, **options)
+    return with_reserved(found, 6)
 
 
-def _fused_grad(
+def backward(
     dy: Array,
     x: Array,
     scale: Array,
     mean: Array,
     variance: Array,
+    offset: Array | None = None,
+    *,
     epsilon: float,
     data_format: str,
     is_training: bool,
+    out: Array | None = None,
+    rectified: bool = False,
 ) -> tuple[Array, ...]:
-    kernel = (
-        kernels.batch_norm_training_gradient
-        if is_training
-        else kernels.batch_norm_inference_gradient
-    )
-    dx, dscale, doffset = kernel(
-        layouts.channels_last(dy, data_format),
-        layouts.channels_last(x, data_format),
-        scale,
-        mean,
-        variance,
-        epsilon,
-    )
+    """Gradients of x, scale and offset, and two that stand for those of the moments.
+
+    Args:
+        dy: gradient of y.
+        x: images in the order of `data_format`.
+        scale: [channels], as are the next three.
+        mean: that y was normalised by.
+        variance: likewise.
+        offset: only needed if y was rectified.
+        epsilon: added to the variance.
+        data_format: as for `fused_batch_norm`.
+        is_training: as for `fused_batch_norm`.
+        out: shape and dtype of x: its gradient is written there if it is given.
+        rectified: whether y was max(y, 0), while training.
+    """
+    own = out if layouts.is_channels_last(data_format) else None
+    images = (layouts.channels_last(dy, data_format), layouts.channels_last(x, data_format))
+    if is_training:
+        dx, dscale, doffset = kernels.batch_norm_training_gradient(
+            *images, scale, mean, variance, epsilon, own, offset=offset if rectified else None
+        )
+    else:
+        dx, dscale, doffset = kernels.batch_norm_inference_gradient(
+            *images, scale, mean, variance, epsilon, own
+        )
     # TensorFlow: the last two stand for gradients of the moments, which do not flow.
     nothing = np.zeros((), scale.dtype)
-    return layouts.as_format(dx, data_format), dscale, doffset, nothing, nothing.copy()
+    return _placed(dx, data_format, out), dscale, doffset, nothing, nothing.copy()
 
 
 def _fused_grad_kernel(
@@ -167,9 +225,11 @@ def _fused_grad_kernel(
     epsilon: float,
     data_format: str,
     is_training: bool,
+    out: Array | None = None,
 ) -> tuple[Array, ...]:
-    options = (epsilon, data_format, is_training)
-    return _fused_grad(y_backprop, x, scale, reserve_space_1, reserve_space_2, *options)
+    moments = (reserve_space_1, reserve_space_2)
+    options: dict[str, Any] = {"data_format": data_format, "is_training": is_training}
+    return backward(y_backprop, x, scale, *moments, epsilon=epsilon, out=out, **options)
 
 
 def _fused_grad_v3_kernel(
@@ -183,9 +243,11 @@ def _fused_grad_v3_kernel(
     epsilon: float,
     data_format: str,
     is_training: bool,
+    out: Array | None = None,
 ) -> tuple[Array, ...]:
-    options = (epsilon, data_format, is_training)
-    return _fused_grad(y_backprop, x, scale, reserve_space_1, reserve_space_2, *options)
+    moments = (reserve_space_1, reserve_space_2)
+    options: dict[str, Any] = {"data_format": data_format, "is_training": is_training}
+    return backward(y_backprop, x, scale, *moments, epsilon=epsilon, out=out, **options)
 
 
 def _image_shape(call: InferCall, index: int) -> tuple[Shape, int | None]:
@@ -357,6 +419,7 @@ FUSED_BATCH_NORM: OpDef = register(
         infer=_infer_fused(5),
         kernel=_fused_kernel,
         gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD),
+        out=True,
     )
 )
 
@@ -370,6 +433,7 @@ FUSED_BATCH_NORM_V2: OpDef = register(
         infer=_infer_fused(5),
         kernel=_fused_kernel,
         gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V2),
+        out=True,
     )
 )
 
@@ -386,6 +450,7 @@ FUSED_BATCH_NORM_V3: OpDef = register(
         infer=_infer_fused(6),
         kernel=_fused_v3_kernel,
         gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V3),
+        out=True,
     )
 )
 
@@ -400,6 +465,7 @@ FUSED_BATCH_NORM_GRAD: OpDef = register(
         infer=_infer_fused_grad,
         kernel=_fused_grad_kernel,
         gradient=_fused_grad_gradient,
+        out=True,
     )
 )
 
@@ -414,6 +480,7 @@ FUSED_BATCH_NORM_GRAD_V2: OpDef = register(
         infer=_infer_fused_grad,
         kernel=_fused_grad_kernel,
         gradient=_fused_grad_gradient,
+        out=True,
     )
 )
 
@@ -428,5 +495,6 @@ FUSED_BATCH_NORM_GRAD_V3: OpDef = register(
         infer=_infer_fused_grad,
         kernel=_fused_grad_v3_kernel,
         gradient=_fused_grad_gradient,
+        out=True,
     )
 )

@@ -16,22 +16,28 @@ from pinnace.ops.registry import register
 _Rule: TypeAlias = tuple[tuple[int, ...], str, tuple[int, ...], str, tuple[int, ...]]
 
 
-def _conv(x: Array, filters: Array, rule: _Rule) -> Array:
+def _conv(x: Array, filters: Array, rule: _Rule, out: Array | None) -> Array:
     data_format = rule[3]
+    if out is not None and not layouts.is_channels_last(data_format):
+        return layouts.filled(out, _conv(x, filters, rule, None))
     x = layouts.channels_last(x, data_format)
     steps, rates, pads, _ = layouts.placement(x.shape[1:-1], filters.shape[:-2], *rule)
-    return layouts.as_format(kernels.conv(x, filters, steps, pads, rates), data_format)
+    return layouts.as_format(kernels.conv(x, filters, steps, pads, rates, out), data_format)
 
 
-def _input_gradient(sizes: list[int], filters: Array, dy: Array, rule: _Rule) -> Array:
+def _input_gradient(
+    sizes: list[int], filters: Array, dy: Array, rule: _Rule, out: Array | None
+) -> Array:
     data_format = rule[3]
+    if out is not None and not layouts.is_channels_last(data_format):
+        return layouts.filled(out, _input_gradient(sizes, filters, dy, rule, None))
     dy = layouts.channels_last(dy, data_format)
     if len(sizes) == dy.ndim - 2:  # TensorFlow: only the spatial ones
         shape = (len(dy), *sizes, filters.shape[-2])
     else:
         shape = layouts.last_shape(sizes, data_format)
     steps, rates, pads, _ = layouts.placement(shape[1:-1], filters.shape[:-2], *rule)
-    dx = kernels.conv_input_gradient(shape, filters, dy, steps, pads, rates)
+    dx = kernels.conv_input_gradient(shape, filters, dy, steps, pads, rates, out)
     return layouts.as_format(dx, data_format)
 
 
@@ -51,9 +57,10 @@ def _conv2d_kernel(
     explicit_paddings: tuple[int, ...],
     data_format: str,
     dilations: tuple[int, ...],
+    out: Array | None = None,
 ) -> Array:
     rule = (strides, padding, explicit_paddings, data_format, dilations)
-    return _conv(input, filter, rule)
+    return _conv(input, filter, rule, out)
 
 
 def _conv3d_kernel(
@@ -64,8 +71,9 @@ def _conv3d_kernel(
     padding: str,
     data_format: str,
     dilations: tuple[int, ...],
+    out: Array | None = None,
 ) -> Array:
-    return _conv(input, filter, (strides, padding, (), data_format, dilations))
+    return _conv(input, filter, (strides, padding, (), data_format, dilations), out)
 
 
 def _conv2d_input_kernel(
@@ -78,9 +86,10 @@ def _conv2d_input_kernel(
     explicit_paddings: tuple[int, ...],
     data_format: str,
     dilations: tuple[int, ...],
+    out: Array | None = None,
 ) -> Array:
     rule = (strides, padding, explicit_paddings, data_format, dilations)
-    return _input_gradient(input_sizes.tolist(), filter, out_backprop, rule)
+    return _input_gradient(input_sizes.tolist(), filter, out_backprop, rule, out)
 
 
 def _conv3d_input_kernel(
@@ -92,9 +101,10 @@ def _conv3d_input_kernel(
     padding: str,
     data_format: str,
     dilations: tuple[int, ...],
+    out: Array | None = None,
 ) -> Array:
     rule = (strides, padding, (), data_format, dilations)
-    return _input_gradient(input_sizes.tolist(), filter, out_backprop, rule)
+    return _input_gradient(input_sizes.tolist(), filter, out_backprop, rule, out)
 
 
 def _conv2d_filter_kernel(
@@ -266,6 +276,7 @@ CONV2D: OpDef = register(
         infer=_infer(2),
         kernel=_conv2d_kernel,
         gradient=_of_conv2d,
+        out=True,
     )
 )
 
@@ -279,6 +290,7 @@ CONV2D_BACKPROP_INPUT: OpDef = register(
         infer=_infer_input_gradient(2),
         kernel=_conv2d_input_kernel,
         gradient=_of_conv2d_input,
+        out=True,
     )
 )
 
@@ -305,6 +317,7 @@ CONV3D: OpDef = register(
         infer=_infer(3),
         kernel=_conv3d_kernel,
         gradient=_of_conv3d,
+        out=True,
     )
 )
 
@@ -318,6 +331,7 @@ CONV3D_BACKPROP_INPUT: OpDef = register(
         infer=_infer_input_gradient(3),
         kernel=_conv3d_input_kernel,
         gradient=_of_conv3d_input,
+        out=True,
     )
 )
 

@@ -71,6 +71,12 @@ def as_format(y: Array, data_format: str) -> Array:
     return y if data_format[-1] == "C" else np.ascontiguousarray(np.moveaxis(y, -1, 1))
 
 
+def filled(out: Array, values: Array) -> Array:
+    """`out`, with these values in it."""
+    out[...] = values
+    return out
+
+
 def last_shape(sizes: Sequence[int], data_format: str) -> tuple[int, ...]:
     """Sizes in the order of `data_format` as [batch, ..., channels]."""
     if data_format[-1] == "C":

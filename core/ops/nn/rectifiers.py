@@ -108,8 +108,8 @@ def _leaky_relu_kernel(features: Array, *, alpha: float) -> Any:
     return np.where(features > 0, features, scaled)
 
 
-def _relu_grad_kernel(gradients: Array, features: Array) -> Any:
-    return kept(gradients, features > 0)
+def _relu_grad_kernel(gradients: Array, features: Array, *, out: Array | None = None) -> Any:
+    return kept(gradients, features > 0, out)
 
 
 def _relu6_grad_kernel(gradients: Array, features: Array) -> Any:
@@ -191,6 +191,7 @@ RELU_GRAD: OpDef = register(
         infer=one_shape,
         kernel=_relu_grad_kernel,
         gradient=_relu_grad_gradient,
+        out=True,
         fuse="({gradients} if {features} > T(0) else T(0))",
     )
 )

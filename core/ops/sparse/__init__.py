@@ -4,6 +4,8 @@ What people call is in `ops/composites/sparse`.
 """
 
 from pinnace.ops.sparse import arithmetic as arithmetic
+from pinnace.ops.sparse import counting as counting
+from pinnace.ops.sparse import crossing as crossing
 from pinnace.ops.sparse import density as density
 from pinnace.ops.sparse import distances as distances
 from pinnace.ops.sparse import filling as filling
@@ -12,5 +14,6 @@ from pinnace.ops.sparse import order as order
 from pinnace.ops.sparse import products as products
 from pinnace.ops.sparse import reduction as reduction
 from pinnace.ops.sparse import segments as segments
+from pinnace.ops.sparse import serializing as serializing
 from pinnace.ops.sparse import sets as sets
 from pinnace.ops.sparse import slicing as slicing

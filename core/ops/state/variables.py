@@ -41,10 +41,11 @@ def read_variable(variable: Variable) -> Tensor:
         for tape in tapes:
             tape.watch_variable(variable)
         return execute(READ_VARIABLE, variable.handle, dtype=variable.dtype)  # type: ignore[no-any-return]
-    value = wrap(variable.resource.read(), variable.dtype)
+    resource = variable.resource
+    value = wrap(resource.read(), resource.dtype)
     for tape in tapes:
         tape.watch_variable(variable)
-        tape.record(READ_VARIABLE, (variable.handle,), {"dtype": variable.dtype}, (value,))
+        tape.record(READ_VARIABLE, (variable.handle,), {"dtype": resource.dtype}, (value,))
     return value
 
 

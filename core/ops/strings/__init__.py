@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from pinnace.framework.dispatch import operators as _operators
+from pinnace.ops.strings import rows as rows
 from pinnace.ops.strings import splitting as splitting
 from pinnace.ops.strings.conversion import *
 from pinnace.ops.strings.encoding import *
@@ -13,6 +14,7 @@ from pinnace.ops.strings.hashing import *
 from pinnace.ops.strings.joining import *
 from pinnace.ops.strings.patterns import *
 from pinnace.ops.strings.pieces import *
+from pinnace.ops.strings.scripts import *
 from pinnace.ops.strings.templates import *
 
 # Imported late: some of these functions take ragged tensors.

@@ -4,6 +4,7 @@ import struct
 
 import numpy as np
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from cases.array.shapes import ARRAYS, SHAPES, Array, numbers
 from pinnace.framework import dtypes
@@ -22,6 +23,15 @@ def halves(x: Array) -> Array:
     return np.array(found, np.int16).reshape(*x.shape, 2)
 
 
+def joined(x: Array) -> Array:
+    """Pairs of uint32 as one int64, the lower half first."""
+    found = [struct.unpack("<q", struct.pack("<2I", *pair)) for pair in x.reshape(-1, 2).tolist()]
+    return np.array(found, np.int64).reshape(x.shape[:-1])
+
+
+PIECES = hnp.arrays(np.uint32, st.tuples(st.integers(0, 3), st.integers(1, 3), st.just(2))).map(
+    lambda x: (x,)
+)
 WHOLE = ARRAYS.map(lambda xs: (xs[0].astype(np.int32),))
 COMPLEX = SHAPES.flatmap(lambda s: st.tuples(numbers(s), numbers(s))).map(
     lambda pair: (pair[0] + 1j * pair[1],)
@@ -37,4 +47,5 @@ CASES = [
     OpCase("Cast", WHOLE, lambda x: x, attrs={"DstT": dtypes.float32}),
     OpCase("Bitcast", ARRAYS, bits, attrs={"type": dtypes.int32}, dtypes=(dtypes.float32,)),
     OpCase("Bitcast", ARRAYS, halves, attrs={"type": dtypes.int16}, dtypes=(dtypes.float32,)),
+    OpCase("Bitcast", PIECES, joined, attrs={"type": dtypes.int64}),
 ]

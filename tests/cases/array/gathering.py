@@ -66,6 +66,26 @@ def gather_nd(params: Array, indices: Array) -> Array:
     return built(sizes, element)
 
 
+def loose(draw: st.DrawFn) -> tuple[Any, ...]:
+    """Indices some of which are out of range."""
+    shape = [draw(st.integers(1, 3)) for _ in range(draw(st.integers(1, 3)))]
+    lead = draw(st.lists(st.integers(0, 3), max_size=2))
+    depth = draw(st.integers(1, len(shape)))
+    indices = draw(hnp.arrays(np.int64, (*lead, depth), elements=st.integers(-1, 3)))
+    return draw(numbers(shape)), indices
+
+
+def gather_those_inside(params: Array, indices: Array) -> Array:
+    lead, depth = indices.shape[:-1], indices.shape[-1]
+
+    def element(*place: int) -> Any:
+        row = indices[place[: len(lead)]].tolist()
+        inside = all(0 <= i < n for i, n in zip(row, params.shape[:depth], strict=True))
+        return params[(*row, *place[len(lead) :])] if inside else 0.0
+
+    return built((*lead, *params.shape[depth:]), element)
+
+
 def hot(draw: st.DrawFn) -> tuple[Any, ...]:
     shape = draw(st.lists(st.integers(0, 3), max_size=2))
     indices = draw(hnp.arrays(np.int64, tuple(shape), elements=st.integers(-2, 4)))
@@ -91,6 +111,7 @@ CASES = [
     OpCase("GatherV2", drawn(gathered), gather_batch, attrs={"batch_dims": 1}),
     OpCase("Gather", drawn(rows), lambda x, i: gather_nd(x, i[..., None])),
     OpCase("GatherNd", drawn(tuples), gather_nd),
+    OpCase("GatherNd", drawn(loose), gather_those_inside, attrs={"bad_indices_policy": "IGNORE"}),
     # TensorFlow gives the values of OneHot no gradient.
     OpCase("OneHot", drawn(hot), one_hot),
     OpCase("OneHot", drawn(hot), lambda *xs: np.moveaxis(one_hot(*xs), -1, 0), attrs={"axis": 0}),

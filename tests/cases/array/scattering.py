@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from cases.array.gathering import places
 from cases.array.shapes import Array, distinct, drawn, numbers
@@ -40,6 +41,28 @@ def into_zeros(draw: st.DrawFn) -> tuple[Any, ...]:
     return indices, updates, np.array(shape, np.int64)
 
 
+def loose(draw: st.DrawFn) -> tuple[Any, ...]:
+    """Updates some of which are for places that there are not."""
+    x, indices, _ = scattered(unique=False)(draw)
+    indices = indices + draw(hnp.arrays(np.int64, indices.shape, elements=st.integers(-1, 1)))
+    return x, indices, draw(numbers([len(indices), *x.shape[indices.shape[1] :]]))
+
+
+def loose_zeros(draw: st.DrawFn) -> tuple[Any, ...]:
+    x, indices, updates = loose(draw)
+    return indices, updates, np.array(x.shape, np.int64)
+
+
+def those_inside(work: Callable[[Any, Any], Any]) -> Callable[..., Array]:
+    """`each`, where the indices are in range."""
+
+    def reference(x: Array, indices: Array, updates: Array) -> Array:
+        kept = np.all((indices >= 0) & (indices < x.shape[: indices.shape[1]]), axis=1)
+        return each(work)(x, indices[kept], updates[kept])
+
+    return reference
+
+
 def each(work: Callable[[Any, Any], Any]) -> Callable[..., Array]:
     """work(old, update) at one place after the other."""
 
@@ -56,9 +79,22 @@ def scatter_nd(indices: Array, updates: Array, shape: Array) -> Array:
     return each(lambda old, new: old + new)(np.zeros(shape), indices, updates)
 
 
+IGNORED = {"bad_indices_policy": "IGNORE"}
 CASES = [
     OpCase("ScatterNd", drawn(into_zeros), scatter_nd),
+    OpCase(
+        "ScatterNd",
+        drawn(loose_zeros),
+        lambda i, y, s: those_inside(lambda old, new: old + new)(np.zeros(s), i, y),
+        attrs=IGNORED,
+    ),
     OpCase("TensorScatterUpdate", drawn(scattered(unique=True)), each(lambda _, new: new)),
+    OpCase(
+        "TensorScatterAdd",
+        drawn(loose),
+        those_inside(lambda old, new: old + new),
+        attrs=IGNORED,
+    ),
     OpCase("TensorScatterAdd", drawn(scattered(unique=False)), each(lambda old, new: old + new)),
     OpCase("TensorScatterSub", drawn(scattered(unique=False)), each(lambda old, new: old - new)),
     OpCase("TensorScatterMax", drawn(scattered(unique=False)), each(np.maximum)),

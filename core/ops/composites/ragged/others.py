@@ -30,6 +30,7 @@ from pinnace.ops.strings import conversion, joining
 
 __all__ = [
     "add_n",
+    "bincount",
     "cumsum",
     "dynamic_partition",
     "join",
@@ -54,6 +55,13 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     if found is None:
         found = input.ragged_rank + (input.flat_values.shape.rank or 0)
     return convert_to_tensor(np.int32(found))
+
+
+def bincount(arr: Any, *args: Any, **options: Any) -> Tensor:
+    """How often each of 0, 1, 2, … occurs, in all rows or in each."""
+    from pinnace.ops.composites.sparse.counting import bincount_dense
+
+    return bincount_dense(arr, *args, **options)
 
 
 def add_n(inputs: Any, name: str | None = None) -> Any:

@@ -11,6 +11,9 @@ from pinnace.ops.composites.sparse.arithmetic import segment_sqrt_n as segment_s
 from pinnace.ops.composites.sparse.arithmetic import segment_sum as segment_sum
 from pinnace.ops.composites.sparse.arithmetic import softmax as softmax
 from pinnace.ops.composites.sparse.arithmetic import sparse_dense_matmul as sparse_dense_matmul
+from pinnace.ops.composites.sparse.counting import bincount as bincount
+from pinnace.ops.composites.sparse.crossing import cross as cross
+from pinnace.ops.composites.sparse.crossing import cross_hashed as cross_hashed
 from pinnace.ops.composites.sparse.functions import concat as concat
 from pinnace.ops.composites.sparse.functions import expand_dims as expand_dims
 from pinnace.ops.composites.sparse.functions import eye as eye

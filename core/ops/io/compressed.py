@@ -1,0 +1,91 @@
+"""Compressed strings: DecodeCompressed."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
+from pinnace.ops.execute import execute
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
+from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.strings.elements import map_strings
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
+
+__all__ = ["decode_compressed"]
+
+_WHO = "DecodeCompressed"
+# What zlib calls a window: 15 for its own header, 16 more for gzip's.
+_WINDOWS = {"ZLIB": 15, "GZIP": 31}
+# A few bytes may stand for any number of them.
+_MOST = 1 << 31
+
+
+def decode_compressed(
+    bytes: TensorLike, compression_type: str = "", name: str | None = None
+) -> Tensor:
+    """What each compressed string stands for.
+
+    Args:
+        bytes: [...], string.
+        compression_type: "ZLIB", "GZIP", or "" for strings that stay as they are.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], string; an empty string stays empty.
+
+    Raises:
+        DataLossError: a string is damaged or ends early.
+        InvalidArgumentError: another compression.
+
+    Source:
+        TensorFlow op `DecodeCompressed` (parsing_ops.cc).
+    """
+    return execute(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)  # type: ignore[no-any-return]
+
+
+def _inflated(data: bytes, window: int) -> bytes:
+    """All members of a gzip stream; of zlib's format there is one."""
+    parts: list[bytes] = []
+    room = _MOST
+    while data:
+        inflate = zlib.decompressobj(wbits=window)
+        try:
+            found = inflate.decompress(data, room)
+        except zlib.error as error:
+            raise DataLossError(f"{_WHO}: a string is not compressed that way: {error}") from None
+        room -= len(found)
+        if inflate.unconsumed_tail or not room:
+            raise ResourceExhaustedError(f"{_WHO}: a string stands for more than {_MOST} bytes")
+        if not inflate.eof:
+            raise DataLossError(f"{_WHO}: a string ends before what is compressed in it")
+        parts.append(found)
+        data = inflate.unused_data if window == _WINDOWS["GZIP"] else b""
+    return b"".join(parts)
+
+
+def _kernel(bytes: Array, *, compression_type: str) -> Array:
+    if not compression_type:
+        return bytes
+    window = _WINDOWS.get(compression_type)
+    if window is None:
+        raise InvalidArgumentError(
+            f"{_WHO}: compression_type must be 'ZLIB', 'GZIP' or '', got {compression_type!r}"
+        )
+    return map_strings(lambda item: _inflated(item, window), bytes)
+
+
+DECODE_COMPRESSED = register(
+    OpDef(
+        name=_WHO,
+        signature="bytes: string -> output: string",
+        types={},
+        attrs={"compression_type": attr("string", default="")},
+        infer=same_as_input,
+        kernel=_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
