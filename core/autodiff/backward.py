@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.framework import dtypes
 from pinnace.framework.indexed_slices import IndexedSlices, dense
@@ -16,15 +16,12 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-class Entry(NamedTuple):
-    """One thing that happened: an op, or (op None) something that brings its own `backward`."""
-
-    op: OpDef | None
-    inputs: tuple[Any, ...]
-    attrs: dict[str, Any]
-    outputs: tuple[Tensor, ...]
-    backward: Callable[..., Sequence[Tensor | None]] | None
-
+# One thing that happened: (op, inputs, attributes, outputs, None), or, where no op but its own
+# gradient is known, (None, inputs, {}, outputs, backward). A plain tuple: tapes make many.
+Entry: TypeAlias = (
+    "tuple[OpDef | None, tuple[Any, ...], dict[str, Any], tuple[Tensor, ...], "
+    "Callable[..., Sequence[Tensor | None]] | None]"
+)
 
 # What hands a gradient on as it is, so that slices stay slices; all else needs a tensor.
 _HAND_ON = frozenset({"ReadVariableOp", "Identity"})
@@ -121,7 +118,8 @@ def accumulate(  # noqa: C901 (the loop of every gradient: calls inside it would
             assert backward is not None  # noqa: S101 (an entry has one or the other)
             found: Sequence[Any] = backward(*dys)
         else:
-            found = op.gradient(OpCall(op, inputs, attrs, outputs, wanted), *dys)
+            call = OpCall(op, inputs, attrs, outputs, wanted)
+            found = op.gradient(call, *dys)  # type: ignore[operator] # tapes record no other
         for x, dx in zip(inputs, found, strict=True):
             if dx is None:
                 continue

@@ -105,9 +105,12 @@ class GradientTape:
         if op.gradient is NOT_DIFFERENTIABLE:
             return
         for y in outputs:
-            if y._array.dtype in _FLOATING if type(y) is Tensor else carries_gradient(y.dtype):
+            if type(y) is Tensor:
+                if y._array.dtype in _FLOATING:
+                    watched[id(y)] = y
+            elif carries_gradient(y.dtype):
                 watched[id(y)] = y
-        self._entries.append(Entry(op, inputs, attrs, outputs, None))
+        self._entries.append((op, inputs, attrs, outputs, None))
 
     def record_call(
         self,
@@ -121,7 +124,7 @@ class GradientTape:
         for y in outputs:
             if carries_gradient(y.dtype):
                 self._watched[id(y)] = y
-        self._entries.append(Entry(None, inputs, {}, outputs, backward))
+        self._entries.append((None, inputs, {}, outputs, backward))
 
     def record_customised(
         self,

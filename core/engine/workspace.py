@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Value
+    from pinnace.graph.graph import Node, Value
     from pinnace.ops.running import RunContext
 
 # Below this a new array costs less than passing `out` (bytes).
@@ -363,6 +363,8 @@ _FUSED_ONLY = frozenset({"Softmax"})
 # Ops that may give their first input in another shape, and ops that keep nothing of it.
 _VIEWS = frozenset({"ExpandDims", "Reshape", "Squeeze", "Transpose"})
 _MEASURES = frozenset({"Rank", "Shape", "Size"})
+# Ops without `out` whose results are new arrays, whatever they are given.
+_ANEW = frozenset({"AvgPool", "Conv2DBackpropFilter", "Conv3DBackpropFilterV2"})
 
 
 def _candidates(plan: Plan) -> frozenset[Value]:
@@ -377,7 +379,8 @@ def _candidates(plan: Plan) -> frozenset[Value]:
     def is_kept_by_nobody(value: Value) -> bool:
         return value not in results and all(
             node.op.name in _MEASURES | _FUSED_ONLY
-            or (node.op.out and not node.op.stateful)
+            or (node.op.out and not node.op.stateful and value not in _given_on(node))
+            or node.op.name in _ANEW
             or (
                 node.op.name in _VIEWS
                 and value not in node.inputs[1:]
@@ -388,12 +391,19 @@ def _candidates(plan: Plan) -> frozenset[Value]:
 
     found = set()
     for step in plan.steps:
-        if len(step.node.outputs) != 1 or step.node.op.name in _VIEWS:
+        if not step.node.outputs or step.node.op.name in _VIEWS:
+            continue
+        if len(step.node.outputs) > 1 and not step.node.op.out:
             continue
         value = step.node.outputs[0]
         if (step.node.op.out or step.node.op.name in _FUSED_ONLY) and is_kept_by_nobody(value):
             found.add(value)
     return frozenset(found)
+
+
+def _given_on(node: Node) -> tuple[Value, ...]:
+    """Inputs that an op may give back as its second output or a later one."""
+    return tuple(node.inputs[3:]) if node.op.name.startswith("FusedBatchNorm") else ()
 
 
 def _bases(plan: Plan) -> dict[Value, Value]:

@@ -324,24 +324,17 @@ def _entries(
     symbol: Callable[[Value], SymbolicTensor],
     special: dict[Any, Any],
 ) -> list[Entry]:
-    found = []
+    found: list[Entry] = []
     for node in ordered(graph):
         if any(value in active for value in node.outputs):
             if node in special:
                 inputs = tuple(symbol(value) for value in node.inputs)
                 outputs = tuple(symbol(value) for value in node.outputs)
-                found.append(Entry(None, inputs, {}, outputs, special[node]))
+                found.append((None, inputs, {}, outputs, special[node]))
                 continue
             if not node.inputs or node.op is PLACEHOLDER:
                 continue
             packed = node.op.pack_inputs([symbol(value) for value in node.inputs], node.attrs)
-            found.append(
-                Entry(
-                    node.op,
-                    packed,
-                    node.attrs,
-                    tuple(symbol(value) for value in node.outputs),
-                    None,
-                )
-            )
+            outputs = tuple(symbol(value) for value in node.outputs)
+            found.append((node.op, packed, node.attrs, outputs, None))
     return found

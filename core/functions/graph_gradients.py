@@ -187,7 +187,7 @@ def _entry(node: Node, graph: Graph) -> Entry:
     outputs = tuple(backward.symbol_of(value, graph) for value in node.outputs)
     if node.op is PLACEHOLDER or not _holds_functions(node):
         packed = node.op.pack_inputs(list(inputs), node.attrs)
-        return Entry(node.op, packed, node.attrs, outputs, None)
+        return (node.op, packed, node.attrs, outputs, None)
     if node.op in {PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL}:
         inner: Graph = node.attrs["f"].graph
     else:
@@ -211,7 +211,7 @@ def _entry(node: Node, graph: Graph) -> Entry:
         everything = backward.call_graph(pair.forward, inputs, stateful=False)
         return pair.apply(inputs, outputs, everything[len(outputs) :], dys)
 
-    return Entry(None, inputs, {}, outputs, back)
+    return (None, inputs, {}, outputs, back)
 
 
 __all__ = ["gradients", "hessians"]

@@ -40,10 +40,12 @@ def write_file(path: StrPath, content: Content | Writer) -> None:
 
     Raises:
         NotFoundError: the folder does not exist.
+        FailedPreconditionError: `path` is a device, a pipe or the like.
         PermissionDeniedError: the folder is not writable.
         ResourceExhaustedError: the disk or a quota is full.
     """
     target = Path(os.path.realpath(path))
+    refuse_device(target)
     with explained("write", path, "what was there is unchanged"):
         temporary, file = create_sibling(target)
         try:
@@ -59,6 +61,17 @@ def write_file(path: StrPath, content: Content | Writer) -> None:
             temporary.unlink(missing_ok=True)
             raise
         sync_folder(target.parent)
+
+
+def refuse_device(target: Path) -> None:
+    """A file is put in the place of another: a device would be gone, for everybody.
+
+    Raises:
+        FailedPreconditionError: `target` is neither a file nor a folder, but exists.
+    """
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        message = f"cannot write {target}: it is a device, a pipe or a socket, not a file"
+        raise FailedPreconditionError(message)
 
 
 def _token() -> str:

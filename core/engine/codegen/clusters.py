@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pinnace.engine.codegen import forms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pinnace.engine.plan import Step
     from pinnace.graph.graph import Node, Value
@@ -69,19 +69,22 @@ class Cluster:
         return _kind(sizes[value], self.shape, self.at)[0]
 
 
-def find(steps: Sequence[Step], sizes: Sizes, results: Sequence[Value]) -> list[Cluster]:
+def find(
+    steps: Sequence[Step], sizes: Sizes, results: Sequence[Value], taken: Collection[int] = ()
+) -> list[Cluster]:
     """The clusters that are worth a kernel.
 
     Args:
         steps: a plan's.
         sizes: the shape of each value, where it is known.
         results: what the plan returns.
+        taken: places that run in something else.
     """
     uses: dict[Value, list[int]] = {}
     for place, step in enumerate(steps):
         for value in step.node.inputs:
             uses.setdefault(value, []).append(place)
-    left_out: set[int] = set()
+    left_out: set[int] = set(taken)
     while True:
         found = _grown(steps, sizes, uses, left_out)
         for cluster in found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen import attention, chains, clusters, dense
+from pinnace.engine.codegen import attention, chains, clusters, dense, rectified
 from pinnace.engine.codegen.fused import Fused
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pinnace.engine.plan import Step
     from pinnace.graph.graph import Value
 
-    Region = Fused | dense.Dense | chains.Chain | attention.Attention
+    Region = Fused | dense.Dense | chains.Chain | attention.Attention | rectified.Rectified
 
 
 def fuse(
@@ -35,7 +35,9 @@ def fuse(
         settled: values whose steps are left out.
         steady: variables among the arguments that keep their values.
     """
-    left = clusters.find(steps, sizes, results)
+    pairs = [] if checked else rectified.find(steps, sizes, results)
+    taken = {place for pair in pairs for place in pair.cluster.members}
+    left = clusters.find(steps, sizes, results, taken)
     regions: Sequence[Region]
     if checked:
         regions = [Fused(cluster, steps, sizes, checked) for cluster in left]
@@ -54,4 +56,7 @@ def fuse(
         for place in region.cluster.members:
             found[place] = None
         found[region.cluster.members[-1]] = region
+    for pair in pairs:
+        found.update(dict.fromkeys(pair.cluster.members))
+        found[pair.place] = pair
     return found

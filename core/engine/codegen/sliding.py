@@ -8,7 +8,9 @@ comes in a table of numbers, `q`, whose order is that of `ops.kernels.tiles.Job`
 from __future__ import annotations
 
 _BEGIN = """
-from pinnace.engine.codegen.tiles import NARROW, ROWS, WIDE, channelwise, narrow, pad, wide
+from pinnace.engine.codegen.tiles import (
+    HALF, HALF_ROWS, NARROW, ROWS, WIDE, channelwise, half, narrow, pad, wide,
+)
 
 TABLE = types.Array(int64, 1, "C")
 
@@ -72,7 +74,12 @@ _COLUMNS = """
                 j += columns
 """
 
-_TILE = """if columns <= NARROW:
+_TILE = """if columns <= HALF:
+                        half({arguments})
+                        a_table += 8 * HALF_ROWS
+                        c_table += 8 * HALF_ROWS
+                        half({arguments})
+                    elif columns <= NARROW:
                         narrow({arguments})
                     else:
                         wide({arguments})"""

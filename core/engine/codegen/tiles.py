@@ -35,6 +35,9 @@ def _registers() -> tuple[int, int, int]:
 
 LANES, ROWS, VECTORS = _registers()
 WIDE, NARROW = LANES * VECTORS, LANES
+# For few columns: half a vector takes some processors half the time, if its rows' addresses all
+# stay in registers, too. Two such tiles are one of the others.
+HALF, HALF_ROWS = min(LANES, 8), ROWS // 2
 EIGHT = min(8, ROWS)
 
 
@@ -45,11 +48,14 @@ def _integer(value: int) -> Any:
 class _Writer:
     """One tile in LLVM's language."""
 
-    def __init__(self, builder: Any, rows: int, vectors: int, channelwise: bool) -> None:
+    def __init__(
+        self, builder: Any, rows: int, vectors: int, lanes: int, channelwise: bool
+    ) -> None:
         self.builder = builder
-        self.rows, self.vectors, self.channelwise = rows, vectors, channelwise
-        self.vector = ir.VectorType(_FLOAT, LANES)
-        self.mask = ir.VectorType(ir.IntType(1), LANES)
+        self.rows, self.vectors, self.lanes = rows, vectors, lanes
+        self.channelwise = channelwise
+        self.vector = ir.VectorType(_FLOAT, lanes)
+        self.mask = ir.VectorType(ir.IntType(1), lanes)
 
     def _function(self, name: str, result: Any, arguments: list[Any]) -> Any:
         module = self.builder.module
@@ -63,22 +69,26 @@ class _Writer:
         one = self.builder.insert_element(
             ir.Constant(kind, ir.Undefined), scalar, ir.Constant(_I32, 0)
         )
-        zeros = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+        zeros = ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
         return self.builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
 
     def _load(self, pointer: Any, mask: Any) -> Any:
         kind = self.vector.as_pointer()
         load = self._function(
-            f"llvm.masked.load.v{LANES}f32.p0", self.vector, [kind, _I32, self.mask, self.vector]
+            f"llvm.masked.load.v{self.lanes}f32.p0",
+            self.vector,
+            [kind, _I32, self.mask, self.vector],
         )
-        zero = ir.Constant(self.vector, [0.0] * LANES)
+        zero = ir.Constant(self.vector, [0.0] * self.lanes)
         at = self.builder.bitcast(pointer, kind)
         return self.builder.call(load, [at, ir.Constant(_I32, 4), mask, zero])
 
     def _store(self, value: Any, pointer: Any, mask: Any) -> None:
         kind = self.vector.as_pointer()
         store = self._function(
-            f"llvm.masked.store.v{LANES}f32.p0", ir.VoidType(), [self.vector, kind, _I32, self.mask]
+            f"llvm.masked.store.v{self.lanes}f32.p0",
+            ir.VoidType(),
+            [self.vector, kind, _I32, self.mask],
         )
         at = self.builder.bitcast(pointer, kind)
         self.builder.call(store, [value, at, ir.Constant(_I32, 4), mask])
@@ -108,12 +118,15 @@ class _Writer:
             mode,
         ) = arguments
         builder, rows, vectors = self.builder, range(self.rows), range(self.vectors)
-        positions = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
+        numbers = ir.VectorType(_I32, self.lanes)
+        positions = ir.Constant(numbers, list(range(self.lanes)))
         masks = []
         for j in vectors:
-            left = builder.trunc(builder.sub(columns, _integer(j * LANES)), _I32)
+            left = builder.trunc(builder.sub(columns, _integer(j * self.lanes)), _I32)
             masks.append(
-                builder.icmp_signed("<", positions, self._spread(left, ir.VectorType(_I32, LANES)))
+                builder.icmp_signed(
+                    "<", positions, self._spread(left, ir.VectorType(_I32, self.lanes))
+                )
             )
         a_pointer, b_pointer = self._number_pointer(a), self._number_pointer(b)
         a_rows = [builder.gep(a_pointer, [offset]) for offset in self._table(a_table)]
@@ -144,9 +157,9 @@ class _Writer:
         b_at = builder.phi(b_pointer.type)
         b_at.add_incoming(b_section, section)
         sums_inner = self._phis(sums_section, section)
-        fma = self._function(f"llvm.fma.v{LANES}f32", self.vector, [self.vector] * 3)
+        fma = self._function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
         b_vectors = [
-            self._load(builder.gep(b_at, [_integer(j * LANES)]), masks[j]) for j in vectors
+            self._load(builder.gep(b_at, [_integer(j * self.lanes)]), masks[j]) for j in vectors
         ]
         sums = []
         for i in rows:
@@ -177,7 +190,7 @@ class _Writer:
         builder.position_at_end(done)
         for index, value in enumerate(sums):
             i, j = divmod(index, self.vectors)
-            self._store(value, builder.gep(c_rows[i], [_integer(j * LANES)]), masks[j])
+            self._store(value, builder.gep(c_rows[i], [_integer(j * self.lanes)]), masks[j])
 
     def _phis(self, values: list[Any], block: Any) -> list[Any]:
         made = [self.builder.phi(self.vector) for _ in values]
@@ -214,7 +227,7 @@ class _Writer:
 
         def held() -> list[Any]:
             return [
-                self._load(builder.gep(row, [_integer(j * LANES)]), masks[j])
+                self._load(builder.gep(row, [_integer(j * self.lanes)]), masks[j])
                 for row in c_rows
                 for j in range(self.vectors)
             ]
@@ -222,7 +235,7 @@ class _Writer:
         def given() -> list[Any]:
             pointer = self._number_pointer(init)
             one = [
-                self._load(builder.gep(pointer, [_integer(j * LANES)]), masks[j])
+                self._load(builder.gep(pointer, [_integer(j * self.lanes)]), masks[j])
                 for j in range(self.vectors)
             ]
             return one * self.rows
@@ -230,8 +243,8 @@ class _Writer:
         return self._either(mode, ACCUMULATE, held, given)
 
 
-def _tile(rows: int, vectors: int, *, channelwise: bool) -> Any:
-    """An intrinsic: a tile of `rows` by `vectors`.
+def _tile(rows: int, vectors: int, *, lanes: int = LANES, channelwise: bool = False) -> Any:
+    """An intrinsic: a tile of `rows` by `vectors` of `lanes` numbers.
 
     Its arguments: addresses of a, of a's offsets (one per row, in numbers), of c and its offsets;
     address of b and its step from k to k + 1; address of the offsets that sections of the sum add
@@ -242,7 +255,7 @@ def _tile(rows: int, vectors: int, *, channelwise: bool) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature
         # A function of its own, so that a kernel with several tiles keeps its registers apart.
-        name = f"pinnace_tile_{rows}_{vectors}_{int(channelwise)}"
+        name = f"pinnace_tile_{rows}_{vectors}_{lanes}_{int(channelwise)}"
         function = builder.module.globals.get(name)
         if function is None:
             kind = ir.FunctionType(ir.VoidType(), [_I64] * len(arguments))
@@ -250,7 +263,7 @@ def _tile(rows: int, vectors: int, *, channelwise: bool) -> Any:
             function.linkage = "internal"
             function.attributes.add("noinline")
             inside = ir.IRBuilder(function.append_basic_block("entry"))
-            _Writer(inside, rows, vectors, channelwise).write(list(function.args))
+            _Writer(inside, rows, vectors, lanes, channelwise).write(list(function.args))
             inside.ret_void()
         builder.call(function, arguments)
         return context.get_dummy_value()
@@ -266,13 +279,14 @@ def _tile(rows: int, vectors: int, *, channelwise: bool) -> Any:
     return intrinsic(typed)
 
 
-wide: Any = _tile(ROWS, VECTORS, channelwise=False)
-narrow: Any = _tile(ROWS, 1, channelwise=False)
+wide: Any = _tile(ROWS, VECTORS)
+narrow: Any = _tile(ROWS, 1)
+half: Any = _tile(HALF_ROWS, 1, lanes=HALF)
 # For what is left of a product with few rows.
-eight: Any = _tile(EIGHT, VECTORS, channelwise=False)
-four: Any = _tile(4, VECTORS, channelwise=False)
-two: Any = _tile(2, VECTORS, channelwise=False)
-one: Any = _tile(1, VECTORS, channelwise=False)
+eight: Any = _tile(EIGHT, VECTORS)
+four: Any = _tile(4, VECTORS)
+two: Any = _tile(2, VECTORS)
+one: Any = _tile(1, VECTORS)
 channelwise: Any = _tile(ROWS, 1, channelwise=True)
 
 

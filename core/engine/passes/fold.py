@@ -44,11 +44,11 @@ def fold(graph: Graph) -> Graph:
                 dict.fromkeys((*(one for nodes in makers for one in nodes), *waits))
             )
             continue
-        folded = _computed(node, copy)
-        if folded is not None:
-            for output, array in zip(node.outputs, folded, strict=True):
-                copy.values[output] = _constant(copy.target, node.name, array, output, seen)
-            copy.nodes[node] = copy.controls(node.controls, ())
+        known = _joined_before(node, copy) or _computed(node, copy, seen)
+        if known is not None:
+            copy.values.update(zip(node.outputs, known, strict=True))
+            nodes = (value.node for value in known if value.node.op is not CONST)
+            copy.nodes[node] = copy.controls(node.controls, nodes)
             continue
         twin = _twin(node, copy, seen)
         if twin is not None:
@@ -73,8 +73,38 @@ def _wait_for_effects(nodes: tuple[Node, ...]) -> bool:
     return False
 
 
-def _computed(node: Node, copy: Copy) -> tuple[Any, ...] | None:
-    """The outputs as arrays, if they do not depend on any argument."""
+def _joined_before(node: Node, copy: Copy) -> tuple[Value, ...] | None:
+    """What a Split takes apart, if a ConcatV2 put together just these parts."""
+    if node.op.name != "Split":
+        return None
+    cut, whole = (copy.values[value] for value in node.inputs)
+    if whole.node.op.name != "ConcatV2" or whole.node.controls:
+        return None
+    *parts, joint = whole.node.inputs
+    axes = [constant_of(value) for value in (cut, joint)]
+    ranks = {part.shape.rank for part in parts}
+    if len(parts) != len(node.outputs) or len(ranks) != 1 or any(axis is None for axis in axes):
+        return None
+    rank = ranks.pop()
+    if not rank:
+        return None
+    at, other = (int(np.asarray(axis).reshape(-1)[0]) % rank for axis in axes)
+    lengths = {part.shape[at] for part in parts}
+    return tuple(parts) if at == other and len(lengths) == 1 and None not in lengths else None
+
+
+def _computed(node: Node, copy: Copy, seen: dict[object, Node]) -> tuple[Value, ...] | None:
+    """The outputs as constants, if they do not depend on any argument."""
+    arrays = _constants(node, copy)
+    if arrays is None:
+        return None
+    return tuple(
+        _constant(copy.target, node.name, array, output, seen)
+        for output, array in zip(node.outputs, arrays, strict=True)
+    )
+
+
+def _constants(node: Node, copy: Copy) -> tuple[Any, ...] | None:
     op = node.op
     if op.stateful or op.kernel is None or op.wants_ctx or op.name == "Const" or not node.outputs:
         return None
@@ -121,7 +151,12 @@ def _constant_key(array: Any) -> object:
 def _twin(node: Node, copy: Copy, seen: dict[object, Node]) -> Node | None:
     """The node that computes the same already; else a copy of this one."""
     key: object = None
-    if (
+    if node.op.name == "ReadVariableOp":
+        # One that waits for nothing gives what the variable held before the run: whatever changes
+        # the variable waits for it.
+        if not copy.controls(node.controls):
+            key = (node.op.name, copy.values[node.inputs[0]], node.outputs[0].dtype)
+    elif (
         not node.op.stateful
         and not node.controls
         and not any(value.dtype is dtypes.variant for value in node.outputs)

@@ -135,6 +135,57 @@ def test_equal_nodes_are_computed_once() -> None:
     assert [node.op.name for node in small.nodes].count("Exp") == 1
 
 
+def test_a_variable_is_read_once_until_it_changes() -> None:
+    v = tf.Variable([3.0])
+
+    @tf.function
+    def f(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        before = tf.exp(v * x) - tf.exp(v * x)
+        v.assign_add([1.0])
+        return before, tf.exp(v * x)
+
+    x = tf.constant([0.5])
+    small = fold(inline(f.get_concrete_function(x).graph))
+    kinds = [node.op.name for node in small.nodes]
+    assert kinds.count("ReadVariableOp") == 2
+    assert kinds.count("Exp") == 2
+    before, after = f(x)
+    np.testing.assert_array_equal(before.numpy(), [0.0])
+    np.testing.assert_allclose(after.numpy(), np.exp([2.0]), rtol=1e-6)
+    np.testing.assert_array_equal(v.numpy(), [4.0])
+
+
+@pytest.mark.parametrize(
+    ("axis", "count", "is_taken_apart"),
+    [(2, 2, False), (-1, 2, False), (1, 2, True), (2, 4, True)],
+)
+def test_parts_that_were_joined_are_not_taken_apart_again(
+    axis: int, count: int, is_taken_apart: bool
+) -> None:
+    def f(x: tf.Tensor, y: tf.Tensor) -> list[tf.Tensor]:
+        return tf.split(tf.concat([x, y], 2), count, axis)
+
+    spec = tf.TensorSpec([None, 4, 6], tf.float32)
+    concrete = traced(f, spec, spec)
+    kinds = [node.op.name for node in fold(inline(concrete.graph)).nodes]
+    assert ("Split" in kinds) is is_taken_apart
+    random = np.random.default_rng(0)
+    x, y = random.standard_normal((2, 3, 4, 6)).astype(np.float32)
+    wanted = np.split(np.concatenate([x, y], 2), count, axis)
+    for found, part in zip(concrete(tf.constant(x), tf.constant(y)), wanted, strict=True):
+        np.testing.assert_array_equal(found.numpy(), part)
+
+
+def test_parts_of_other_sizes_than_were_joined_are_cut() -> None:
+    def f(x: tf.Tensor, y: tf.Tensor) -> list[tf.Tensor]:
+        return tf.split(tf.concat([x, y], 0), 2)
+
+    concrete = traced(f, tf.TensorSpec([2], tf.float32), tf.TensorSpec([4], tf.float32))
+    first, second = concrete(tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0, 5.0, 6.0]))
+    np.testing.assert_array_equal(first.numpy(), [1, 2, 3])
+    np.testing.assert_array_equal(second.numpy(), [4, 5, 6])
+
+
 def test_random_ops_are_not_equal_nodes() -> None:
     concrete = traced(lambda: tf.random.uniform([8]) - tf.random.uniform([8]))
     assert np.abs(concrete().numpy()).max() > 0

@@ -18,8 +18,10 @@ from pinnace.engine.codegen.attention import Attention
 from pinnace.engine.codegen.chains import Chain
 from pinnace.engine.codegen.dense import Dense
 from pinnace.engine.codegen.fused import Fused
+from pinnace.engine.codegen.rectified import Rectified
 from pinnace.framework import config
 from pinnace.ops.kernels import team, tiles
+from pinnace.ops.nn.batch_norm import fused_batch_norm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -175,12 +177,13 @@ def test_dense_layers_are_those_of_float64(
     random = np.random.default_rng(seed)
     x = random.standard_normal((rows, inner)).astype(np.float32)
     kernel = tf.Variable(random.standard_normal((inner, columns)).astype(np.float32) / inner**0.5)
+    twin = tf.Variable(kernel)  # with the same one, the product would be computed once
     bias = tf.Variable(random.standard_normal(columns).astype(np.float32))
 
     @tf.function
     def f(x: Any) -> Any:
         plain = tf.nn.bias_add(tf.matmul(x, kernel), bias)
-        curved = tf.nn.gelu(tf.matmul(x, kernel) + bias)
+        curved = tf.nn.gelu(tf.matmul(x, twin) + bias)
         return plain, curved
 
     with pytest.MonkeyPatch.context() as patch:
@@ -384,3 +387,55 @@ def test_views_of_workspace_memory_do_not_leave_a_call() -> None:
     for one, copy in zip(first, kept, strict=True):
         np.testing.assert_array_equal(one.numpy(), copy)
     np.testing.assert_array_equal(kept[1], (np.maximum(x, 0) * 2).T)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    rows=st.integers(2, 40),
+    channels=st.integers(1, 40),
+    training=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_batch_norm_and_relu_are_one_step_with_one_gradient(
+    rows: int, channels: int, training: bool, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    x, dy = random.standard_normal((2, rows, 3, 2, channels)).astype(np.float32)
+    drawn = random.standard_normal((2, channels)).astype(np.float32)
+    scale, offset = (tf.Variable(one) for one in drawn)
+    mean, variance = np.full(channels, 0.3, np.float32), np.full(channels, 1.7, np.float32)
+
+    def normalised(x: Any) -> Any:
+        given = () if training else (mean, variance)
+        y, *_ = fused_batch_norm(x, scale, offset, *given, is_training=training)
+        return tf.nn.relu(y)
+
+    @tf.function
+    def f(x: Any, dy: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = normalised(x)
+        return y, tape.gradient(y, [x, scale, offset], output_gradients=dy)
+
+    plain, wanted = f.python_function(tf.constant(x), tf.constant(dy))
+    found, slopes = settled(f, x, dy)
+    kinds = [len(one.cluster.outputs) for one in regions(f, x, dy) if isinstance(one, Rectified)]
+    assert kinds == ([6, 5] if training else [6])
+    np.testing.assert_allclose(found.numpy(), plain.numpy(), rtol=1e-5, atol=1e-5)
+    for one, other in zip(slopes, wanted, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-3, atol=1e-3)
+
+
+def test_a_batch_norm_that_others_take_stays_as_it_is() -> None:
+    x = normal(20, 3, 3, 16)
+    ones = np.ones(16, np.float32)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        y, *_ = fused_batch_norm(x, ones, ones)
+        return tf.nn.relu(y) * 2.0 + 1.0, y
+
+    found, y = settled(f, x)
+    assert not any(isinstance(one, Rectified) for one in regions(f, x))
+    np.testing.assert_allclose(found.numpy(), np.maximum(y.numpy(), 0) * 2 + 1, rtol=1e-6)
+    assert (y.numpy() < 0).any()

@@ -303,11 +303,13 @@ def test_batch_norm_and_its_gradient_are_those_of_float64(
         found = normalization.batch_norm_training(x, scale, offset, 1e-3)
         moments = found.mean, found.biased_variance
         slopes = normalization.batch_norm_training_gradient(dy, x, scale, *moments, 1e-3)
+        given = normalization.batch_norm_inference(x, scale, offset, *moments, 1e-3)
     wanted = normalization.batch_norm_training(*exact[:3], 1e-3)
     # What float32 keeps of x beside a mean of 1000 is 6e-5; without one, sums of 600 terms.
     atol = 1e-4 + around * 3e-6
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=10 * atol)
+    np.testing.assert_array_equal(given, found.y)
     moments64 = wanted.mean, wanted.biased_variance
     wanted_slopes = normalization.batch_norm_training_gradient(
         exact[3], exact[0], exact[1], *moments64, 1e-3
@@ -317,3 +319,48 @@ def test_batch_norm_and_its_gradient_are_those_of_float64(
         np.testing.assert_allclose(
             one, other, rtol=1e-3, atol=atol * 20 * max(1.0, float(inverse)) ** 2 * rows**0.5
         )
+
+
+@given(
+    rows=st.integers(1, 600),
+    channels=st.integers(1, 70),
+    threshold=st.sampled_from([1, 1 << 40]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_rectified_batch_norm_is_batch_norm_and_relu(
+    rows: int, channels: int, threshold: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    x = random.standard_normal((rows, 1, 1, channels)).astype(np.float32)
+    dy = random.standard_normal(x.shape).astype(np.float32)
+    scale, offset = random.standard_normal((2, channels)).astype(np.float32)
+    plain = normalization.batch_norm_training(x, scale, offset, 1e-3)
+    moments = plain.mean, plain.biased_variance
+    wanted = normalization.batch_norm_training_gradient(
+        np.where(plain.y > 0, dy, np.float32(0)), x, scale, *moments, 1e-3
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normalization.columns, "_SHARED", threshold)
+        patch.setattr(team, "_MOST", 3)
+        out, dx = np.full_like(x, np.nan), np.full_like(x, np.nan)
+        found = normalization.batch_norm_training(x, scale, offset, 1e-3, out, rectified=True)
+        slopes = normalization.batch_norm_training_gradient(
+            dy, x, scale, *moments, 1e-3, dx, offset=offset
+        )
+        given = normalization.batch_norm_inference(x, scale, offset, *moments, 1e-3, rectified=True)
+    assert found.y is out
+    assert slopes[0] is dx
+    # Both come from the same sums: only how many threads added them up may differ.
+    np.testing.assert_allclose(found.y, np.maximum(plain.y, 0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(given, np.maximum(plain.y, 0), rtol=1e-6, atol=1e-6)
+    for one, other in zip(slopes, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
+
+
+def test_rectified_batch_norm_keeps_nan_as_relu_does() -> None:
+    x = np.random.default_rng(0).standard_normal((40, 1, 1, 8)).astype(np.float32)
+    x[3, 0, 0, 2] = np.nan
+    ones = np.ones(8, np.float32)
+    found = normalization.batch_norm_training(x, ones, ones, 1e-3, rectified=True)
+    assert np.isnan(found.y[..., 2]).all()
+    assert not np.isnan(np.delete(found.y, 2, axis=-1)).any()

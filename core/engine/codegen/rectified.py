@@ -1,0 +1,173 @@
+"""Batch norms with the rectifier behind them, and their gradients, as one region each.
+
+A batch norm that only a Relu takes is never written unrectified. Backward, the gradient of the
+Relu is not written: whether a number was positive follows from what the batch norm's gradient reads
+anyway.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.engine.codegen import columns, compiler
+from pinnace.engine.codegen.clusters import Cluster
+from pinnace.framework import dtypes
+from pinnace.ops.nn import batch_norm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.engine.plan import Step
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+_FORWARD = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
+_BACKWARD = frozenset({"FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"})
+
+
+class _Kernels:
+    """Several requested functions, made when all are."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._kernels = [compiler.request(columns.TEXTS[name]) for name in names]
+
+    @property
+    def done(self) -> _Kernels:
+        """Where to ask `is_set`."""
+        return self
+
+    def is_set(self) -> bool:
+        """Whether no more is being made."""
+        return all(kernel.done.is_set() for kernel in self._kernels)
+
+    @property
+    def function(self) -> Callable[..., object] | None:
+        """One of them; None if one could not be made."""
+        functions = [kernel.function for kernel in self._kernels]
+        return None if None in functions else functions[0]
+
+
+class Rectified:
+    """A batch norm and its Relu, or both gradients, as something a plan can call.
+
+    Args:
+        cluster: both steps.
+        place: the step in whose place it runs.
+        norm: FusedBatchNorm or its gradient.
+        kernels: names of the kernels that do it.
+    """
+
+    # Its shapes are never others than expected.
+    misses = 0
+
+    def __init__(self, cluster: Cluster, place: int, norm: Node, kernels: Sequence[str]) -> None:
+        self.cluster = cluster
+        self.place = place
+        self.kernel = _Kernels(kernels)
+        self._outputs = len(norm.outputs)
+        self._options = {
+            name: value
+            for name, value in norm.attrs.items()
+            if name in {"epsilon", "exponential_avg_factor", "data_format", "is_training"}
+        }
+        is_forward = norm.op.name in _FORWARD
+        run: Callable[..., tuple[Array, ...]]
+        run = batch_norm.forward if is_forward else batch_norm.backward
+        self._run = run
+
+    def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
+        """The cluster's outputs.
+
+        Args:
+            inputs: in the cluster's order.
+            outs: arrays to fill, C-contiguous; None for a new one.
+        """
+        found: tuple[Array, ...] = self._run(*inputs, **self._options, out=outs[0], rectified=True)
+        return batch_norm.with_reserved(found, self._outputs)
+
+
+def find(
+    steps: Sequence[Step], sizes: Mapping[Value, tuple[int, ...]], results: Sequence[Value]
+) -> list[Rectified]:
+    """The pairs in a plan.
+
+    Args:
+        steps: a plan's.
+        sizes: the shape of each value, where it is known.
+        results: what the plan returns.
+    """
+    users: dict[Value, list[int]] = {value: [] for value in results}
+    kept = set(results)
+    for place, step in enumerate(steps):
+        for value in step.node.inputs:
+            users.setdefault(value, []).append(place)
+    found = []
+    for place, step in enumerate(steps):
+        if not _is_plain(step.node) or step.node.outputs[0] not in sizes:
+            continue
+        made = step.node.outputs[0] if step.node.op.name in _FORWARD else step.node.inputs[0]
+        alone = made not in kept and len(users[made]) == 1
+        pair = _pair(steps, place, users[made][0]) if alone else None
+        if pair is not None:
+            found.append(pair)
+    return found
+
+
+def _is_plain(node: Node) -> bool:
+    """A batch norm, or its gradient, of float32 images with the channels last."""
+    return (
+        node.op.name in _FORWARD | _BACKWARD
+        and node.attrs["data_format"][-1] == "C"
+        and all(value.dtype is dtypes.float32 for value in (*node.inputs, *node.outputs))
+        and not node.controls
+    )
+
+
+def _pair(steps: Sequence[Step], place: int, user: int) -> Rectified | None:
+    """The region of a batch norm (gradient) at a place, if the other step is of its kind."""
+    norm, other = steps[place].node, steps[user].node
+    if norm.op.name in _FORWARD:
+        if other.op.name != "Relu" or other.controls:
+            return None
+        kernels = ("moments", "normalised") if norm.attrs["is_training"] else ("scaled",)
+        cluster = Cluster(_shape(norm), members=[place, user], inputs=list(norm.inputs))
+        cluster.outputs = [other.outputs[0], *norm.outputs[1:]]
+        return Rectified(cluster, place, norm, kernels)
+    relu = norm.inputs[0].node
+    if relu.op.name != "ReluGrad" or relu.controls or not norm.attrs["is_training"]:
+        return None
+    forward = _normalised_by(relu.inputs[1])
+    if forward is None or not _belong(norm, forward):
+        return None
+    before = next(at for at in range(place) if steps[at].node is relu)
+    inputs = [relu.inputs[0], *norm.inputs[1:5], forward.inputs[2]]
+    cluster = Cluster(_shape(norm), members=[before, place], inputs=inputs)
+    cluster.outputs = list(norm.outputs)
+    kernels = ("rectified_projections", "rectified_slopes")
+    return Rectified(cluster, place, norm, kernels)
+
+
+def _shape(norm: Node) -> tuple[int, ...]:
+    return tuple(size or 0 for size in norm.outputs[0].shape.dims or ())
+
+
+def _normalised_by(value: Value) -> Node | None:
+    """The batch norm that a value is the rectified result of."""
+    if value.node.op.name != "Relu":
+        return None
+    made = value.node.inputs[0]
+    is_result = made.node.op.name in _FORWARD and made is made.node.outputs[0]
+    return made.node if is_result else None
+
+
+def _belong(gradient: Node, forward: Node) -> bool:
+    """Whether one is the gradient of the other, while training."""
+    _, x, scale, *moments = gradient.inputs[:5]
+    return (
+        forward.inputs[0] is x
+        and forward.inputs[1] is scale
+        and moments == list(forward.outputs[3:5])
+        and gradient.attrs["epsilon"] == forward.attrs["epsilon"]
+        and gradient.attrs["data_format"] == forward.attrs["data_format"]
+        and bool(forward.attrs["is_training"])
+    )
