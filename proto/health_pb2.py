@@ -24,17 +24,23 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apinnace/proto/health.proto\x12\x0epinnace.health\"%\n\x12HealthCheckRequest\x12\x0f\n\x07service\x18\x01 \x01(\t\"\xa9\x01\n\x13HealthCheckResponse\x12\x41\n\x06status\x18\x01 \x01(\x0e\x32\x31.pinnace.health.HealthCheckResponse.ServingStatus\"O\n\rServingStatus\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x0b\n\x07SERVING\x10\x01\x12\x0f\n\x0bNOT_SERVING\x10\x02\x12\x13\n\x0fSERVICE_UNKNOWN\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apinnace/proto/health.proto\x12\x0epinnace.health\"%\n\x12HealthCheckRequest\x12\x0f\n\x07service\x18\x01 \x01(\t\"\xa9\x01\n\x13HealthCheckResponse\x12\x41\n\x06status\x18\x01 \x01(\x0e\x32\x31.pinnace.health.HealthCheckResponse.ServingStatus\"O\n\rServingStatus\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x0b\n\x07SERVING\x10\x01\x12\x0f\n\x0bNOT_SERVING\x10\x02\x12\x13\n\x0fSERVICE_UNKNOWN\x10\x03\"\xae\x01\n\x12HealthListResponse\x12\x42\n\x08statuses\x18\x01 \x03(\x0b\x32\x30.pinnace.health.HealthListResponse.StatusesEntry\x1aT\n\rStatusesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x32\n\x05value\x18\x02 \x01(\x0b\x32#.pinnace.health.HealthCheckResponse:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pinnace.proto.health_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_HEALTHLISTRESPONSE_STATUSESENTRY']._loaded_options = None
+  _globals['_HEALTHLISTRESPONSE_STATUSESENTRY']._serialized_options = b'8\001'
   _globals['_HEALTHCHECKREQUEST']._serialized_start=46
   _globals['_HEALTHCHECKREQUEST']._serialized_end=83
   _globals['_HEALTHCHECKRESPONSE']._serialized_start=86
   _globals['_HEALTHCHECKRESPONSE']._serialized_end=255
   _globals['_HEALTHCHECKRESPONSE_SERVINGSTATUS']._serialized_start=176
   _globals['_HEALTHCHECKRESPONSE_SERVINGSTATUS']._serialized_end=255
+  _globals['_HEALTHLISTRESPONSE']._serialized_start=258
+  _globals['_HEALTHLISTRESPONSE']._serialized_end=432
+  _globals['_HEALTHLISTRESPONSE_STATUSESENTRY']._serialized_start=348
+  _globals['_HEALTHLISTRESPONSE_STATUSESENTRY']._serialized_end=432
 # @@protoc_insertion_point(module_scope)

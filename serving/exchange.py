@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pinnace.serving.repository import Repository, Which
     from pinnace.serving.servable import Arrays, Servable
     from pinnace.serving.settings import Settings
-    from pinnace.serving.wires import Decoded, Wire
+    from pinnace.serving.wires import Decoded, HotWire, Wire
 
 Headers: TypeAlias = "Mapping[bytes, bytes]"
 Policy: TypeAlias = "Callable[[Request], None]"
@@ -105,6 +105,7 @@ class Exchange:
         request: Request,
         read: Callable[[Charge], Awaitable[bytes]],
         leaving: Callable[[], Awaitable[object]] | None = None,
+        within_s: float | None = None,
     ) -> Reply:
         """The reply to a request, for fronts that wait for it.
 
@@ -113,6 +114,7 @@ class Exchange:
             read: gives the body; asked only if the request is not refused without it. Tells the
                 function that it is given of bytes that nobody had announced.
             leaving: ends when the client has gone away; asked once the body is there.
+            within_s: time that the client gives it, where its headers do not say so.
 
         Raises:
             CancelledError: the client went away: nobody reads a reply.
@@ -131,7 +133,7 @@ class Exchange:
                 except Exception as error:
                     exchanging.fail(error)
                 else:
-                    exchanging.start(body)
+                    exchanging.start(body, within_s=within_s)
             if leaving is None or future.done():
                 return await future
             return await _unless_left(future, leaving())
@@ -144,14 +146,14 @@ class Exchange:
             return self._body_limits.get(model, self.settings.max_body_bytes)
         return self.settings.max_body_bytes
 
-    def check_size(self, body: bytes, model: str) -> None:
-        """Nothing, if a body is within the limit.
+    def check_size(self, size: int, model: str) -> None:
+        """Nothing, if a body of so many bytes is within the limit.
 
         Raises:
             RequestTooLargeError: it is not.
         """
         limit = self.body_limit(model)
-        if len(body) > limit:
+        if size > limit:
             raise RequestTooLargeError(f"The body is larger than {limit} bytes, the server's limit")
 
     def check_load(self) -> None:
@@ -265,32 +267,38 @@ class Exchanging(Call):
             self._exchange.bytes_in_flight += more
             self._exchange.check_load()
 
-    def start(self, body: bytes, now: float = 0.0) -> None:
+    def start(
+        self, body: bytes, now: float = 0.0, within_s: float | None = None, begin: int = 0
+    ) -> None:
         """Decode and queue the request; errors become its reply.
 
         Args:
             body: unpacked.
             now: on `time.perf_counter`'s clock, if the caller just looked.
+            within_s: time that the client gives it, where its headers do not say so.
+            begin: where the body begins in the bytes, for a `HotWire`.
         """
         exchange, request = self._exchange, self.request
         now = self.read_at = now or time.perf_counter()
-        size = len(body)
+        size = len(body) - begin
         try:
             if size > exchange.harmless_bytes:
-                exchange.check_size(body, request.which.name)
+                exchange.check_size(size, request.which.name)
             if size > self.charged:
                 self.charge(size)
             headers = request.headers
             limit = exchange.settings.request_timeout_s
             if b"x-request-timeout-ms" in headers:
                 limit = exchange.timeout_s(headers)
+            if within_s is not None and within_s < limit:
+                limit = within_s
             self.allowed_s = limit
             self.deadline = now + limit
             servable = self.servable = exchange.repository.route(request.which, headers)
             if size > _LARGE_BYTES:
-                self._decode_in_thread(servable, body)
+                self._decode_in_thread(servable, body, begin)
             else:
-                self._queue(servable, self._decode(servable, body))
+                self._queue(servable, self._decode(servable, body, begin))
         except Exception as error:
             self.fail(error)
 
@@ -307,8 +315,12 @@ class Exchanging(Call):
         self._exchange.in_flight -= 1
         self._exchange.bytes_in_flight -= self.charged
 
-    def _decode(self, servable: Servable, body: bytes) -> Decoded:
-        decoded = self.request.wire.decode(servable, body, self.request.headers)
+    def _decode(self, servable: Servable, body: bytes, begin: int) -> Decoded:
+        wire, headers = self.request.wire, self.request.headers
+        if begin:
+            decoded = cast("HotWire", wire).decode(servable, body, headers, begin)
+        else:
+            decoded = wire.decode(servable, body, headers)
         name, feeds = decoded.signature_name, decoded.feeds
         # The kind of packed rows was made for one signature, and fits it.
         if type(feeds) is not PackedRows or feeds.kind.signature is not servable.signatures.get(
@@ -317,7 +329,7 @@ class Exchanging(Call):
             check_feeds(servable.signature(name), feeds)
         return decoded
 
-    def _decode_in_thread(self, servable: Servable, body: bytes) -> None:
+    def _decode_in_thread(self, servable: Servable, body: bytes, begin: int) -> None:
         loop = asyncio.get_running_loop()
 
         def done(future: asyncio.Future[Decoded]) -> None:
@@ -329,7 +341,7 @@ class Exchanging(Call):
             except Exception as error:
                 self.fail(error)
 
-        loop.run_in_executor(None, self._decode, servable, body).add_done_callback(done)
+        loop.run_in_executor(None, self._decode, servable, body, begin).add_done_callback(done)
 
     def _queue(self, servable: Servable, decoded: Decoded) -> None:
         self.decoded = decoded
@@ -396,9 +408,11 @@ class Exchanging(Call):
         if self.is_over:
             return
         self._end()
-        self._reply(reply)
         exchange = self._exchange
-        exchange.metrics.count(self, None, self.call)
+        # Counted when the reply is on its way: a client that is alone waits for all that is before.
+        now = time.perf_counter()
+        asyncio.get_running_loop().call_soon(exchange.metrics.count, self, None, self.call, now)
+        self._reply(reply)
         if exchange.observers:
             for observe in exchange.observers:
                 observe(self, reply, None)

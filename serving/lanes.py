@@ -1,13 +1,15 @@
 """Where the calls of one signature wait, and how they run: joined, on the loop or in a thread.
 
 What waits when a runner is free runs as one batch; nothing waits for a timer unless
-`batch_timeout_s` asks for it. A lane belongs to the event loop's thread; only `_execute` is called
-elsewhere.
+`batch_timeout_s` asks for it. A thread that ends a run takes what waits by itself: to ask the event
+loop for it, which has others to read and to answer, would keep a core idle. All else of a lane
+belongs to the event loop's thread.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import deque
 from contextlib import suppress
@@ -20,10 +22,10 @@ from pinnace.serving.packed_rows import PackedRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Executor
 
     from pinnace.serving.batching import BatchOptions
     from pinnace.serving.calls import Call
+    from pinnace.serving.runners import Runners
     from pinnace.serving.servable import Arrays, RunTimes
 
 Outcome: TypeAlias = "tuple[Arrays | None, BaseException | None]"
@@ -34,6 +36,10 @@ _STRETCH = 3.0  # longest joined run, in runs of its first call alone
 # A call that nobody waits beside may run so many times as long on the loop: to wake a thread costs
 # it more than it costs others to wait.
 _LONE = 5
+# Beside runs in threads the loop is needed to read and to answer: it runs only what takes so much
+# of the time that is short otherwise.
+_BESIDE = 0.25
+_CALM = 16  # turns of the loop with one call each, after which a call need not wait for others
 _LOOP_SLICE_S = 0.005  # longest time that runs on the loop keep it from reading and writing
 
 
@@ -48,8 +54,7 @@ class Lane:
         may_join: whether calls may be joined at all.
         is_checked: compare the first joined batches with the same calls alone.
         inline_s: expected time up to which a batch runs on the event loop.
-        threads: batches that run in threads at once.
-        executor: gives the threads; asked for each batch.
+        runners: threads for longer ones.
         max_waiting: calls that may wait.
     """
 
@@ -63,8 +68,7 @@ class Lane:
         may_join: bool,
         is_checked: bool = True,
         inline_s: float,
-        threads: int,
-        executor: Callable[[], Executor],
+        runners: Runners,
         max_waiting: int,
     ) -> None:
         self._name = name
@@ -74,12 +78,17 @@ class Lane:
         self._joins = may_join
         self._trials = _TRIALS if is_checked else 0
         self._inline_s = inline_s
-        self._threads = threads
-        self._executor = executor
+        self._runners = runners
+        self._threads = runners.count
         self._max_waiting = max_waiting
+        # Held to take from what waits, and to say which threads do; anybody may add to it.
+        self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
         self._in_threads: list[Run] = []
+        self._late: list[Call] = []  # taken too late to run; told so on the event loop
         self._is_scheduled = False
+        self._came = 0  # calls since the last turn that ran any
+        self._calm = 0  # turns in a row that brought one call
         self._measured_at = float("-inf")
         self._slowest_s = 0.0
         self._usual_size, self._usual_s = -1, 0.0  # the last call's size, and what it should take
@@ -133,9 +142,13 @@ class Lane:
             if now + one * (len(waiting) + len(running) + 1) > call.deadline:
                 self._refuse_if_late(call, now, one)
         waiting.append(call)
+        self._came += 1
         if not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
+            # Where nobody else asks, the end of the turn brings nothing.
+            if self._calm >= _CALM and not running:
+                self._run_waiting()
 
     def _refuse_if_late(self, call: Call, now: float, one: float) -> None:
         if one == float("inf"):
@@ -164,26 +177,52 @@ class Lane:
 
     def _flush(self) -> None:
         self._is_scheduled = False
+        if self._came:
+            self._calm = self._calm + 1 if self._came == 1 else 0
+            self._came = 0
+        if self._waiting:
+            self._run_waiting()
+
+    def _run_waiting(self) -> None:
         begin = now = time.perf_counter()
         while self._waiting:
-            run = self._take(now)
+            run, is_short = self._next_run(now)
+            if self._late:
+                self._tell_late()
             if run is None:
                 break
-            is_lone = len(run.calls) == 1 and not self._waiting and not self._in_threads
-            if self._times.expect(run.elements) <= self._inline_s * (_LONE if is_lone else 1):
-                self._execute(run)
-                run.settle()
-                now = time.perf_counter()
-                if self._waiting and now - begin > _LOOP_SLICE_S:
-                    self._schedule()
-                    break
-            elif len(self._in_threads) < self._threads:
+            if not is_short:
                 self._start(run)
-            else:
-                self._waiting.extendleft(reversed(run.calls))
+                continue
+            self._execute(run)
+            run.settle()
+            now = time.perf_counter()
+            if self._waiting and now - begin > _LOOP_SLICE_S:
+                self._schedule()
                 break
         if self._waiting or self._in_threads:
             self._arm_sweep()
+
+    def _next_run(self, now: float) -> tuple[Run | None, bool]:
+        """The run that begins now, if one does; and whether it is short enough for the loop."""
+        waiting, running, expect = self._waiting, self._in_threads, self._times.expect
+        with self._lock:
+            is_full = len(running) >= self._threads
+            limit_s = self._inline_s * (_BESIDE if running else 1)
+            if is_full and waiting and expect(waiting[0].elements) > limit_s:
+                return None, False  # a thread takes it
+            run = self._take(now)
+            if run is None:
+                return None, False
+            if len(run.calls) == 1 and not waiting and not running:
+                limit_s *= _LONE
+            if expect(run.elements) <= limit_s:
+                return run, True
+            if not is_full:
+                running.append(run)
+                return run, False
+            waiting.extendleft(reversed(run.calls))
+        return None, False
 
     def _schedule(self, delay_s: float = 0.0) -> None:
         if self._is_scheduled:
@@ -248,29 +287,51 @@ class Lane:
             if not call.is_over and call.deadline > now:
                 return call
             waiting.popleft()
-            call.settle(None, self._too_late(call))
+            self._late.append(call)
         return None
+
+    def _tell_late(self) -> None:
+        late, self._late = self._late, []
+        for call in late:
+            call.settle(None, self._too_late(call))
 
     def _start(self, run: Run) -> None:
         loop = asyncio.get_running_loop()
-        self._in_threads.append(run)
 
         def work() -> None:
-            self._execute(run)
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(self._end, run)
+            following: Run | None = run
+            while following is not None:
+                done = following
+                self._execute(done)
+                following = self._follow(done)
+                with suppress(RuntimeError):  # the loop is closed: nobody waits
+                    loop.call_soon_threadsafe(self._end, done)
 
         try:
-            self._executor().submit(work)
+            self._runners.start(work)
         except RuntimeError as error:  # the interpreter ends
-            self._in_threads.remove(run)
+            with self._lock:
+                self._in_threads.remove(run)
             run.outcomes = [(None, UnavailableError(one_line(error)))] * len(run.calls)
             run.settle()
 
+    def _follow(self, done: Run) -> Run | None:
+        """The run that a thread goes on with; None if it gives itself back."""
+        with self._lock:
+            following = None
+            # Batches that wait for more calls begin on the event loop, which has the timers.
+            if not self._runners.is_asked and not self._options.batch_timeout_s:
+                following = self._take(time.perf_counter())
+            self._in_threads.remove(done)
+            if following is not None:
+                self._in_threads.append(following)
+        return following
+
     def _end(self, run: Run) -> None:
-        self._in_threads.remove(run)
+        if self._late:
+            self._tell_late()
         run.settle()
-        if self._waiting:
+        if self._waiting and len(self._in_threads) < self._threads:
             self._schedule()
 
     def _execute(self, run: Run) -> None:
@@ -341,12 +402,14 @@ class Lane:
         for call in self._unanswered():
             if call.deadline <= now:
                 call.settle(None, self._too_late(call))
-        self._waiting = deque(call for call in self._waiting if not call.is_over)
+        with self._lock:
+            self._waiting = deque([call for call in self._waiting if not call.is_over])
         self._arm_sweep()
 
     def _unanswered(self) -> list[Call]:
-        running = [call for run in self._in_threads for call in run.calls]
-        return [call for call in (*self._waiting, *running) if not call.is_over]
+        with self._lock:
+            calls = [*self._waiting, *[call for run in self._in_threads for call in run.calls]]
+        return [call for call in calls if not call.is_over]
 
 
 class Run:
@@ -362,6 +425,7 @@ class Run:
     Attributes:
         started: on `time.perf_counter`'s clock.
         ended: on the same.
+        is_counted: whether metrics know of it.
         outputs: of all rows; None if the calls ran alone.
         outcomes: of each call, where they ran alone.
     """
@@ -370,6 +434,7 @@ class Run:
         "calls",
         "elements",
         "ended",
+        "is_counted",
         "outcomes",
         "outputs",
         "padded_rows",
@@ -387,6 +452,7 @@ class Run:
         self.padded_rows = padded_rows
         self.elements = elements
         self.started = self.ended = 0.0
+        self.is_counted = False
         self.outputs: Arrays | None = None
         self.outcomes: list[Outcome] = []
 

@@ -30,10 +30,16 @@ Labels: TypeAlias = tuple[str, str, str]
 
 _PREFIX = ":tensorflow:serving:"
 OWN_PREFIX = "pinnace:serving:"
-SHADOW = "SHADOW"  # in the ledger, what stands in the entrypoint's place for shadow versions
+# In the ledger, what stands in the entrypoint's place for other things than requests.
+SHADOW = "SHADOW"
+LOADED = "LOADED"
+_NO_REQUESTS = (SHADOW, LOADED)
 BUCKETS_US = tuple(10 * 1.8**k for k in range(33))
 _BUCKETS_ROWS = tuple(float(2**k) for k in range(13))
+_BUCKETS_EXAMPLES = tuple(float(2**k) for k in range(15))
 _STAGES = ("read", "parse", "queue", "run", "write")
+_OF_EXAMPLES = ("classify", "regress")
+_THREAD_POOL = "batch_threads"  # TensorFlow Serving's name where its configuration has none
 _CODES = 18  # the canonical ones, and one for what is none of them
 # Requests for models that are not served are counted under one name: clients choose theirs.
 _OTHER = ""
@@ -103,25 +109,31 @@ class Meter:
         runtime: microseconds that its batch ran.
         stages: microseconds of each stage of a request.
         batch_rows: rows of the batch that a request ran in.
+        examples: of a request that is made of them.
+        runs: of the model: one cell.
     """
 
-    __slots__ = ("batch_rows", "cells", "latency", "runtime", "stages", "statuses")
+    __slots__ = (
+        *("batch_rows", "cells", "examples", "latency", "runs", "runtime", "stages", "statuses"),
+    )
 
-    CELLS = _CODES + (2 + len(_STAGES)) * (len(BUCKETS_US) + 2) + len(_BUCKETS_ROWS) + 2
+    _BOUNDS = (BUCKETS_US,) * (2 + len(_STAGES)) + (_BUCKETS_ROWS, _BUCKETS_EXAMPLES)
+    CELLS = _CODES + 1 + sum(len(bounds) + 2 for bounds in _BOUNDS)
 
     def __init__(self, cells: memoryview[float] | None = None) -> None:
         self.cells = cells
         # Lists where nobody else looks: they are twice as quick.
         self.statuses: Cells = [0] * _CODES if cells is None else cells[:_CODES]
-        at = _CODES
+        self.runs: Cells = [0] if cells is None else cells[_CODES : _CODES + 1]
+        at = _CODES + 1
         histograms = []
-        for bounds in (BUCKETS_US,) * (2 + len(_STAGES)) + (_BUCKETS_ROWS,):
+        for bounds in self._BOUNDS:
             end = at + len(bounds) + 2
             histograms.append(Histogram(bounds, None if cells is None else cells[at:end]))
             at = end
         self.latency, self.runtime = histograms[:2]
-        self.stages = dict(zip(_STAGES, histograms[2:-1], strict=True))
-        self.batch_rows = histograms[-1]
+        self.stages = dict(zip(_STAGES, histograms[2:-2], strict=True))
+        self.batch_rows, self.examples = histograms[-2:]
 
 
 class Metrics:
@@ -138,7 +150,7 @@ class Metrics:
         self._meters: dict[Labels, Meter] = {}
         if ledger is not None:  # of the worker whose place this one takes
             self._meters.update(
-                (key, Meter(cells)) for key, cells in ledger.own() if key[2] != SHADOW
+                (key, Meter(cells)) for key, cells in ledger.own() if key[2] not in _NO_REQUESTS
             )
         self._others: list[Collector] = []
 
@@ -160,14 +172,34 @@ class Metrics:
                 meter = self._meters.setdefault(key, Meter(cells))
         return meter
 
-    def count(self, exchanging: Exchanging, error: BaseException | None, call: Call | None) -> None:
-        """Count a request that was answered."""
+    def count(
+        self,
+        exchanging: Exchanging,
+        error: BaseException | None,
+        call: Call | None,
+        now: float = 0.0,
+    ) -> None:
+        """Count a request that was answered.
+
+        Args:
+            exchanging: the request.
+            error: that was the answer.
+            call: None if it never waited for a run.
+            now: when it was answered, on `time.perf_counter`'s clock, if that is over.
+        """
         wire = exchanging.request.wire
         meter = self.meter(exchanging.request.which.name, wire.api, wire.entrypoint)
-        now = time.perf_counter()
+        now = now or time.perf_counter()
         code = OK if error is None else canonical_code(error)
         meter.statuses[code if 0 <= code < _CODES else _CODES - 1] += 1
         meter.latency.observe((now - exchanging.begun) * 1e6)
+        if wire.api in _OF_EXAMPLES and exchanging.decoded is not None:
+            for examples in exchanging.decoded.feeds.values():  # one input: strings
+                meter.examples.observe(len(examples))
+        run = exchanging.run
+        if run is not None and not run.is_counted:
+            run.is_counted = True
+            meter.runs[0] += 1
         if error is None and call is not None:
             stages = meter.stages
             stages["read"].observe((exchanging.read_at - exchanging.begun) * 1e6)
@@ -188,6 +220,8 @@ class Metrics:
         now = time.perf_counter()
         times = len(answered)
         meter.statuses[OK] += times
+        run.is_counted = True
+        meter.runs[0] += 1
         begun = [x.begun for x in answered]
         read_at = [x.read_at for x in answered]
         decoded_at = [x.decoded_at for x in answered]
@@ -219,7 +253,7 @@ class Metrics:
             return list(self._meters.items())
         found: dict[Labels, list[float]] = {}
         for key, cells in self.ledger.all():
-            if key[2] == SHADOW:
+            if key[2] in _NO_REQUESTS:
                 continue
             total = found.setdefault(key, [0.0] * Meter.CELLS)
             found[key] = [a + b for a, b in zip(total, cells, strict=True)]
@@ -288,6 +322,50 @@ class Metrics:
         yield runtime
         yield stages
         yield rows
+        yield from _of_examples(meters)
+        yield from _of_batching(meters)
+
+
+def _of_examples(meters: list[tuple[Labels, Meter]]) -> Iterable[Metric]:
+    """TensorFlow Serving's counts of what classify and regress are asked about."""
+    from prometheus_client.core import HistogramMetricFamily, Metric
+
+    counts = HistogramMetricFamily(
+        f"{_PREFIX}request_example_counts", "Examples in a request.", labels=("model",)
+    )
+    total = Metric(f"{_PREFIX}request_example_count_total", "Examples.", "unknown")
+    by_model: dict[str, list[Histogram]] = {}
+    for (model, _, _), meter in meters:
+        by_model.setdefault(model, []).append(meter.examples)
+    for model, histograms in by_model.items():
+        found = _sum(histograms)
+        add_histogram(counts, (model,), found)
+        if found.cells[-1]:
+            total.add_sample(total.name, {"model": model}, found.cells[-1])
+    yield counts
+    yield total
+
+
+def _of_batching(meters: list[tuple[Labels, Meter]]) -> Iterable[Metric]:
+    """TensorFlow Serving's view of what joins requests: all models together."""
+    from prometheus_client.core import HistogramMetricFamily, Metric
+
+    queuing = HistogramMetricFamily(
+        f"{_PREFIX}batching_session:queuing_latency",
+        "Microseconds that a request waited to be run.",
+        labels=("thread_pool_name",),
+    )
+    runs = Metric(
+        f"{_PREFIX}batching_session:wrapped_run_count",
+        "Runs of models; requests that run together are one.",
+        "unknown",
+    )
+    if meters:
+        waits = _sum([meter.stages["queue"] for _, meter in meters])
+        add_histogram(queuing, (_THREAD_POOL,), waits)
+    runs.add_sample(runs.name, {}, sum(meter.runs[0] for _, meter in meters))
+    yield queuing
+    yield runs
 
 
 def _by_model(

@@ -25,6 +25,7 @@ from pinnace.framework.errors import (
 from pinnace.serving.batching_config import PER_MODEL_FILE, read_batching_parameters
 from pinnace.serving.errors import one_line
 from pinnace.serving.limits import RunLimits
+from pinnace.serving.load_metrics import LoadMetrics
 from pinnace.serving.loading import load_model
 from pinnace.serving.model_config import Latest, ModelConfig, check_models, read_model_config
 from pinnace.serving.polling import Timer
@@ -57,9 +58,15 @@ class Repository:
     Args:
         settings: which models, and how often to look for changes.
         loader: gives the model in a folder.
+
+    Attributes:
+        closed_doors: ways in, as gRPC's port, that are to open and are not open yet.
+        loads: counts what is loaded and warmed.
     """
 
     def __init__(self, settings: Settings, loader: Loader = load_model) -> None:
+        self.closed_doors = 0
+        self.loads = LoadMetrics()
         self._settings = settings
         self._loader = loader
         self._limits = RunLimits(settings.max_run_s, settings.max_run_bytes)
@@ -299,9 +306,13 @@ class Repository:
         return [table.newest for table in tables if table.newest is not None]
 
     def is_ready(self) -> bool:
-        """Whether the start is over and every model has a version that answers."""
-        return self._started and all(
-            model.table.newest is not None for model in self._models.values() if model.is_wanted
+        """Whether the start is over, every way in is open, and every model has an answer."""
+        return (
+            not self.closed_doors
+            and self._started
+            and all(
+                model.table.newest is not None for model in self._models.values() if model.is_wanted
+            )
         )
 
     def _configured(self, name: str) -> ServedModel:
@@ -397,11 +408,20 @@ class Repository:
             return False
         name = model.config.name
         model.table = model.table.with_status(VersionStatus(version, State.LOADING))
+        where = f"{str(model.config.base_path).rstrip('/')}/{version}"
+        begin = time.perf_counter()
+        count = self.loads.count_load
         try:
             with place.fetched() as path:
                 servable = self._make_servable(name, version, path)
+                now = time.perf_counter()
+                count(where, now - begin, is_good=True)
+                begin, count = now, self.loads.count_warmup
                 warm_up(servable, path, settings.warmup_iterations)
+            if settings.warmup_iterations > 0:
+                count(where, time.perf_counter() - begin, is_good=True)
         except Exception as error:  # whatever a model does, the server and the old version go on
+            count(where, time.perf_counter() - begin, is_good=False)
             model.note_failure(version, fingerprint, error)
             if self._started:  # else `start` says it, or raises
                 model.log_failure(version)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -19,6 +16,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.serving.batching import BatchOptions, count_elements, has_open_batch
 from pinnace.serving.calls import Call
 from pinnace.serving.lanes import Lane
+from pinnace.serving.runners import Runners
 
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
@@ -171,10 +169,9 @@ class Servable:
         self.examples: dict[str, Arrays] = {}  # small requests that it answered, by signature
         self.remembered: dict[object, Any] = {}  # what wires made out of its signatures
         options = batching or BatchOptions()
-        self._threads = threads or options.threads or os.cpu_count() or 1
-        self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
         self._closed = False
+        count = threads or options.threads or os.cpu_count() or 1
+        self._runners = Runners(f"pinnace-{name}-{version}", count)
         self._times = {key: RunTimes() for key in model.signatures}
         self._runs = {
             key: guard(signature.run_arrays) for key, signature in self.signatures.items()
@@ -189,8 +186,7 @@ class Servable:
                 is_checked=checks_batches,
                 # A loop that was short may be endless with other inputs.
                 inline_s=inline_s if getattr(signature, "is_bounded", True) else 0.0,
-                threads=self._threads,
-                executor=_weakly(self._executor),
+                runners=self._runners,
                 max_waiting=options.max_waiting or max_waiting,
             )
             for key, signature in model.signatures.items()
@@ -270,39 +266,9 @@ class Servable:
 
     def close(self) -> None:
         """Give the threads back when they are done; whoever holds the version can still run it."""
-        with self._lock:
-            self._closed = True
-            pool, self._pool = self._pool, None
+        self._closed = True
         self.remembered.clear()
-        if pool is not None:
-            pool.shutdown(wait=False)
-
-    def _executor(self) -> ThreadPoolExecutor:
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(
-                    self._threads, f"pinnace-{self.name}-{self.version}"
-                )
-            pool = self._pool
-            if self._closed:  # a late caller of a version that was replaced: its own threads
-                self._pool = None
-        return pool
-
-
-def _weakly(method: Callable[[], ThreadPoolExecutor]) -> Callable[[], ThreadPoolExecutor]:
-    """A method that does not hold its object: the version goes with the last who asks it.
-
-    Whoever waits for a call holds the version, so that nobody asks for threads of one that is gone.
-    """
-    held = weakref.WeakMethod(method)
-
-    def call() -> ThreadPoolExecutor:
-        found = held()
-        if found is None:
-            raise RuntimeError("the version is gone")
-        return found()
-
-    return call
+        self._runners.close()
 
 
 def _may_join(signature: Runnable) -> bool:

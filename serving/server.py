@@ -26,12 +26,15 @@ from pinnace.framework.errors import (
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.example_request import example_command
 from pinnace.serving.late_app import LateApplication
+from pinnace.serving.late_grpc import opened_late
 from pinnace.serving.ledger import Ledger
+from pinnace.serving.load_metrics import LoadMetrics
 from pinnace.serving.loading import load_model
 from pinnace.serving.memory import kept_for_requests
 from pinnace.serving.metrics import Meter, Metrics
 from pinnace.serving.private_copy import release_copies
 from pinnace.serving.repository import Repository
+from pinnace.serving.runners import quick_turns
 from pinnace.serving.service import Service
 from pinnace.serving.tls import Credentials
 from pinnace.serving.workers import Seat, SharedRepository, Supervisor
@@ -85,7 +88,9 @@ def _serve(
         config.set_intra_op_parallelism_threads(settings.intra_op_threads)
     certificates = Credentials(settings)
     metrics = Metrics(lambda name: name in repository, ledger)
-    with kept_for_requests(), closing(repository):  # before models come, which will go again
+    repository.loads = LoadMetrics(ledger)
+    # Before models come, which will go again.
+    with kept_for_requests(), quick_turns(), closing(repository):
         repository.start()
         _listen(listener, settings)
         _log_to_stderr()
@@ -255,11 +260,15 @@ def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:
             raise
         LOG.warning("gRPC is not served: %s", one_line(error))
         return []
-    from pinnace.serving.grpc.listening import listening  # late: gRPC is an extra
-
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"{host}:{port or DEFAULT_GRPC_PORT}"
-    return [lambda exchange: listening(exchange, address, certificates.for_grpc())]
+    credentials = certificates.for_grpc()
+    if credentials is None:
+        return [lambda exchange: opened_late(exchange, address)]
+    from pinnace.serving.grpc.listening import listening  # late: gRPC is an extra
+
+    # At once: certificates that cannot be used end the start.
+    return [lambda exchange: listening(exchange, address, credentials)]
 
 
 def _front(service: Service) -> str | type[asyncio.Protocol]:

@@ -64,6 +64,7 @@ class Service:
         self.settings = settings
         self.repository = repository
         self.metrics = metrics or Metrics(lambda name: name in repository)
+        self.metrics.register(repository.loads)
         self.exchange = Exchange(settings, repository, self.metrics)
         self.keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
         if self.keys is not None:

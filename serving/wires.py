@@ -77,3 +77,22 @@ class Wire(Protocol):
 
     def refuse(self, error: BaseException) -> Reply:
         """The reply for an error, in this protocol's form."""
+
+
+class HotWire(Wire, Protocol):
+    """A wire of the hot front, which need not cut the body out of what came."""
+
+    def decode(
+        self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int = 0, /
+    ) -> Decoded:
+        """What the body asks. May run in any thread.
+
+        Args:
+            servable: the version that will answer.
+            body: unpacked; it ends with these bytes.
+            headers: names in lower case.
+            begin: where it begins in them.
+
+        Raises:
+            OpError: it cannot be understood.
+        """

@@ -1,29 +1,102 @@
-"""From a gRPC call to the exchange and back: what every inference method shares."""
+"""What every method of the gRPC front shares, whichever server carries it.
+
+A method is a coroutine of a request's bytes and a context; it raises what becomes the status. Two
+servers run them: `core_server`, on grpcio's core, and `aio_server`, on grpc.aio.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-import grpc
+from google.protobuf.message import Message
 
 from pinnace.framework.errors import INTERNAL
 from pinnace.serving.errors import LOG, canonical_code
 from pinnace.serving.exchange import Request
-from pinnace.serving.grpc.messages import refusal
+from pinnace.serving.grpc.messages import parse, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from pinnace.serving.exchange import Charge, Exchange
+    from pinnace.serving.calls import Reply
+    from pinnace.serving.exchange import Charge, Exchange, Exchanging
     from pinnace.serving.repository import Which
     from pinnace.serving.wires import Wire
 
-Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
-Method: TypeAlias = "Callable[[bytes, Context], Awaitable[bytes]]"
+M = TypeVar("M", bound=Message)
+Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
-_CODES = {code.value[0]: code for code in grpc.StatusCode}
 _MAX_DETAILS = 1024
-_MAX_TIMEOUT_MS = 10**11
+_LARGE_BYTES = 2**20  # reading more would keep the event loop from its work
+
+
+class Context(Protocol):
+    """A call as methods see it; the names are those of grpc.aio."""
+
+    def invocation_metadata(self) -> Metadata:
+        """What the client sent beside the request."""
+
+    def time_remaining(self) -> float | None:
+        """Seconds until the client's deadline; None if it has none."""
+
+    def peer(self) -> str:
+        """The client's address."""
+
+    async def read(self) -> bytes | None:
+        """The next message of a stream; None when the client has sent its last."""
+
+    async def write(self, data: bytes) -> None:
+        """Send one of several messages."""
+
+
+class Quick(Protocol):
+    """A call that can be answered without a task of its own."""
+
+    exchanging: Exchanging | None
+
+    def peer(self) -> str:
+        """The client's address."""
+
+    def headers(self) -> Mapping[bytes, bytes]:
+        """Its metadata, as the exchange reads them."""
+
+    def time_remaining(self) -> float | None:
+        """Seconds until the client's deadline; None if it has none."""
+
+    def answer(self, reply: Reply) -> None:
+        """Send the only message and the status."""
+
+
+Unary: TypeAlias = Callable[[bytes, Context], Awaitable[bytes]]
+Stream: TypeAlias = Callable[[Context], Awaitable[None]]
+Take: TypeAlias = Callable[[bytes, Quick], bool]
+
+
+class Methods:
+    """What a server answers, by full path: `/package.Service/Method`.
+
+    Attributes:
+        unary: a message in, a message out.
+        streams: any number of messages in and out.
+        quick: begins to answer a request of the unary method of this path, or says False.
+    """
+
+    def __init__(self) -> None:
+        self.unary: dict[str, Unary] = {}
+        self.streams: dict[str, Stream] = {}
+        self.quick: dict[str, Take] = {}
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer, not a fault
+    """Ends a call with a status.
+
+    Args:
+        reply: whose status is the canonical code, and whose body is the message.
+    """
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.body)
+        self.reply = reply
 
 
 async def answer(
@@ -36,47 +109,51 @@ async def answer(
         wire: made for this one request.
         which: the version that it asks for.
         data: of the request.
-        context: of the call; it is ended with the status of an error.
+        context: of the call.
+
+    Raises:
+        Refused: it is refused; with the status.
     """
-    headers = {key.encode(): _bytes(value) for key, value in context.invocation_metadata() or ()}
-    remaining = context.time_remaining()
-    if remaining is not None:
-        left = min(max(int(remaining * 1000), 1), _MAX_TIMEOUT_MS)
-        headers[b"x-request-timeout-ms"] = str(left).encode()
+    headers = headers_of(context.invocation_metadata())
     request = Request(wire, which, headers, context.peer(), len(data))
 
     async def read(_: Charge) -> bytes:
         return data
 
-    reply = await exchange.answer(request, read)
+    reply = await exchange.answer(request, read, within_s=context.time_remaining())
     if reply.status:
-        details = reply.body[:_MAX_DETAILS].decode("utf-8", "ignore")
-        await context.abort(_CODES.get(reply.status, grpc.StatusCode.UNKNOWN), details)
+        raise Refused(reply)
     return reply.body
 
 
-def method(handler: Method) -> grpc.RpcMethodHandler[bytes, bytes]:
-    """A handler of bytes as a method; what it raises becomes the status.
+async def parsed(kind: type[M], data: bytes) -> M:
+    """The message in the bytes of a request; a large one is read in a thread.
 
-    Args:
-        handler: of one unary method.
+    Raises:
+        InvalidArgumentError: there is none.
     """
-
-    async def handle(data: bytes, context: Context) -> bytes:
-        try:
-            return await handler(data, context)
-        except (grpc.aio.AbortError, grpc.aio.BaseError):
-            raise
-        except Exception as error:
-            if canonical_code(error) == INTERNAL:
-                LOG.exception("a gRPC request failed")
-            reply = refusal(error)
-            details = reply.body[:_MAX_DETAILS].decode("utf-8", "ignore")
-            await context.abort(_CODES[reply.status], details)
-            raise  # abort has raised
-
-    return grpc.unary_unary_rpc_method_handler(handle)
+    if len(data) > _LARGE_BYTES:
+        return await asyncio.to_thread(parse, kind, data)
+    return parse(kind, data)
 
 
-def _bytes(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else value.encode()
+def headers_of(metadata: Metadata | None) -> Mapping[bytes, bytes]:
+    """Metadata as the exchange reads them: names in lower case, bytes throughout."""
+    return {
+        key.encode(): value if isinstance(value, bytes) else value.encode()
+        for key, value in metadata or ()
+    }
+
+
+def refused(error: BaseException) -> Reply:
+    """The status that ends a call whose method raised; faults of the server are logged."""
+    if isinstance(error, Refused):
+        return error.reply
+    if canonical_code(error) == INTERNAL:
+        LOG.error("a gRPC request failed", exc_info=error)
+    return refusal(error)
+
+
+def details_of(reply: Reply) -> bytes:
+    """The message of a status, in UTF-8: as long as headers may be."""
+    return reply.body[:_MAX_DETAILS].decode("utf-8", "ignore").encode()

@@ -79,27 +79,7 @@ class Infer:
                 known = ", ".join(sorted(signature.outputs))
                 raise InvalidArgumentError(f"there is no output '{output}'; there are {known}")
         is_raw = bool(message.raw_input_contents)
-
-        def encode(results: Arrays) -> Reply:
-            response = ModelInferResponse(
-                model_name=servable.name, model_version=str(servable.version), id=message.id
-            )
-            for output in outputs:
-                array = np.asarray(results[output])
-                tensor = response.outputs.add(
-                    name=output, datatype=datatype_of(array), shape=array.shape
-                )
-                if is_raw or (array.dtype.itemsize == 2 and array.dtype.kind in "fV"):
-                    response.raw_output_contents.append(write_tensor(array))
-                else:
-                    _fill(tensor.contents, array)
-            if response.raw_output_contents and len(response.raw_output_contents) < len(outputs):
-                raise UnimplementedError(
-                    "16-bit floats only travel raw: send raw_input_contents to get all outputs raw"
-                )
-            return Reply(response.SerializeToString(), 0)
-
-        return Decoded(name, self._feeds(), encode)
+        return Decoded(name, self._feeds(), _Inferred(servable, message.id, outputs, is_raw))
 
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
@@ -128,6 +108,48 @@ class Infer:
             else:
                 feeds[tensor.name] = _typed(tensor.name, dtype, shape, tensor.contents)
         return feeds
+
+
+class _Inferred:
+    """Outputs as a ModelInferResponse. It holds neither the request nor the version.
+
+    Args:
+        servable: that answers.
+        request_id: given back.
+        wanted: names of the outputs.
+        is_raw: write bytes, not lists of values.
+    """
+
+    __slots__ = ("_id", "_is_raw", "_name", "_version", "wanted")
+
+    def __init__(
+        self, servable: Servable, request_id: str, wanted: list[str], is_raw: bool
+    ) -> None:
+        self._name = servable.name
+        self._version = str(servable.version)
+        self._id = request_id
+        self._is_raw = is_raw
+        self.wanted = wanted
+
+    def __call__(self, results: Arrays) -> Reply:
+        """The response."""
+        response = ModelInferResponse(
+            model_name=self._name, model_version=self._version, id=self._id
+        )
+        for output in self.wanted:
+            array = np.asarray(results[output])
+            tensor = response.outputs.add(
+                name=output, datatype=datatype_of(array), shape=array.shape
+            )
+            if self._is_raw or (array.dtype.itemsize == 2 and array.dtype.kind in "fV"):
+                response.raw_output_contents.append(write_tensor(array))
+            else:
+                _fill(tensor.contents, array)
+        if response.raw_output_contents and len(response.raw_output_contents) < len(self.wanted):
+            raise UnimplementedError(
+                "16-bit floats only travel raw: send raw_input_contents to get all outputs raw"
+            )
+        return Reply(response.SerializeToString(), 0)
 
 
 def _typed(name: str, dtype: DType, shape: tuple[int, ...], contents: InferTensorContents) -> Array:

@@ -9,16 +9,15 @@ import asyncio
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-import grpc
-
-from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.framework.errors import NotFoundError
 from pinnace.proto import inference_service_pb2 as pb
 from pinnace.serving.datatypes import datatype
-from pinnace.serving.grpc.calls import answer, method
+from pinnace.serving.grpc.calls import answer, parsed
 from pinnace.serving.grpc.inference import Infer
-from pinnace.serving.grpc.messages import parse
+from pinnace.serving.grpc.messages import parse, which_version
+from pinnace.serving.grpc.packed_forms import PackedForms, taker
+from pinnace.serving.grpc.packed_requests import infer_reader
 from pinnace.serving.handlers import main_signature
-from pinnace.serving.repository import Which
 from pinnace.serving.versions import State
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.exchange import Exchange
-    from pinnace.serving.grpc.calls import Context
+    from pinnace.serving.grpc.calls import Context, Methods
 
 _NAME = "inference.GRPCInferenceService"
 _EXTENSIONS = ("model_repository",)
@@ -45,22 +44,21 @@ class InferenceService:
         self._exchange = exchange
         self._repository = exchange.repository
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        """The service, for a gRPC server."""
-        return grpc.method_handlers_generic_handler(
-            _NAME,
-            {
-                "ServerLive": method(self.server_live),
-                "ServerReady": method(self.server_ready),
-                "ModelReady": method(self.model_ready),
-                "ServerMetadata": method(self.server_metadata),
-                "ModelMetadata": method(self.model_metadata),
-                "ModelInfer": method(self.model_infer),
-                "RepositoryIndex": method(self.repository_index),
-                "RepositoryModelLoad": method(self.repository_model_load),
-                "RepositoryModelUnload": method(self.repository_model_unload),
-            },
-        )
+    def register(self, methods: Methods) -> None:
+        """Add the methods of the service to those of a server."""
+        methods.unary |= {
+            f"/{_NAME}/ServerLive": self.server_live,
+            f"/{_NAME}/ServerReady": self.server_ready,
+            f"/{_NAME}/ModelReady": self.model_ready,
+            f"/{_NAME}/ServerMetadata": self.server_metadata,
+            f"/{_NAME}/ModelMetadata": self.model_metadata,
+            f"/{_NAME}/ModelInfer": self.model_infer,
+            f"/{_NAME}/RepositoryIndex": self.repository_index,
+            f"/{_NAME}/RepositoryModelLoad": self.repository_model_load,
+            f"/{_NAME}/RepositoryModelUnload": self.repository_model_unload,
+        }
+        forms = PackedForms(infer_reader())
+        methods.quick[f"/{_NAME}/ModelInfer"] = taker(self._exchange, forms)
 
     async def server_live(self, _: bytes, __: Context) -> bytes:
         """Whether the server answers at all."""
@@ -74,7 +72,7 @@ class InferenceService:
         """Whether a model answers."""
         message = parse(pb.ModelReadyRequest, data)
         try:
-            self._repository.get(_which(message.name, message.version))
+            self._repository.get(which_version(message.name, message.version))
             is_ready = True
         except NotFoundError:
             is_ready = False
@@ -90,7 +88,7 @@ class InferenceService:
     async def model_metadata(self, data: bytes, _: Context) -> bytes:
         """Names, datatypes and shapes of a model's inputs and outputs."""
         message = parse(pb.ModelMetadataRequest, data)
-        servable = self._repository.get(_which(message.name, message.version))
+        servable = self._repository.get(which_version(message.name, message.version))
         statuses = self._repository.all_statuses(servable.name)
         loaded = sorted(s.version for s in statuses if s.state is State.AVAILABLE)
         response = pb.ModelMetadataResponse(
@@ -103,8 +101,8 @@ class InferenceService:
 
     async def model_infer(self, data: bytes, context: Context) -> bytes:
         """Run one signature."""
-        message = parse(pb.ModelInferRequest, data)
-        which = _which(message.model_name, message.model_version)
+        message = await parsed(pb.ModelInferRequest, data)
+        which = which_version(message.model_name, message.model_version)
         return await answer(self._exchange, Infer(message), which, data, context)
 
     async def repository_index(self, data: bytes, _: Context) -> bytes:
@@ -134,14 +132,6 @@ class InferenceService:
         message = parse(pb.RepositoryModelUnloadRequest, data)
         await asyncio.to_thread(self._repository.unload, message.model_name)
         return pb.RepositoryModelUnloadResponse().SerializeToString()
-
-
-def _which(name: str, number: str) -> Which:
-    if not number:
-        return Which(name)
-    if not number.isascii() or not number.isdigit() or len(number) > 18:
-        raise InvalidArgumentError(f"model_version must be a number, got '{number[:40]}'")
-    return Which(name, int(number))
 
 
 def _describe(

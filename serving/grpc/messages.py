@@ -47,6 +47,19 @@ def which_model(spec: ModelSpec) -> Which:
     return Which(spec.name, None, spec.version_label if choice == "version_label" else None)
 
 
+def which_version(name: str, number: str) -> Which:
+    """The version that a name and a number in decimal digits name; no number for the newest.
+
+    Raises:
+        InvalidArgumentError: the number is none.
+    """
+    if not number:
+        return Which(name)
+    if not number.isascii() or not number.isdigit() or len(number) > 18:
+        raise InvalidArgumentError(f"model_version must be a number, got '{number[:40]}'")
+    return Which(name, int(number))
+
+
 def refusal(error: BaseException) -> Reply:
     """An error as a reply: the canonical code is its status, the message its body."""
     return Reply(public_message(error).encode("utf-8", "replace"), canonical_code(error))

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import grpc
-
 from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.proto.model_service_pb2 import (
     GetModelStatusRequest,
@@ -18,13 +16,12 @@ from pinnace.proto.model_service_pb2 import (
     ReloadConfigResponse,
 )
 from pinnace.serving.errors import canonical_code, one_line
-from pinnace.serving.grpc.calls import method
 from pinnace.serving.grpc.messages import parse, which_model
 from pinnace.serving.model_config import decode_model_config
 
 if TYPE_CHECKING:
     from pinnace.serving.exchange import Exchange
-    from pinnace.serving.grpc.calls import Context
+    from pinnace.serving.grpc.calls import Context, Methods
 
 _NAME = "tensorflow.serving.ModelService"
 
@@ -39,15 +36,12 @@ class ModelService:
     def __init__(self, exchange: Exchange) -> None:
         self._repository = exchange.repository
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        """The service, for a gRPC server."""
-        return grpc.method_handlers_generic_handler(
-            _NAME,
-            {
-                "GetModelStatus": method(self.get_model_status),
-                "HandleReloadConfigRequest": method(self.handle_reload_config_request),
-            },
-        )
+    def register(self, methods: Methods) -> None:
+        """Add the methods of the service to those of a server."""
+        methods.unary |= {
+            f"/{_NAME}/GetModelStatus": self.get_model_status,
+            f"/{_NAME}/HandleReloadConfigRequest": self.handle_reload_config_request,
+        }
 
     async def get_model_status(self, data: bytes, _: Context) -> bytes:
         """Where the versions of a model stand."""

@@ -85,15 +85,7 @@ class Predict:
             array = _raw_array(value, inputs[key])
             feeds[key] = decode_tensor(value, f"input '{key}'") if array is None else array
         wanted = self._wanted(servable.signatures[name].outputs)
-
-        def encode(outputs: Arrays) -> Reply:
-            response = PredictResponse()
-            for key in wanted:
-                _put(response.outputs[key], outputs[key], self._as_content)
-            describe(response.model_spec, servable, name)
-            return Reply(response.SerializeToString(), 0)
-
-        return Decoded(name, feeds, encode)
+        return Decoded(name, feeds, _Predicted(servable, name, wanted, self._as_content))
 
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
@@ -110,6 +102,38 @@ class Predict:
         if len(set(asked)) != len(asked):
             raise InvalidArgumentError("duplicate output tensor alias in output_filter")
         return asked or list(outputs)
+
+
+class _Predicted:
+    """Outputs as a PredictResponse. It holds neither the request nor the version.
+
+    Args:
+        servable: that answers.
+        signature: of it that was run.
+        wanted: names of the outputs.
+        as_content: write raw bytes, not lists of values.
+    """
+
+    __slots__ = ("_as_content", "_name", "_signature", "_version", "wanted")
+
+    def __init__(
+        self, servable: Servable, signature: str, wanted: list[str], as_content: bool
+    ) -> None:
+        self._name = servable.name
+        self._version = servable.version
+        self._signature = signature
+        self._as_content = as_content
+        self.wanted = wanted
+
+    def __call__(self, outputs: Arrays) -> Reply:
+        """The response."""
+        response = PredictResponse()
+        for key in self.wanted:
+            _put(response.outputs[key], outputs[key], self._as_content)
+        spec = response.model_spec
+        spec.name, spec.version.value = self._name, self._version
+        spec.signature_name = self._signature
+        return Reply(response.SerializeToString(), 0)
 
 
 class Classify:

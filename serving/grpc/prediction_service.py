@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-import grpc
-
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.proto.inference_pb2 import (
     ClassificationRequest,
@@ -26,15 +24,17 @@ from pinnace.proto.model_service_pb2 import (
 from pinnace.proto.predict_pb2 import PredictRequest
 from pinnace.proto.types_pb2 import DataType
 from pinnace.serving import handlers
-from pinnace.serving.grpc.calls import answer, method
+from pinnace.serving.grpc.calls import answer, parsed
 from pinnace.serving.grpc.messages import parse, which_model
+from pinnace.serving.grpc.packed_forms import PackedForms, taker
+from pinnace.serving.grpc.packed_requests import predict_reader
 from pinnace.serving.grpc.prediction import Classify, Predict, Regress
 from pinnace.serving.inference import CLASSIFY, REGRESS
 
 if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import SignatureDef, TensorInfo
     from pinnace.serving.exchange import Exchange
-    from pinnace.serving.grpc.calls import Context
+    from pinnace.serving.grpc.calls import Context, Methods
     from pinnace.serving.servable import SignatureDefinition, TensorDefinition
 
 _NAME = "tensorflow.serving.PredictionService"
@@ -51,41 +51,40 @@ class PredictionService:
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
 
-    def handler(self) -> grpc.GenericRpcHandler:
-        """The service, for a gRPC server."""
-        return grpc.method_handlers_generic_handler(
-            _NAME,
-            {
-                "Predict": method(self.predict),
-                "Classify": method(self.classify),
-                "Regress": method(self.regress),
-                "MultiInference": method(self.multi_inference),
-                "GetModelMetadata": method(self.get_model_metadata),
-            },
-        )
+    def register(self, methods: Methods) -> None:
+        """Add the methods of the service to those of a server."""
+        methods.unary |= {
+            f"/{_NAME}/Predict": self.predict,
+            f"/{_NAME}/Classify": self.classify,
+            f"/{_NAME}/Regress": self.regress,
+            f"/{_NAME}/MultiInference": self.multi_inference,
+            f"/{_NAME}/GetModelMetadata": self.get_model_metadata,
+        }
+        forms = PackedForms(predict_reader(self._exchange.settings.tensor_content))
+        methods.quick[f"/{_NAME}/Predict"] = taker(self._exchange, forms)
 
     async def predict(self, data: bytes, context: Context) -> bytes:
         """Run one signature on tensors."""
-        message = parse(PredictRequest, data)
+        message = await parsed(PredictRequest, data)
         which = which_model(message.model_spec)
         wire = Predict(message, self._exchange.settings.tensor_content)
         return await answer(self._exchange, wire, which, data, context)
 
     async def classify(self, data: bytes, context: Context) -> bytes:
         """Labels and scores of examples."""
-        message = parse(ClassificationRequest, data)
+        message = await parsed(ClassificationRequest, data)
         which = which_model(message.model_spec)
         return await answer(self._exchange, Classify(message), which, data, context)
 
     async def regress(self, data: bytes, context: Context) -> bytes:
         """One value for each example."""
-        message = parse(RegressionRequest, data)
+        message = await parsed(RegressionRequest, data)
         which = which_model(message.model_spec)
         return await answer(self._exchange, Regress(message), which, data, context)
 
     async def multi_inference(self, data: bytes, context: Context) -> bytes:
         """Several classify and regress tasks on the same examples, of one model."""
-        message = parse(MultiInferenceRequest, data)
+        message = await parsed(MultiInferenceRequest, data)
         if not message.tasks:
             raise InvalidArgumentError("Inference request has no tasks")
         if len({task.model_spec.name for task in message.tasks}) > 1:

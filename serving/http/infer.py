@@ -85,7 +85,9 @@ class Infer:
     api = "infer"
     entrypoint = "REST"
 
-    def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes]) -> Decoded:
+    def decode(
+        self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int = 0
+    ) -> Decoded:
         """What the body asks.
 
         Raises:
@@ -93,20 +95,21 @@ class Infer:
         """
         length = headers.get(LENGTH_HEADER)
         if length is None:
-            question, raw = _read_question(parse_json(body)), memoryview(b"")
+            question, raw = _read_question(parse_json(body[begin:])), memoryview(b"")
         else:
-            size = _header_length(length, len(body))
+            size = _header_length(length, len(body) - begin)
             if not size:
-                return _decode_raw(servable, body)
-            header = body[:size]
+                return _decode_raw(servable, body[begin:])
+            stop = begin + size
+            header = body[begin:stop]
             # Clients that send tensors as bytes send the same header again and again.
             known = servable.remembered.get(header)
             if known is None:
                 known = _remembered(servable, header)
-            if known.kind is not None and len(body) - size == known.raw_bytes:
-                feeds = PackedRows(known.kind, body[size:], known.rows)
+            if known.kind is not None and len(body) - stop == known.raw_bytes:
+                feeds = PackedRows(known.kind, body[stop:], known.rows)
                 return Decoded(known.signature_name, feeds, known.encode, known.encode)
-            question, raw = known.question, memoryview(body)[size:]
+            question, raw = known.question, memoryview(body)[stop:]
         arrays: dict[str, Array] = {}
         begin = 0
         for tensor in question.inputs:

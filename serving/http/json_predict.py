@@ -50,29 +50,38 @@ class JsonPredict:
     api = "predict"
     entrypoint = "REST"
 
-    def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes]) -> Decoded:
+    def __init__(self) -> None:
+        self._plain: object = None  # the last headers that ask for nothing but JSON
+
+    def decode(
+        self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int = 0
+    ) -> Decoded:
         """What the body asks: JSON, an .npy file, or JSON with tensors as bytes behind it.
 
         Raises:
             InvalidArgumentError: it cannot be understood; the message says where.
         """
-        if LENGTH_HEADER in headers:  # the Open Inference Protocol's own form, asked and answered
-            return INFER.decode(servable, body, headers)
+        is_plain = headers is self._plain
+        if not is_plain:
+            if LENGTH_HEADER in headers:  # the Open Inference Protocol's own form
+                return INFER.decode(servable, body, headers, begin)
+            answers_npy = NPY in headers.get(b"accept", b"")
+            asks_npy = NPY in headers.get(b"content-type", b"")
+            if not answers_npy and not asks_npy:
+                is_plain, self._plain = True, headers
         feeds: Arrays
-        if NPY in headers.get(b"content-type", b""):
-            name, feeds, form = *_decode_npy(servable, body, headers), Form.COLUMN
+        fast = read_rows(servable, body, begin) if is_plain or not asks_npy else None
+        if fast is not None:
+            name, feeds = fast
+            form = Form.ROW
         else:
-            fast = read_rows(servable, body)
-            if fast is None:
-                fast = _decode_numbers(servable, body)
-            if fast is not None:
-                name, feeds = fast
-                form = Form.ROW
+            if begin:
+                body = body[begin:]
+            if is_plain or not asks_npy:
+                name, feeds, form = _decode_json(servable, body)
             else:
-                call = parse_predict(body)
-                name, form = call.signature_name, call.form
-                feeds = decode_feeds(call, servable.signature(name).inputs)
-        if NPY in headers.get(b"accept", b""):
+                name, feeds, form = *_decode_npy(servable, body, headers), Form.COLUMN
+        if not is_plain and answers_npy:
             output = _npy_output(servable, name, headers)
             if output is not None:
                 return Decoded(name, feeds, npy_encoder(output, str(servable.version).encode()))
@@ -88,6 +97,16 @@ class JsonPredict:
 
 
 PREDICT = JsonPredict()
+
+
+def _decode_json(servable: Servable, body: bytes) -> tuple[str, Arrays, Form]:
+    """The signature that a body asks, what it is fed, and how that stood there."""
+    fast = _decode_numbers(servable, body)
+    if fast is not None:
+        return *fast, Form.ROW
+    call = parse_predict(body)
+    name = call.signature_name
+    return name, decode_feeds(call, servable.signature(name).inputs), call.form
 
 
 def _decode_npy(

@@ -49,6 +49,8 @@ class Form(enum.Enum):
     ROW = "instances"
     COLUMN = "inputs"
 
+    __hash__ = object.__hash__  # an enum's own is a function in Python, and every request asks it
+
 
 @dataclass(frozen=True, slots=True)
 class PredictCall:

@@ -29,6 +29,8 @@ _TAIL = re.compile(rb"%b(?:,%b%b%b)?\}%b" % (_BLANKS, _BLANKS, _NAME, _BLANKS, _
 _NARROW = np.dtype(np.float32)
 _WORTH_BYTES = 2**25  # of numbers: after so many more will come, and the reader pays
 _KEPT_NUMBERS = 2**20  # of a thread's scratch memory, between bodies
+_SEEN = "number rows"  # among what a version remembers: the last text around numbers
+_MAX_AROUND = 512  # bytes of it that are kept
 
 _read_bytes = 0
 _reader: Callable[..., Any] | None = None  # once it pays, and is there
@@ -38,24 +40,48 @@ class _Scratch(threading.local):
     """Memory of a thread that numbers are read into."""
 
     def __init__(self) -> None:
-        self.numbers = np.empty(2**14, np.float32)
-        self.found = np.empty(3, np.int64)
+        self.kept = (np.empty(2**14, np.float32), 2**14, np.empty(3, np.int64))
 
     def room(self, count: int) -> Any:
-        """Memory for so many numbers."""
-        if count <= len(self.numbers):
-            return self.numbers
+        """Memory for so many numbers, more than there is."""
         made = np.empty(count, np.float32)
         if count <= _KEPT_NUMBERS:
-            self.numbers = made
+            self.kept = (made, count, self.kept[2])
         return made
 
 
 _SCRATCH = _Scratch()
 
 
-def read_rows(servable: Servable, body: bytes) -> tuple[str, PackedRows] | None:
+class _Seen:
+    """What stood around the numbers of a body, and what it says: clients write the same again.
+
+    Args:
+        head: text before the numbers.
+        tail: text after them.
+        width: of a row, as the reader tells it.
+        name: of the signature.
+        kind: of the rows.
+    """
+
+    __slots__ = ("head", "kind", "name", "size", "tail", "width")
+
+    def __init__(self, head: bytes, tail: bytes, width: int, name: str, kind: RowKind) -> None:
+        self.head = head
+        self.size = len(head)
+        self.tail = tail
+        self.width = width
+        self.name = name
+        self.kind = kind
+
+
+def read_rows(servable: Servable, body: bytes, begin: int = 0) -> tuple[str, PackedRows] | None:
     """The signature that a body asks, and rows for its only input, which is float32.
+
+    Args:
+        servable: that answers.
+        body: ends with the bytes.
+        begin: where it begins in them.
 
     Returns:
         None for anything else, right or wrong.
@@ -63,16 +89,35 @@ def read_rows(servable: Servable, body: bytes) -> tuple[str, PackedRows] | None:
     read = _reader
     if read is None:
         return None
-    head = _HEAD.match(body)
-    if head is None:
-        return None
-    numbers, found = _SCRATCH.room(len(body) // 2), _SCRATCH.found
-    count = read(np.frombuffer(body, np.uint8), head.end(), numbers, found)
+    seen: _Seen | None = servable.remembered.get(_SEEN)
+    if seen is not None and body.startswith(seen.head, begin):
+        first = begin + seen.size
+    else:
+        seen, head = None, _HEAD.match(body, begin)
+        if head is None:
+            return None
+        first = head.end()
+    numbers, most, found = _SCRATCH.kept
+    size = (len(body) - begin) // 2
+    if size > most:
+        numbers = _SCRATCH.room(size)
+    count = read(np.frombuffer(body, np.uint8), first, numbers, found)
     if count < 0:
         return None
     rows, width, end = found.tolist()
-    tail = _TAIL.fullmatch(body, end)
-    if tail is None:
+    if seen is None or width != seen.width or body[end:] != seen.tail:
+        seen = _understood(servable, body, begin, first, width, end)
+        if seen is None:
+            return None
+    return seen.name, PackedRows(seen.kind, numbers[:count].tobytes(), rows)
+
+
+def _understood(
+    servable: Servable, body: bytes, begin: int, first: int, width: int, end: int
+) -> _Seen | None:
+    """What the text before and after the numbers of a body says; None for anything else."""
+    head, tail = _HEAD.match(body, begin), _TAIL.fullmatch(body, end)
+    if head is None or tail is None:
         return None
     before, after = head[1], tail[1]
     if before is not None and after is not None:
@@ -80,7 +125,12 @@ def read_rows(servable: Servable, body: bytes) -> tuple[str, PackedRows] | None:
     named = before if after is None else after
     name = DEFAULT_SIGNATURE if named is None else named.decode()
     kind = _kind(servable, name, () if width < 0 else (width,))
-    return None if kind is None else (name, PackedRows(kind, numbers[:count].tobytes(), rows))
+    if kind is None:
+        return None
+    found = _Seen(body[begin:first], body[end:], width, name, kind)
+    if len(found.head) + len(found.tail) <= _MAX_AROUND:
+        servable.remember(_SEEN, found)
+    return found
 
 
 def note_numbers(size: int) -> None:

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
     from pinnace.serving.calls import Headers, Reply
     from pinnace.serving.exchange import Exchange, Exchanging
-    from pinnace.serving.wires import Wire
+    from pinnace.serving.wires import HotWire
 
 _MAX_BLOCKS = 4096
 _MAX_BLOCK_BYTES = 8192
 _MAX_HELD_BYTES = 65536
 _MAX_HEADS = 64
-_HOT_PATHS: tuple[tuple[re.Pattern[bytes], Wire], ...] = (
+_HOT_PATHS: tuple[tuple[re.Pattern[bytes], HotWire], ...] = (
     (
         re.compile(
             rb"/v1/models/(?P<name>[A-Za-z0-9_.\-]+)"
@@ -77,7 +77,7 @@ class _Block:
     """
 
     text: bytes
-    wire: Wire
+    wire: HotWire
     which: Which
     headers: Mapping[bytes, bytes]
     length: int
@@ -328,7 +328,10 @@ class InferenceProtocol(HttpToolsProtocol):
                 self._hold(data[stop:])
             if not exchanging.is_over:
                 self._exchanging = exchanging
-                exchanging.start(data[end:stop], exchanging.begun)
+                if came > stop:
+                    exchanging.start(data[end:stop], exchanging.begun)
+                else:  # it begins in what came: a copy of it would cost what its header does
+                    exchanging.start(data, exchanging.begun, None, end)
             return
         self._exchanging = exchanging
         self._parts = [memoryview(data)[end:]]

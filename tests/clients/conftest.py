@@ -103,7 +103,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         while True:
             text = (folder / "log").read_text()
             found = re.search(r"Serving on http://(\S+)", text)
-            if found:
+            if found and "gRPC is served on" in text:
                 break
             assert process.poll() is None, text
             assert time.monotonic() < deadline, text

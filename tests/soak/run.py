@@ -298,11 +298,22 @@ def report(
     return 0 if is_good else 1
 
 
+def _is_ready(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
 def _wait_for_port(log: Path, server: subprocess.Popen[bytes]) -> int:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and server.poll() is None:
         found = re.search(r"Serving on http://[^:]+:(\d+)", log.read_text())
-        if found:
+        if found and _is_ready(int(found[1])):  # its gRPC port opens after HTTP's
             return int(found[1])
         time.sleep(0.05)
     raise RuntimeError(f"the server did not start:\n{log.read_text()}")

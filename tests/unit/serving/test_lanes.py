@@ -320,3 +320,84 @@ def test_a_call_alone_may_run_longer_on_the_loop_than_several(
     gather(servable, [feeds(1), feeds(2)])
     assert threads[1:] != [main]
     assert len(threads) == 2
+
+
+def test_a_thread_goes_on_with_what_waits_though_the_loop_is_busy() -> None:
+    begun, others_wait, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def note(x: Any) -> Any:
+        if x[0] == 1:
+            begun.set()
+            assert others_wait.wait(30)
+        if x[-1] == 3:
+            ended.set()
+        return x
+
+    recorder = Recorder(note)
+    servable = recorder.servable(inline_s=0.0, threads=1, checks_batches=False)
+
+    async def run() -> list[Any]:
+        calls = [asyncio.create_task(servable.run("s", feeds(1)))]
+        await asyncio.sleep(0.01)
+        assert begun.wait(30)
+        calls += [asyncio.create_task(servable.run("s", feeds(i))) for i in (2, 3)]
+        await asyncio.sleep(0.01)
+        others_wait.set()
+        assert ended.wait(30)  # the loop does nothing meanwhile
+        return await asyncio.gather(*calls)
+
+    results = asyncio.run(run())
+    servable.close()
+    assert [r["y"].tolist() for r in results] == [[1], [2], [3]]
+    assert recorder.sizes == [1, 2]
+
+
+def test_a_thread_is_given_back_where_another_signature_waits_for_it() -> None:
+    order: list[str] = []
+
+    def noting(name: str) -> NumpyModel:
+        def run(given: Arrays) -> Arrays:
+            order.append(name)
+            time.sleep(0.01)
+            return {"y": given["x"]}
+
+        return NumpyModel({"x": ROWS}, {"y": ROWS}, run)
+
+    model = LoadedModel({"a": noting("a"), "b": noting("b")})
+    servable = Servable("m", 1, model, threads=1, inline_s=0.0)
+
+    async def run() -> None:
+        calls = [asyncio.create_task(servable.run("a", feeds(1))) for _ in range(6)]
+        calls.append(asyncio.create_task(servable.run("b", feeds(1))))
+        await asyncio.gather(*calls)
+
+    asyncio.run(run())
+    servable.close()
+    assert sorted(order) == ["a"] * 6 + ["b"]
+    assert order.index("b") < 6
+
+
+def test_a_call_that_is_alone_for_long_does_not_wait_for_others() -> None:
+    recorder = Recorder(lambda x: x)
+    servable = recorder.servable(checks_batches=False)
+
+    async def alone() -> bool:
+        task = asyncio.create_task(servable.run("s", feeds(1)))
+        await asyncio.sleep(0)  # the task asks; the turn is not over
+        ran = len(recorder.sizes)
+        await task
+        await asyncio.sleep(0)
+        recorder.sizes.clear()
+        return ran == 1
+
+    async def run() -> None:
+        at_once = [await alone() for _ in range(20)]
+        assert not at_once[0]
+        assert at_once[-1]
+        for expected in ([1, 7], [8]):  # what comes with others waits for them again
+            await asyncio.gather(*(servable.run("s", feeds(i)) for i in range(8)))
+            await asyncio.sleep(0)
+            assert recorder.sizes == expected
+            recorder.sizes.clear()
+
+    asyncio.run(run())

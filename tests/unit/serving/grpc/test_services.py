@@ -63,20 +63,23 @@ def load(_: Path) -> LoadedModel:
     return LoadedModel(signatures)
 
 
-def serving(tmp_path: Path, work: Callable[[Ask], Awaitable[None]], keys: str = "") -> None:
-    """Ask a server on a port of its own."""
+def serving(
+    tmp_path: Path,
+    work: Callable[[Ask], Awaitable[None]],
+    keys: str = "",
+    servers: tuple[bool, ...] = (True, False),
+) -> None:
+    """Ask a server on a port of its own: one on grpcio's core, and one on grpc.aio."""
     write_version(tmp_path / "m", 7)
     models = (ModelConfig("m", str(tmp_path / "m")),)
     settings = Settings(models=models, file_system_poll_s=0, max_body_bytes=10**6)
-    repository = Repository(settings, load)
-    repository.start()
 
-    async def run() -> None:
+    async def run(repository: Repository, on_core: bool) -> None:
         exchange = Exchange(settings, repository, Metrics(lambda name: name in repository))
         if keys:
             exchange.policies.append(ApiKeys(keys))
         async with (
-            listening(exchange, "127.0.0.1:0") as port,
+            listening(exchange, "127.0.0.1:0", on_core=on_core) as port,
             grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
         ):
 
@@ -94,10 +97,13 @@ def serving(tmp_path: Path, work: Callable[[Ask], Awaitable[None]], keys: str = 
 
             await work(ask)
 
-    try:
-        asyncio.run(run())
-    finally:
-        repository.close()
+    for on_core in servers:
+        repository = Repository(settings, load)
+        repository.start()
+        try:
+            asyncio.run(run(repository, on_core))
+        finally:
+            repository.close()
 
 
 def predict_request(signature: str = "", model: str = "m", **inputs: Any) -> PredictRequest:

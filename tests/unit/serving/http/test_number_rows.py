@@ -58,6 +58,14 @@ def test_both_ways_agree(value: object, name: str | None, is_first: bool, indent
     pairs = {"instances": value} if name is None else {"instances": value, "signature_name": name}
     body = json.dumps({key: pairs[key] for key in sorted(pairs, reverse=is_first)}, indent=indent)
     found = number_rows.read_rows(SERVABLE, body.encode())
+    behind = number_rows.read_rows(SERVABLE, b"[[head]]" + body.encode(), 8)
+    assert (found is None) == (behind is None)
+    if found is not None and behind is not None:
+        assert (found[0], found[1].raw, found[1].rows) == (
+            behind[0],
+            behind[1].raw,
+            behind[1].rows,
+        )
     if found is None:
         return
     call = parse_predict(body.encode())
@@ -104,7 +112,7 @@ def test_memory_of_large_bodies_is_not_kept() -> None:
     found = number_rows.read_rows(SERVABLE, body)
     assert found is not None
     assert found[1].rows == 600_000
-    assert len(number_rows._SCRATCH.numbers) <= number_rows._KEPT_NUMBERS
+    assert len(number_rows._SCRATCH.kept[0]) <= number_rows._KEPT_NUMBERS
 
 
 def test_nobody_asks_for_machine_code_before_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:

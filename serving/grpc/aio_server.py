@@ -1,0 +1,144 @@
+"""The gRPC methods on grpc.aio: the public interface of grpcio, and the slower one.
+
+It serves where grpcio's core is not as `core_server` knows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+import grpc
+
+from pinnace.framework.errors import UnavailableError
+from pinnace.serving.calls import Reply
+from pinnace.serving.grpc.calls import details_of, headers_of, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.serving.grpc.calls import Metadata, Methods, Stream, Unary
+
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+
+class AioServer:
+    """A gRPC server on grpc.aio.
+
+    Args:
+        methods: that it answers.
+        options: of the channel, as gRPC names them.
+        guard: raises what refuses a call of this path and these headers.
+    """
+
+    def __init__(
+        self,
+        methods: Methods,
+        options: Sequence[tuple[str, int]],
+        guard: Callable[[str, Mapping[bytes, bytes]], None] | None,
+    ) -> None:
+        self._server = grpc.aio.server(options=list(options))
+        self._guard = guard
+        self._stopping = asyncio.Event()
+        self._server.add_generic_rpc_handlers([_Handlers(self, methods)])
+
+    def add_port(self, address: str, credentials: grpc.ServerCredentials | None) -> int:
+        """Listen on an address, `host:port`; the port.
+
+        Raises:
+            UnavailableError: it cannot be used.
+        """
+        try:
+            if credentials is None:
+                return self._server.add_insecure_port(address)
+            return self._server.add_secure_port(address, credentials)
+        except RuntimeError as error:
+            raise UnavailableError(f"gRPC address {address} cannot be used: {error}") from None
+
+    async def start(self) -> None:
+        """Answer from now on."""
+        await self._server.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls, and end those that are still there after a time."""
+        self._stopping.set()
+        await self._server.stop(grace_s)
+
+    def unary(self, path: str, method: Unary) -> Any:
+        """A method of one message each way, as grpc.aio takes it."""
+
+        async def handle(data: bytes, context: Any) -> bytes:
+            try:
+                self._check(path, context.invocation_metadata())
+                return await method(data, _Context(context))
+            except grpc.aio.BaseError:  # the call is over
+                raise
+            except Exception as error:
+                await _abort(context, refused(error))
+                raise  # abort has raised
+
+        return grpc.unary_unary_rpc_method_handler(handle)
+
+    def stream(self, path: str, method: Stream) -> Any:
+        """A method of streams, as grpc.aio takes it; the end of the server ends it."""
+
+        async def handle(_: object, context: Any) -> None:
+            try:
+                self._check(path, context.invocation_metadata())
+                await self._unless_stopped(method, _Context(context))
+            except grpc.aio.BaseError:
+                raise
+            except Exception as error:
+                await _abort(context, refused(error))
+
+        return grpc.stream_stream_rpc_method_handler(cast("Any", handle))
+
+    async def _unless_stopped(self, method: Stream, context: _Context) -> None:
+        work = asyncio.ensure_future(method(context))
+        end = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((work, end), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            end.cancel()
+            is_left = not work.done()
+            work.cancel()
+            await asyncio.wait((work,))  # it may have a last word
+        if is_left:
+            raise UnavailableError("The server ends")
+        work.result()
+
+    def _check(self, path: str, metadata: Metadata | None) -> None:
+        if self._guard is not None:
+            self._guard(path, headers_of(metadata))
+
+
+class _Handlers(grpc.GenericRpcHandler):
+    """The methods, by path."""
+
+    def __init__(self, server: AioServer, methods: Methods) -> None:
+        self._handlers = {path: server.unary(path, unary) for path, unary in methods.unary.items()}
+        self._handlers |= {path: server.stream(path, one) for path, one in methods.streams.items()}
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        """The method of a call; None if there is none."""
+        return self._handlers.get(handler_call_details.method)
+
+
+class _Context:
+    """A call of grpc.aio as methods see it."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self.invocation_metadata = context.invocation_metadata
+        self.time_remaining = context.time_remaining
+        self.peer = context.peer
+        self.write = context.write
+
+    async def read(self) -> bytes | None:
+        message = await self._context.read()
+        return None if message is grpc.aio.EOF else message
+
+
+async def _abort(context: Any, reply: Reply) -> None:
+    code = _CODES.get(reply.status, grpc.StatusCode.UNKNOWN)
+    await context.abort(code, details_of(reply).decode())

@@ -1,0 +1,80 @@
+"""`grpc.health.v1.Health`: what load balancers and Kubernetes ask."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.proto.health_pb2 import (
+    HealthCheckRequest,
+    HealthCheckResponse,
+    HealthListResponse,
+)
+from pinnace.serving.grpc.messages import parse
+
+if TYPE_CHECKING:
+    from pinnace.serving.exchange import Exchange
+    from pinnace.serving.grpc.calls import Context, Methods
+
+_NAME = "grpc.health.v1.Health"
+_LOOK_S = 0.25  # how often a watched status is looked at
+_SERVICES = ("tensorflow.serving.", "inference.")
+
+
+class Health:
+    """The methods of the service.
+
+    Args:
+        exchange: whose repository is asked.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._repository = exchange.repository
+
+    def register(self, methods: Methods) -> None:
+        """Add the methods of the service to those of a server."""
+        methods.unary |= {f"/{_NAME}/Check": self.check, f"/{_NAME}/List": self.list}
+        methods.streams[f"/{_NAME}/Watch"] = self.watch
+
+    async def check(self, data: bytes, _: Context) -> bytes:
+        """Whether the server, or the model named as service, answers."""
+        status = self._status(parse(HealthCheckRequest, data).service)
+        return HealthCheckResponse(status=status).SerializeToString()
+
+    async def list(self, _: bytes, __: Context) -> bytes:
+        """The same of the server and of each model."""
+        response = HealthListResponse()
+        for name in ("", *self._repository.names()):
+            response.statuses[name].status = self._status(name)
+        return response.SerializeToString()
+
+    async def watch(self, context: Context) -> None:
+        """The same as `check`, and again each time that it changes, until the server ends."""
+        data = await context.read()
+        if data is None:
+            raise InvalidArgumentError("Watch takes one message, got none")
+        name = parse(HealthCheckRequest, data).service
+        last = None
+        try:
+            while True:
+                status = self._status(name)
+                if status != last:
+                    await context.write(HealthCheckResponse(status=status).SerializeToString())
+                    last = status
+                await asyncio.sleep(_LOOK_S)
+        except asyncio.CancelledError:
+            ending = HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING)
+            with suppress(Exception):  # nobody reads it
+                await context.write(ending.SerializeToString())
+            raise
+
+    def _status(self, name: str) -> HealthCheckResponse.ServingStatus:
+        if not name or name.startswith(_SERVICES):
+            is_serving = self._repository.is_ready()
+        elif name in self._repository:
+            is_serving = any(servable.name == name for servable in self._repository.newest())
+        else:
+            return HealthCheckResponse.SERVICE_UNKNOWN
+        return HealthCheckResponse.SERVING if is_serving else HealthCheckResponse.NOT_SERVING
