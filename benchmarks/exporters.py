@@ -72,6 +72,7 @@ class Result:
     Attributes:
         failure: why there is no right file; empty if there is one.
         cpu_s: processor time of each round.
+        system_s: how much of that the system took: for pages that are touched first, mostly.
         wall_s: time of each round.
         peak_bytes: the largest resident size of any round.
         weight_bytes: size of the weights in the file.
@@ -83,6 +84,7 @@ class Result:
     tool: str
     failure: str = ""
     cpu_s: list[float] = field(default_factory=list)
+    system_s: list[float] = field(default_factory=list)
     wall_s: list[float] = field(default_factory=list)
     peak_bytes: int = 0
     weight_bytes: int = 0
@@ -107,6 +109,7 @@ class Spent:
 
     code: int
     cpu_s: float
+    system_s: float
     wall_s: float
     peak_bytes: int
     words: str
@@ -160,11 +163,13 @@ def one_round(result: Result, before: Result | None, model: Path, folder: Path, 
         most: bytes of memory.
     """
     spent = spend(command_of(result.tool, model, folder), most)
-    cpu, wall, peak = spent.cpu_s, spent.wall_s, spent.peak_bytes
+    cpu, system = spent.cpu_s, spent.system_s
+    wall, peak = spent.wall_s, spent.peak_bytes
     if before is not None:
-        cpu, wall = cpu + before.cpu_s[-1], wall + before.wall_s[-1]
-        peak = max(peak, before.peak_bytes)
+        cpu, system = cpu + before.cpu_s[-1], system + before.system_s[-1]
+        wall, peak = wall + before.wall_s[-1], max(peak, before.peak_bytes)
     result.cpu_s.append(cpu)
+    result.system_s.append(system)
     result.wall_s.append(wall)
     result.peak_bytes = max(result.peak_bytes, peak)
     if spent.code != 0:
@@ -257,6 +262,7 @@ HEADINGS = (
     "model",
     "tool",
     "CPU s",
+    "of that system s",
     "wall s",
     "peak MB",
     "nodes",
@@ -314,12 +320,14 @@ def _missed(model: Model, ours: Result, rivals: list[Result]) -> list[str]:
 
 def _cells(result: Result) -> tuple[str, ...]:
     cpu = f"{result.cpu:.2f}" if result.cpu_s else ""
+    system = f"{statistics.median(result.system_s):.2f}" if result.system_s else ""
     wall = f"{statistics.median(result.wall_s):.2f}" if result.wall_s else ""
     peak = f"{result.peak_bytes / 1e6:,.0f}"
     if result.failure:
-        return cpu, wall, peak, "", "", result.failure
+        return cpu, system, wall, peak, "", "", result.failure
     return (
         cpu,
+        system,
         wall,
         peak,
         str(result.nodes),
@@ -361,7 +369,9 @@ def write(file: Path, results: list[Result], table: list[tuple[str, ...]], most:
         "and writes a file; imports count, and for pinnace the comparison with ONNX Runtime, which",
         "tf2onnx does not make. Before anything is timed the file is checked by onnx.checker and",
         "ONNX Runtime, and with TensorFlow's own outputs on two sizes of batch. CPU is user and",
-        "system time, peak the largest resident size; medians of the rounds. Nodes count those of",
+        "system time; in a virtual machine that gives free memory back to its host, each page",
+        "that is touched first costs some microseconds of the latter, those of the written file",
+        "too. Peak is the largest resident size; medians of the rounds. Nodes count those of",
         f"bodies. A converter is stopped at {most / 1e9:.0f} GB. Aims: memory of 1.3 times the",
         "weights and 150 MB, no more nodes than the others, two transpositions in a network of",
         "convolutions, and the processor time of two sizes (1.5 s for resnet50, 3 s for vgg16).",

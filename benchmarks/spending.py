@@ -45,6 +45,7 @@ def main() -> None:
     taken = {
         "code": os.waitstatus_to_exitcode(status),
         "cpu_s": usage.ru_utime + usage.ru_stime,
+        "system_s": usage.ru_stime,
         "wall_s": wall,
         "peak_bytes": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         "stopped": stopped.is_set(),

@@ -67,6 +67,7 @@ EXAMPLES = [
         ("reinforcement_learning.py",),
         ("--episodes=3",),
     ),
+    Example("text_model", ("text_model.py",), expected="A great, LOVELY town! -> good"),
     Example("revnet", ("revnet/train.py",), ("--steps=4",), expected="accuracy"),
     Example(
         "revnet_eagerly", ("revnet/train.py", "--nofunctions"), ("--steps=4",), expected="accuracy"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -32,6 +31,8 @@ def name_assets(assets: Iterable[Asset]) -> dict[int, str]:
         same = os.path.realpath(source)
         name = source.name
         if owners.get(name, same) != same:
+            import hashlib  # brings OpenSSL, three megabytes, which loading and exporting never use
+
             name = f"{hashlib.sha256(same.encode()).hexdigest()[:8]}_{name}"
         owners[name] = same
         names[id(asset)] = name

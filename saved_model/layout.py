@@ -9,6 +9,13 @@ MODEL_TEXT_FILE = "saved_model.pbtxt"
 ASSETS_FOLDER = "assets"
 EXTRA_ASSETS_FOLDER = "assets.extra"
 _VARIABLES = "variables"
+# What stands in the folder and is the model's.
+OWN_NAMES = frozenset(
+    {
+        *(MODEL_FILE, MODEL_TEXT_FILE, ASSETS_FOLDER, EXTRA_ASSETS_FOLDER, _VARIABLES),
+        *("fingerprint.pb", "keras_metadata.pb"),
+    }
+)
 
 SCHEMA_VERSION = 1
 SERVE = "serve"  # the tag of a graph that answers requests

@@ -1,47 +1,30 @@
-"""The list of commands, as typer shows it."""
+"""The list of commands, as typer shows it; a command's file is read when somebody needs it."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
+import importlib
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
-from pinnace.deploy.cli.diff import diff
-from pinnace.deploy.cli.edit import edit
-from pinnace.deploy.cli.export import export
-from pinnace.deploy.cli.replay import replay
-from pinnace.deploy.cli.run import run as run_model
-from pinnace.deploy.cli.scan import scan
-from pinnace.deploy.cli.show import show
-
 USAGE = 2
 _LOOK, _USE, _CHANGE = "Look at a model", "Use a model", "Change a model"
+# In the order of the overview: a command, which is a function in the file of its name, and where
+# the overview lists it.
+_COMMANDS = {
+    "show": _LOOK,
+    "scan": _LOOK,
+    "diff": _LOOK,
+    "run": _USE,
+    "serve": _USE,
+    "replay": _USE,
+    "export": _CHANGE,
+    "edit": _CHANGE,
+}
 
-app = typer.Typer(
-    name="pinnace",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="SavedModels without TensorFlow: look at them, run them, serve them, export them.",
-    epilog="Each command explains itself: pinnace COMMAND --help",
-)
-app.command(rich_help_panel=_LOOK)(show)
-app.command(rich_help_panel=_LOOK)(scan)
-app.command(rich_help_panel=_LOOK)(diff)
-app.command("run", rich_help_panel=_USE)(run_model)
 
-
-@app.command(
-    help="Serve models over HTTP and gRPC; `pinnace serve --help` lists the flags.",
-    add_help_option=False,
-    rich_help_panel=_USE,
-)
-def serve() -> None:
+def _serve() -> None:
     """Only for the list of commands: `main` runs it before typer is loaded."""
-
-
-app.command(rich_help_panel=_USE)(replay)
-app.command(rich_help_panel=_CHANGE)(export)
-app.command(rich_help_panel=_CHANGE)(edit)
 
 
 def _print_version(wanted: bool) -> None:
@@ -52,8 +35,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     version: Annotated[
         bool,
         typer.Option(
@@ -65,10 +47,34 @@ def options(
     del version
 
 
+def _app(names: Iterable[str]) -> typer.Typer:
+    """`pinnace` with these commands."""
+    app = typer.Typer(
+        name="pinnace",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="SavedModels without TensorFlow: look at them, run them, serve them, export them.",
+        epilog="Each command explains itself: pinnace COMMAND --help",
+    )
+    app.callback()(_options)
+    for name in names:
+        panel = _COMMANDS[name]
+        if name == "serve":
+            told = "Serve models over HTTP and gRPC; `pinnace serve --help` lists the flags."
+            listed = app.command(name, help=told, add_help_option=False, rich_help_panel=panel)
+            listed(_serve)
+        else:
+            module = importlib.import_module(f"pinnace.deploy.cli.{name}")
+            app.command(name, rich_help_panel=panel)(getattr(module, name))
+    return app
+
+
 def run(arguments: list[str]) -> int:
     """Run a command line; the exit code. What a command raises is the caller's to tell."""
+    called = [name for name in arguments[:1] if name in _COMMANDS]
     try:
-        result = app(arguments, prog_name="pinnace", standalone_mode=False)
+        result = _app(called or _COMMANDS)(arguments, prog_name="pinnace", standalone_mode=False)
     except typer.Exit as leaving:
         return leaving.exit_code
     except typer.Abort:

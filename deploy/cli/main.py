@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pinnace.framework.errors import OpError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 FAILURE = 1
 # `diff` and `scan` answer with 1.
@@ -36,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return serve(arguments[1:])
         from pinnace.deploy.cli.commands import run
 
-        return run(arguments)
+        with _leaving_nothing():
+            return run(arguments)
     except BrokenPipeError:
         # The reader had enough (`| head`); Python would complain again when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -48,12 +51,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+@contextlib.contextmanager
+def _leaving_nothing() -> Iterator[None]:
+    """Inside, being ended is an exception: what was begun is taken back on the way out."""
+    try:
+        before = signal.signal(signal.SIGTERM, _leave)
+    except ValueError:  # not the main thread, which alone hears of signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _leave(number: int, frame: object) -> NoReturn:
+    del frame
+    raise SystemExit(128 + number)  # as shells tell it
+
+
 def _tell(command: str, error: Exception) -> None:
     said = error.args[0] if isinstance(error, KeyError) and error.args else error
     text = str(said) or type(error).__name__
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     advice = [line for line in lines if line.startswith(_ADVICE)]
     problem = "; ".join(line for line in lines if not line.startswith(_ADVICE))
+    problem = problem.removeprefix(
+        f"{command}: "
+    )  # a function says its name, which may be the same
     name = "pinnace" if command.startswith("-") or not command else f"pinnace {command}"
     from pinnace.deploy.cli.terminal import visible
 

@@ -101,6 +101,23 @@ class NodeView:
         """An argument that holds sizes as a shape, as far as the graph tells."""
         return known_shape(self._packed[index])
 
+    def is_multiple_of_size(self, index: int, picture: int) -> bool:
+        """Whether an argument is shape(picture)[1:3] times numbers that are known."""
+        product = self._packed[index].node
+        if product.op.name != "Mul":
+            return False
+        for sizes, factors in (product.inputs, product.inputs[::-1]):
+            part = sizes.node
+            if known_value(factors) is None or part.op.name != "StridedSlice":
+                continue
+            whole = part.inputs[0].node
+            bounds = [known_value(value) for value in part.inputs[1:4]]
+            told = [None if bound is None else bound.tolist() for bound in bounds]
+            masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+            if told == [[1], [3], [1]] and not any(part.attrs[mask] for mask in masks):
+                return whole.op.name == "Shape" and whole.inputs[0] is self._packed[picture]
+        return False
+
     def axes(self, index: int, rank: int) -> list[int] | None:
         """An argument that holds axes, sorted, none negative; None if the graph does not tell."""
         found = self.constant(index)

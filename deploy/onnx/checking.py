@@ -3,14 +3,14 @@
 import ctypes
 import math
 import os
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import onnx
 
+from pinnace.deploy.onnx.samples import Run
 from pinnace.deploy.onnx.sources import Program
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
@@ -31,27 +31,6 @@ TOLERANCES: dict[DType, float] = {
 # How much an output may move when the inputs move by one unit in the last place, times this, is
 # allowed as well.
 _CONDITION = 8.0
-# Sizes to try for unknown axes; every batch meets every size.
-_BATCHES = (2, 1, 3, 4)
-_SIZES = (2, 3, 1, 8, 16, 32, 5, 64, 224)
-_TRIES = 48
-# A run that takes longer (seconds) stands for that of its first row, too, if ONNX Runtime agrees.
-_DEAR_S = 0.1
-_SEED = 20_261_120
-
-
-class Run(NamedTuple):
-    """What is run on both sides.
-
-    Attributes:
-        inputs: in order.
-        outputs: what pinnace makes of them.
-        is_part: whether these were taken from a larger run, of which the inputs are the first row.
-    """
-
-    inputs: list[Array]
-    outputs: tuple[Array, ...]
-    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +86,7 @@ def open_session(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what fails is raised as well
     if lean:
         options.add_session_config_entry("session.disable_prepacking", "1")
         # One level less: without weights of convolutions by blocks of channels.
@@ -196,24 +175,6 @@ def same(a: Array, b: Array, slack: float = 0.0) -> bool:
     return bool(np.allclose(x, y, rtol=0, atol=(tolerance + slack) * size, equal_nan=True))
 
 
-def runs_of(program: Program, sample: Mapping[str, Any] | None) -> list[Run]:
-    """Inputs and what pinnace makes of them.
-
-    Raises:
-        FailedPreconditionError: no inputs were found.
-    """
-    found = [_sample(program, sample)] if sample is not None else list(_drawn(program))
-    if not found:
-        wanted = ", ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items())
-        message = (
-            "export: no inputs were found that the model itself can be run on, so "
-            "nothing could be compared\n"
-            f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}})"
-        )
-        raise FailedPreconditionError(message)
-    return found
-
-
 def run_session(session: Any, feeds: Mapping[str, Array]) -> list[Array]:
     """The outputs, in order; bfloat16, which NumPy does not know, passes as its bits."""
     narrow = "tensor(bfloat16)"
@@ -255,83 +216,6 @@ def _for_runtime(array: Array) -> Array:
     if array.dtype == object:
         return np.array([str_of(s) for s in array.reshape(-1)], object).reshape(array.shape)
     return array
-
-
-def _sample(program: Program, sample: Mapping[str, Any]) -> Run:
-    if set(sample) != set(program.inputs):
-        message = (
-            f"export: sample must have the inputs {sorted(program.inputs)}, got {sorted(sample)}"
-        )
-        raise FailedPreconditionError(message)
-    arrays = [
-        np.asarray(sample[name]).astype(spec.dtype.numpy) for name, spec in program.inputs.items()
-    ]
-    return Run(arrays, program.run(arrays))
-
-
-def _drawn(program: Program) -> Iterator[Run]:
-    """Random inputs that the program takes: of every unknown axis two sizes if it can be."""
-    rng = np.random.default_rng(_SEED)
-    shapes = [list(spec.shape) for spec in program.inputs.values()]
-    missing = {
-        "batch": 2 if any(None in shape[:1] for shape in shapes) else 0,
-        "inner": 2 if any(None in shape[1:] for shape in shapes) else 0,
-    }
-    seen: dict[str, set[int]] = {"batch": set(), "inner": set()}
-    found = 0
-    for attempt in range(_TRIES):
-        size = {"batch": _BATCHES[attempt % len(_BATCHES)], "inner": _SIZES[attempt % len(_SIZES)]}
-        wanted = [kind for kind in seen if len(seen[kind]) < missing[kind]]
-        if found and wanted and all(size[kind] in seen[kind] for kind in wanted):
-            continue
-        high = 2 if attempt % 2 else 10
-        arrays = [
-            _draw(rng, spec, size["batch"], size["inner"], high) for spec in program.inputs.values()
-        ]
-        began = time.perf_counter()
-        try:
-            expected = program.run(arrays)
-        except (OpError, ValueError, IndexError, TypeError, MemoryError):
-            continue
-        found += 1
-        for kind, sizes in seen.items():
-            sizes.add(size[kind])
-        first = Run(arrays, expected)
-        yield first
-        if not missing["inner"] and time.perf_counter() - began > _DEAR_S:
-            part = _first_row(program, first)
-            if part is not None:
-                yield part
-                return
-        if found >= 2 and all(len(seen[kind]) >= missing[kind] for kind in seen):
-            return
-
-
-def _first_row(program: Program, run: Run) -> Run | None:
-    """The first row of a run, if inputs and outputs have rows."""
-    specs = [*program.inputs.values(), *program.outputs.values()]
-    arrays = [*run.inputs, *run.outputs]
-    for spec, array in zip(specs, arrays, strict=True):
-        if not spec.shape.rank or spec.shape[0] is not None or len(array) < 2:
-            return None
-    if len({len(array) for array in arrays}) > 1:
-        return None
-    return Run([a[:1] for a in run.inputs], tuple(a[:1] for a in run.outputs), is_part=True)
-
-
-def _draw(rng: np.random.Generator, spec: TensorSpec, batch: int, inner: int, high: int) -> Array:
-    shape = [
-        (batch if axis == 0 else inner) if n is None else n for axis, n in enumerate(spec.shape)
-    ]
-    dtype = spec.dtype
-    if dtype.is_floating:
-        return rng.standard_normal(shape).astype(dtype.numpy)
-    if dtype.is_integer:
-        return rng.integers(0, high, shape).astype(dtype.numpy)
-    if dtype.is_bool:
-        return rng.integers(0, 2, shape).astype(np.bool_)
-    words = np.array([b"", b"a", b"pinnace", b"two words"], object)
-    return np.asarray(words[rng.integers(0, len(words), shape)], object).reshape(shape)
 
 
 def _difference(name: str, spec: TensorSpec, expected: Array, got: Array) -> tuple[float, float]:

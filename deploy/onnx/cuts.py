@@ -21,10 +21,16 @@ class Network:
         there[end] = there.get(end, 0) + capacity
         self._edges.setdefault(end, {}).setdefault(start, 0)
 
-    def cut(self) -> set[Hashable]:
-        """The nodes on the side of the source: as many as the lowest cost allows."""
+    def cut(self, *, early: bool = False) -> set[Hashable]:
+        """The nodes on the side of the source, at the lowest cost.
+
+        Args:
+            early: as few as that cost allows; else as many.
+        """
         while self._augment():
             pass
+        if early:
+            return self._reached()
         behind: set[Hashable] = {SINK}
         queue: deque[Hashable] = deque([SINK])
         while queue:
@@ -34,6 +40,16 @@ class Network:
                     behind.add(start)
                     queue.append(start)
         return set(self._edges) - behind
+
+    def _reached(self) -> set[Hashable]:
+        found: set[Hashable] = {SOURCE}
+        queue: deque[Hashable] = deque([SOURCE])
+        while queue:
+            for there, room in self._edges[queue.popleft()].items():
+                if room > 0 and there not in found:
+                    found.add(there)
+                    queue.append(there)
+        return found
 
     def _augment(self) -> bool:
         """Push what one shortest path can take; False if there is none."""

@@ -8,7 +8,8 @@ from typing import Any
 import onnx
 
 from pinnace.deploy.onnx.accuracy import VariantReport, held_out, measure, overflows
-from pinnace.deploy.onnx.checking import Run, feeds_of, open_session, run_session, same
+from pinnace.deploy.onnx.checking import feeds_of, open_session, run_session, same
+from pinnace.deploy.onnx.samples import Run
 from pinnace.deploy.onnx.sources import Program
 from pinnace.deploy.onnx.variants import make_variant, mobile_paths, to_mobile, watched
 from pinnace.deploy.onnx.web import Page

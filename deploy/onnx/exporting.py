@@ -4,37 +4,38 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
 from pinnace.deploy.onnx.accuracy import VariantReport, calibration_feeds
-from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.changes import Change, applied
 from pinnace.deploy.onnx.checking import (
     Comparison,
-    Run,
     check_structure,
     compare,
     feeds_of,
     open_session,
-    runs_of,
 )
 from pinnace.deploy.onnx.compatibility import verdicts
 from pinnace.deploy.onnx.derived import mobile_files, page_of, smaller_form
 from pinnace.deploy.onnx.freeze import freeze
-from pinnace.deploy.onnx.hygiene import Written, describe_model
+from pinnace.deploy.onnx.hygiene import describe_model
 from pinnace.deploy.onnx.lowering import lower
 from pinnace.deploy.onnx.mapped import release_all, releasing, trim
 from pinnace.deploy.onnx.options import Options, one_kind
 from pinnace.deploy.onnx.passes import improve
+from pinnace.deploy.onnx.profiles import refuse_strangers
 from pinnace.deploy.onnx.reference import reference
+from pinnace.deploy.onnx.refusals import ExportRefusedError
 from pinnace.deploy.onnx.report import ExportReport
 from pinnace.deploy.onnx.report_files import write_refusal, write_report
 from pinnace.deploy.onnx.report_nodes import lines_of, nodes_of
-from pinnace.deploy.onnx.sources import Program, find_program
+from pinnace.deploy.onnx.samples import Run, runs_of
+from pinnace.deploy.onnx.sources import Program, find_program, refuse_own_files
 from pinnace.deploy.onnx.staging import Stage, refuse_size, staged
 from pinnace.deploy.onnx.states import with_states
+from pinnace.deploy.onnx.streaming import Draft
 from pinnace.deploy.onnx.variants import mobile_paths
 from pinnace.deploy.onnx.web import Page, check_page, find_runtime, write_page
 from pinnace.engine.passes.fold import fold
@@ -42,6 +43,9 @@ from pinnace.framework.errors import OpError
 from pinnace.framework.tensor import Array
 from pinnace.framework.versions import VERSION
 from pinnace.storage.atomic import write_file
+
+if TYPE_CHECKING:
+    from pinnace.deploy.onnx.text.cutting import Cut
 
 # From so many bytes of weights on, ONNX Runtime gets no copies of them in other layouts.
 _LARGE = 4 << 20
@@ -64,6 +68,8 @@ def export(
     web: str | os.PathLike[str] | None = None,
     web_runtime: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
+    cut_strings: bool = False,
+    profile: str | None = None,
 ) -> ExportReport:
     """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
 
@@ -95,6 +101,11 @@ def export(
             looks for `node_modules` here and above.
         report: a `.json` or `.md` file that tells the same as what is returned, or why the model
             was refused.
+        cut_strings: whether what the model does with strings, which ONNX has few operators for, is
+            left out: the file takes token ids then, and beside it stand `.tokenizer.json`, which
+            says how these are made, and `tokenizer.js` and `tokenizer.py`, which do it.
+        profile: where the file has to run: "server" (ONNX Runtime from 1.19 on), "node", "browser"
+            (WebAssembly), "webgpu", "phone", or "everywhere" for all but "webgpu".
 
     Returns:
         What was written and how well it agrees.
@@ -105,7 +116,8 @@ def export(
             their nodes and the lines that called them.
         NotFoundError: there is no such model or signature, or the folder of `path` does not exist.
         InvalidArgumentError: a wrong option, an input of unknown rank, a weight that is NaN, a
-            calibration that does not fit, or a smaller form that would change nothing.
+            calibration that does not fit, a smaller form that would change nothing, or a file that
+            a runtime of the profile would not take.
         FailedPreconditionError: onnxruntime or its tools are missing, or a smaller form gives NaN
             where float32 does not, or an output is beyond float16.
         InternalError: what was made is not valid, or differs from the model. Nothing is written.
@@ -124,8 +136,11 @@ def export(
         web=web,
         web_runtime=web_runtime,
         report=report,
+        cut_strings=cut_strings,
+        profile=profile,
     )
     options.check()
+    refuse_own_files(model, path)
     try:
         found = _export(model, options)
     except OpError as error:
@@ -138,20 +153,23 @@ def export(
 
 
 def _export(model: object, options: Options) -> ExportReport:
-    program = with_states(find_program(model, options.signature))
+    whole = with_states(find_program(model, options.signature))
+    trim()
+    cut = _cut(whole, options) if options.cut_strings else None
+    program = whole if cut is None else cut.program
     runtime = None
     if options.web is not None:
         runtime = find_runtime(options.web_runtime)
         check_page(program.inputs, program.outputs)
     given = options.calibration
     examples = None if given is None else calibration_feeds(given, program)
-    with staged(options.path) as stage, releasing(program.weights if program.is_ours else ()):
-        converted = _convert(program, options)
-        names = converted.written.output_names
-        _write(stage, converted, options)
+    with staged(options.path) as stage, releasing(whole.weights if whole.is_ours else ()):
+        converted = _write(stage, program, options)
+        trim()
+        names = converted.names
         outline, structure = stage.outline()
         check_structure(outline)
-        runs = _run(program, options)
+        runs = _run(whole, options, cut)
         comparison = None
         if options.verify:
             session = open_session(outline, lean=converted.weight_bytes > _LARGE)
@@ -173,7 +191,7 @@ def _export(model: object, options: Options) -> ExportReport:
             op_counts=dict(sorted(Counter(n.op_type for n in structure.graph.node).items())),
             source_counts=converted.source_counts,
             casts=dict(sorted(converted.casts.items())),
-            dropped=converted.dropped,
+            dropped=converted.dropped if cut is None else cut.dropped,
             improved=converted.improved,
             nodes=nodes_of(structure, converted.origins, converted.lines),
             runtimes=tuple(verdicts(structure, stage.size, is_aside=stage.data is not None)),
@@ -186,22 +204,36 @@ def _export(model: object, options: Options) -> ExportReport:
             ort_path=os.fspath(mobile_paths(options.path)[0])
             if options.ort and options.path is not None
             else None,
+            tokenizer=None if cut is None else cut.document,
+            tokenizer_path=None if cut is None else cut.path,
             _message=stage.message() if options.path is None else None,
         )
+        refuse_strangers(options.profile, report.runtimes)
         stage.commit()
         for place, content in page.mobile.items():
             write_file(place, content)
+        if cut is not None:
+            cut.write()
         if page.web is not None and options.web is not None and runtime is not None:
             write_page(options.web, page.web, runtime)
     return report
 
 
+def _cut(whole: Program, options: Options) -> "Cut":
+    from pinnace.deploy.onnx.text.cutting import cut_off
+
+    return cut_off(whole, options.opset, options.path)
+
+
 @dataclass(slots=True)
 class _Converted:
-    """A program in ONNX, and how it became that."""
+    """What is told of a program in ONNX once it is written: how it became that.
 
-    written: Written
-    graph: GraphBuilder
+    Attributes:
+        names: name of an output in the signature -> in the file.
+    """
+
+    names: Mapping[str, str]
     weight_bytes: int
     source_counts: dict[str, int]
     casts: dict[str, int]
@@ -211,16 +243,22 @@ class _Converted:
     lines: dict[str, str]
 
 
-def _convert(program: Program, options: Options) -> _Converted:
+def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
     frozen = freeze(program)
     folded = fold(frozen.graph)
     folded.output_names = list(program.outputs)
-    g, source_counts = lower(folded, program.inputs, options.opset)
+    try:
+        g, source_counts = lower(folded, program.inputs, options.opset)
+    except ExportRefusedError as error:
+        if options.cut_strings:
+            raise
+        from pinnace.deploy.onnx.text.cutting import with_advice
+
+        raise with_advice(error, program, folded) from None
     improved = applied(g, improve)
     written = describe_model(g, program, options.ir_version, VERSION)
-    return _Converted(
-        written,
-        g,
+    converted = _Converted(
+        written.output_names,
         written.draft.weight_bytes,
         source_counts,
         g.casts,
@@ -229,27 +267,33 @@ def _convert(program: Program, options: Options) -> _Converted:
         {node.name: node.origin for node in g.all_nodes()},
         lines_of(folded),
     )
+    return converted, written.draft
 
 
-def _write(stage: Stage, converted: _Converted, options: Options) -> None:
-    draft = converted.written.draft
+def _write(stage: Stage, program: Program, options: Options) -> _Converted:
+    """The graph lives in here only: what follows needs the memory."""
+    converted, draft = _convert(program, options)
+    for what, is_wanted in (
+        (str(options.kind), options.kind is not None),
+        ("ort=True", options.ort),
+        ("web=FOLDER", options.web is not None),
+    ):
+        if is_wanted:
+            refuse_size(draft.weight_bytes, what, "export without it")
     aside = options.external_data
     if aside is None:
         aside = not draft.fits and options.path is not None
     if not aside and not draft.fits:
         refuse_size(draft.weight_bytes, "one file", "external_data=True, and a path")
     stage.write(draft, aside=aside and draft.has_large)
-    for value in converted.graph.constants():
-        value.array = None  # written; nobody needs them any more
-    converted.graph.forget_constants()
-    trim()
+    return converted
 
 
-def _run(program: Program, options: Options) -> Sequence[Run]:
+def _run(program: Program, options: Options, cut: "Cut | None") -> Sequence[Run]:
     if not options.needs_runs:
         return ()
     with reference(plain=program.is_ours):
-        runs = runs_of(program, options.sample)
+        runs = runs_of(program, options.sample) if cut is None else cut.runs(options.sample)
     if program.is_ours:
         program.concrete.graph.plan = None  # what it packed and keeps is not needed again
     release_all()
@@ -266,11 +310,10 @@ def _smaller(
     options: Options,
 ) -> tuple[onnx.ModelProto, VariantReport]:
     kind = str(options.kind)
-    refuse_size(converted.weight_bytes, kind, "export without it")
     model, variant = smaller_form(
         kind,
         stage.message(),
-        [converted.written.output_names[name] for name in program.outputs],
+        [converted.names[name] for name in program.outputs],
         feeds_of(program, runs),
         "random" if options.sample is None else "sample",
         examples,
@@ -299,15 +342,13 @@ def _derive(
 ) -> _Derived:
     if not options.ort and options.web is None:
         return _Derived({}, None)
-    what = "ort=True" if options.ort else "web=FOLDER"
-    refuse_size(converted.weight_bytes, what, "export without it")
     serialised = stage.content()
     mobile: Mapping[Any, bytes] = {}
     if options.ort and options.path is not None:
         mobile = mobile_files(serialised, program, runs, options.path, variant)
     page = None
     if options.web is not None:
-        page = page_of(serialised, program, converted.written.output_names, runs, variant)
+        page = page_of(serialised, program, converted.names, runs, variant)
     return _Derived(mobile, page)
 
 

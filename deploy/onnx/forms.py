@@ -124,11 +124,10 @@ def _rewrite_axis(
 
 
 def _gather(node: Node, users: object, results: object) -> Roles | None:
-    """Gather of places that are known, a vector of them: the axis stays where it is."""
+    """Gather of a vector of places: the axis stays where it is."""
     del users, results
-    array = constant_input(node, 1)
     rank = rank_of(node.outputs[0])
-    if rank < 3 or array is None or array.ndim != 1:
+    if rank < 3 or rank_of(node.inputs[1]) != 1:
         return None
     return Roles([OWN, ANY], set(node.outputs), rewrite=_rewrite_axis)
 
@@ -259,6 +258,7 @@ _RULES: dict[str, Callable[[Node, dict[Value, list[Node]], set[Value]], Roles | 
     "Tile": _per_axis(1),
     "MatMul": shape_forms.product,
     "Reshape": shape_forms.reshape,
+    "Shape": shape_forms.sizes,
     "Squeeze": shape_forms.squeeze,
     "Transpose": shape_forms.transpose,
     "Unsqueeze": shape_forms.unsqueeze,

@@ -10,6 +10,7 @@ from pinnace.deploy.onnx.mapped import pieces
 from pinnace.deploy.onnx.refusals import ExportRefusedError, Refusal
 from pinnace.deploy.onnx.sources import Program
 from pinnace.deploy.onnx.states import assign, root_of
+from pinnace.deploy.onnx.tensor_arrays import with_lists
 from pinnace.engine.passes.inline import inline
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType, as_dtype
@@ -50,7 +51,7 @@ def freeze(program: Program) -> Frozen:
         UnimplementedError: it assigns a variable.
         InvalidArgumentError: a variable holds NaN.
     """
-    graph = inline(program.concrete.graph)
+    graph = with_lists(inline(program.concrete.graph))
     count = len(program.inputs) - len(program.states)
     behind = dict(zip(graph.inputs[count:], program.concrete.captured, strict=True))
     kept = {graph.inputs[count + state.place]: state for state in program.states}

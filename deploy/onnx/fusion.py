@@ -5,9 +5,11 @@ from collections import Counter
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder, bodies_of
+from pinnace.deploy.onnx.inference import SMALL
 from pinnace.deploy.onnx.mapped import release
 from pinnace.deploy.onnx.parts import Node, Value
 from pinnace.deploy.onnx.roles import constant_input
+from pinnace.framework.errors import InternalError
 from pinnace.framework.tensor import Array
 
 # What changes nothing as the other operand; of Sub and Div as the second.
@@ -290,9 +292,7 @@ def _rewrite(g: GraphBuilder, node: Node, scale: Array, shift: Array) -> bool:
     if np.any(scale != 1.0):
         shape = [1] * weights.rank
         shape[axis] = scale.size
-        scaled = (weights.array.astype(np.float64) * scale.reshape(shape)).astype(kind)
-        release(weights.array)
-        node.inputs[1] = g.constant(scaled, weights.name, weights.dtype)
+        node.inputs[1] = _scaled(g, node.kind, weights, scale.reshape(shape))
     if moves or bias is not None:
         held = np.zeros(1) if bias is None or bias.array is None else bias.array.astype(np.float64)
         moved = np.broadcast_to(held * scale + shift, scale.shape).astype(kind)
@@ -301,6 +301,22 @@ def _rewrite(g: GraphBuilder, node: Node, scale: Array, shift: Array) -> bool:
         if node.kind == "MatMul":
             node.kind = "Gemm"
     return True
+
+
+def _scaled(g: GraphBuilder, kind: str, weights: Value, factors: Array) -> Value:
+    """Weights times factors, computed in float64; those of a convolution as they are written."""
+    array = weights.array
+    if array is None:
+        message = f"{weights.name!r} is not a constant"
+        raise InternalError(message)
+    if kind == "Conv" and array.nbytes > SMALL:
+        late = Value(weights.name, weights.dtype, weights.shape, array)
+        late.factor = factors if weights.factor is None else weights.factor * factors
+        return late
+    scaled = np.empty_like(array)
+    np.multiply(array, factors, out=scaled, dtype=np.float64, casting="same_kind")
+    release(array)
+    return g.constant(scaled, weights.name, weights.dtype)
 
 
 # Paddings.

@@ -7,7 +7,6 @@ Equal atoms are one object, so that forms are compared by identity.
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -468,5 +467,7 @@ def _key(part: object) -> object:
 
 
 def _bytes(array: Array) -> tuple[Sequence[int], bytes]:
+    import hashlib  # brings OpenSSL, three megabytes, and only loops need it
+
     plain = np.ascontiguousarray(array + 0.0, np.float64)  # + 0.0: there is one zero
     return plain.shape, hashlib.blake2b(plain.tobytes(), digest_size=16).digest()

@@ -239,7 +239,8 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, whole: onnx.ModelProto) ->
         if value.shape.rank is None:
             message = (
                 f"export: the rank of output {value.name!r} is unknown; ONNX wants to know "
-                f"how many axes an output has"
+                "how many axes an output has\n"
+                "  Try: ensure_shape(..., [None, None]) in the signature, a None for each axis"
             )
             raise UnimplementedError(message)
 

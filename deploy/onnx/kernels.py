@@ -65,7 +65,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ),
     (_PICTURES, "Resize"),
     (f"{_NUMBERS} b s", "Expand Tile Compress ReverseSequence Size"),
-    (f"{_NUMBERS} b", "Equal"),
+    (f"{_NUMBERS} b s", "Equal"),  # strings from opset 19 on
     (f"{_ORDERED} b", "Pad"),
     ("f2 f4 f8 i1 i2 i4 i8", "Neg"),
     (f"{_NUMBERS} bf", "Sign"),

@@ -133,10 +133,6 @@ class Maker(OnnxGraph):
             self._constants[key] = known
         return known
 
-    def forget_constants(self) -> None:
-        """Let go of the constants that may be shared; for a graph that is finished."""
-        self._constants.clear()
-
     def ints(self, *values: int) -> Value:
         """A vector of int64."""
         return self.constant(np.array(values, np.int64))

@@ -6,6 +6,7 @@ time, but takes them only when memory is short: until then they count as the pro
 
 import contextlib
 import ctypes
+import gc
 import mmap
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
@@ -67,9 +68,15 @@ def release_all() -> None:
         _give_back(one, 0, one.size)
 
 
-def pieces(array: Array) -> Iterator[Array]:
-    """The elements in order, as contiguous vectors of some megabytes; each only until the next."""
-    if array.flags.c_contiguous:
+def pieces(array: Array, factor: Array | None = None) -> Iterator[Array]:
+    """The elements in order, as contiguous vectors of some megabytes; each only until the next.
+
+    Args:
+        array: of at least one axis, if there is a factor.
+        factor: [n, 1, ...] or [1, 1, ...], by which the array's rows are multiplied on the way, in
+            float64.
+    """
+    if array.flags.c_contiguous and factor is None:
         flat = array.reshape(-1)
         step = max(1, PIECE // array.itemsize)
         for at in range(0, flat.size, step):
@@ -79,21 +86,29 @@ def pieces(array: Array) -> Iterator[Array]:
         return
     row = array[:1].nbytes
     if row > PIECE and array.ndim > 1:
-        for part in array:
-            yield from pieces(part)
+        for at, part in enumerate(array):
+            yield from pieces(part, None if factor is None else factor[at % len(factor)])
         return
     step = max(1, PIECE // max(1, row))
     memory = np.empty_like(array[:step], order="C")
     for at in range(0, len(array), step):
         part = array[at : at + step]
-        np.copyto(memory[: len(part)], part)
-        yield memory[: len(part)].reshape(-1)
+        filled = memory[: len(part)]
+        np.copyto(filled, part)
+        if factor is not None:
+            some = factor[at : at + step] if len(factor) > 1 else factor
+            np.multiply(filled, some, out=filled, dtype=np.float64, casting="same_kind")
+        yield filled.reshape(-1)
     # Each piece of an array in another order reads pages all over it.
     release(array)
 
 
 def trim() -> None:
-    """Memory that was freed goes back to the system; the C library keeps it for later."""
+    """Memory that nobody needs goes back to the system.
+
+    Python keeps what refers to itself until it looks, the C library what was freed.
+    """
+    gc.collect()
     with contextlib.suppress(AttributeError, OSError, TypeError):  # only GNU's has such a call
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pinnace.deploy.onnx.profiles import check_profile
 from pinnace.deploy.onnx.variants import KINDS
-from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.framework.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+)
+from pinnace.storage.atomic import refuse_device
 
 StrPath = str | os.PathLike[str]
 
@@ -39,6 +45,8 @@ class Options:
     web: StrPath | None
     web_runtime: StrPath | None
     report: StrPath | None
+    cut_strings: bool
+    profile: str | None
 
     @property
     def needs_runs(self) -> bool:
@@ -51,6 +59,7 @@ class Options:
         Raises:
             InvalidArgumentError: an option is wrong, or two do not fit.
             NotFoundError: the folder of the report does not exist.
+            FailedPreconditionError: the report's place is a folder, or a device.
         """
         for name, value, allowed in (
             ("opset", self.opset, OPSETS),
@@ -62,6 +71,7 @@ class Options:
                     f"got {value!r}"
                 )
                 raise InvalidArgumentError(message)
+        check_profile(self.profile)
         if self.ort and self.path is None:
             message = "export: ort=True writes a file beside `path`; path is None"
             raise InvalidArgumentError(message)
@@ -71,8 +81,7 @@ class Options:
         if self.report is not None:
             self._check_report(Path(self.report))
 
-    @staticmethod
-    def _check_report(place: Path) -> None:
+    def _check_report(self, place: Path) -> None:
         if place.suffix not in REPORTS:
             message = (
                 f"export: a report ends in {' or '.join(REPORTS)}, got {os.fspath(place)!r}: "
@@ -82,6 +91,15 @@ class Options:
         if not place.absolute().parent.is_dir():
             message = f"export: there is no folder for the report {os.fspath(place)!r}"
             raise NotFoundError(message)
+        if place.is_dir():
+            message = (
+                f"export: the report {os.fspath(place)!r} is a folder; a file's name is wanted"
+            )
+            raise FailedPreconditionError(message)
+        refuse_device(Path(os.path.realpath(place)))
+        if self.path is not None and os.path.realpath(place) == os.path.realpath(self.path):
+            message = f"export: model and report cannot both be written to {os.fspath(place)!r}"
+            raise InvalidArgumentError(message)
 
 
 def one_kind(**chosen: bool) -> str | None:

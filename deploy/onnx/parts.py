@@ -26,9 +26,11 @@ class Value:
         node: that computes it; None for an input or a constant.
         is_size: whether it holds sizes of axes, which fit every integer type.
         origins: axis -> where its size comes from, as far as `origins.py` was asked.
+        factor: what a convolution's large weights are multiplied by as they are written: for each
+            channel of the output a number of float64, in axes that fit `array`; None for nothing.
     """
 
-    __slots__ = ("array", "dtype", "is_size", "name", "node", "origins", "shape")
+    __slots__ = ("array", "dtype", "factor", "is_size", "name", "node", "origins", "shape")
 
     def __init__(self, name: str, dtype: DType, shape: Shape, array: Array | None = None) -> None:
         self.name = name
@@ -38,6 +40,7 @@ class Value:
         self.node: Node | None = None
         self.is_size = False
         self.origins: dict[int, tuple[Value, int] | int] = {}
+        self.factor: Array | None = None
 
     @property
     def rank(self) -> int:
@@ -113,7 +116,7 @@ class Node:
     def moved_input(self) -> int:
         """Which input a moved node has the channels of: a matrix may stand before what it turns."""
         first = self.inputs[0]
-        return int(self.kind == "MatMul" and first is not None and first.array is not None)
+        return int(self.kind == "MatMul" and first is not None and first.shape.rank == 2)
 
     @property
     def bodies(self) -> list[OnnxGraph]:

@@ -1,5 +1,6 @@
 """ExportReport: what was written, and what was measured on it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,9 @@ class ExportReport:
         variant: what a smaller form of the file costs; None for float32. The differences above are
             those of float32, which it was made of.
         ort_path: of the `.ort` file, None if none was asked for.
+        tokenizer: what turns the model's strings into `inputs`, as `tokenizer.js` and
+            `tokenizer.py` are given it; None if nothing was cut off.
+        tokenizer_path: of the file with it.
     """
 
     path: str | None
@@ -64,6 +68,8 @@ class ExportReport:
     unconvertible: Mapping[str, str] = field(default_factory=dict)
     variant: VariantReport | None = None
     ort_path: str | None = None
+    tokenizer: Mapping[str, Any] | None = field(default=None, repr=False)
+    tokenizer_path: str | None = None
     _message: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -123,4 +129,15 @@ class ExportReport:
             "nodes": [one.as_dict() for one in self.nodes],
             "variant": None if self.variant is None else self.variant.as_dict(),
             "ort_path": self.ort_path,
+            "tokenizer": None if self.tokenizer is None else _outline(self.tokenizer),
+            "tokenizer_path": self.tokenizer_path,
         }
+
+
+def _outline(tokenizer: Mapping[str, Any]) -> dict[str, Any]:
+    """A tokenizer without its vocabulary."""
+    return {
+        "inputs": dict(tokenizer["inputs"]),
+        "outputs": dict(tokenizer["outputs"]),
+        "steps": dict(sorted(Counter(step["op"] for step in tokenizer["steps"]).items())),
+    }

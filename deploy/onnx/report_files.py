@@ -79,6 +79,7 @@ def markdown(told: Mapping[str, Any]) -> list[str]:
         *_table("Operators of the file", ("operator", "count"), told["op_counts"].items()),
         *_table("Ops of the program", ("op", "converted"), told["source_counts"].items()),
         *_table("Computed in another type", ("cast", "count"), told["casts"].items()),
+        *_table("Steps of the tokenizer", ("step", "count"), _tokenizer_steps(told)),
         *_table("Left out", ("op", "count"), told["dropped"].items()),
         *_table(
             "Nodes",
@@ -98,6 +99,10 @@ def _summary(told: Mapping[str, Any]) -> Iterator[str]:
     )
     if told["data_path"]:
         yield f"The weights are in `{told['data_path']}`."
+    if told["tokenizer"]:
+        texts, numbers = (", ".join(told["tokenizer"][side]) for side in ("inputs", "outputs"))
+        where = told["tokenizer_path"] or "the report's tokenizer"
+        yield f"The strings are cut off: `{where}` says how {numbers} are made of {texts}."
     yield ""
     if told["batches"]:
         yield (
@@ -129,6 +134,10 @@ def _border(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     before = {after: name for name, after in told["output_names"].items()}
     for name, spec in told["outputs"].items():
         yield f"{name} (output)" + (f", was {before[name]}" if name in before else ""), spec
+
+
+def _tokenizer_steps(told: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
+    return () if told["tokenizer"] is None else told["tokenizer"]["steps"].items()
 
 
 def _changes(improved: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:

@@ -188,6 +188,39 @@ def _rewrite_transpose(
         node.attrs["perm"] = [moved_axis(int(axis), rank) for axis in node.attrs["perm"]]
 
 
+def sizes(node: Node, users: object, results: object) -> Roles | None:
+    """Shape takes what comes, and tells the sizes of channels last."""
+    del users, results
+    if rank_of(node.inputs[0]) < 3:
+        return None
+    return Roles([ANY], rewrite=_rewrite_sizes)
+
+
+def _rewrite_sizes(
+    g: GraphBuilder,
+    node: Node,
+    roles: Roles,
+    is_first: bool,
+    forms: Sequence[bool],
+    shapes: Sequence[Shape | None],
+) -> None:
+    del roles, is_first
+    value, shape = node.inputs[0], shapes[0]
+    if not forms[0] or value is None or shape is None or shape.rank is None:
+        return
+    told = slice(node.attrs.get("start", 0), node.attrs.get("end"))
+    places = [moved_axis(axis, shape.rank) for axis in range(shape.rank)[told]]
+    first = places[0] if places else 0
+    if places == list(range(first, first + len(places))):
+        node.attrs = {"start": first, "end": first + len(places)}
+        return
+    with g.scope(node.origin):
+        whole = g.op("Shape", value)
+    whole.is_size = True
+    node.kind, node.inputs = "Gather", [whole, g.ints(*places)]
+    node.attrs = {"axis": 0}
+
+
 def product(node: Node, users: object, results: object) -> Roles | None:
     """X @ w along the channels is a convolution with a window of one place."""
     del users, results

@@ -17,6 +17,7 @@ from pinnace.framework.variable import Resource, handle_of
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.proto.saved_model_pb2 import FingerprintDef
 from pinnace.saved_model import load
+from pinnace.saved_model.layout import OWN_NAMES
 
 _LARGEST_FINGERPRINT = 1 << 16  # bytes; they are some dozens
 
@@ -123,6 +124,20 @@ def find_program(model: object, signature: str) -> Program:
     if callable(getattr(model, "get_concrete_function", None)):
         message += "\n  Try: export(f.get_concrete_function(TensorSpec(...)), ...)"
     raise TypeError(message)
+
+
+def refuse_own_files(model: object, path: str | os.PathLike[str] | None) -> None:
+    """The file must not take the place of one that the model is made of.
+
+    Raises:
+        InvalidArgumentError: it would.
+    """
+    if path is None or not isinstance(model, (str, os.PathLike)):
+        return
+    folder, target = Path(os.path.realpath(model)), Path(os.path.realpath(path))
+    if folder in target.parents and target.relative_to(folder).parts[0] in OWN_NAMES:
+        message = f"export: {os.fspath(path)} is a part of the model itself; give another path"
+        raise InvalidArgumentError(message)
 
 
 def _facts(loaded: object, folder: Path) -> dict[str, str]:

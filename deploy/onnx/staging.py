@@ -13,7 +13,7 @@ import onnx
 from pinnace.deploy.onnx.outline import outline
 from pinnace.deploy.onnx.streaming import LIMIT, Draft, tensors_of, write_aside, write_whole
 from pinnace.framework.errors import FailedPreconditionError, NotFoundError, UnimplementedError
-from pinnace.storage.atomic import create_sibling, sync_file, sync_folder
+from pinnace.storage.atomic import create_sibling, refuse_device, sync_file, sync_folder
 from pinnace.storage.system_errors import explained
 
 
@@ -139,7 +139,7 @@ def staged(path: str | os.PathLike[str] | None) -> Iterator[Stage]:
 
     Raises:
         NotFoundError: the folder of `path` does not exist.
-        FailedPreconditionError: `path` is a folder.
+        FailedPreconditionError: `path` is a folder, or a device.
         PermissionDeniedError: the folder is not writable.
         ResourceExhaustedError: the disk is full.
     """
@@ -160,9 +160,10 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
     Raises:
         NotFoundError: its folder does not exist.
-        FailedPreconditionError: it is a folder.
+        FailedPreconditionError: it is a folder, or a device.
     """
     target = Path(os.path.realpath(path))
+    refuse_device(target)
     if target.is_dir():
         message = f"export: {os.fspath(path)} is a folder; a file's name is wanted"
         raise FailedPreconditionError(message)

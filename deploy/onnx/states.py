@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pinnace.deploy.onnx.sources import Program, State
+from pinnace.deploy.onnx.tensor_arrays import with_lists
 from pinnace.engine.passes.inline import inline
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import as_dtype
@@ -37,7 +38,7 @@ def with_states(program: Program) -> Program:
     It stays as it is where an assignment is inside of a branch or a loop, or one that cannot be
     computed: `freeze` refuses it.
     """
-    graph = inline(program.concrete.graph)
+    graph = with_lists(inline(program.concrete.graph))
     count = len(program.inputs)
     places = {value: index for index, value in enumerate(graph.inputs[count:])}
     assigned: dict[int, None] = {}

@@ -85,7 +85,7 @@ def write_whole(file: IO[bytes], draft: Draft) -> None:
     for value, header in zip(draft.weights, headers, strict=True):
         file.write(header)
         if _is_raw(value):
-            write_array(file, array_of(value))
+            write_array(file, array_of(value), value.factor)
 
 
 def write_aside(file: IO[bytes], draft: Draft, location: str) -> onnx.ModelProto:
@@ -110,7 +110,7 @@ def write_aside(file: IO[bytes], draft: Draft, location: str) -> onnx.ModelProto
             name=value.name, data_type=onnx_number(value.dtype), dims=sizes_of(value.shape)
         )
         refer(tensor, location, place, array.nbytes)
-        write_array(file, array)
+        write_array(file, array, value.factor)
         at = place + array.nbytes
     return model
 
@@ -123,9 +123,9 @@ def refer(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> 
         tensor.external_data.add(key=key, value=str(text))
 
 
-def write_array(file: IO[bytes], array: Array) -> None:
-    """The elements in order, little-endian."""
-    for piece in pieces(array):
+def write_array(file: IO[bytes], array: Array, factor: Array | None = None) -> None:
+    """The elements in order, times the factor of their row, little-endian."""
+    for piece in pieces(array, factor):
         little = piece if sys.byteorder == "little" else piece.byteswap()
         file.write(little.view(np.uint8).data)
 

@@ -30,6 +30,37 @@ def random(folder: Path) -> None:
     tf.saved_model.save(model, folder, signatures=model.serve)
 
 
+class Strings(tf.Module):
+    """What ONNX has for strings, from opset 20 on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        start = tf.lookup.KeyValueTensorInitializer(
+            tf.constant(["a", "pinnace", "words"]), tf.constant([5, -1, 1 << 40], tf.int64)
+        )
+        self.table = tf.lookup.StaticHashTable(start, tf.constant(0, tf.int64))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def serve(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Letters of another case, pieces, joins, comparisons, a table."""
+        pieces = tf.strings.split(text, " ")
+        return {
+            "upper": tf.strings.upper(text),
+            "pieces": pieces.to_tensor(""),
+            "numbers": self.table.lookup(tf.strings.lower(pieces.flat_values)),
+            "joined": tf.strings.join([text, "größer"], "-"),
+            "same": tf.equal(text, "a"),
+            "whole": tf.strings.regex_full_match(text, "[a-z ]+"),
+            "chosen": tf.where(tf.equal(text, "a"), "none", text),
+        }
+
+
+def strings(folder: Path) -> None:
+    """Save `Strings`."""
+    model = Strings()
+    tf.saved_model.save(model, folder, signatures=model.serve)
+
+
 def recurrent(folder: Path) -> None:
     """Both directions, states handed on, a layer normalisation: each is one operator."""
     tf.keras.utils.set_random_seed(0)

@@ -26,6 +26,7 @@ MODELS: dict[str, tuple[Path | Callable[[Path], None], dict[str, Any]]] = {
     "gru": (GOLDEN / "keras_gru" / "model", {}),
     "recurrent": (made.recurrent, {}),
     "random": (made.random, {}),
+    "strings": (made.strings, {"opset": 20}),
     "flow": (GOLDEN / "autograph_flow" / "model", {"signature": "loops"}),
     "digits_float16": (ROOT / "models" / "digits" / "1", {"float16": True}),
     "transformer_int8": (GOLDEN / "keras_transformer" / "model", {"int8": True}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from edge.runtimes import MODELS, ROOT, run_node
@@ -29,6 +30,28 @@ def test_node_reads_digits(edge: Edge, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert re.findall(r"(\w+)\.json: (\d) \(score", done.stdout) == [("zero", "0"), ("seven", "7")]
+
+
+def test_node_reads_texts(edge: Edge, tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "examples" / "js_node", tmp_path / "js_node")
+    (folder / "node_modules").unlink(missing_ok=True)
+    (folder / "node_modules").symlink_to(edge.modules)
+    made = subprocess.run(
+        [sys.executable, ROOT / "examples" / "text_model.py", "mood"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    texts = "A great, LOVELY town!", "Rude people; terrible rain."
+    done = subprocess.run(
+        ["node", "ask.mjs", "mood", *texts], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    # What Python printed of the same files, to the last digit.
+    assert done.stdout.splitlines() == made.stdout.splitlines()[-2:]
+    assert [line.split()[-2] for line in done.stdout.splitlines()] == ["good", "bad"]
 
 
 def test_a_digit_is_drawn_in_the_browser(edge: Edge, tmp_path: Path) -> None:

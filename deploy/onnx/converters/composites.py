@@ -7,6 +7,7 @@ refuses(
     "SparseAdd",
     "SparseAddGrad",
     "SparseConcat",
+    "SparseCountSparseOutput",
     "SparseFillEmptyRowsGrad",
     "SparseReduceMax",
     "SparseReduceMaxSparse",
@@ -27,6 +28,7 @@ refuses(
 )
 refuses(
     "works on rows of different length, which ONNX has not",
+    "RaggedCountSparseOutput",
     "RaggedCross",
     "RaggedGather",
     "RaggedRange",
@@ -39,4 +41,18 @@ refuses(
     "compares sequences of any length entry by entry, and is a measure of a model, not a part of "
     "one; compute it outside",
     "EditDistance",
+)
+refuses(
+    "joins or hashes text, or packs tensors into bytes, which ONNX does not",
+    "DeserializeManySparse",
+    "DeserializeSparse",
+    "SerializeManySparse",
+    "SerializeSparse",
+    "SparseCross",
+    "SparseCrossHashed",
+    "SparseCrossV2",
+)
+refuses(
+    "gives as many counts as there are different values, which are sparse: ONNX has dense tensors",
+    "DenseCountSparseOutput",
 )

@@ -1,20 +1,69 @@
 """Element types."""
 
+import numpy as np
+
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.registry import converts
 from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType
+
+# How many binary digits the mantissa of a type has.
+_DIGITS = {dtypes.float64: 52, dtypes.float32: 23, dtypes.float16: 10, dtypes.bfloat16: 7}
 
 
 @converts("Cast")
 def cast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     """Cast; a type between wider ones is written, for its rounding."""
     target = call.dtype("DstT")
+    both = x.dtype.is_floating and target.is_floating
+    if both and call.attr("Truncate") and _DIGITS[target] < _DIGITS[x.dtype]:
+        call.fail("digits are cut off; ONNX rounds")
     if x.dtype.is_floating and target.is_unsigned:
         # What lies below 0 is not defined in ONNX; both sides wrap through the signed type.
         return g.cast(g.cast(x, dtypes.int64), target)
     return g.cast(x, target)
 
 
-refuses("reads the bytes of a number as another type; ONNX has BitCast from opset 26", "Bitcast")
+_UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+
+
+@converts("Bitcast", since=26)
+def bitcast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """BitCast; numbers of another width are taken apart, or put together, the low bits first."""
+    target = call.dtype("type")
+    if target.onnx is None:
+        call.fail(f"ONNX has no type {target.name}")
+    if x.dtype is target:
+        return g.op("Identity", x)
+    before, after = (kind.numpy.itemsize for kind in (x.dtype, target))
+    bits = _bits(g, x, _UNSIGNED[before])
+    if before > after:
+        bits = _apart(g, bits, after, before // after)
+    elif before < after:
+        bits = _together(g, bits, before, after // before)
+    return _bits(g, g.cast(bits, _UNSIGNED[after]), target)
+
+
+def _bits(g: GraphBuilder, x: Value, dtype: DType) -> Value:
+    return x if x.dtype is dtype else g.op("BitCast", x, to=dtype.onnx)
+
+
+def _apart(g: GraphBuilder, x: Value, size: int, count: int) -> Value:
+    """Pieces of `size` bytes along a new last axis."""
+    wide = g.unsqueeze(g.cast(x, dtypes.uint64), x.rank)
+    places = g.constant(np.arange(count, dtype=np.uint64) * np.uint64(8 * size))
+    mask = g.constant(np.array((1 << 8 * size) - 1, np.uint64))
+    return g.op("BitwiseAnd", g.op("BitShift", wide, places, direction="RIGHT"), mask)
+
+
+def _together(g: GraphBuilder, x: Value, size: int, count: int) -> Value:
+    """The pieces of `size` bytes along the last axis as one number."""
+    wide = g.cast(x, dtypes.uint64)
+    parts = [g.op("Gather", wide, g.index(place), axis=x.rank - 1) for place in range(count)]
+    whole = parts[0]
+    for place, part in enumerate(parts[1:], 1):
+        shift = g.constant(np.array(8 * size * place, np.uint64))
+        whole = g.op("BitwiseOr", whole, g.op("BitShift", part, shift, direction="LEFT"))
+    return whole

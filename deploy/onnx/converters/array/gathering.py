@@ -1,9 +1,12 @@
 """Elements by their places."""
 
+import numpy as np
+
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
 from pinnace.framework.dtypes import INDEX
 
 
@@ -59,7 +62,30 @@ def gather_nd(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Valu
     if depth == 0:
         lead = g.shape_of(indices, 0, indices.rank - 1)
         return g.expand(x, g.joined(lead, g.shape_of(x)))
-    return g.op("GatherND", x, g.as_int64(indices))
+    places = g.as_int64(indices)
+    if call.attr("bad_indices_policy") != "IGNORE":
+        return g.op("GatherND", x, places)
+    inside = are_inside(g, x, places, depth)
+    last = places.rank - 1
+    places = g.where(g.unsqueeze(inside, last), places, g.index(0))
+    kept = g.unsqueeze(inside, *range(last, last + x.rank - depth))
+    return g.where(kept, g.op("GatherND", x, places), blank(g, x))
+
+
+def are_inside(g: GraphBuilder, x: Value, places: Value, depth: int) -> Value:
+    """Which rows of int64 indices, `depth` long, are places in `x`."""
+    above = g.binary("GreaterOrEqual", places, 0)
+    below = g.op("Less", places, g.shape_of(x, 0, depth))
+    both = g.as_int64(g.op("And", above, below))
+    least = g.op("ReduceMin", both, g.ints(places.rank - 1), keepdims=0)
+    return g.cast(least, dtypes.bool)
+
+
+def blank(g: GraphBuilder, x: Value) -> Value:
+    """0, or no text."""
+    if x.dtype is dtypes.string:
+        return g.constant(np.array(b"", object), dtype=dtypes.string)
+    return g.like(x, 0)
 
 
 @converts("OneHot")

@@ -1,9 +1,8 @@
 """Elements put into their places."""
 
-import numpy as np
-
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.array.gathering import are_inside, blank
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 from pinnace.framework import dtypes
@@ -23,13 +22,9 @@ def scatter_nd(
     g: GraphBuilder, call: NodeView, indices: Value, updates: Value, sizes: Value
 ) -> Value:
     """ScatterND into zeros; what comes twice adds up."""
-    _refuse_policy(call)
-    if updates.dtype is dtypes.string:
-        blank = g.constant(np.array(b"", object), dtype=dtypes.string)
-    else:
-        blank = g.like(updates, 0)
-    zeros = g.fill(g.as_int64(sizes), blank)
+    zeros = g.fill(g.as_int64(sizes), blank(g, updates))
     zeros.refine(call.output_spec().shape)
+    indices, updates = _inside(g, call, zeros, indices, updates)
     adds = updates.dtype is not dtypes.string and not updates.dtype.is_bool
     return scattered(g, zeros, indices, updates, "add" if adds else None)
 
@@ -39,16 +34,28 @@ def tensor_scatter(
     g: GraphBuilder, call: NodeView, x: Value, indices: Value, updates: Value
 ) -> Value:
     """ScatterND with a reduction."""
-    _refuse_policy(call)
+    indices, updates = _inside(g, call, x, indices, updates)
     name = call.node.op.name
     if name == "TensorScatterSub":
         updates = g.op("Sub", g.like(updates, 0), updates)
     return scattered(g, x, indices, updates, _REDUCTIONS[name])
 
 
-def _refuse_policy(call: NodeView) -> None:
-    if call.attr("bad_indices_policy") == "IGNORE":
-        call.fail("indices that are out of range are ignored; ONNX refuses them")
+def _inside(
+    g: GraphBuilder, call: NodeView, x: Value, indices: Value, updates: Value
+) -> tuple[Value, Value]:
+    """Without what is out of range, if that is to be ignored: ONNX refuses it."""
+    if call.attr("bad_indices_policy") != "IGNORE":
+        return indices, updates
+    depth = indices.size(indices.rank - 1)
+    if depth is None:
+        call.fail("how long the rows of indices are must be known")
+    if depth == 0:
+        return indices, updates
+    places = g.reshape(g.as_int64(indices), [-1, depth])
+    rows = g.reshape(updates, g.joined(g.ints(-1), g.shape_of(x, depth, x.rank)))
+    kept = are_inside(g, x, places, depth)
+    return g.op("Compress", places, kept, axis=0), g.op("Compress", rows, kept, axis=0)
 
 
 def scattered(

@@ -1,25 +1,18 @@
 """Pictures of other sizes."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.image import weights
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts, refuses
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import Array
 from pinnace.ops.image import interpolation
-
-
-def _known_sizes(call: NodeView, x: Value) -> tuple[int, int, int, int] | None:
-    """Old height and width, new height and width, if the graph tells them."""
-    new = call.constant(1)
-    height, width = x.size(1), x.size(2)
-    if new is None or height is None or width is None:
-        return None
-    return height, width, int(new[0]), int(new[1])
 
 
 def _centres(call: NodeView) -> tuple[bool, bool]:
@@ -52,70 +45,111 @@ def bilinear(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
 def nearest(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
     """Resize where it multiplies; else Gather, since rounding decides which point is nearest."""
     align, half = _centres(call)
-    sizes = _known_sizes(call, x)
-    if sizes is not None and (
-        align or sizes[2] % sizes[0] or sizes[3] % sizes[1] or not x.dtype.is_floating
-    ):
-        rows = interpolation.nearest_places(sizes[0], sizes[2], align, half)
-        columns = interpolation.nearest_places(sizes[1], sizes[3], align, half)
-        tall = g.op("Gather", x, g.ints(*[int(n) for n in rows]), axis=1)
-        return g.op("Gather", tall, g.ints(*[int(n) for n in columns]), axis=2)
-    rounding = "round_prefer_ceil" if align else "floor"
-    if half and not align:
-        rounding = "round_prefer_ceil"
-    return _resized(g, call, x, size, mode="nearest", nearest_mode=rounding)
+    if _multiplies(call, x) and not align and x.dtype.is_floating:
+        rounding = "round_prefer_ceil" if half else "floor"
+        return _resized(g, call, x, size, mode="nearest", nearest_mode=rounding)
+    for axis in (1, 2):
+        old, new = _sizes(call, x, axis)
+        if old is None or new is None:
+            places = weights.nearest_places(g, *_measured(g, call, x, size, axis), align, half)
+        else:
+            known = interpolation.nearest_places(old, new, align, half)
+            places = g.ints(*[int(place) for place in known])
+        x = g.op("Gather", x, places, axis=axis)
+    return x
+
+
+def _multiplies(call: NodeView, x: Value) -> bool:
+    """Whether every point becomes as many points, whatever the sizes are."""
+    pairs = [_sizes(call, x, axis) for axis in (1, 2)]
+    if all(old is not None and new is not None for old, new in pairs):
+        return all(old and new and new % old == 0 for old, new in pairs)
+    return call.is_multiple_of_size(1, 0)
 
 
 @converts("ResizeBicubic")
 def bicubic(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
     """A matrix per axis: TensorFlow reads the cubic from a table, Resize computes it."""
-    del size
-    align, half = _centres(call)
-    height, width, new_height, new_width = _needed_sizes(call, x)
-    rows = interpolation.cubic_weights(height, new_height, align, half)
-    columns = interpolation.cubic_weights(width, new_width, align, half)
-    return _by_matrices(g, x, rows, columns)
+    centres = _centres(call)
+    return _by_matrices(
+        g, call, x, size, interpolation.cubic_weights, weights.cubic, [centres, centres]
+    )
 
 
 @converts("ResizeArea")
 def area(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
     """A product with a matrix per axis; ONNX has no such mode."""
-    del size
-    align = bool(call.attr("align_corners"))
-    height, width, new_height, new_width = _needed_sizes(call, x)
-    rows = interpolation.area_weights(height, new_height, align)
-    columns = interpolation.area_weights(width, new_width, align)
-    return _by_matrices(g, x, rows, columns)
+    align = (bool(call.attr("align_corners")),)
+    return _by_matrices(g, call, x, size, interpolation.area_weights, weights.area, [align, align])
 
 
-@converts("ScaleAndTranslate", constants=("scale", "translation"))
+@converts("ScaleAndTranslate")
 def scale_and_translate(
     g: GraphBuilder, call: NodeView, x: Value, size: Value, scale: Value, translation: Value
 ) -> Value:
     """A product with a matrix per axis, of whatever kernel."""
-    del size, scale, translation
-    height, width, new_height, new_width = _needed_sizes(call, x)
-    scales, shifts = call.needed(2, "scale"), call.needed(3, "translation")
     options = (call.attr("kernel_type"), bool(call.attr("antialias")))
-    rows = interpolation.kernel_weights(height, new_height, scales[0], shifts[0], *options)
-    columns = interpolation.kernel_weights(width, new_width, scales[1], shifts[1], *options)
-    return _by_matrices(g, x, rows, columns)
+    scales, shifts = call.constant(2), call.constant(3)
+    told: list[tuple[Any, ...]] = []
+    for axis in (0, 1):
+        if scales is not None and shifts is not None:
+            told.append((scales[axis], shifts[axis], *options))
+        else:
+            both = (g.op("Gather", v, g.index(axis), axis=0) for v in (scale, translation))
+            told.append((*both, *options))
+    return _by_matrices(g, call, x, size, interpolation.kernel_weights, weights.kernel, told)
 
 
-def _needed_sizes(call: NodeView, x: Value) -> tuple[int, int, int, int]:
-    found = _known_sizes(call, x)
-    if found is None:
-        call.fail(
-            "the old and new height and width must be known: the weights are written into the file"
-        )
-    return found
+def _sizes(call: NodeView, x: Value, axis: int) -> tuple[int | None, int | None]:
+    """The old and the new size of an axis, as far as the graph tells."""
+    new = call.sizes(1)
+    return x.size(axis), None if new is None or new.rank is None else new[axis - 1]
 
 
-def _by_matrices(g: GraphBuilder, x: Value, rows: Array, columns: Array) -> Value:
-    """Rows of a picture times a matrix, then its columns: with channels first both lie last."""
+def _measured(
+    g: GraphBuilder, call: NodeView, x: Value, size: Value, axis: int
+) -> tuple[Value, Value]:
+    """The old and the new size of an axis, int64 scalars."""
+    _, new = _sizes(call, x, axis)
+    told = g.op("Gather", g.as_int64(size), g.index(axis - 1), axis=0)
+    return g.scalar(g.size_of(x, axis)), told if new is None else g.index(new)
+
+
+def _by_matrices(
+    g: GraphBuilder,
+    call: NodeView,
+    x: Value,
+    size: Value,
+    known: Callable[..., Array],
+    computed: Callable[..., Value],
+    options: Sequence[tuple[Any, ...]],
+) -> Value:
+    """Rows of a picture times a matrix, then its columns: with channels first both lie last.
+
+    Args:
+        g: the graph.
+        call: the op.
+        x: the picture.
+        size: the new height and width.
+        known: gives the matrix of sizes that are known, and options.
+        computed: gives the operators that compute it.
+        options: of height and of width.
+    """
+    matrices = []
+    for axis, told in zip((1, 2), options, strict=True):
+        old, new = _sizes(call, x, axis)
+        fed = any(isinstance(option, Value) for option in told)
+        if old is None or new is None or fed:
+            given = [g.constant(o) if isinstance(o, np.floating) else o for o in told]
+            matrices.append(computed(g, *_measured(g, call, x, size, axis), *given))
+        else:
+            matrices.append(g.constant(known(old, new, *told)))
+    rows, columns = matrices
     wide = g.cast(x, dtypes.float32)
-    tall = g.moved("MatMul", g.constant(rows), wide)
-    return g.moved("MatMul", tall, g.constant(np.ascontiguousarray(columns.T)))
+    tall = g.moved("MatMul", rows, wide)
+    if columns.array is not None:
+        return g.moved("MatMul", tall, g.constant(np.ascontiguousarray(columns.array.T)))
+    return g.moved("MatMul", tall, g.transpose(columns, [1, 0]))
 
 
 refuses(

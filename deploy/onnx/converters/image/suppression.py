@@ -2,6 +2,7 @@
 
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.image import greedy
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts
 from pinnace.framework import dtypes
@@ -58,15 +59,35 @@ def v5(
     least: Value,
     sigma: Value,
 ) -> tuple[Value, Value, Value]:
-    """The same, and the scores; ONNX never lowers them."""
-    del sigma
+    """The same, and the scores, which may be lowered instead."""
     softness = call.constant(5)
-    if softness is None or softness.any():
-        call.fail("soft_nms_sigma must be 0: ONNX drops boxes, it does not lower their scores")
-    found = selected(g, boxes, scores, most, overlap, least)
-    values = g.op("Gather", scores, found, axis=0)
+    if softness is not None and not softness.any():
+        found = selected(g, boxes, scores, most, overlap, least)
+        values = g.op("Gather", scores, found, axis=0)
+    else:
+        found, values = _lowered(g, boxes, scores, most, overlap, least, sigma)
+        values = g.cast(values, scores.dtype)
     count = g.cast(g.scalar(g.size_of(found, 0)), dtypes.int32)
     return _filled(g, call, found, most), _filled(g, call, values, most), count
+
+
+def _lowered(
+    g: GraphBuilder,
+    boxes: Value,
+    scores: Value,
+    most: Value,
+    overlap: Value,
+    least: Value,
+    sigma: Value,
+) -> tuple[Value, Value]:
+    floats = [g.cast(value, dtypes.float32) for value in (boxes, scores, overlap, least, sigma)]
+    corners, numbers, limit, lowest, width = floats
+    soft = g.binary("Greater", width, 0)
+    safe = g.where(soft, width, g.like(width, 1))
+    scale = g.op("Div", g.like(width, -0.5), safe)
+    left = greedy.by_overlap(g, corners, limit, scale, soft)
+    places, values = greedy.chosen(g, numbers, g.as_int64(most), lowest, left, soft)
+    return g.cast(places, dtypes.int32), values
 
 
 def selected(

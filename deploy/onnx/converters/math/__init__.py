@@ -1,6 +1,7 @@
 """Converters of `core/ops/math`."""
 
 from pinnace.deploy.onnx.converters.math import arithmetic as arithmetic
+from pinnace.deploy.onnx.converters.math import bessel as bessel
 from pinnace.deploy.onnx.converters.math import bits as bits
 from pinnace.deploy.onnx.converters.math import broadcasting as broadcasting
 from pinnace.deploy.onnx.converters.math import clipping as clipping
@@ -11,6 +12,7 @@ from pinnace.deploy.onnx.converters.math import cumulation as cumulation
 from pinnace.deploy.onnx.converters.math import einstein as einstein
 from pinnace.deploy.onnx.converters.math import exponents as exponents
 from pinnace.deploy.onnx.converters.math import histograms as histograms
+from pinnace.deploy.onnx.converters.math import integrals as integrals
 from pinnace.deploy.onnx.converters.math import logic as logic
 from pinnace.deploy.onnx.converters.math import products as products
 from pinnace.deploy.onnx.converters.math import ranges as ranges

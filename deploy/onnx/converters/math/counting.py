@@ -26,7 +26,7 @@ def dense_bincount(g: GraphBuilder, call: NodeView, x: Value, size: Value, weigh
     starts = g.unsqueeze(g.op("Mul", g.iota(g.scalar(rows)), room), 1)
     places = g.op("Add", g.op("Min", g.as_int64(x), g.as_int64(size)), starts)
     total = g.op("Mul", rows, room)
-    flat = _added(g, call, g.reshape(places, [-1]), total, weights, binary=binary)
+    flat = added(g, call, g.reshape(places, [-1]), total, weights, binary=binary)
     table = g.reshape(flat, g.joined(rows, g.reshape(room, [1])))
     return g.slice(table, 1, 0, g.reshape(g.as_int64(size), [1]))
 
@@ -38,14 +38,15 @@ def _counted(
     count = g.as_int64(size)
     places = g.op("Min", g.as_int64(x), count)
     room = g.reshape(g.op("Add", count, g.index(1)), [1])
-    whole = _added(g, call, places, room, weights, binary=binary)
+    whole = added(g, call, places, room, weights, binary=binary)
     return g.slice(whole, 0, 0, g.reshape(count, [1]))
 
 
-def _added(
+def added(
     g: GraphBuilder, call: NodeView, places: Value, room: Value, weights: Value, *, binary: bool
 ) -> Value:
-    amount = call.input_spec(2).shape.num_elements()
+    """Ones, or the weights, which are the last argument, added up in their places of a vector."""
+    amount = call.input_spec(len(call.node.op.inputs) - 1).shape.num_elements()
     if amount is None and not binary:
         call.fail("whether there are weights must be known")
     if binary or amount == 0:

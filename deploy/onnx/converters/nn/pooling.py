@@ -73,6 +73,8 @@ refuses(
     "is a step of training: the gradient of a pooling",
     "AvgPool3DGrad",
     "AvgPoolGrad",
+    "FractionalAvgPoolGrad",
+    "FractionalMaxPoolGrad",
     "MaxPool3DGrad",
     "MaxPool3DGradGrad",
     "MaxPoolGrad",
@@ -81,4 +83,9 @@ refuses(
     "MaxPoolGradGradWithArgmax",
     "MaxPoolGradV2",
     "MaxPoolGradWithArgmax",
+)
+refuses(
+    "has cells of random sizes, which ONNX's poolings have not",
+    "FractionalAvgPool",
+    "FractionalMaxPool",
 )

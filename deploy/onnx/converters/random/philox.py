@@ -63,7 +63,12 @@ def of_arrays(g: GraphBuilder, call: NodeView, key: Value, counter: Value, algor
 
 def words(g: GraphBuilder, start: Start, blocks: Value) -> Value:
     """The words of the first blocks of a stream, four each: uint64, below 2 ** 32."""
-    lows = g.op("Add", g.cast(g.iota(blocks), dtypes.uint64), start.low)
+    return words_at(g, start, g.iota(blocks))
+
+
+def words_at(g: GraphBuilder, start: Start, places: Value) -> Value:
+    """The words of the blocks at these places (int64) of a stream, as `words` gives them."""
+    lows = g.op("Add", g.cast(places, dtypes.uint64), start.low)
     # The low half of the counter may run over.
     carry = g.cast(g.op("Less", lows, start.low), dtypes.uint64)
     highs = g.op("Add", carry, start.high)
@@ -155,13 +160,20 @@ def wrapped(g: GraphBuilder, x: Value, dtype: DType) -> Value:
 
 def unit(g: GraphBuilder, start: Start, count: Value, dtype: DType) -> Value:
     """So many numbers in [0, 1): of float64 for it, else of float32."""
+    each = 2 if dtype is dtypes.float64 else 1
+    wanted = g.op("Mul", count, g.index(each)) if each > 1 else count
+    return fractions(g, _drawn(g, start, wanted), dtype)
+
+
+def fractions(g: GraphBuilder, drawn: Value, dtype: DType) -> Value:
+    """Words as numbers in [0, 1): two words make up one of float64."""
     if dtype is dtypes.float64:
-        first, second = _pairs(g, _drawn(g, start, g.op("Mul", count, g.index(2))))
+        first, second = _pairs(g, drawn)
         top = g.op("BitwiseAnd", first, _number(g, 0xFFFFF))
         wide = g.cast(_joined(g, second, top), dtypes.float64)
         return g.binary("Mul", wide, 2.0**-52)
     bits = {dtypes.float16: 10, dtypes.bfloat16: 7}.get(dtype, 23)
-    kept = g.op("BitwiseAnd", _drawn(g, start, count), _number(g, (1 << bits) - 1))
+    kept = g.op("BitwiseAnd", drawn, _number(g, (1 << bits) - 1))
     return g.binary("Mul", g.cast(kept, dtypes.float32), 2.0**-bits)
 
 
@@ -169,11 +181,17 @@ def bell(g: GraphBuilder, start: Start, count: Value, dtype: DType) -> Value:
     """So many standard normal numbers: of float64 for it, else of float32."""
     kind = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
     even = g.op("Mul", g.op("Div", g.op("Add", count, g.index(1)), g.index(2)), g.index(2))
-    first, second = _pairs(g, unit(g, start, even, kind))
+    both = normals(g, unit(g, start, even, kind))
+    return g.slice(both, 0, 0, g.reshape(count, [1]))
+
+
+def normals(g: GraphBuilder, drawn: Value) -> Value:
+    """Standard normal numbers of pairs of fractions."""
+    first, second = _pairs(g, drawn)
     radius = g.op("Log", g.op("Max", first, g.like(first, 1e-7)))
     radius = g.op("Sqrt", g.binary("Mul", radius, -2))
     # The angle is rounded to the type of the numbers after its product with 2 pi.
     turn = g.binary("Mul", g.cast(second, dtypes.float64), 2 * math.pi)
-    angle = g.cast(turn, kind)
+    angle = g.cast(turn, drawn.dtype)
     columns = [g.unsqueeze(g.op("Mul", g.op(name, angle), radius), 1) for name in ("Sin", "Cos")]
-    return g.slice(g.reshape(g.concat(columns, 1), [-1]), 0, 0, g.reshape(count, [1]))
+    return g.reshape(g.concat(columns, 1), [-1])

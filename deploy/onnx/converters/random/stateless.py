@@ -1,4 +1,4 @@
-"""Random numbers that a seed tells: TensorFlow's own, as long as it draws no number twice."""
+"""Random numbers that a seed tells: TensorFlow's own, each drawn once."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.random import philox
 from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.registry import converts
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.framework.specs import TensorSpec
@@ -182,14 +182,3 @@ def shuffle(
     specs = [TensorSpec.of(first.shape, dtypes.int64)]
     found = g.with_bodies("Loop", specs, turns, None, first, body=body)[0]
     return g.op("Gather", value, found, axis=0)
-
-
-refuses(
-    "draws again what does not fit, as often as it takes; draw with another distribution, or give "
-    "the model its numbers",
-    "StatelessRandomBinomial",
-    "StatelessRandomGammaV2",
-    "StatelessRandomPoisson",
-    "StatelessTruncatedNormal",
-    "StatelessTruncatedNormalV2",
-)

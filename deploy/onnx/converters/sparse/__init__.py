@@ -1,6 +1,7 @@
 """Converters of `core/ops/sparse`."""
 
 from pinnace.deploy.onnx.converters.sparse import arithmetic as arithmetic
+from pinnace.deploy.onnx.converters.sparse import counting as counting
 from pinnace.deploy.onnx.converters.sparse import density as density
 from pinnace.deploy.onnx.converters.sparse import filling as filling
 from pinnace.deploy.onnx.converters.sparse import order as order

@@ -3,8 +3,7 @@
 from pinnace.deploy.onnx.registry import refuses
 
 refuses(
-    "is of a loop of TensorFlow 1 with an array of tensors behind a handle; an ONNX model has no "
-    "state. Save the model again with TensorFlow 2, whose loops carry lists of tensors",
+    "is made an op of lists of tensors before operators are written",
     "TensorArrayCloseV3",
     "TensorArrayConcatV3",
     "TensorArrayGatherV3",

@@ -1,10 +1,14 @@
-"""Strings and numbers."""
+"""Strings and numbers, and letters of another case."""
+
+import numpy as np
 
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.registry import converts, refuses
 from pinnace.framework import dtypes
+
+_CASES = {"StringLower": "LOWER", "StringUpper": "UPPER"}
 
 
 @converts("StringToNumber")
@@ -24,11 +28,22 @@ def as_string(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     return g.op("Cast", x, to=dtypes.string.onnx)
 
 
-refuses(
-    "ONNX has no operator that looks into strings",
-    "StringLength",
-    "StringLower",
-    "StringStrip",
-    "StringUpper",
-    "Substr",
-)
+@converts(*_CASES)
+def change_case(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """StringNormalizer on a vector, in the locale that every system has and that is ASCII's.
+
+    It refuses a vector of nothing, so that an empty string is put behind and taken off again.
+    """
+    if call.attr("encoding"):
+        call.fail(
+            "letters of other scripts are changed as the locale of the system says, which may "
+            "not be there; only encoding='' is the same everywhere"
+        )
+    empty = g.constant(np.array([b""], object), dtype=dtypes.string)
+    flat = g.joined(g.reshape(x, [-1]), empty)
+    kind = _CASES[call.node.op.name]
+    changed = g.op("StringNormalizer", flat, case_change_action=kind, locale="C")
+    return g.reshape(g.slice(changed, 0, 0, -1), g.shape_of(x))
+
+
+refuses("ONNX has no operator that looks into strings", "StringLength", "StringStrip", "Substr")

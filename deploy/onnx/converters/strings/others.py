@@ -2,7 +2,7 @@
 
 from pinnace.deploy.onnx.registry import refuses
 
-refuses("ONNX has no bytes of strings", "DecodeBase64", "EncodeBase64")
+refuses("ONNX has no bytes of strings", "DecodeBase64", "DecodeCompressed", "EncodeBase64")
 refuses(
     "ONNX has no hash of strings",
     "StringToHashBucket",
@@ -13,11 +13,10 @@ refuses(
 refuses(
     "gives pieces of different count per string, where ONNX fills up to the longest",
     "StringNGrams",
-    "StringSplit",
-    "StringSplitV2",
     "UnicodeDecode",
     "UnicodeDecodeWithOffsets",
     "UnicodeEncode",
     "UnicodeTranscode",
 )
 refuses("ONNX writes numbers in its own way", "StringFormat")
+refuses("asks for the script of a letter, which ONNX has no table of", "UnicodeScript")

@@ -1,10 +1,17 @@
 """`pinnace export`: its files, what it prints, its exit code."""
 
 import json
+import os
+import shutil
+import signal
+import stat
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
+import pinnace as tf
+from pinnace.deploy.onnx import exporting
 from support.command_line import pinnace
 from support.golden import FOLDER
 
@@ -58,3 +65,87 @@ def test_a_wrong_option_is_one_line_and_no_file(
     assert answer.code == 1
     assert told in answer.err
     assert not list(tmp_path.iterdir())
+
+
+# What must not be written to.
+
+
+def test_a_device_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    model = MODELS / "keras_mlp" / "model"
+    for arguments in ((model, pipe), (model, tmp_path / "m.onnx", "--report", pipe)):
+        answer = pinnace("export", *arguments)
+        assert answer.code == 1
+        assert "it is a device, a pipe or a socket, not a file" in answer.err
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe.json"]
+
+
+def test_a_model_is_not_overwritten_with_itself(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(MODELS / "keras_mlp" / "model", model)
+    for name in ("saved_model.pb", "variables/variables.index"):
+        before = (model / name).read_bytes()
+        answer = pinnace("export", model, model / name)
+        assert answer.code == 1
+        assert "is a part of the model itself" in answer.err
+        assert (model / name).read_bytes() == before
+    assert pinnace("export", model, model / "model.onnx").code == 0
+
+
+@pytest.mark.parametrize("place", ["m.json", "folder.json"])
+def test_a_report_has_a_place_of_its_own(tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder.json").mkdir()
+    model = MODELS / "keras_mlp" / "model"
+    answer = pinnace("export", model, tmp_path / "m.json", "--report", tmp_path / place)
+    assert answer.code == 1
+    assert str(tmp_path / place) in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.json"]
+
+
+# What is told.
+
+
+def test_a_path_is_printed_as_it_is(tmp_path: Path) -> None:
+    target = tmp_path / "[bold]x[nope]:smile:.onnx"
+    answer = pinnace("export", MODELS / "keras_mlp" / "model", target)
+    assert answer.code == 0
+    assert answer.out.startswith(f"{target}: ")
+
+
+def test_effects_that_are_left_out_are_told(tmp_path: Path) -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def checked(x: tf.Tensor) -> tf.Tensor:
+        tf.debugging.Assert(tf.reduce_all(x < 100.0), [x])
+        tf.print("seen", x)
+        return x + 1.0
+
+    module = tf.Module()
+    module.checked = checked
+    tf.saved_model.save(module, tmp_path / "model", signatures=checked)
+    answer = pinnace("export", tmp_path / "model", tmp_path / "m.onnx")
+    assert answer.code == 0, answer.err
+    assert "left out: 1 Assert, 1 PrintV2; an ONNX model neither stops nor prints\n" in answer.out
+    quiet = pinnace("export", MODELS / "keras_mlp" / "model", tmp_path / "n.onnx")
+    assert quiet.code == 0
+    assert "left out" not in quiet.out
+
+
+def test_being_ended_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[list[Path]] = []
+
+    def ended(*arguments: Any) -> NoReturn:
+        del arguments
+        written.append(list(tmp_path.iterdir()))
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError
+
+    monkeypatch.setattr(exporting, "check_structure", ended)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as leaving:
+        pinnace("export", MODELS / "keras_mlp" / "model", tmp_path / "m.onnx")
+    assert leaving.value.code == 128 + signal.SIGTERM
+    assert written[0]  # there was something to take back
+    assert not list(tmp_path.iterdir())
+    assert signal.getsignal(signal.SIGTERM) is before

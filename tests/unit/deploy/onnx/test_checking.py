@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinnace.deploy.onnx import checking, export
-from pinnace.deploy.onnx.checking import runs_of
+from pinnace.deploy.onnx import checking, export, samples
 from pinnace.deploy.onnx.reference import reference
+from pinnace.deploy.onnx.samples import runs_of
 from pinnace.deploy.onnx.sources import find_program
 from pinnace.framework import config, errors
 from pinnace.framework.specs import TensorSpec
@@ -49,7 +49,7 @@ def test_known_sizes_are_drawn_twice() -> None:
 
 
 def runs(monkeypatch: pytest.MonkeyPatch, function: Any) -> tuple[Any, list[Any]]:
-    monkeypatch.setattr(checking, "_DEAR_S", 0.0)
+    monkeypatch.setattr(samples, "_DEAR_S", 0.0)
     program = find_program(traced(function, X), "net")
     return program, list(runs_of(program, None))
 
@@ -73,7 +73,7 @@ def test_rows_that_depend_on_each_other_are_run_again(monkeypatch: pytest.Monkey
 
 
 def test_a_wrong_row_is_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "_DEAR_S", 0.0)
+    monkeypatch.setattr(samples, "_DEAR_S", 0.0)
     plain = checking.run_session
 
     def wrong_for_one(session: object, feeds: dict[str, Any]) -> list[Any]:

@@ -1,5 +1,6 @@
 """Random numbers, Fourier transforms, pictures, sparse and ragged tensors: in programs."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.deploy.onnx import export
+from pinnace.deploy.onnx.checking import open_session, run_session
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.specs import TensorSpec
-from unit.deploy.onnx.networks import conv, image, traced
+from unit.deploy.onnx.networks import conv, image, op, traced
 from unit.deploy.onnx.one_op import run_model
 
 SEED = TensorSpec([2], np.int64, name="seed")
@@ -33,6 +35,55 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], float]] = {
     ),
     "shuffled": (lambda s: tf.random.experimental.stateless_shuffle(tf.range(11), s), 0),
     "split": (lambda s: tf.random.experimental.stateless_split(s, 3), 0),
+    # Drawn again until they fit: with the same words, so the same numbers, to the last places.
+    "truncated": (lambda s: tf.random.stateless_truncated_normal([33, 3], s), 1e-6),
+    "truncated doubles": (
+        lambda s: tf.random.stateless_truncated_normal([33], s, dtype=tf.float64),
+        1e-10,
+    ),
+    "truncated halves": (
+        lambda s: tf.random.stateless_truncated_normal([33], s, dtype=tf.float16),
+        1e-3,
+    ),
+    "truncated of a seed": (
+        lambda s: op("StatelessTruncatedNormal", np.int32([33]), s, dtype=tf.float32),
+        1e-6,
+    ),
+    "gamma": (
+        lambda s: tf.random.stateless_gamma([40, 5], s, alpha=np.float32([0.3, 1, 2.5, 0, 90])),
+        1e-6,
+    ),
+    "gamma of a seed": (
+        lambda s: op("StatelessRandomGammaV2", np.int32([40, 2]), s, np.array([0.02, 7.0])),
+        1e-10,
+    ),
+    "poisson": (
+        lambda s: tf.random.stateless_poisson(
+            [40, 5], s, lam=np.float32([0.3, 0, 9.5, 20, 1e4]), dtype=tf.int64
+        ),
+        0,
+    ),
+    "poisson without rate": (
+        lambda s: tf.random.stateless_poisson([4, 2], s, lam=np.array([np.nan, 3.0])),
+        0,
+    ),
+    "binomial": (
+        lambda s: tf.random.stateless_binomial(
+            [40, 6],
+            s,
+            counts=np.array([10.0, 10, 100, 1000, 5, 0]),
+            probs=np.array([0.3, 1, 0.5, 0.9, 0, 0.3]),
+        ),
+        0,
+    ),
+    "binomial of all pairs": (
+        lambda s: tf.random.stateless_binomial(
+            [9, 2, 2], s, counts=np.array([[10.0], [1e6]]), probs=np.array([0.3, 1e-7])
+        ),
+        0,
+    ),
+    "none": (lambda s: tf.random.stateless_truncated_normal([0, 3], s), 0),
+    "no gamma": (lambda s: tf.random.stateless_gamma([0, 2], s, alpha=np.float32([2, 3])), 0),
 }
 
 
@@ -90,6 +141,62 @@ def test_pictures_between_convolutions_are_not_transposed(method: str, antialias
 
     # The input's and the output's.
     assert export(traced(net, image())).transposes == 2
+
+
+METHODS = [
+    *("nearest", "bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian"),
+    "mitchellcubic",
+]
+ANY_IMAGE = TensorSpec([None, None, None, 2], np.float32, name="image")
+NEW_SIZE = TensorSpec([2], np.int32, name="size")
+
+
+@functools.cache
+def resizer(method: str, antialias: bool) -> Any:
+    """A session that resizes pictures of any size to any size."""
+
+    def net(x: Any, size: Any) -> Any:
+        return tf.image.resize(x, size, method, antialias=antialias)
+
+    function = traced(net, ANY_IMAGE, NEW_SIZE)
+    return open_session(export(function, verify=False).model.SerializeToString())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("antialias", [False, True])
+@settings(max_examples=settings().max_examples // 2)
+@given(sizes=st.tuples(*[st.integers(1, 70)] * 4), seed=st.integers(0, 99))
+def test_pictures_of_any_size_become_what_the_kernel_makes(
+    method: str, antialias: bool, sizes: tuple[int, ...], seed: int
+) -> None:
+    x = np.random.default_rng(seed).standard_normal((1, *sizes[:2], 2)).astype("f4")
+    new = np.array(sizes[2:], np.int32)
+    (found,) = run_session(resizer(method, antialias), {"image": x, "size": new})
+    wanted = np.asarray(tf.image.resize(x, new, method, antialias=antialias))
+    if wanted.shape == x.shape and sizes[:2] == sizes[2:]:
+        wanted = x  # the kernel copies it, the model computes it
+    # Where bilinear points stand ONNX Runtime computes in its own way: to 70 * 2 ** -23.
+    allowed = {"nearest": 0.0, "bilinear": 1e-4}.get(method, 1e-5)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=allowed)
+
+
+@pytest.mark.parametrize("method", ["bicubic", "nearest", "lanczos3"])
+def test_pictures_of_any_size_between_convolutions_are_not_transposed(method: str) -> None:
+    def net(x: Any) -> Any:
+        y = conv(x, 4)
+        size = op("Shape", y)[1:3] * 2 - 1
+        return conv(tf.image.resize(y, size, method, antialias=True), 3)
+
+    # The input's and the output's; the matrix of the columns is another.
+    spec = TensorSpec([None, None, None, 2], np.float32, name="image")
+    assert export(traced(net, spec)).transposes == 2 + (method != "nearest")
+
+
+def test_every_point_becomes_as_many_in_one_operator() -> None:
+    def net(x: Any) -> Any:
+        return tf.image.resize(x, op("Shape", x)[1:3] * np.array([2, 3], np.int32), "nearest")
+
+    assert export(traced(net, ANY_IMAGE)).op_counts["Resize"] == 1
 
 
 def test_a_transposed_convolution_of_any_size_needs_no_sizes() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
+from pinnace.deploy.onnx import mapped
 from pinnace.deploy.onnx.outline import outline
 from pinnace.deploy.onnx.parts import Value
 from pinnace.deploy.onnx.streaming import ALIGNMENT, Draft, write_aside, write_whole
@@ -102,6 +103,27 @@ def test_weights_beside_the_file_are_found(arrays: dict[str, Array]) -> None:
         loaded = onnx.load(folder / "m.onnx")
     for tensor in loaded.graph.initializer:
         np.testing.assert_array_equal(onnx.numpy_helper.to_array(tensor), arrays[tensor.name])
+
+
+@given(
+    st.lists(st.integers(1, 12), min_size=2, max_size=4),
+    st.permutations(range(4)),
+    st.integers(1, 4096),
+    st.sampled_from([np.float32, np.float16]),
+    st.booleans(),
+)
+def test_a_factor_is_multiplied_in_on_the_way(
+    sizes: list[int], order: list[int], piece: int, kind: type, one: bool
+) -> None:
+    rng = np.random.default_rng(sum(sizes))
+    axes = [axis for axis in order if axis < len(sizes)]
+    array = rng.standard_normal(sizes).astype(kind).transpose(axes)
+    factor = rng.standard_normal((1 if one else len(array), *[1] * (array.ndim - 1)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapped, "PIECE", piece)
+        parts = [part.copy() for part in mapped.pieces(array, factor)]
+    wanted = (array.astype(np.float64) * factor).astype(kind)
+    np.testing.assert_array_equal(np.concatenate(parts), wanted.reshape(-1))
 
 
 def test_the_same_weights_give_the_same_bytes() -> None:
