@@ -10,17 +10,21 @@ answer is right (the float64 result is TensorFlow's too, by another call of the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
+from oracle.coarse import coarse
 from oracle.deviations import SINGLE
 from support.opcase import is_float
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from oracle.coverage import Closest
+    from oracle.finer import Finer
     from support.opcase import OpCase
 
 # Classes that TensorFlow's Python raises where its kernels would say InvalidArgumentError.
@@ -29,6 +33,9 @@ INVALID = frozenset({"InvalidArgumentError", "ValueError", "TypeError"})
 GRADIENT_UNITS = 64
 # Units of epsilon that any gradient may be off: 1 - y² near 1, times a cotangent of up to 2.
 LEAST_UNITS = 8
+# From this part of the tolerance on it is asked what else is known, so that what is told of close
+# calls is what decides.
+CLOSE = 0.2
 
 
 def failed(answer: Any) -> bool:
@@ -46,6 +53,8 @@ def has_no_kernel(answer: Any) -> bool:
         or "No OpKernel was registered" in message
         or "not in the list of allowed values" in message
         or answer["error"] == "UnimplementedError"
+        # Of its library of kernels, on processors that lack a narrow type.
+        or "could not create a " in message
     )
 
 
@@ -60,14 +69,19 @@ def errors_differ(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
 
 
 def values_differ(
-    case: OpCase, theirs: list[Any], ours: list[Any], exact: Callable[[], list[Any]] | None
+    case: OpCase,
+    theirs: list[Any],
+    ours: list[Any],
+    finer: Finer,
+    closest: Closest | None,
 ) -> str:
     """How two lists of outputs differ; nothing if they agree."""
     if len(theirs) != len(ours):
         return f"{len(theirs)} outputs there, {len(ours)} here"
     for index, (a, b) in enumerate(zip(theirs, ours, strict=True)):
-        truth = _entry(exact, index)
-        problem = array_differs(a, b, 2 * case.ulps, 2 * case.slack, truth)
+        truth = _truth(case.op, finer, "values", index)
+        near = closest and closest.of(case.op, "values")
+        problem = array_differs(a, b, 2 * case.ulps, 2 * case.slack, truth, near)
         if problem:
             return f"output {index}: {problem}"
     return ""
@@ -98,7 +112,12 @@ def _shapes(arrays: list[Any]) -> list[tuple[int, ...]]:
 
 
 def gradients_differ(
-    case: OpCase, theirs: Any, ours: Any, exact: Callable[[], Any] | None, outputs: list[Any]
+    case: OpCase,
+    theirs: Any,
+    ours: Any,
+    finer: Finer,
+    outputs: list[Any],
+    closest: Closest | None,
 ) -> str:
     """How two lists of gradients differ, None being no gradient; `outputs` are of the op."""
     # A gradient is no finer than the type of the output that it comes from.
@@ -114,9 +133,10 @@ def gradients_differ(
             return f"input {index}: {have} have a gradient, {none} none"
         coarser = max(coarsest / (_eps(a.dtype) or 1.0), 1.0)
         scale = _scale(a) * GRADIENT_UNITS * case.smooth * coarser
-        truth = _entry(exact, index)
+        truth = _truth(case.op, finer, "gradients", index)
         slack = 2 * case.slack + scale + LEAST_UNITS
-        problem = array_differs(a, b, 2 * case.ulps, slack, truth)
+        near = closest and closest.of(case.op, f"gradient of input {index}")
+        problem = array_differs(a, b, 2 * case.ulps, slack, truth, near)
         if problem:
             return f"gradient of input {index}: {problem}"
     return ""
@@ -134,20 +154,50 @@ def _scale(x: Any) -> float:
     return float(finite.max()) if finite.size else 0.0
 
 
-def _entry(exact: Callable[[], Any] | None, index: int) -> Callable[[], Any] | None:
-    """The exact result number `index`, if there are any."""
+@dataclass(frozen=True)
+class Truth:
+    """What is known of the right numbers.
 
-    def entry() -> Any:
-        found = None if exact is None else exact()
-        return None if found is None or failed(found) else found[index]
+    Args:
+        exact: gives them in float64; None if the op does not run in it.
+        known: how far off TensorFlow is known to be, of a number or of 1 (coarse.py).
+        unsure: gives how far off the condition of the inputs may put any of them.
+    """
 
-    return entry
+    exact: Callable[[], Any]
+    known: float
+    unsure: Callable[[], float]
+
+
+NOTHING_KNOWN = Truth(lambda: None, 0.0, lambda: 0.0)
+
+
+def _truth(op: str, finer: Finer, part: str, index: int) -> Truth:
+    def exact() -> Any:
+        found = finer.exact(part)
+        return None if found is None else found[index]
+
+    return Truth(exact, getattr(coarse(op), part), lambda: finer.unsure(part, index))
 
 
 def array_differs(
-    theirs: Any, ours: Any, ulps: float, slack: float, exact: Callable[[], Any] | None = None
+    theirs: Any,
+    ours: Any,
+    ulps: float,
+    slack: float,
+    truth: Truth | None = None,
+    near: Callable[[str, float, str], None] | None = None,
 ) -> str:
-    """How two arrays differ; nothing if they agree within the tolerance."""
+    """How two arrays differ; nothing if they agree within the tolerance.
+
+    Args:
+        theirs: TensorFlow's.
+        ours: ours.
+        ulps: units of the last place of a number.
+        slack: units of the dtype's epsilon.
+        truth: what is known of the right one.
+        near: told the dtype, the largest part of the tolerance that was needed, and where.
+    """
     if theirs.dtype != ours.dtype:
         return f"dtype {theirs.dtype} there, {ours.dtype} here"
     if theirs.shape != ours.shape:
@@ -156,28 +206,67 @@ def array_differs(
         for part in ("real", "imag"):
             # The parts are made of the same products, so one tolerance holds for both.
             one, other = getattr(theirs, part), getattr(ours, part)
-            problem = array_differs(one, other, ulps, slack + ulps * _scale(theirs), None)
+            wider = slack + ulps * _scale(theirs)
+            parts = truth and Truth(lambda: None, truth.known, truth.unsure)
+            problem = array_differs(one, other, ulps, wider, parts, near)
             if problem:
                 return f"{part}: {problem}"
         return ""
     if not is_float(theirs):
         bad = np.asarray(theirs != ours)
         return _first(bad, theirs, ours) if bad.any() else ""
-    a, b = theirs.astype(np.float64), ours.astype(np.float64)
-    limits = ml_dtypes.finfo(theirs.dtype)
+    if not theirs.size:
+        return ""
+    with np.errstate(invalid="ignore"):  # what TensorFlow left uninitialised may be any NaN
+        a, b = theirs.astype(np.float64), ours.astype(np.float64)
+    parts = _parts(a, b, theirs.dtype, ulps, slack, truth or NOTHING_KNOWN)
+    # Not a number: nothing was near.
+    bad = ~(parts <= 1)
+    if not bad.any() and near is not None:
+        worst = np.unravel_index(parts.argmax(), parts.shape)
+        where = f"{a[worst].item()!r} there, {b[worst].item()!r} here"
+        near(theirs.dtype.name, float(parts[worst]), where)
+    return _first(bad, a, b) if bad.any() else ""
+
+
+@np.errstate(all="ignore")
+def _parts(
+    a: Any,
+    b: Any,
+    dtype: Any,
+    ulps: float,
+    slack: float,
+    truth: Truth,
+) -> Any:
+    """How much of the tolerance each difference is: at most 1 if it is allowed."""
+    limits = ml_dtypes.finfo(dtype)
     eps = float(limits.eps)
-    with np.errstate(all="ignore"):
-        allowed = ulps * np.maximum(np.abs(a), float(limits.smallest_normal)) * eps + slack * eps
-        same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed)
-        if not same.all() and exact is not None and eps > 1e-10:
-            right = exact()
-            if right is not None:
-                right = right.astype(np.float64)
-                # Beyond the largest number both infinity and that number are right.
-                rounded = right.astype(theirs.dtype).astype(np.float64)
-                near = np.abs(b - right) <= np.maximum(np.abs(a - right), allowed)
-                same |= near | (b == rounded) | (np.isnan(right) & np.isnan(b))
-    return "" if same.all() else _first(~same, a, b)
+
+    def allowed(x: Any, unsure: float) -> Any:
+        size = np.where(np.isfinite(x), np.abs(x), 0.0)
+        by_type = ulps * np.maximum(size, float(limits.smallest_normal)) * eps + slack * eps
+        return np.maximum(by_type, truth.known * np.maximum(size, 1.0)) + unsure
+
+    parts = np.where(_equal(a, b), 0.0, np.abs(a - b) / allowed(a, 0.0))
+    if (parts <= CLOSE).all():
+        return parts
+    unsure = truth.unsure()
+    parts = np.where(_equal(a, b), 0.0, np.abs(a - b) / allowed(a, unsure))
+    right = truth.exact() if eps > 1e-10 else None
+    if right is None:
+        return parts
+    right = right.astype(np.float64)
+    # Beyond the largest number both infinity and that number are right.
+    rounded = right.astype(dtype).astype(np.float64)
+    off = np.where(np.isfinite(a), np.abs(a - right), 0.0)
+    nearer = np.abs(b - right) / np.maximum(off, allowed(right, unsure))
+    nearer = np.where(_equal(b, rounded), 0.0, nearer)
+    return np.fmin(parts, nearer)
+
+
+def _equal(x: Any, y: Any) -> Any:
+    """Where numbers are the same, or both are none."""
+    return (x == y) | (np.isnan(x) & np.isnan(y))
 
 
 def _first(bad: Any, theirs: Any, ours: Any) -> str:

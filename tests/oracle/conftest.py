@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from oracle.coverage import Coverage
+from oracle.drawing import ASKED, load_all
 from oracle.peer import Peer
 from pinnace.ops.registry import registered
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 COVERAGE = pytest.StashKey[Coverage]()
 WHOLE = pytest.StashKey[bool]()
+# So many of the comparisons that came closest to their tolerances are told; ORACLE_CLOSEST=N: N.
+CLOSEST = 5
 
 
 @pytest.fixture(scope="session")
@@ -33,17 +37,19 @@ def coverage(request: pytest.FixtureRequest) -> Coverage:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Remember whether anything was left out of this folder's tests."""
+    """Remember whether anything was left out of this folder's tests; load what tests draw from."""
     narrowed = session.config.option.keyword or session.config.option.ignore
     paths = [str(arg) for arg in session.config.args]
     session.config.stash[WHOLE] = not narrowed and not any("::" in path for path in paths)
+    if any(item.path.parent == Path(__file__).parent for item in session.items):
+        load_all()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A whole run fails if an op was not compared and nothing says why."""
     found = session.config.stash.get(COVERAGE, None)
-    if os.environ.get("ORACLE_EXAMPLES"):  # so few examples may miss what an op does
+    if ASKED:  # so few examples may miss what an op does
         return
     if found is None or exitstatus or not session.config.stash[WHOLE] or session.config.option.lf:
         return
@@ -61,7 +67,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     lines = found.lines(set(registered()))
     if not config.stash[WHOLE]:
         lines = ["a part of the tests ran, so most ops are not covered", *lines[:4]]
-    if os.environ.get("ORACLE_EXAMPLES"):
-        lines.insert(0, f"short form: {os.environ['ORACLE_EXAMPLES']} examples of each case")
-    for line in lines:
+    lines += found.closest.lines(int(os.environ.get("ORACLE_CLOSEST") or CLOSEST))
+    for line in (*_repeating(config), *lines):
         terminalreporter.line(line)
+
+
+def _repeating(config: pytest.Config) -> list[str]:
+    """How this run is repeated."""
+    seed = config.getoption("--hypothesis-seed")
+    if seed is None:
+        return ["no seed: the next run draws others; `make oracle` gives one"]
+    short = f" ORACLE_EXAMPLES={ASKED}" if ASKED else ""
+    return [f"this run again: make oracle ORACLE_SEED={seed}{short}"]

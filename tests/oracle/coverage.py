@@ -5,10 +5,44 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oracle.uncovered import UNCOVERED
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 CENSUS = tuple(Path(__file__).with_name("census.txt").read_text().split())
+
+
+@dataclass
+class Closest:
+    """What came closest to its tolerance, by op, what of it, and dtype: on another processor
+    TensorFlow's last digits are others.
+
+    Args:
+        found: the part of the tolerance that was needed at most, and where.
+    """
+
+    found: dict[tuple[str, str, str], tuple[float, str]] = field(default_factory=dict)
+
+    def of(self, op: str, what: str) -> Callable[[str, float, str], None]:
+        """Notes what a comparison needed."""
+
+        def note(dtype: str, part: float, where: str) -> None:
+            key = (op, what, dtype)
+            if part > self.found.get(key, (0.0, ""))[0]:
+                self.found[key] = (part, where)
+
+        return note
+
+    def lines(self, count: int) -> list[str]:
+        """The closest of all."""
+        ranked = sorted(self.found.items(), key=lambda item: -item[1][0])
+        return [
+            f"closest call: {part:.2f} of the tolerance: {' '.join(key)}: {where}"
+            for key, (part, where) in ranked[:count]
+        ]
 
 
 @dataclass
@@ -22,6 +56,7 @@ class Coverage:
         errors: op -> calls that both sides refused with one class.
         shapes: op -> graphs whose inferred shapes agreed.
         excused: (op, reason) -> calls not compared.
+        closest: how near to their tolerances the comparisons came.
     """
 
     values: Counter[str] = field(default_factory=Counter)
@@ -30,6 +65,7 @@ class Coverage:
     errors: Counter[str] = field(default_factory=Counter)
     shapes: Counter[str] = field(default_factory=Counter)
     excused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    closest: Closest = field(default_factory=Closest)
 
     def missing(self, registered: set[str]) -> dict[str, str]:
         """Op -> why it was not compared, "" for no reason, of the census and the registry."""
@@ -55,11 +91,20 @@ class Coverage:
                 f"{sum(self.errors.values())} refused by both"
             ),
         ]
-        for reason, ops in sorted(_by_reason(self.missing(registered)).items()):
-            found.append(f"not covered: {', '.join(ops)}: {reason or 'NO REASON'}")
+        missing = {op: why or self._seen(op) for op, why in self.missing(registered).items()}
+        for reason, ops in sorted(_by_reason(missing).items()):
+            found.append(f"not covered: {', '.join(ops)}: {reason}")
         for (op, reason), count in sorted(self.excused.items()):
             found.append(f"deviates on purpose: {op} ({count} calls): {reason}")
         return found
+
+    def _seen(self, op: str) -> str:
+        """What this run saw of an op that nothing else excuses."""
+        meant = sum(count for (name, _), count in self.excused.items() if name == op)
+        refused = self.errors[op]
+        if meant or refused:
+            return f"NOTHING TO COMPARE: {meant} calls deviate on purpose, both refused {refused}"
+        return "NO CALL that TensorFlow has code for"
 
 
 def _by_reason(missing: dict[str, str]) -> dict[str, list[str]]:

@@ -72,6 +72,12 @@ def zeros(call: Call) -> bool:
     return any((x == 0).any() for x in call.flat())
 
 
+def unsorted(call: Call) -> bool:
+    """Whether some row of the first input does not rise."""
+    x = call.flat()[0]
+    return bool((x[..., 1:] < x[..., :-1]).any())
+
+
 def several_diagonals(call: Call) -> bool:
     """Whether the numbers of the diagonals, the second input or the third, are more than one."""
     k = call.flat()[2 if call.op.startswith("MatrixSet") else 1]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pinnace as tf
 from oracle import comparing
+from oracle.drawing import ASKED, drawn
 from oracle.test_programs import UNITS, pairs
 from pinnace.proto.saved_model_pb2 import SavedModel
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from oracle.peer import Peer
 
 # Each example saves a model: TensorFlow takes half a second for that.
-EXAMPLES = min(int(os.environ.get("ORACLE_EXAMPLES") or 10), 10)
+EXAMPLES = min(ASKED or 10, 10)
 
 
 @st.composite
@@ -43,7 +43,7 @@ MODELS = {
 def test_a_loaded_model_gives_what_it_gives_in_tensorflow(
     name: str, tmp_path_factory: pytest.TempPathFactory, peer: Peer, coverage: Coverage
 ) -> None:
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @drawn(EXAMPLES)
     @given(inputs=MODELS[name])
     def compare(inputs: list[Any]) -> None:
         folder = tmp_path_factory.mktemp(name) / "model"
@@ -56,7 +56,7 @@ def test_a_loaded_model_gives_what_it_gives_in_tensorflow(
     compare()
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@drawn(EXAMPLES)
 @given(inputs=pairs())
 def test_a_checkpoint_of_raw_ops_is_read(
     inputs: list[Any], tmp_path_factory: pytest.TempPathFactory, peer: Peer, coverage: Coverage
@@ -71,7 +71,7 @@ def test_a_checkpoint_of_raw_ops_is_read(
     coverage.values.update(["ShardedFilename", "SaveV2", "MergeV2Checkpoints"])
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@drawn(EXAMPLES)
 @given(inputs=pairs())
 def test_a_checkpoint_is_read_by_raw_ops(
     inputs: list[Any], tmp_path_factory: pytest.TempPathFactory, peer: Peer, coverage: Coverage

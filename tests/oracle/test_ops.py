@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from oracle import comparing, ours, wide, wide_pictures, wide_texts
+from oracle import comparing, ours, wide, wide_pictures, wide_random, wide_sparse, wide_texts
 from oracle.calls import Call, calls_of, knowledge
-from oracle.deviations import excused
+from oracle.deviations import excusable, excused
+from oracle.drawing import ASKED, drawn
+from oracle.finer import Finer
 from oracle.peer import Peer, PeerDiedError
 from oracle.uncovered import UNCOVERED
-from support.opcase import OpCase, all_cases, widened
+from support.opcase import OpCase, all_cases
 
 if TYPE_CHECKING:
-    from oracle.coverage import Coverage
+    from oracle.coverage import Closest, Coverage
 
-EXAMPLES = int(os.environ.get("ORACLE_EXAMPLES") or 40)
+EXAMPLES = ASKED or 40
 # After so many deaths of TensorFlow's process at wrong inputs of an op, it is asked no more.
 DEATHS = 2
 DIED: Counter[str] = Counter()
 # Explaining a failure runs it many times more; so does making it small, which a short run leaves.
-PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
+PHASES = [Phase.generate]
 PHASES += [Phase.shrink] * (EXAMPLES >= 40)
 
 
 @cache
 def compared_cases() -> tuple[OpCase, ...]:
     """The cases of the ops that give the same every time."""
-    cases = (*all_cases(), *wide.CASES, *wide_texts.CASES, *wide_pictures.CASES)
+    more = (wide, wide_pictures, wide_random, wide_sparse, wide_texts)
+    cases = (*all_cases(), *(case for module in more for case in module.CASES))
     return tuple(c for c in cases if c.definition.effect is None and c.op not in UNCOVERED)
 
 
@@ -49,13 +51,7 @@ def label(case: OpCase) -> str:
 
 @pytest.mark.parametrize("case", compared_cases(), ids=label)
 def test_an_op_is_tensorflows(case: OpCase, peer: Peer, coverage: Coverage) -> None:
-    @settings(
-        max_examples=EXAMPLES,
-        phases=PHASES,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-    )
+    @drawn(EXAMPLES, phases=PHASES)
     @given(data=st.data())
     def compare(data: st.DataObject) -> None:
         calls = [
@@ -107,18 +103,16 @@ def differences(
     if comparing.failed(theirs) or comparing.failed(here):
         return note(call, "error", error_difference(theirs, here), coverage, coverage.errors)
 
-    def exact(part: str) -> Any:
-        """The same in float64, None if the op does not run in it."""
-        finer = Call(call.op, widened(call.inputs), call.attrs)
-        found = ours.attempt(ours.answer, finer, seed)
-        return None if comparing.failed(found) else found[part]
-
+    finer = Finer(call, seed)
     values = comparing.comparable(call.op, theirs["values"], here["values"])
-    problem = comparing.values_differ(case, *values, lambda: exact("values"))
+    problem = comparing.values_differ(case, *values, finer, told(call, "values", coverage))
     found = note(call, "values", problem, coverage, coverage.values)
-    return found + gradient_differences(
-        case, call, theirs, here, lambda: exact("gradients"), coverage
-    )
+    return found + gradient_differences(case, theirs, here, finer, coverage)
+
+
+def told(call: Call, what: str, coverage: Coverage) -> Closest | None:
+    """Where to note how near a comparison came: not if we mean to differ."""
+    return None if excusable(call, what) else coverage.closest
 
 
 def error_difference(theirs: Any, here: Any) -> str:
@@ -132,8 +126,9 @@ def error_difference(theirs: Any, here: Any) -> str:
 
 
 def gradient_differences(
-    case: OpCase, call: Call, theirs: Any, here: Any, exact: Any, coverage: Coverage
+    case: OpCase, theirs: Any, here: Any, finer: Finer, coverage: Coverage
 ) -> list[str]:
+    call = finer.call
     wanted, got = theirs["gradients"], here["gradients"]
     if comparing.failed(wanted):
         # No gradient there, or none for this type or attribute: ours has nobody to agree with.
@@ -144,7 +139,8 @@ def gradient_differences(
         problem = f"we raise {got['error']}: {got['message'][:600]}"
     else:
         pair = comparing.comparable(call.op, wanted, got)
-        problem = comparing.gradients_differ(case, *pair, exact, here["values"])
+        closest = told(call, "gradients", coverage)
+        problem = comparing.gradients_differ(case, *pair, finer, here["values"], closest)
     if not problem:  # what the gradient is made of gave the right values too
         coverage.backward.update(here["backward"])
     return note(call, "gradients", problem, coverage, coverage.gradients)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import importlib
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle import comparing, ours
+from oracle.drawing import ASKED, drawn
 from pinnace.proto.example_pb2 import Example, SequenceExample
 
 if TYPE_CHECKING:
     from oracle.coverage import Coverage
     from oracle.peer import Peer
 
-EXAMPLES = int(os.environ.get("ORACLE_EXAMPLES") or 20)
+EXAMPLES = ASKED or 20
 # Units of epsilon that steps in another order may cost; no program here has more than ten steps.
 UNITS = 64
+# Whole numbers that may be off, and by how much: one of TensorFlow's two kernels rounds a
+# difference, the other takes that of two rounded numbers; the processor decides which it uses.
+OFF = {"quantities.from_the_first": 1}
 
 
 def matrices(draw: st.DrawFn, *dtypes: Any) -> tuple[Any, Any]:
@@ -164,6 +167,7 @@ PROGRAMS = {
         for name in ("seeded", "stateful", "distributions", "sampled")
     },
     "quantities.quantized": singles(),
+    "quantities.from_the_first": singles(),
     "pictures.without_loss": pairs(),
     "pictures.with_loss": pairs(),
     "raggeds.variants": rows_of_values(),
@@ -183,7 +187,7 @@ def test_a_program_gives_what_it_gives_in_tensorflow(
     module, function = name.split(".")
     program = getattr(importlib.import_module(f"oracle.programs.{module}"), function)
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @drawn(EXAMPLES)
     @given(inputs=PROGRAMS[name])
     def compare(inputs: list[Any]) -> None:
         peer.send([{"program": [module, function], "inputs": inputs}])
@@ -197,7 +201,11 @@ def test_a_program_gives_what_it_gives_in_tensorflow(
         values, used = here
         assert len(values) == len(theirs["values"])
         for index, (a, b) in enumerate(zip(theirs["values"], values, strict=True)):
-            problem = comparing.array_differs(a, b, UNITS, UNITS)
+            if name in OFF and a.dtype.kind == "i" and a.shape == b.shape:
+                b = np.where(np.abs(a - b) <= OFF[name], a, b)
+            problem = comparing.array_differs(
+                a, b, UNITS, UNITS, near=coverage.closest.of(name, f"output {index}")
+            )
             assert not problem, f"output {index}: {problem}"
         coverage.values.update(used)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,8 +74,41 @@ def encoded(draw: st.DrawFn) -> Drawn:
     return (texts(draw(st.lists(items, max_size=3))),), attrs
 
 
+def letters(draw: st.DrawFn) -> Drawn:
+    """A run of code points anywhere, so that a deep run sees nearly all of them."""
+    first = draw(st.integers(-300, 0x110000))
+    return (np.arange(first, first + 4096, dtype=np.int32),), {}
+
+
+def compressed(draw: st.DrawFn) -> Drawn:
+    """Whole streams, several gzip ones behind each other, and no compression."""
+    kind = draw(st.sampled_from(["", "ZLIB", "GZIP"]))
+    items = draw(st.lists(st.binary(max_size=40), max_size=3))
+    packed = {
+        "": lambda item: item,
+        "ZLIB": zlib.compress,
+        "GZIP": lambda item: gzip.compress(item, mtime=0) + gzip.compress(item[1:], mtime=0),
+    }[kind]
+    return (texts([packed(item) for item in items]),), {"compression_type": kind}
+
+
+def rows(draw: st.DrawFn) -> Drawn:
+    """Rows of numbers, and of one or of several strings."""
+    kind = draw(st.sampled_from([np.float32, np.float64, np.int64, np.uint8, np.bool_, object]))
+    shape = draw(st.sampled_from([(3,), (2, 1), (2, 3), (1, 2, 2), (0, 2), (2, 0)]))
+    count = int(np.prod(shape))
+    if kind is object:
+        found = texts(draw(st.lists(st.binary(max_size=70), min_size=count, max_size=count)))
+    else:
+        found = np.random.default_rng(draw(st.integers(0, 999))).integers(0, 99, count).astype(kind)
+    return (found.reshape(shape), np.array(b"farmhash64", object)), {}
+
+
 CASES: tuple[Wide, ...] = (
+    wide("DecodeCompressed", compressed),
+    wide("Fingerprint", rows),
     wide("StringNGrams", ngrams),
     wide("UnicodeEncode", code_points),
+    wide("UnicodeScript", letters),
     wide("UnicodeTranscode", encoded),
 )

@@ -7,6 +7,8 @@ def seeded(tf: Any, ops: Any, logits: Any, seed: Any) -> list[Any]:
     """Streams of ops that have both seeds."""
     shape = tf.constant([2, 3])
     first = int(seed[0])
+    size = tf.constant([90, 70, 3], tf.int64)
+    boxes = tf.constant([[[0.25, 0.125, 0.75, 0.875]]])
 
     def function(logits: Any) -> list[Any]:
         seeds = {"seed": first, "seed2": 7}
@@ -19,6 +21,13 @@ def seeded(tf: Any, ops: Any, logits: Any, seed: Any) -> list[Any]:
             ),
             ops.RandomShuffle(value=logits, **seeds),
             ops.Multinomial(logits=logits, num_samples=tf.constant(4), **seeds),
+            *ops.SampleDistortedBoundingBox(image_size=size, bounding_boxes=boxes, **seeds),
+            *ops.SampleDistortedBoundingBoxV2(
+                image_size=size,
+                bounding_boxes=boxes,
+                min_object_covered=tf.constant(0.4),
+                **seeds,
+            ),
         ]
 
     return list(ops.trace(function, logits))

@@ -25,14 +25,26 @@ _REST = {
 
 
 def quantized(tf: Any, ops: Any, x: Any) -> list[Any]:
-    """Each mode with the types that it has."""
+    """Each mode but MIN_FIRST, with the types that it has."""
     found = []
     for low, high in RANGES:
         for mode, types in (
             ("MIN_COMBINED", (tf.qint8, tf.quint8, tf.qint16, tf.quint16)),
-            ("MIN_FIRST", (tf.quint8,)),
             ("SCALED", (tf.qint8, tf.quint8)),
         ):
             for dtype in types:
                 found += _there_and_back(tf, ops, x, mode, dtype, low, high)
+    return found
+
+
+def from_the_first(tf: Any, ops: Any, x: Any) -> list[Any]:
+    """MIN_FIRST, and numbers back from given steps."""
+    steps = tf.bitcast(tf.cast(tf.abs(x) * 8, tf.uint8), tf.quint8)
+    found = []
+    for low, high in RANGES:
+        q, *limits = ops.QuantizeV2(
+            input=x, min_range=low, max_range=high, T=tf.quint8, mode="MIN_FIRST", **_REST
+        )
+        back = ops.Dequantize(input=steps, min_range=low, max_range=high, mode="MIN_FIRST", **_BACK)
+        found += [tf.cast(tf.bitcast(q, tf.uint8), tf.int32), *limits, back]
     return found

@@ -36,6 +36,8 @@ def defaults(op: OpDef) -> dict[str, tuple[str, Any]]:
         default = None if attr.required else attr.default
         if isinstance(default, float):
             default = float(np.float32(default))
+        if attr.kind == "list(float)" and default is not None:
+            default = tuple(float(np.float32(number)) for number in default)
         # Lists of types are told by the inputs, and always written.
         found[name] = (attr.kind, None if name in op.list_types else default)
     return found

@@ -74,6 +74,15 @@ def test_a_file_has_the_bytes_given(tmp_path: Path, content: bytes) -> None:
     assert _names(tmp_path) == ["a"]
 
 
+def test_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(FailedPreconditionError, match="a device, a pipe or a socket"):
+        write_file(pipe, b"content")
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
 def test_a_file_has_what_the_function_writes(tmp_path: Path) -> None:
     write_file(str(tmp_path / "a"), lambda file: file.write(b"new"))
     assert (tmp_path / "a").read_bytes() == b"new"

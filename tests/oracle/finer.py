@@ -1,0 +1,91 @@
+"""One call with more digits, and with inputs moved by their last digit.
+
+The first tells what is right. The second tells how well that can be known: a matrix that is nearly
+singular makes a number out of digits that its inputs do not have, so that any order of the same
+steps gives another, and another processor has another order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from oracle import ours
+from oracle.calls import Call
+from oracle.comparing import failed
+from support.opcase import is_float, widened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# What solves or factors matrices.
+CONDITIONED = frozenset(
+    {
+        *("BandedTriangularSolve", "Cholesky", "CholeskyGrad", "Eig", "LogMatrixDeterminant", "Lu"),
+        *("MatrixDeterminant", "MatrixExponential", "MatrixInverse", "MatrixLogarithm"),
+        *("MatrixSolve", "MatrixSolveLs", "MatrixSquareRoot", "MatrixTriangularSolve", "Qr"),
+        *("SelfAdjointEigV2", "Svd", "TridiagonalSolve"),
+    }
+)
+# Times what the last digit of the inputs changes: a factorization of up to six rows rounds each
+# number some ten times on its way.
+ROUNDINGS = 16
+
+
+@dataclass
+class Finer:
+    """What else is known of a call.
+
+    Args:
+        call: the call.
+        seed: of the cotangents.
+    """
+
+    call: Call
+    seed: int
+    _found: dict[str, Any] = field(default_factory=dict)
+
+    def exact(self, part: str) -> Any:
+        """Its "values" or "gradients" in float64; None if the op does not run in it."""
+        return self._answer("exact", lambda x: x, part)
+
+    def unsure(self, part: str, index: int) -> float:
+        """How far off the array number `index` may be for the condition of the inputs."""
+        if self.call.op not in CONDITIONED:
+            return 0.0
+        right = self.exact(part)
+        moved = [self._answer(f"moved {n}", _moved(n), part) for n in range(2)]
+        changes = [
+            float(np.abs(one[index] - right[index]).max(initial=0.0))
+            for one in moved
+            if one is not None and right is not None and right[index] is not None
+        ]
+        return ROUNDINGS * max((c for c in changes if np.isfinite(c)), default=0.0)
+
+    def _answer(self, name: str, change: Callable[[Any], Any], part: str) -> Any:
+        if name not in self._found:
+            inputs = tuple(
+                tuple(map(change, x)) if isinstance(x, tuple) else change(x)
+                for x in self.call.inputs
+            )
+            finer = Call(self.call.op, widened(inputs), self.call.attrs)
+            self._found[name] = ours.attempt(ours.answer, finer, self.seed)
+        found = self._found[name]
+        return None if failed(found) or failed(found[part]) else found[part]
+
+
+def _moved(seed: int) -> Callable[[Any], Any]:
+    """Moves each floating point number up or down by the epsilon of its type, as float64."""
+    rng = np.random.default_rng(seed)
+
+    def change(x: Any) -> Any:
+        if not (is_float(x) or x.dtype.kind == "c"):
+            return x
+        eps = float(ml_dtypes.finfo(x.real.dtype).eps)  # type: ignore[no-untyped-call]
+        wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+        return wide * (1 + eps * rng.choice([-1.0, 1.0], x.shape))
+
+    return change
