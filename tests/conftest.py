@@ -1,12 +1,14 @@
 """What every test has: hypothesis profiles, and the mark of its folder."""
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
+_SETTINGS = "_hypothesis_internal_use_settings"
 MARKED_FOLDERS = {
     "clients": pytest.mark.clients,
     "edge": pytest.mark.edge,
@@ -35,6 +37,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             folder = item.path.relative_to(TESTS).parts[0]
             if folder in MARKED_FOLDERS:
                 item.add_marker(MARKED_FOLDERS[folder])
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Leave the settings of a parametrised test as they were.
+
+    Hypothesis' plugin wraps them once more for each set of parameters, and looks through all the
+    wraps for a database where there is none (in CI): after 900 of them that is too deep.
+    """
+    function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+    before = getattr(function, _SETTINGS, None)
+    try:
+        return (yield)
+    finally:
+        if before is not None:
+            setattr(function, _SETTINGS, before)
 
 
 @pytest.fixture(scope="session")

@@ -154,7 +154,7 @@ def export(
 
 def _export(model: object, options: Options) -> ExportReport:
     whole = with_states(find_program(model, options.signature))
-    trim()
+    trim(whole.weights)
     cut = _cut(whole, options) if options.cut_strings else None
     program = whole if cut is None else cut.program
     runtime = None
@@ -165,7 +165,7 @@ def _export(model: object, options: Options) -> ExportReport:
     examples = None if given is None else calibration_feeds(given, program)
     with staged(options.path) as stage, releasing(whole.weights if whole.is_ours else ()):
         converted = _write(stage, program, options)
-        trim()
+        trim(whole.weights)
         names = converted.names
         outline, structure = stage.outline()
         check_structure(outline)
@@ -297,7 +297,7 @@ def _run(program: Program, options: Options, cut: "Cut | None") -> Sequence[Run]
     if program.is_ours:
         program.concrete.graph.plan = None  # what it packed and keeps is not needed again
     release_all()
-    trim()
+    trim(program.weights)
     return runs
 
 

@@ -18,6 +18,8 @@ from pinnace.framework.tensor import Array
 
 # What one read of a large array takes at most (bytes).
 PIECE = 8 << 20
+# From so many bytes of weights on, memory is given back as soon as it can be.
+_WORTH_LOOKING = 8 << 20
 
 
 class _Map(NamedTuple):
@@ -103,11 +105,14 @@ def pieces(array: Array, factor: Array | None = None) -> Iterator[Array]:
     release(array)
 
 
-def trim() -> None:
-    """Memory that nobody needs goes back to the system.
+def trim(weights: Iterable[Array]) -> None:
+    """After work on these weights, memory that nobody needs goes back to the system.
 
-    Python keeps what refers to itself until it looks, the C library what was freed.
+    Python keeps what refers to itself until it looks, the C library what was freed. Looking takes
+    as long as the process is large: small weights are not worth it.
     """
+    if sum(array.nbytes for array in weights) < _WORTH_LOOKING:
+        return
     gc.collect()
     with contextlib.suppress(AttributeError, OSError, TypeError):  # only GNU's has such a call
         ctypes.CDLL(None).malloc_trim(0)

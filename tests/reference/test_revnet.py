@@ -1,17 +1,16 @@
 """What the article "RevNet with eager execution" says and shows, claim by claim."""
 
 import importlib
+import json
+import os
+import subprocess
 import sys
-import tracemalloc
 
 import numpy as np
 import pytest
 
 import pinnace as tf
 from architecture.sources import ROOT
-from pinnace.engine.build import plan_of
-from pinnace.framework import config
-from pinnace.functions.function import Function
 
 AXES = {"channels_first": 1, "channels_last": 3}
 FORMATS = pytest.mark.parametrize("data_format", AXES)
@@ -127,53 +126,21 @@ def test_get_updates_for_has_nothing_to_fetch_since_updates_happen_in_order(revn
     assert np.all(moving_mean.numpy() != before)
 
 
-def peak_bytes(work) -> int:
-    work()  # variables and caches
-    peaks = []
-    for _ in range(5):  # the least: other threads, as the one that compiles kernels, count too
-        tracemalloc.start()
-        try:
-            work()
-            peaks.append(tracemalloc.get_traced_memory()[1])
-        finally:
-            tracemalloc.stop()
-    return min(peaks) + kept_bytes(work)
-
-
-def kept_bytes(work) -> int:
-    """What the plan of a function keeps for its intermediate results from run to run."""
-    if not isinstance(work, Function):
-        return 0
-    plan = plan_of(work.get_concrete_function().graph)
-    layouts = [layout for layout in plan.workspaces._layouts.values() if layout is not None]
-    spare = [workspace for layout in layouts for workspace in layout.spare]
-    assert len(spare) <= 1  # runs are one after the other
-    return sum(buffer.nbytes for workspace in spare for buffer in workspace.buffers)
-
-
-@pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
-def test_memory_grows_with_depth_for_plain_backprop_only(revnet, wrap, monkeypatch) -> None:
-    # The thread that compiles kernels takes memory of its own at any moment.
-    monkeypatch.setattr(config.settings, "tier", "plan")
-    peaks = {}
-    for blocks in (2, 8):
-        tf.keras.utils.set_random_seed(0)
-        model = revnet.RevNet(revnet.Hyperparameters(filters=(4,), blocks=blocks))
-        x = tf.random.normal((8, 32, 32, 3))
-        labels = tf.zeros([8], tf.int32)
-
-        def reversible(model=model, x=x, labels=labels):
-            _, saved_hidden = model(x, training=True)
-            return model.compute_gradients(saved_hidden, labels)
-
-        def plain(model=model, x=x, labels=labels):
-            return model.plain_gradients(x, labels)
-
-        peaks[blocks] = (peak_bytes(wrap(reversible)), peak_bytes(wrap(plain)))
+@pytest.mark.parametrize("how", ["eager", "function"])
+def test_memory_grows_with_depth_for_plain_backprop_only(how: str) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "reference" / "revnet_memory.py", how],
+        env={**os.environ, "PINNACE_TIER": "plan"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    shallow, deep = json.loads(done.stdout)
     # Four times as deep: the activations of six more blocks, or none (weights are small here).
-    assert peaks[8][0] < 1.15 * peaks[2][0]
-    assert peaks[8][1] > 2.3 * peaks[2][1]
-    assert peaks[8][0] < 0.5 * peaks[8][1]
+    assert deep[0] < 1.15 * shallow[0]
+    assert deep[1] > 2.3 * shallow[1]
+    assert deep[0] < 0.5 * deep[1]
 
 
 # Checkpoints, functions, records.

@@ -40,6 +40,7 @@ BEYOND_THE_TABLE = {
     *("FullTypeId", "LogMessage", "LogMessage.Level", "LoggingConfig", "LogCollectorConfig"),
     *("SamplingConfig", "NamedTensorProto", "SessionRunRequest", "SessionRunResponse"),
     "PredictStreamedLog",
+    "HealthListResponse",
 }
 
 
