@@ -195,9 +195,12 @@ def reload(base: Path, every_s: float, tally: Tally, stop: threading.Event) -> N
 
 
 def memory_mib(pid: int) -> float:
-    """Proportional share of memory of the server."""
+    """Resident memory of the server.
+
+    Not its proportional share: that is smaller while others have the same libraries open.
+    """
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    found = re.search(r"Pss:\s+(\d+)", text)
+    found = re.search(r"Rss:\s+(\d+)", text)
     assert found is not None
     return int(found[1]) / 1024
 
