@@ -22,10 +22,11 @@ _COUNTS = frozenset({int32, int64, float32, float64})
 
 def _rows_of_splits(who: str, splits: Array, values: Array, least: int = 2) -> Array:
     """The row of each value."""
-    if splits.ndim != 1:
-        raise InvalidArgumentError(
-            f"{who}: splits must be a vector, got shape {list(splits.shape)}"
-        )
+    for name, array in (("splits", splits), ("values", values)):
+        if array.ndim != 1:
+            raise InvalidArgumentError(
+                f"{who}: {name} must be a vector, got shape {list(array.shape)}"
+            )
     ends = splits.tolist()
     if len(ends) < least or ends[0] != 0 or ends[-1] != len(values) or (np.diff(splits) < 0).any():
         raise InvalidArgumentError(
