@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 # First the ops: they fill the slots behind the operators of tensors.
 from pinnace import ops as _ops  # noqa: F401 (imported for what it installs)
+from pinnace import public_imports as _public_imports
 from pinnace.autodiff.customised import custom_gradient as custom_gradient
 from pinnace.autodiff.customised import grad_pass_through as grad_pass_through
 from pinnace.autodiff.tape import GradientTape as GradientTape
@@ -227,6 +228,7 @@ from pinnace.ops.math.trigonometry import sinh as sinh
 from pinnace.ops.math.trigonometry import tan as tan
 from pinnace.ops.math.trigonometry import tanh as tanh
 
+_public_imports.install()
 bitwise = _bits
 debugging = _debugging
 print = _print  # TensorFlow's name

@@ -1,7 +1,11 @@
 """Keras: what people write models with."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from pinnace.keras import activations as activations
-from pinnace.keras import backend as backend
 from pinnace.keras import callbacks as callbacks
 from pinnace.keras import config as config
 from pinnace.keras import constraints as constraints
@@ -12,7 +16,6 @@ from pinnace.keras import metrics as metrics
 from pinnace.keras import models as models
 from pinnace.keras import ops as ops
 from pinnace.keras import optimizers as optimizers
-from pinnace.keras import preprocessing as preprocessing
 from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers
 from pinnace.keras import saving as saving
@@ -32,4 +35,21 @@ from pinnace.keras.regularizers import Regularizer as Regularizer
 from pinnace.keras.seeds import SeedGenerator as SeedGenerator
 from pinnace.keras.symbolic import KerasTensor as KerasTensor
 
+if TYPE_CHECKING:
+    from pinnace.keras import backend as backend
+    from pinnace.keras import preprocessing as preprocessing
+
 utils = _toolbox
+# What older programs want is loaded when one does.
+_LATE = ("backend", "preprocessing")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

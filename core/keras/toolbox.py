@@ -1,6 +1,9 @@
 """What `keras.utils` shows."""
 
-from pinnace.keras.downloads import get_file as get_file
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from pinnace.keras.encoding import normalize as normalize
 from pinnace.keras.encoding import to_categorical as to_categorical
 from pinnace.keras.folders import image_dataset_from_directory as image_dataset_from_directory
@@ -24,6 +27,23 @@ from pinnace.keras.sequences import timeseries_dataset_from_array as timeseries_
 from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x_y_sample_weight
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 
+if TYPE_CHECKING:
+    from pinnace.keras.downloads import get_file as get_file
+
 # Older names.
 Sequence = PyDataset
 CustomObjectScope = custom_object_scope
+
+
+def __getattr__(name: str) -> Any:
+    # It needs archives, digests and connections, which most programs do not.
+    if name == "get_file":
+        from pinnace.keras.downloads import get_file
+
+        return get_file
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "get_file"})

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from pinnace.deploy.onnx.builder import GraphBuilder, bodies_of
-from pinnace.deploy.onnx.converters.math.special import complement
+from pinnace.deploy.onnx.converters.math.error_and_gamma import complement
 from pinnace.deploy.onnx.parts import Node, Value
 from pinnace.deploy.onnx.polynomials import WRITTEN, Polynomial, Reader, built_on, close, monomial
 from pinnace.deploy.onnx.roles import constant_input

@@ -11,6 +11,7 @@ from architecture.sources import ROOT, imports, modules, written
 LAYERS = {
     "proto": 0,
     "late": 0,
+    "public_imports": 0,
     "framework": 1,
     "storage": 2,
     "ops": 3,

@@ -332,7 +332,7 @@ class Model(Fitting):
     def _default_signatures(self) -> dict[str, ConcreteFunction]:
         """serving_default: by input names, training=False; gives output_0, … or a dict's keys.
 
-        None for a model that was never called and has functions of its own: those are saved.
+        Empty for a model that was never called and has functions of its own: those are saved.
         """
         if self._call_specs is None and self._has_functions():
             return {}

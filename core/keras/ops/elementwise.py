@@ -14,10 +14,10 @@ from pinnace.ops.math import (
     clipping,
     comparison,
     complexes,
+    error_and_gamma,
     exponents,
     logic,
     rounding,
-    special,
     trigonometry,
 )
 
@@ -275,7 +275,7 @@ def tanh(x: Any) -> Tensor:
 @operation("math", "Erf")
 def erf(x: Any) -> Tensor:
     """The error function."""
-    return special.erf(floating(x))
+    return error_and_gamma.erf(floating(x))
 
 
 @operation("numpy", "Equal")

@@ -250,6 +250,6 @@ def outer(x1: Any, x2: Any) -> Tensor:
 @operation("math", "Erfinv")
 def erfinv(x: Any) -> Tensor:
     """What the error function gives x for."""
-    from pinnace.ops.math import special
+    from pinnace.ops.math import error_and_gamma
 
-    return special.erfinv(floating(x))
+    return error_and_gamma.erfinv(floating(x))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from pinnace.keras.seeds import make_default_seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
 Batch = tuple[Any, ...]
 
@@ -159,6 +159,8 @@ class SequenceBatches(Batches):
 
     def _made_ahead(self, order: Iterable[int]) -> Iterator[Any]:
         """Items in their order; an error in one surfaces in its place."""
+        from concurrent.futures import ThreadPoolExecutor
+
         pool = ThreadPoolExecutor(self._source.workers)
         waiting: deque[Future[Any]] = deque()
         try:

@@ -42,7 +42,7 @@ _UNARY = {
     "math.clipping": "clip_by_value",
     "math.complexes": "angle conj imag real",
     "math.rounding": "round",
-    "math.special": "erfcinv",
+    "math.error_and_gamma": "erfcinv",
     "nn.dropouts": "dropout",
     "nn.rectifiers": "leaky_relu",
     "nn.smooth": "gelu silu",

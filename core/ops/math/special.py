@@ -1,301 +1,44 @@
-"""Special functions: error functions, gamma functions, zeta, incomplete beta.
-
-`tf.math.special` is this module, too: what is seldom wanted is looked up where it stands.
-"""
+"""The names of TensorFlow's `tf.math.special`: seldom wanted, looked up where they stand."""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import float32, float64
-from pinnace.framework.shapes import Shape
-from pinnace.ops.array import constants
-from pinnace.ops.execute import execute
-from pinnace.ops.kernels import special_functions
-from pinnace.ops.math import arithmetic, broadcasting, exponents, reduction
-from pinnace.ops.opdef import InferCall, OpCall, OpDef
-from pinnace.ops.registry import binary, register, unary
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pinnace.ops.math.bessel import bessel_j0 as bessel_j0
+    from pinnace.ops.math.bessel import bessel_j1 as bessel_j1
+    from pinnace.ops.math.bessel import bessel_k0 as bessel_k0
+    from pinnace.ops.math.bessel import bessel_k0e as bessel_k0e
+    from pinnace.ops.math.bessel import bessel_k1 as bessel_k1
+    from pinnace.ops.math.bessel import bessel_k1e as bessel_k1e
+    from pinnace.ops.math.bessel import bessel_y0 as bessel_y0
+    from pinnace.ops.math.bessel import bessel_y1 as bessel_y1
+    from pinnace.ops.math.integrals import dawsn as dawsn
+    from pinnace.ops.math.integrals import expint as expint
+    from pinnace.ops.math.integrals import fresnel_cos as fresnel_cos
+    from pinnace.ops.math.integrals import fresnel_sin as fresnel_sin
+    from pinnace.ops.math.integrals import spence as spence
+    from pinnace.ops.math.tails import bessel_i0 as bessel_i0
+    from pinnace.ops.math.tails import bessel_i0e as bessel_i0e
+    from pinnace.ops.math.tails import bessel_i1 as bessel_i1
+    from pinnace.ops.math.tails import bessel_i1e as bessel_i1e
 
-    from pinnace.framework.tensor import Array, Tensor, TensorLike
-
-__all__ = [
-    "betainc",
-    "digamma",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfinv",
-    "lbeta",
-    "lgamma",
-    "ndtri",
-    "polygamma",
-    "zeta",
-]
-
-_WIDE = frozenset({float32, float64})
-_BESSEL = ("j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1")
-_ELSEWHERE = {
-    **{f"bessel_{name}": "pinnace.ops.math.bessel" for name in _BESSEL},
-    **{f"bessel_{name}": "pinnace.ops.math.tails" for name in ("i0", "i0e", "i1", "i1e")},
-    "dawsn": "pinnace.ops.math.integrals",
-    "expint": "pinnace.ops.math.integrals",
-    "fresnel_cos": "pinnace.ops.math.integrals",
-    "fresnel_sin": "pinnace.ops.math.integrals",
-    "spence": "pinnace.ops.math.integrals",
+_FAMILIES = {
+    "bessel": [f"bessel_{kind}" for kind in ("j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1")],
+    "integrals": ["dawsn", "expint", "fresnel_cos", "fresnel_sin", "spence"],
+    "tails": [f"bessel_{kind}" for kind in ("i0", "i0e", "i1", "i1e")],
 }
+_HOMES = {name: family for family, names in _FAMILIES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    module = _ELSEWHERE.get(name)
-    if module is None:
+    family = _HOMES.get(name)
+    if family is None:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(importlib.import_module(module), name)
+    return getattr(importlib.import_module(f"pinnace.ops.math.{family}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_ELSEWHERE})
-
-
-def erf(x: TensorLike, name: str | None = None) -> Tensor:
-    """2/√π ∫₀ˣ exp(-t²) dt.
-
-    Source:
-        TensorFlow op `Erf` (math_ops.cc).
-    """
-    return ERF.entry(x, name)  # type: ignore[no-any-return]
-
-
-def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 - erf(x), exact where x is large.
-
-    Source:
-        TensorFlow op `Erfc` (math_ops.cc).
-    """
-    return ERFC.entry(x, name)  # type: ignore[no-any-return]
-
-
-def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The y with erf(y) = x.
-
-    Source:
-        TensorFlow op `Erfinv` (math_ops.cc).
-    """
-    return ERFINV.entry(x, name)  # type: ignore[no-any-return]
-
-
-def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The y with erfc(y) = x."""
-    half = arithmetic.multiply(convert_to_tensor(x), 0.5)
-    return arithmetic.multiply(ndtri(half), -np.sqrt(0.5).item(), name)
-
-
-def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
-    """The quantile function of the normal distribution.
-
-    Source:
-        TensorFlow op `Ndtri` (math_ops.cc).
-    """
-    return NDTRI.entry(x, name)  # type: ignore[no-any-return]
-
-
-def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """`log |Γ(x)|`.
-
-    Source:
-        TensorFlow op `Lgamma` (math_ops.cc).
-    """
-    return LGAMMA.entry(x, name)  # type: ignore[no-any-return]
-
-
-def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """`log |B(x)|` over the last axis: Σ log |Γ(xᵢ)| - log |Γ(Σ xᵢ)|."""
-    tensor = convert_to_tensor(x)
-    parts = reduction.reduce_sum(lgamma(tensor), -1)
-    return arithmetic.subtract(parts, lgamma(reduction.reduce_sum(tensor, -1)), name)
-
-
-def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of log Γ(x).
-
-    Source:
-        TensorFlow op `Digamma` (math_ops.cc).
-    """
-    return DIGAMMA.entry(x, name)  # type: ignore[no-any-return]
-
-
-def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The a-th derivative of the digamma function at x.
-
-    Source:
-        TensorFlow op `Polygamma` (math_ops.cc).
-    """
-    return POLYGAMMA.entry(a, x, name)  # type: ignore[no-any-return]
-
-
-def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """Hurwitz's zeta function: Σ 1/(q + k)ˣ over k ≥ 0.
-
-    Source:
-        TensorFlow op `Zeta` (math_ops.cc).
-    """
-    return ZETA.entry(x, q, name)  # type: ignore[no-any-return]
-
-
-def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The regularised incomplete beta function: ∫₀ˣ tᵃ⁻¹ (1-t)ᵇ⁻¹ dt / B(a, b).
-
-    Source:
-        TensorFlow op `Betainc` (math_ops.cc), which takes one shape or scalars.
-    """
-    return execute(BETAINC, a, b, x, name=name)  # type: ignore[no-any-return]
-
-
-def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function` of float64 arrays as a kernel of any float: its values are rounded once."""
-
-    def kernel(*arrays: Array) -> Array:
-        dtype = arrays[0].dtype
-        wide: Any = function(*[np.asarray(array, np.float64) for array in arrays])
-        return wide.astype(dtype)  # type: ignore[no-any-return]
-
-    return kernel
-
-
-def _in_float32_too(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """`function` of float32 and float64 arrays as a kernel of any float."""
-
-    def kernel(x: Array) -> Array:
-        if x.dtype.itemsize == 2:
-            return function(np.asarray(x, np.float32)).astype(x.dtype)
-        return function(np.asarray(x))
-
-    return kernel
-
-
-def _betainc_kernel(a: Array, b: Array, x: Array) -> Array:
-    return _in_float64(special_functions.betainc)(a, b, x)
-
-
-def _erf_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (_bell(call.inputs[0], dy, 2 / np.sqrt(np.pi)),)
-
-
-def _erfc_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (_bell(call.inputs[0], dy, -2 / np.sqrt(np.pi)),)
-
-
-def _bell(x: Tensor, dy: Tensor, factor: float) -> Tensor:
-    scale = constants.constant(float(factor), x.dtype)
-    return scale * dy * exponents.exp(arithmetic.negative(arithmetic.square(x)))
-
-
-def _erfinv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    scale = constants.constant(float(np.sqrt(np.pi) / 2), dy.dtype)
-    return (dy * (scale * exponents.exp(arithmetic.square(call.outputs[0]))),)
-
-
-def _ndtri_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    scale = constants.constant(float(np.sqrt(2 * np.pi)), dy.dtype)
-    half = constants.constant(0.5, dy.dtype)
-    return (dy * (scale * exponents.exp(arithmetic.square(call.outputs[0]) * half)),)
-
-
-def _lgamma_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * digamma(call.inputs[0]),)
-
-
-def _digamma_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x = call.inputs[0]
-    return (dy * _trigamma(x),)
-
-
-def _trigamma(x: Tensor) -> Tensor:
-    if x.dtype in _WIDE:
-        return polygamma(constants.constant(1, x.dtype), x)
-    from pinnace.ops.array import casting
-
-    wide = casting.cast(x, float32)
-    return casting.cast(polygamma(constants.constant(1, float32), wide), x.dtype)
-
-
-def _polygamma_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    a, x = call.inputs
-    # TensorFlow has no gradient for the order.
-    return None, broadcasting.reduced_to(dy * polygamma(a + 1, x), x, a)
-
-
-def _zeta_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, q = call.inputs
-    # TensorFlow has no gradient for x.
-    return None, broadcasting.reduced_to(dy * (arithmetic.negative(x) * zeta(x + 1, q)), q, x)
-
-
-def _betainc_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    a, b, x = call.inputs
-    log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    # TensorFlow has no gradients for a and b.
-    slope = exponents.exp(
-        exponents.xlog1py(b - 1, arithmetic.negative(x)) + exponents.xlogy(a - 1, x) - log_beta
-    )
-    dx = dy * slope
-    return None, None, broadcasting.reduced_to(dx, x, dx)
-
-
-ERF = register(unary("Erf", _in_float32_too(special_functions.erf), _erf_gradient, fuse="erf({x})"))
-ERFC = register(
-    unary("Erfc", _in_float32_too(special_functions.erfc), _erfc_gradient, fuse="erfc({x})")
-)
-ERFINV = register(unary("Erfinv", _in_float64(special_functions.erfinv), _erfinv_gradient))
-NDTRI = register(unary("Ndtri", _in_float64(special_functions.ndtri), _ndtri_gradient))
-LGAMMA = register(unary("Lgamma", _in_float64(special_functions.lgamma), _lgamma_gradient))
-DIGAMMA = register(unary("Digamma", _in_float64(special_functions.digamma), _digamma_gradient))
-POLYGAMMA = register(
-    binary(
-        "Polygamma",
-        _in_float64(special_functions.polygamma),
-        _polygamma_gradient,
-        types=_WIDE,
-        signature="a: T, x: T -> z: T",
-    )
-)
-ZETA = register(
-    binary(
-        "Zeta",
-        _in_float64(special_functions.zeta),
-        _zeta_gradient,
-        types=_WIDE,
-        signature="x: T, q: T -> z: T",
-    )
-)
-
-
-def _infer_betainc(call: InferCall) -> Shape:
-    """One shape for all that are not scalars."""
-    shapes = [call.spec(index).shape for index in range(3)]
-    shape = Shape(None if any(s.rank is None for s in shapes) else ())
-    for one in shapes:
-        if one.rank:
-            if not shape.is_compatible_with(one) and shape.rank != 0:
-                call.fail("a, b and x must have one shape, or be scalars")
-            shape = one if shape.rank == 0 else shape.merge_with(one)
-    return shape
-
-
-BETAINC = register(
-    OpDef(
-        name="Betainc",
-        signature="a: T, b: T, x: T -> z: T",
-        types={"T": _WIDE},
-        infer=_infer_betainc,
-        kernel=_betainc_kernel,
-        gradient=_betainc_gradient,
-    )
-)
+    return sorted(_HOMES)

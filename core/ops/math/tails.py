@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.dtypes import FLOATS, float32, float64
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import gamma_tails
-from pinnace.ops.math import arithmetic, broadcasting, exponents, special
+from pinnace.ops.math import arithmetic, broadcasting, error_and_gamma, exponents
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall
 from pinnace.ops.registry import binary, register, unary
 
@@ -99,7 +99,7 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
 
 def _density(a: Tensor, x: Tensor) -> Tensor:
     """xᵃ⁻¹ e⁻ˣ / Γ(a), the slope of `igamma` by x."""
-    return exponents.exp(exponents.xlogy(a - 1, x) - x - special.lgamma(a))
+    return exponents.exp(exponents.xlogy(a - 1, x) - x - error_and_gamma.lgamma(a))
 
 
 def _igamma_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from pinnace.framework.dtypes import FLOATS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import constants, selecting
-from pinnace.ops.math import arithmetic, exponents, special, trigonometry
+from pinnace.ops.math import arithmetic, error_and_gamma, exponents, trigonometry
 from pinnace.ops.opdef import OpCall, OpDef
 from pinnace.ops.registry import backward, register, unary
 
@@ -84,7 +84,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * cubic)
         return arithmetic.multiply(0.5 * x, 1.0 + trigonometry.tanh(inner), name)
     # erfc keeps its digits where 1 + erf would lose them, far below 0.
-    return arithmetic.multiply(0.5 * x, special.erfc(-x * math.sqrt(0.5)), name)
+    return arithmetic.multiply(0.5 * x, error_and_gamma.erfc(-x * math.sqrt(0.5)), name)
 
 
 def silu(features: TensorLike, beta: TensorLike = 1.0, name: str | None = None) -> Tensor:

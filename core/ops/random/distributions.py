@@ -24,10 +24,10 @@ from pinnace.ops.kernels import philox, rejection
 from pinnace.ops.math import (
     arithmetic,
     comparison,
+    error_and_gamma,
     exponents,
     ranges,
     reduction,
-    special,
     tails,
 )
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
@@ -248,7 +248,7 @@ def _gamma_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         arithmetic.subtract(
             arithmetic.multiply(arithmetic.subtract(a, 1.0), exponents.log(safe)), safe
         ),
-        special.lgamma(a),
+        error_and_gamma.lgamma(a),
     )
     below = execute(tails.IGAMMA_GRAD_A, a, safe)
     moved = arithmetic.negative(arithmetic.divide(below, exponents.exp(log_density)))

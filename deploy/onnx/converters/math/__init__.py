@@ -10,6 +10,7 @@ from pinnace.deploy.onnx.converters.math import complexes as complexes
 from pinnace.deploy.onnx.converters.math import counting as counting
 from pinnace.deploy.onnx.converters.math import cumulation as cumulation
 from pinnace.deploy.onnx.converters.math import einstein as einstein
+from pinnace.deploy.onnx.converters.math import error_and_gamma as error_and_gamma
 from pinnace.deploy.onnx.converters.math import exponents as exponents
 from pinnace.deploy.onnx.converters.math import histograms as histograms
 from pinnace.deploy.onnx.converters.math import integrals as integrals
@@ -19,6 +20,5 @@ from pinnace.deploy.onnx.converters.math import ranges as ranges
 from pinnace.deploy.onnx.converters.math import reduction as reduction
 from pinnace.deploy.onnx.converters.math import rounding as rounding
 from pinnace.deploy.onnx.converters.math import segments as segments
-from pinnace.deploy.onnx.converters.math import special as special
 from pinnace.deploy.onnx.converters.math import tails as tails
 from pinnace.deploy.onnx.converters.math import trigonometry as trigonometry

@@ -1,4 +1,4 @@
-"""Cases of core/ops/math/special.py: SciPy's special functions."""
+"""Cases of core/ops/math/error_and_gamma.py: SciPy's special functions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Special functions."""
+"""Error functions and gamma functions."""
 
 import math
 

@@ -1,0 +1,56 @@
+"""`from pinnace.keras.utils import …`: modules import by their public names, and are no copies."""
+
+import pytest
+
+from support.fresh_process import run_fresh
+
+NAMES = [
+    *("audio", "autograph", "autograph.experimental", "bitwise", "compat.v1", "data"),
+    *("debugging", "dtypes", "errors", "image", "initializers", "io", "keras.backend"),
+    *("keras.preprocessing.sequence", "keras.utils", "linalg", "lookup", "losses"),
+    *("math", "math.special", "metrics", "nest", "nn", "optimizers", "quantization"),
+    *("ragged", "random", "raw_ops", "saved_model", "sets", "signal", "sparse", "strings"),
+    *("summary", "test", "train", "version"),
+]
+LOOK = """
+import importlib, sys
+import pinnace
+name = {name!r}
+module = importlib.import_module("pinnace." + name)
+shown = pinnace
+for part in name.split("."):
+    shown = getattr(shown, part)
+assert shown is module, (shown, module)
+assert module.__spec__.name == module.__name__, module.__spec__
+# Each file was run once.
+files = [getattr(m, "__file__", None) for m in set(sys.modules.values()) if hasattr(m, "__spec__")]
+ours = [file for file in files if file and "{root}" in file]
+assert len(ours) == len(set(ours)) > 100
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_module_imports_by_its_name(name: str) -> None:
+    run_fresh(LOOK.format(name=name, root="/core/"))
+
+
+def test_a_name_that_is_none_is_refused_as_python_does() -> None:
+    run_fresh("""
+for name in ("pinnace.mathematics", "pinnace.math.nothing", "pinnace.math.np"):
+    try:
+        __import__(name)
+    except ModuleNotFoundError as error:
+        assert error.name == name, error
+    else:
+        raise AssertionError(name)
+""")
+
+
+def test_names_are_taken_from_modules_of_other_places() -> None:
+    out = run_fresh("""
+from pinnace.keras.utils import to_categorical
+from pinnace.math.special import dawsn
+import pinnace.linalg as la
+print(to_categorical([1], 3).tolist(), float(dawsn(0.0)), la.__name__)
+""")
+    assert out.strip() == "[[0.0, 1.0, 0.0]] 0.0 pinnace.ops.linalg"
