@@ -101,7 +101,7 @@ def _serve(
         def reload() -> None:
             try:
                 certificates.reload()
-            except OpError as error:
+            except (OpError, OSError) as error:
                 LOG.error("%s; the certificates stay", one_line(error))
             if service.keys is not None:
                 service.keys.reload()

@@ -23,7 +23,7 @@ from pinnace.ops.kernels.philox import KeyCounter, key_counter_from_seed, normal
 _BATCHES = (2, 1, 3, 4)
 _SIZES = (2, 3, 1, 8, 16, 32, 5, 64, 224)
 _TRIES = 48
-# A run that takes longer (seconds) stands for that of its first row, too, if ONNX Runtime agrees.
+# Where one row takes longer (seconds), it is run alone here and as the last of two by ONNX Runtime.
 _DEAR_S = 0.1
 _SEED = 20_261_120
 _WORDS = np.array([b"", b"a", b"pinnace", b"two words"], object)
@@ -35,12 +35,14 @@ class Run(NamedTuple):
     Attributes:
         inputs: in order.
         outputs: what pinnace makes of them.
-        is_part: whether these were taken from a larger run, of which the inputs are the first row.
+        wide: inputs of more rows, whose last ones are `inputs`: the other side gets these. Who runs
+            one row alone and who runs it in company agree only if no size is fixed, and no row
+            depends on others.
     """
 
     inputs: list[Array]
     outputs: tuple[Array, ...]
-    is_part: bool = False
+    wide: list[Array] | None = None
 
 
 def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = _WORDS) -> list[Run]:
@@ -106,35 +108,52 @@ def _drawn(program: Program, words: Array) -> Iterator[Run]:
             _draw(next(streams), spec, size["batch"], size["inner"], high, words)
             for spec in program.inputs.values()
         ]
-        began = time.perf_counter()
-        try:
-            expected = program.run(arrays)
-        except (OpError, ValueError, IndexError, TypeError, MemoryError):
+        alone = None if found or missing["inner"] else _last_row(program, arrays)
+        if alone is not None:
+            began = time.perf_counter()
+            expected = _outcome(program, alone)
+            if expected is not None:
+                is_dear = time.perf_counter() - began > _DEAR_S
+                if is_dear and _has_rows(program, expected):
+                    yield Run(alone, expected, arrays)
+                    return
+                yield Run(alone, expected)
+                found += 1
+                seen["batch"].add(1)
+        expected = _outcome(program, arrays)
+        if expected is None:
             continue
         found += 1
         for kind, sizes in seen.items():
             sizes.add(size[kind])
-        first = Run(arrays, expected)
-        yield first
-        if not missing["inner"] and time.perf_counter() - began > _DEAR_S:
-            part = _first_row(program, first)
-            if part is not None:
-                yield part
-                return
+        yield Run(arrays, expected)
         if found >= 2 and all(len(seen[kind]) >= missing[kind] for kind in seen):
             return
 
 
-def _first_row(program: Program, run: Run) -> Run | None:
-    """The first row of a run, if inputs and outputs have rows."""
-    specs = [*program.inputs.values(), *program.outputs.values()]
-    arrays = [*run.inputs, *run.outputs]
-    for spec, array in zip(specs, arrays, strict=True):
+def _outcome(program: Program, arrays: list[Array]) -> tuple[Array, ...] | None:
+    """What the program makes of them; None if it does not take them."""
+    try:
+        return program.run(arrays)
+    except (OpError, ValueError, IndexError, TypeError, MemoryError):
+        return None
+
+
+def _last_row(program: Program, arrays: list[Array]) -> list[Array] | None:
+    """The last row of each input, where all have as many, and more than one."""
+    for spec, array in zip(program.inputs.values(), arrays, strict=True):
         if not spec.shape.rank or spec.shape[0] is not None or len(array) < 2:
             return None
-    if len({len(array) for array in arrays}) > 1:
-        return None
-    return Run([a[:1] for a in run.inputs], tuple(a[:1] for a in run.outputs), is_part=True)
+    return [array[-1:] for array in arrays]
+
+
+def _has_rows(program: Program, outputs: tuple[Array, ...]) -> bool:
+    """Whether each output is one row of any number."""
+    specs = program.outputs.values()
+    return all(
+        spec.shape.rank and spec.shape[0] is None and len(array) == 1
+        for spec, array in zip(specs, outputs, strict=True)
+    )
 
 
 def _draw(

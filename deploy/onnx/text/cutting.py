@@ -82,11 +82,15 @@ class Cut:
             self._try(reference, front, words)
         found = []
         for run in runs_of(self.whole, sample, words):
-            given = dict(zip(self.whole.inputs, run.inputs, strict=True))
-            given |= self._numbers(reference, given)
-            inputs = [given[name] for name in self.program.inputs]
-            found.append(Run(inputs, run.outputs, run.is_part))
+            wide = None if run.wide is None else self._behind(reference, run.wide)
+            found.append(Run(self._behind(reference, run.inputs), run.outputs, wide))
         return found
+
+    def _behind(self, reference: Tokenizer, inputs: Sequence[Array]) -> list[Array]:
+        """The inputs behind the cut that belong to some of the whole model."""
+        given = dict(zip(self.whole.inputs, inputs, strict=True))
+        given |= self._numbers(reference, given)
+        return [given[name] for name in self.program.inputs]
 
     def write(self) -> None:
         """The JSON file, and the reference runners beside it."""

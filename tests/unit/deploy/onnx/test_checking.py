@@ -45,7 +45,7 @@ def test_known_sizes_are_drawn_twice() -> None:
     assert found == [(2, 3), (2, 3)]
 
 
-# A run that takes long stands for its first row.
+# A row that takes long is run alone here, and in company there.
 
 
 def runs(monkeypatch: pytest.MonkeyPatch, function: Any) -> tuple[Any, list[Any]]:
@@ -54,34 +54,54 @@ def runs(monkeypatch: pytest.MonkeyPatch, function: Any) -> tuple[Any, list[Any]
     return program, list(runs_of(program, None))
 
 
-def test_a_dear_run_gives_its_first_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dear_row_is_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     _, found = runs(monkeypatch, lambda x: op("Relu", x))
-    assert [run.is_part for run in found] == [False, True]
-    np.testing.assert_array_equal(found[1].inputs[0], found[0].inputs[0][:1])
-    np.testing.assert_array_equal(found[1].outputs[0], found[0].outputs[0][:1])
+    assert len(found) == 1
+    assert [len(found[0].inputs[0]), len(found[0].outputs[0]), len(found[0].wide[0])] == [1, 1, 2]
+    np.testing.assert_array_equal(found[0].inputs[0], found[0].wide[0][1:])
+    np.testing.assert_array_equal(found[0].outputs[0], np.maximum(found[0].inputs[0], 0))
+
+
+def test_what_is_not_dear_runs_in_two_sizes() -> None:
+    found = list(runs_of(find_program(traced(lambda x: op("Relu", x), X), "net"), None))
+    assert [len(run.inputs[0]) for run in found] == [1, 2]
+    assert all(run.wide is None for run in found)
 
 
 def test_rows_that_depend_on_each_other_are_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def net(x: Tensor) -> Any:
         return op("Sub", x, op("Mean", x, np.array([0], np.int32)))
 
-    _, found = runs(monkeypatch, net)
-    assert found[1].is_part
-    # The row alone is another result than the row of both; the export finds that, and agrees.
-    assert np.any(found[1].outputs[0] != 0)
-    assert export(traced(net, X)).batches == 2
+    program, found = runs(monkeypatch, net)
+    assert found[0].wide is not None
+    # The row alone gives another result than in company; the export finds that, and agrees.
+    assert not np.any(found[0].outputs[0])
+    assert np.any(program.run(found[0].wide)[0])
+    assert export(traced(net, X)).batches == 1
 
 
-def test_a_wrong_row_is_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_without_rows_are_compared_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, found = runs(monkeypatch, lambda x: op("Sum", x, np.array([0], np.int32)))
+    assert [len(run.inputs[0]) for run in found] == [1, 2]
+    assert all(run.wide is None for run in found)
+
+
+@pytest.mark.parametrize("wrong", ["last", "shape", "fixed"])
+def test_what_is_wrong_in_company_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     monkeypatch.setattr(samples, "_DEAR_S", 0.0)
     plain = checking.run_session
 
-    def wrong_for_one(session: object, feeds: dict[str, Any]) -> list[Any]:
-        results = plain(session, feeds)
-        return results if len(feeds["image"]) > 1 else [results[0] + np.float32(0.5)]
+    def spoiled(session: object, feeds: dict[str, Any]) -> list[Any]:
+        (result,) = plain(session, feeds)
+        assert len(feeds["image"]) == 2
+        if wrong == "shape":
+            return [np.concatenate([result, result])]
+        if wrong == "fixed":
+            return [result[:1]]
+        return [result + np.float32(0.5) * np.arange(2, dtype=np.float32)[:, None]]
 
-    monkeypatch.setattr(checking, "run_session", wrong_for_one)
-    with pytest.raises(errors.InternalError, match="differs by"):
+    monkeypatch.setattr(checking, "run_session", spoiled)
+    with pytest.raises(errors.InternalError, match=r"differs by|has shape"):
         export(traced(classifier, image()))
 
 

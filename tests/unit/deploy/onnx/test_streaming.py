@@ -126,6 +126,24 @@ def test_a_factor_is_multiplied_in_on_the_way(
     np.testing.assert_array_equal(np.concatenate(parts), wanted.reshape(-1))
 
 
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=4),
+    st.permutations(range(4)),
+    st.integers(1, 6),
+    st.integers(1, 2),
+)
+def test_a_copy_in_another_order_is_that_array(
+    sizes: list[int], order: list[int], tile: int, step: int
+) -> None:
+    axes = [axis for axis in order if axis < len(sizes)]
+    array = np.arange(np.prod(sizes)).reshape(sizes).transpose(axes)[::step]
+    target = np.full(array.shape, -1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapped, "_TILE", tile)
+        mapped.copy(target, array)
+    np.testing.assert_array_equal(target, array)
+
+
 def test_the_same_weights_give_the_same_bytes() -> None:
     arrays = {"a": np.ones((50, 60), np.float32).T, "b": np.arange(3)}
     assert written(draft_of(arrays)) == written(draft_of(arrays))
