@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -283,10 +282,38 @@ def _sample(
 
 
 def _stateful_kernel(
-    who: str,
     image_size: Array,
     bounding_boxes: Array,
-    min_object_covered: Any,
+    *,
+    seed: int,
+    seed2: int,
+    min_object_covered: float,
+    aspect_ratio_range: tuple[float, ...],
+    area_range: tuple[float, ...],
+    max_attempts: int,
+    use_image_if_no_bounding_boxes: bool,
+    ctx: RunContext,
+) -> tuple[Array, Array, Array]:
+    who = "SampleDistortedBoundingBox"
+    return _sample(
+        who,
+        image_size,
+        bounding_boxes,
+        np.float32(min_object_covered),
+        lambda: stateful.stream_of(ctx, who, image_size.dtype, seed, seed2).reserve(
+            max_attempts, 1
+        ),
+        aspect_ratio_range,
+        area_range,
+        max_attempts,
+        use_image_if_no_bounding_boxes,
+    )
+
+
+def _stateful_v2_kernel(
+    image_size: Array,
+    bounding_boxes: Array,
+    min_object_covered: Array,
     *,
     seed: int,
     seed2: int,
@@ -296,12 +323,12 @@ def _stateful_kernel(
     use_image_if_no_bounding_boxes: bool,
     ctx: RunContext,
 ) -> tuple[Array, Array, Array]:
-    """min_object_covered: an attribute of the first version, an input of the second."""
+    who = "SampleDistortedBoundingBoxV2"
     return _sample(
         who,
         image_size,
         bounding_boxes,
-        np.asarray(min_object_covered, np.float32),
+        min_object_covered,
         lambda: stateful.stream_of(ctx, who, image_size.dtype, seed, seed2).reserve(
             max_attempts, 1
         ),
@@ -361,7 +388,7 @@ SAMPLE: OpDef = register(
         types={"T": _SIZES},
         attrs={**stateful.SEEDS, "min_object_covered": attr("float", default=0.1), **_ATTRS},
         infer=_infer,
-        kernel=partial(_stateful_kernel, "SampleDistortedBoundingBox"),
+        kernel=_stateful_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="random",
     )
@@ -375,7 +402,7 @@ SAMPLE_V2: OpDef = register(
         types={"T": _SIZES},
         attrs={**stateful.SEEDS, **_ATTRS},
         infer=_infer,
-        kernel=partial(_stateful_kernel, "SampleDistortedBoundingBoxV2"),
+        kernel=_stateful_v2_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="random",
     )

@@ -81,3 +81,17 @@ def test_a_seeded_op_goes_on_in_its_stream_and_starts_anew() -> None:
     first = drawn()
     assert first == drawn()
     assert len({tuple(one) for one in first}) > 1
+
+
+@given(share=st.sampled_from([0.25, 0.5, 1.0]), seed=st.integers(1, 99))
+def test_both_seeded_ops_draw_the_same_part(share: float, seed: int) -> None:
+    # What the first takes as an attribute is an input of the second.
+    given_ = {"image_size": [40, 60, 3], "bounding_boxes": [[[0.25, 0.25, 0.75, 0.75]]]}
+    first = tf.raw_ops.SampleDistortedBoundingBox(
+        **given_, seed=seed, seed2=7, min_object_covered=share
+    )
+    second = tf.raw_ops.SampleDistortedBoundingBoxV2(
+        **given_, seed=seed, seed2=7, min_object_covered=np.float32(share)
+    )
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
