@@ -83,8 +83,10 @@ def alternate(
         for turn in range(runs + 1):
             for name, started in servers.items():
                 point = _load(started, file.name, seconds)
-                if turn:  # the first one warms
+                if turn:
                     found[name].append(point)
+                else:  # it warms
+                    started.rest()
     return {
         name: (
             statistics.median(point[0] for point in points),

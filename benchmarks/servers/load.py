@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import statistics
@@ -63,8 +64,26 @@ class Point:
     alone_ms: float = 0.0
 
 
-def measure(started: Started, path: str, form: Form, case: Case, seconds: int, runs: int) -> Point:
-    """Load a server with wrk."""
+def measure(
+    started: Started,
+    path: str,
+    form: Form,
+    case: Case,
+    seconds: int,
+    runs: int,
+    warming: int = 3,
+) -> Point:
+    """Load a server with wrk.
+
+    Args:
+        started: the server.
+        path: of the requests.
+        form: of the requests.
+        case: the load.
+        seconds: of a run.
+        runs: whose medians count.
+        warming: loads of a second before, each until the server is done with what it began.
+    """
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "load.lua"
         (Path(folder) / "body").write_bytes(form.body(case.rows))
@@ -80,7 +99,9 @@ def measure(started: Started, path: str, form: Form, case: Case, seconds: int, r
         )
         url = f"http://127.0.0.1:{started.port}{path}"
         load = ["wrk", "-t1", f"-c{case.connections}", "--timeout=20s", "-s", str(script), url]
-        subprocess.run([*load, "-d1s"], capture_output=True, check=True)
+        for _ in range(warming):
+            subprocess.run([*load, "-d1s"], capture_output=True, check=True)
+            started.rest()
         found = []
         for _ in range(runs):
             before = started.cpu_s()
@@ -96,9 +117,8 @@ def measure(started: Started, path: str, form: Form, case: Case, seconds: int, r
                 r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text
             )
             errors += sum(map(int, broken.groups())) if broken else 0
-            found.append(
-                (requests / duration * 1e6, p50 / 1e3, p99 / 1e3, used / requests * 1e6, errors)
-            )
+            each_us = used / requests * 1e6 if requests else math.inf
+            found.append((requests / duration * 1e6, p50 / 1e3, p99 / 1e3, each_us, errors))
     columns = list(zip(*found, strict=True))
     middle = [statistics.median(column) for column in columns[:4]]
     return Point("", case.model, "", case.rows, case.connections, *middle, sum(columns[4]))

@@ -11,6 +11,9 @@ from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
 START_S = 120
+REST_S = 60
+_LOOK_S = 0.5
+_IDLE = 0.1  # share of a core that servers take that wait
 
 
 @dataclass
@@ -35,6 +38,15 @@ class Started:
                 fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
                 total += int(fields[11]) + int(fields[12])
         return total / TICK
+
+    def rest(self) -> None:
+        """Wait until it does nothing: what it compiles after the first requests is no answer."""
+        end = time.monotonic() + REST_S
+        while time.monotonic() < end:
+            before = self.cpu_s()
+            time.sleep(_LOOK_S)
+            if self.cpu_s() - before < _IDLE * _LOOK_S:
+                return
 
     def pss_mib(self) -> float:
         """Memory of the whole tree, shared pages by share."""

@@ -101,7 +101,7 @@ def measure_reloads(seconds: int, runs: int) -> tuple[list[tuple[str, ...]], boo
             quiet = measure(started, path, form, case, seconds, runs)
             with reloading(MODELS / "b", base, started) as reloads:
                 # Ten times as long: the first versions bring what stays.
-                busy = measure(started, path, form, case, seconds * 10, runs)
+                busy = measure(started, path, form, case, seconds * 10, runs, warming=0)
         finally:
             started.stop()
     growth = reloads.growth()

@@ -7,6 +7,7 @@ than requests a second where the load generator shares the cores.
 
 import argparse
 import json
+import math
 import os
 import platform
 import shutil
@@ -319,7 +320,7 @@ def compare(
             theirs = point(peer)
             if theirs is None:
                 continue
-            ratio = ours.per_second / theirs.per_second
+            ratio = ours.per_second / theirs.per_second if theirs.per_second else math.inf
             good = ratio >= least
             is_met &= good
             rows.append(
