@@ -74,11 +74,14 @@ _COLUMNS = """
                 j += columns
 """
 
+# Rows that only fill up the second half are not done: where sums are added to what is there, what
+# the first half has just added to would be added to again.
 _TILE = """if columns <= HALF:
                         half({arguments})
-                        a_table += 8 * HALF_ROWS
-                        c_table += 8 * HALF_ROWS
-                        half({arguments})
+                        if at + HALF_ROWS < {total}:
+                            a_table += 8 * HALF_ROWS
+                            c_table += 8 * HALF_ROWS
+                            half({arguments})
                     elif columns <= NARROW:
                         narrow({arguments})
                     else:
@@ -90,8 +93,9 @@ _ARGUMENTS = (
 )
 
 
-def _tile(**parts: object) -> str:
-    return _TILE.format(arguments=_ARGUMENTS.format(**parts))
+def _tile(total: str, **parts: object) -> str:
+    """The tiles of a block; `total` is how many rows they have."""
+    return _TILE.format(arguments=_ARGUMENTS.format(**parts), total=total)
 
 
 CONVOLVE = (
@@ -116,6 +120,7 @@ CONVOLVE = (
     + _COLUMNS.format(
         panel="b + 4 * (j // 32 * panel_step + j % 32)",
         call=_tile(
+            total="m",
             a="a",
             b_step="b_step",
             count="count",
@@ -179,6 +184,7 @@ CORRELATE = (
     + _COLUMNS.format(
         panel="slopes + 4 * j",
         call=_tile(
+            total="end - begin",
             a="a",
             b_step="outputs",
             count="images * rows",

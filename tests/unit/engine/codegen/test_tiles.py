@@ -140,6 +140,23 @@ def test_filter_gradient_is_that_of_float64(case: Drawn, block: int, products: i
     assert_close(found, wanted, dy[..., 0].size)
 
 
+@pytest.mark.parametrize("outputs", [1, 3, 8, 9, 16])
+@pytest.mark.parametrize("channels", range(1, 18))
+def test_filter_gradient_adds_up_the_blocks_of_few_sums(channels: int, outputs: int) -> None:
+    """Sums that fill less than a tile, or a half of one, are added to block by block, once each."""
+    random = np.random.default_rng(channels)
+    x = random.standard_normal((3, 40, 9, channels)).astype(np.float32)
+    dy = random.standard_normal((3, 40, 9, outputs)).astype(np.float32)
+    patch = limits(1, 1 << 40)
+    try:
+        found = tiles.correlate(x, dy, geometry([40, 9], [1, 1], [1, 1], [(0, 0), (0, 0)], [1, 1]))
+    finally:
+        patch.undo()
+    assert found is not None
+    wanted = x.reshape(-1, channels).T.astype(np.float64) @ dy.reshape(-1, outputs)
+    assert_close(found.reshape(channels, outputs), wanted, dy[..., 0].size)
+
+
 @given(case=images())
 def test_input_gradient_goes_through_the_kernel(case: Drawn) -> None:
     x, filter, g, random = case
