@@ -49,12 +49,16 @@ class Credentials:
         self._settings = settings
         self._http = of_files(settings)
         self._grpc = of_config(settings.ssl_config_file) or self._http
-        self.context = None if self._http is None else make_context(self._http)
+        self.context: ssl.SSLContext | None = None
+        if self._http is not None:
+            self._shown = make_context(self._http)
+            self.context = make_context(self._http)
+            self.context.sni_callback = self._hand_over
         if self._grpc is not None and self._grpc is not self._http:
             make_context(self._grpc)  # gRPC would not say what is wrong
 
     def reload(self) -> None:
-        """Read the files again: for connections to come.
+        """Read the files again: for connections to come. Any thread.
 
         Raises:
             NotFoundError: a file cannot be read.
@@ -62,12 +66,22 @@ class Credentials:
         """
         http = of_files(self._settings)
         grpc = of_config(self._settings.ssl_config_file) or http
-        for found in (http, grpc):
-            if found is not None:
-                make_context(found)
-        if self.context is not None and http is not None:
-            load(self.context, http)
+        shown = None if http is None else make_context(http)
+        if grpc is not None and grpc is not http:
+            make_context(grpc)
+        if shown is not None:
+            self._shown = shown
         self._http, self._grpc = http, grpc
+
+    def _hand_over(
+        self, connection: ssl.SSLSocket | ssl.SSLObject, _: str | None, __: ssl.SSLContext
+    ) -> None:
+        """A handshake begins: it goes on with the latest context.
+
+        One that connections use must not change: between a new certificate and its key handshakes
+        fail, and authorities can be added to it, but not taken away.
+        """
+        connection.context = self._shown
 
     def for_grpc(self) -> Any:
         """GRPC's credentials, which look for new certificates at each connection; None for none."""
@@ -131,16 +145,11 @@ def make_context(certificates: Certificates) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    load(context, certificates)
+    _load(context, certificates)
     return context
 
 
-def load(context: ssl.SSLContext, certificates: Certificates) -> None:
-    """Let new connections see these certificates.
-
-    Raises:
-        InvalidArgumentError: OpenSSL does not take them.
-    """
+def _load(context: ssl.SSLContext, certificates: Certificates) -> None:
     # OpenSSL's binding reads files only.
     with tempfile.TemporaryDirectory() as folder:
         chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")

@@ -1,9 +1,12 @@
 """TLS for HTTP and gRPC, with certificates that openssl makes."""
 
+import itertools
 import shutil
 import ssl
 import subprocess
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -102,6 +105,99 @@ def test_https_and_grpc_speak_tls_and_ask_clients_for_theirs(tmp_path: Path) -> 
         wait_for(lambda: not fails_with(httpx.HTTPError, lambda: serial(url, renewed)))
         assert serial(url, renewed) != before
         assert check(client)
+
+
+def shake_hands(
+    server: ssl.SSLContext, client: ssl.SSLContext, name: str | None
+) -> tuple[bytes | None, bytes]:
+    """A handshake without a network: what the client sees of the server, and what it reads then."""
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    front = server.wrap_bio(there, back, server_side=True)
+    far = client.wrap_bio(back, there, server_hostname=name)
+    for _ in range(4):
+        for side in (far, front):
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+    front.write(b"hello")
+    return far.getpeercert(binary_form=True), far.read()
+
+
+def settings_of(certificate: Path, key: Path, authority: Path) -> Settings:
+    return Settings(
+        tls_cert=str(certificate), tls_key=str(key), tls_client_ca=str(authority), rest_api_port=0
+    )
+
+
+@pytest.mark.parametrize("name", ["localhost", None])
+def test_new_certificates_and_authorities_take_the_place_of_old_ones(
+    tmp_path: Path, name: str | None
+) -> None:
+    certificate, key = make_authority(tmp_path, "server")
+    old, new = make_authority(tmp_path, "old"), make_authority(tmp_path, "new")
+    trusted = tmp_path / "clients.pem"
+    shutil.copy(old[0], trusted)
+    credentials = Credentials(settings_of(certificate, key, trusted))
+    server = credentials.context
+    assert server is not None
+
+    def seen(own: tuple[Path, Path]) -> bytes | None:
+        client = context_for(certificate, own)
+        client.check_hostname = name is not None
+        shown, text = shake_hands(server, client, name)
+        assert text == b"hello"
+        return shown
+
+    first = seen(old)
+    assert first == ssl.PEM_cert_to_DER_cert(certificate.read_text())
+    assert fails_with(ssl.SSLError, lambda: seen(new))
+    make_authority(tmp_path, "server")
+    shutil.copy(new[0], trusted)
+    credentials.reload()
+    second = seen(new)
+    assert second == ssl.PEM_cert_to_DER_cert(certificate.read_text()) != first
+    assert fails_with(ssl.SSLError, lambda: seen(old))
+    # What cannot be used changes nothing.
+    certificate.write_text("no certificate")
+    with pytest.raises(InvalidArgumentError):
+        credentials.reload()
+    good = tmp_path / "good.pem"
+    good.write_text(ssl.DER_cert_to_PEM_cert(second or b""))
+    client = context_for(good, new)
+    client.check_hostname = name is not None
+    assert shake_hands(server, client, name) == (second, b"hello")
+
+
+def test_no_handshake_fails_while_certificates_change(tmp_path: Path) -> None:
+    pairs = [make_authority(tmp_path, name) for name in ("one", "two")]
+    certificate, key = tmp_path / "server.pem", tmp_path / "server.key"
+    shutil.copy(pairs[0][0], certificate)
+    shutil.copy(pairs[0][1], key)
+    credentials = Credentials(settings_of(certificate, key, pairs[0][0]))
+    server = credentials.context
+    assert server is not None
+    client = context_for(pairs[0][0], pairs[0])
+    client.load_verify_locations(pairs[1][0])
+    stop = threading.Event()
+
+    def renew() -> None:
+        for turn in itertools.count():
+            shutil.copy(pairs[turn % 2][0], certificate)
+            shutil.copy(pairs[turn % 2][1], key)
+            credentials.reload()
+            if stop.is_set():
+                return
+
+    thread = threading.Thread(target=renew)
+    thread.start()
+    try:
+        found = {shake_hands(server, client, "localhost") for _ in range(300)}
+    finally:
+        stop.set()
+        thread.join()
+    assert {text for _, text in found} == {b"hello"}
+    assert {shown for shown, _ in found} == {
+        ssl.PEM_cert_to_DER_cert(pair[0].read_text()) for pair in pairs
+    }
 
 
 def test_tensorflow_servings_file_is_for_grpc_alone(tmp_path: Path) -> None:
