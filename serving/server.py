@@ -84,13 +84,11 @@ def _serve(
     ledger: Ledger | None = None,
 ) -> None:
     """Load the models and answer, until a signal comes."""
-    if "PINNACE_THREADS" not in os.environ:
-        config.set_intra_op_parallelism_threads(settings.intra_op_threads)
     certificates = Credentials(settings)
     metrics = Metrics(lambda name: name in repository, ledger)
     repository.loads = LoadMetrics(ledger)
     # Before models come, which will go again.
-    with kept_for_requests(), quick_turns(), closing(repository):
+    with _threads(settings), kept_for_requests(), quick_turns(), closing(repository):
         repository.start()
         _listen(listener, settings)
         _log_to_stderr()
@@ -280,6 +278,20 @@ def _front(service: Service) -> str | type[asyncio.Protocol]:
     from pinnace.serving.http.protocol import bound
 
     return bound(service.exchange)
+
+
+@contextmanager
+def _threads(settings: Settings) -> Iterator[None]:
+    """Runs take so many threads as the settings say, as long as the process serves."""
+    if "PINNACE_THREADS" in os.environ:
+        yield
+        return
+    before = config.get_intra_op_parallelism_threads()
+    config.set_intra_op_parallelism_threads(settings.intra_op_threads)
+    try:
+        yield
+    finally:
+        config.set_intra_op_parallelism_threads(before)
 
 
 @contextmanager
