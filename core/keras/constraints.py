@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pinnace.keras import registry
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.ops.array import casting
-from pinnace.ops.math import arithmetic, comparison, exponents, reduction
+from pinnace.ops.math import arithmetic, comparison, division, exponents, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -44,7 +44,7 @@ class MaxNorm(Constraint):
         """The allowed value."""
         norms = _norms(w, self.axis)
         wanted = arithmetic.minimum(arithmetic.maximum(norms, 0.0), self.max_value)
-        return arithmetic.multiply(w, arithmetic.divide(wanted, norms + epsilon()))
+        return arithmetic.multiply(w, division.divide(wanted, norms + epsilon()))
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
@@ -67,7 +67,7 @@ class UnitNorm(Constraint):
 
     def __call__(self, w: Any) -> Tensor:
         """The allowed value."""
-        return arithmetic.divide(w, _norms(w, self.axis) + epsilon())
+        return division.divide(w, _norms(w, self.axis) + epsilon())
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
@@ -90,7 +90,7 @@ class MinMaxNorm(Constraint):
         norms = _norms(w, self.axis)
         inside = arithmetic.minimum(arithmetic.maximum(norms, self.min_value), self.max_value)
         wanted = inside * self.rate + norms * (1 - self.rate)
-        return arithmetic.multiply(w, arithmetic.divide(wanted, norms + epsilon()))
+        return arithmetic.multiply(w, division.divide(wanted, norms + epsilon()))
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""

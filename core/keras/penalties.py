@@ -9,7 +9,7 @@ from pinnace.framework.tensor import Operands
 from pinnace.keras.call_context import calls
 from pinnace.keras.configuration import Configured
 from pinnace.ops.array import casting
-from pinnace.ops.math import arithmetic
+from pinnace.ops.math import division
 
 if TYPE_CHECKING:
     from pinnace.keras.weights import Weights
@@ -37,7 +37,7 @@ class Penalised(Configured):
         for output in structure.flatten(outputs):
             if isinstance(output, Operands):
                 size = casting.cast(output.shape[0] or 1, output.dtype)  # type: ignore[attr-defined]
-                self.add_loss(arithmetic.divide(self.activity_regularizer(output), size))
+                self.add_loss(division.divide(self.activity_regularizer(output), size))
 
     @property
     def losses(self) -> list[Any]:

@@ -12,7 +12,7 @@ from pinnace.ops import random as random
 from pinnace.ops import registry
 from pinnace.ops import state as state
 from pinnace.ops.array import constants, gathering, joining, shapes, slicing
-from pinnace.ops.math import arithmetic, bits, comparison, exponents, logic, products
+from pinnace.ops.math import arithmetic, bits, comparison, division, exponents, logic, products
 from pinnace.ops.state import scatters, variables
 
 # Families that few programs want; they are imported in this order when an op is missed.
@@ -72,7 +72,7 @@ dispatch.install(
     bitwise_xor=_xor,
     constant=constants.constant,
     equal=comparison.same,
-    floordiv=arithmetic.floordiv,
+    floordiv=division.floordiv,
     gather_nd_of=scatters.gather_nd,
     getitem=slicing.getitem,
     getitem_of=scatters.getitem_of,
@@ -81,7 +81,7 @@ dispatch.install(
     less=comparison.less,
     less_equal=comparison.less_equal,
     matmul=products.matmul,
-    mod=arithmetic.floormod,
+    mod=division.floormod,
     multiply=arithmetic.multiply,
     negative=arithmetic.negative,
     not_equal=comparison.differs,
@@ -94,7 +94,7 @@ dispatch.install(
     sparse_read=scatters.sparse_read,
     subtract=arithmetic.subtract,
     summed_slices=gathering.summed_slices,
-    truediv=arithmetic.truediv,
+    truediv=division.truediv,
     unstack=joining.unstack,
     with_batch_places=gathering._with_batch_places,
 )

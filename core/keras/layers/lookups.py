@@ -20,7 +20,7 @@ from pinnace.lookup.initializers import KeyValueTensorInitializer
 from pinnace.lookup.static import StaticHashTable
 from pinnace.ops.array import casting, constants, selecting, shapes
 from pinnace.ops.control import assertions
-from pinnace.ops.math import arithmetic, comparison, logic, reduction
+from pinnace.ops.math import comparison, division, logic, reduction
 from pinnace.ops.strings import hashing
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ class IndexLookup(Layer):
     def _spread(self, x: Tensor) -> Tensor:
         if self._kind is dtypes.string:
             return hashing.to_hash_bucket_fast(x, self.num_oov_indices)
-        return arithmetic.floormod(x, self.num_oov_indices)
+        return division.floormod(x, self.num_oov_indices)
 
     def _depth(self) -> int:
         if self.pad_to_max_tokens and self.max_tokens:

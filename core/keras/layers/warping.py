@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.framework import dtypes
 from pinnace.keras.layers.augmentation import PictureLayer, interval
 from pinnace.ops.array import casting, constants, gathering, joining, reshaping, selecting, shapes
-from pinnace.ops.math import arithmetic, clipping, comparison, logic, ranges, rounding, trigonometry
+from pinnace.ops.math import (
+    arithmetic,
+    clipping,
+    comparison,
+    division,
+    logic,
+    ranges,
+    rounding,
+    trigonometry,
+)
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -234,9 +243,9 @@ def _pixels(x: Tensor, rows: Tensor, columns: Tensor, fill: str, value: float) -
 
 def _inside(places: Tensor, size: Tensor, fill: str) -> Tensor:
     if fill == "wrap":
-        return arithmetic.floormod(places, size)
+        return division.floormod(places, size)
     if fill == "reflect":
-        around = arithmetic.floormod(places, 2.0 * size)
+        around = division.floormod(places, 2.0 * size)
         return arithmetic.minimum(around, 2.0 * size - 1.0 - around)
     kept: Tensor = clipping.clip_by_value(places, 0.0, size - 1.0)
     return kept

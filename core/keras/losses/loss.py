@@ -13,7 +13,7 @@ from pinnace.keras.masks import mask_of
 from pinnace.keras.names import class_name_in_snake_case
 from pinnace.keras.plain_lists import is_numbers
 from pinnace.ops.array import casting, reshaping, shapes
-from pinnace.ops.math import arithmetic, logic, reduction
+from pinnace.ops.math import arithmetic, division, logic, reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,10 +190,10 @@ def reduce_weighted_values(
     if reduction == "mean_with_sample_weight" and weights is not None:
         # Every element counts with its weight, also where weights broadcast.
         counted = arithmetic.multiply(weights, arithmetic.multiply(values, 0.0) + 1.0)
-        return arithmetic.divide_no_nan(total, reduction_of_all(counted))
+        return division.divide_no_nan(total, reduction_of_all(counted))
     count = values.shape.num_elements()
     if count is None:
-        return arithmetic.divide_no_nan(total, casting.cast(shapes.size(values), kind))
+        return division.divide_no_nan(total, casting.cast(shapes.size(values), kind))
     return total / float(count) if count else arithmetic.multiply(total, 0.0)
 
 
@@ -210,7 +210,7 @@ def masked_weights(
     counts: Tensor = _cast(mask, dtype)
     if reduction in {"mean", "sum_over_batch_size"}:
         total = casting.cast(shapes.size(counts), dtype)
-        counts = counts * arithmetic.divide_no_nan(total, reduction_of_all(counts))
+        counts = counts * division.divide_no_nan(total, reduction_of_all(counts))
     if weights is None:
         return counts
     counts, weights = squeeze_or_expand_to_same_rank(counts, weights)

@@ -12,7 +12,7 @@ from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.confusion import Counts
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, constants, reshaping, selecting
-from pinnace.ops.math import arithmetic, comparison, exponents, logic, reduction
+from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, reduction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,11 +139,11 @@ class AUC(Counts):
         tp, fp, tn, fn = (getattr(self, kind).value() for kind in self._kept)
         if self.curve == "PR" and self.summation_method == "interpolation":
             return self._over_labels(self._under_precision(tp, fp, fn))
-        recall = arithmetic.divide_no_nan(tp, tp + fn)
+        recall = division.divide_no_nan(tp, tp + fn)
         if self.curve == "ROC":
-            x, y = arithmetic.divide_no_nan(fp, fp + tn), recall
+            x, y = division.divide_no_nan(fp, fp + tn), recall
         elif self.curve == "PR":
-            x, y = recall, arithmetic.divide_no_nan(tp, tp + fp)
+            x, y = recall, division.divide_no_nan(tp, tp + fp)
         else:
             x, y = _gains(tp, fp, tn, fn)
         if self.summation_method == "interpolation":
@@ -162,7 +162,7 @@ class AUC(Counts):
         if weights is None:
             return reduction.reduce_mean(areas)
         shares = self._number(weights)
-        return arithmetic.divide_no_nan(
+        return division.divide_no_nan(
             reduction.reduce_sum(areas * shares), reduction.reduce_sum(shares)
         )
 
@@ -170,18 +170,18 @@ class AUC(Counts):
     def _under_precision(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
         step = tp[:-1] - tp[1:]
         said = tp + fp
-        slope = arithmetic.divide_no_nan(step, arithmetic.maximum(said[:-1] - said[1:], 0.0))
+        slope = division.divide_no_nan(step, arithmetic.maximum(said[:-1] - said[1:], 0.0))
         intercept = tp[1:] - slope * said[1:]
         both = logic.logical_and(
             comparison.greater(said[:-1], 0.0), comparison.greater(said[1:], 0.0)
         )
         ratio = selecting.where(
             both,
-            arithmetic.divide_no_nan(said[:-1], arithmetic.maximum(said[1:], 0.0)),
+            division.divide_no_nan(said[:-1], arithmetic.maximum(said[1:], 0.0)),
             constants.ones_like(said[1:]),
         )
         area = slope * (step + intercept * exponents.log(ratio))
-        return arithmetic.divide_no_nan(area, arithmetic.maximum(tp[1:] + fn[1:], 0.0))
+        return division.divide_no_nan(area, arithmetic.maximum(tp[1:] + fn[1:], 0.0))
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
@@ -205,10 +205,10 @@ def _gains(tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> tuple[Tensor, Tens
 
     Keras: without true positives the gains are 0 and 1, and recall has none below 0.
     """
-    share = arithmetic.divide_no_nan(tp + fn, tn + fp)
+    share = division.divide_no_nan(tp + fn, tn + fp)
     none = comparison.equal(tp, 0.0)
-    recall = 1.0 - share * arithmetic.divide_no_nan(fn, tp)
-    precision = 1.0 - share * arithmetic.divide_no_nan(fp, tp)
+    recall = 1.0 - share * division.divide_no_nan(fn, tp)
+    precision = 1.0 - share * division.divide_no_nan(fp, tp)
     recall = selecting.where(none, constants.zeros_like(tp), recall)
     precision = selecting.where(none, constants.ones_like(tp), precision)
     return arithmetic.maximum(recall, 0.0), precision

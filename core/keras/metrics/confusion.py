@@ -11,7 +11,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, indicators, reshaping, shapes, sorting
-from pinnace.ops.math import arithmetic, comparison, reduction
+from pinnace.ops.math import comparison, division, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -189,7 +189,7 @@ class _Share(Counts):
     def result(self) -> Tensor:
         """The share so far; 0 of nothing."""
         right, wrong = (getattr(self, kind).value() for kind in self._kept)
-        return self._one_or_all(arithmetic.divide_no_nan(right, right + wrong))
+        return self._one_or_all(division.divide_no_nan(right, right + wrong))
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""

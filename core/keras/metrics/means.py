@@ -10,7 +10,7 @@ from pinnace.keras.losses.loss import masked_weights, squeeze_or_expand_to_same_
 from pinnace.keras.masks import mask_of
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, reshaping, shapes
-from pinnace.ops.math import arithmetic, reduction
+from pinnace.ops.math import arithmetic, division, reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ class Mean(Metric):
 
     def result(self) -> Tensor:
         """The mean so far; 0 of nothing."""
-        return arithmetic.divide_no_nan(self.total.value(), self.count.value())
+        return division.divide_no_nan(self.total.value(), self.count.value())
 
 
 class MeanMetricWrapper(Mean):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.keras.metrics.confusion import Counts
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import constants, selecting
-from pinnace.ops.math import arithmetic, comparison, reduction
+from pinnace.ops.math import comparison, division, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -69,7 +69,7 @@ class _BestUnderConstraint(Counts):
 
 
 def _share(right: Tensor, others: Tensor) -> Tensor:
-    return arithmetic.divide_no_nan(right, right + others)
+    return division.divide_no_nan(right, right + others)
 
 
 class SensitivityAtSpecificity(_BestUnderConstraint):

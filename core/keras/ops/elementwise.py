@@ -14,6 +14,7 @@ from pinnace.ops.math import (
     clipping,
     comparison,
     complexes,
+    division,
     error_and_gamma,
     exponents,
     logic,
@@ -46,31 +47,31 @@ def multiply(x1: Any, x2: Any) -> Tensor:
 @operation("numpy", "Divide")
 def divide(x1: Any, x2: Any) -> Tensor:
     """x1 / x2; integers become floats."""
-    return arithmetic.divide(*float_pair(x1, x2))
+    return division.divide(*float_pair(x1, x2))
 
 
 @operation("numpy", "TrueDivide")
 def true_divide(x1: Any, x2: Any) -> Tensor:
     """x1 / x2; integers become floats."""
-    return arithmetic.divide(*float_pair(x1, x2))
+    return division.divide(*float_pair(x1, x2))
 
 
 @operation("numpy", "DivideNoNan")
 def divide_no_nan(x1: Any, x2: Any) -> Tensor:
     """x1 / x2, 0 where x2 is 0."""
-    return arithmetic.divide_no_nan(*float_pair(x1, x2))
+    return division.divide_no_nan(*float_pair(x1, x2))
 
 
 @operation("numpy", "FloorDivide")
 def floor_divide(x1: Any, x2: Any) -> Tensor:
     """The largest whole number that is not above x1 / x2."""
-    return arithmetic.floordiv(*pair(x1, x2))
+    return division.floordiv(*pair(x1, x2))
 
 
 @operation("numpy", "Mod")
 def mod(x1: Any, x2: Any) -> Tensor:
     """What floor division leaves; its sign is that of x2."""
-    return arithmetic.floormod(*pair(x1, x2))
+    return division.floormod(*pair(x1, x2))
 
 
 @operation("numpy", "Power")

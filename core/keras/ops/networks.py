@@ -11,7 +11,7 @@ from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.ops.array import casting, indicators, reshaping
-from pinnace.ops.math import arithmetic, einstein, exponents, products, reduction
+from pinnace.ops.math import arithmetic, division, einstein, exponents, products, reduction
 from pinnace.ops.nn import convolutions, normalization, pooling, softmaxes
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = No
         size = reduction.reduce_sum(arithmetic.abs(x), axis, keepdims=True)
     else:
         raise ValueError(f"keras.ops.normalize: order must be 1 or 2, got {order!r}")
-    return arithmetic.divide(x, arithmetic.maximum(size, least))
+    return division.divide(x, arithmetic.maximum(size, least))
 
 
 @operation("nn", "Moments", "axes", "keepdims")

@@ -12,7 +12,7 @@ from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.optimizers.optimizer_state import LearningRate, OptimizerState
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
 from pinnace.ops.array import casting
-from pinnace.ops.math import arithmetic, clipping
+from pinnace.ops.math import arithmetic, clipping, division
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -332,7 +332,7 @@ class Optimizer(OptimizerState):
         every = self.ema_overwrite_frequency
         if every:
             step = self.iterations.value() + 1
-            due = casting.cast(arithmetic.floormod(step, every) < 1, variables[0].dtype)
+            due = casting.cast(division.floormod(step, every) < 1, variables[0].dtype)
             for variable in variables:
                 mixed = self.slot("average", variable).value() * due + variable.value() * (
                     1.0 - due

@@ -15,7 +15,7 @@ from pinnace.ops.array import casting, constants, joining, reshaping, scattering
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, broadcasting, ranges, reduction, segments
+from pinnace.ops.math import broadcasting, division, ranges, reduction, segments
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
@@ -261,7 +261,7 @@ def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         rank = params.shape.rank
         place = casting.cast(reshaping.reshape(axis, []), int32) if at is None else at
         size = shapes.rank(params) if rank is None else rank
-        at = arithmetic.floormod(place, size) if at is None else place + size
+        at = division.floormod(place, size) if at is None else place + size
     return _gather_axis_gradient(params, indices, dy, at, batch), None, None
 
 

@@ -22,7 +22,7 @@ from pinnace.ops.array import (
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic
+from pinnace.ops.math import division
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register
 
@@ -268,7 +268,7 @@ def _cut(values: Sequence[Tensor], axis: Tensor, dy: Tensor) -> list[Tensor]:
         at = int(axis)
         return split(dy, [int(value.shape[at]) for value in values], axis)  # type: ignore[arg-type]
     rank = values[0].shape.rank
-    place = arithmetic.floormod(
+    place = division.floormod(
         axis, constants.constant(rank, int32) if rank else shapes.rank(values[0])
     )
     sizes = [gathering.gather(shapes.shape(value), place) for value in values]

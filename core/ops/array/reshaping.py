@@ -20,7 +20,7 @@ from pinnace.ops.array.identities import identity_n as identity_n
 from pinnace.ops.array.identities import prevent_gradient as prevent_gradient
 from pinnace.ops.array.identities import stop_gradient as stop_gradient
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, broadcasting, complexes, ranges
+from pinnace.ops.math import broadcasting, complexes, division, ranges
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register
 
@@ -351,7 +351,7 @@ def _back(perm: Tensor) -> Tensor:
     """The permutation that undoes `perm`."""
     known = broadcasting.known_value(perm)
     if known is None or (known < 0).any():
-        perm = arithmetic.floormod(perm, shapes.size(perm, perm.dtype))
+        perm = division.floormod(perm, shapes.size(perm, perm.dtype))
     return permutations.invert_permutation(perm)
 
 

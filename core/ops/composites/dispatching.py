@@ -55,7 +55,7 @@ _UNARY = {
 # Functions of two tensors, element by element, likewise.
 _BINARY = {
     "": "_and _or _xor",
-    "math.arithmetic": "truediv",
+    "math.division": "truediv",
     "math.complexes": "complex",
     "nn.losses": "sigmoid_cross_entropy_with_logits",
 }

@@ -23,6 +23,7 @@ from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.math import (
     arithmetic,
     comparison,
+    division,
     exponents,
     logic,
     reduction,
@@ -108,7 +109,7 @@ def embedding_lookup_sparse(
         norm = segments.unsorted_segment_sum(squares, rows, count)
         if how == "sqrtn":
             norm = exponents.sqrt(norm)
-        total = arithmetic.divide_no_nan(total, reshaping.reshape(norm, [-1, *[1] * (rank - 1)]))
+        total = division.divide_no_nan(total, reshaping.reshape(norm, [-1, *[1] * (rank - 1)]))
     del name
     return total if narrow is None else casting.cast(total, narrow)
 

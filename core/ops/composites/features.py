@@ -17,7 +17,7 @@ from pinnace.ops.composites.ragged.shaping import concat
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.composites.sparse.functions import reorder
 from pinnace.ops.composites.sparse.tensor import SparseTensor
-from pinnace.ops.math import arithmetic, segments
+from pinnace.ops.math import arithmetic, division, segments
 
 __all__ = [
     "FixedLenFeature",
@@ -256,7 +256,7 @@ def _partitioned(values: Any, partition: Any, rows: Any, split: Any, validate: b
         inner = RaggedTensor.from_uniform_row_length(
             _as(values.values, split), partition.length, validate=validate
         )
-        outer = arithmetic.floordiv(values.row_splits, casting.cast(partition.length, split))
+        outer = division.floordiv(values.row_splits, casting.cast(partition.length, split))
         return RaggedTensor(_as(inner, split), outer, internal=True)
     lengths = _row_lengths(values, partition, _cast(rows, split), split)
     inner = RaggedTensor.from_row_lengths(values.values, lengths.values, validate=validate)

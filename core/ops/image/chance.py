@@ -9,7 +9,7 @@ from pinnace.framework.dtypes import float32, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import casting, permutations, reshaping, selecting, shapes, slicing
 from pinnace.ops.image import colour, jpeg
-from pinnace.ops.math import arithmetic, broadcasting, comparison, rounding
+from pinnace.ops.math import broadcasting, comparison, division, rounding
 from pinnace.ops.random import stateful, stateless
 
 if TYPE_CHECKING:
@@ -237,5 +237,5 @@ def _cropped(
     if known is not None and x.shape.is_fully_defined() and (known > x.shape.as_list()).any():
         message = f"random_crop: size must not exceed the shape of value, got {known} of {x.shape}"
         raise InvalidArgumentError(message)
-    places = arithmetic.floormod(draw(shapes.size(whole)), whole - wanted + 1)
+    places = division.floormod(draw(shapes.size(whole)), whole - wanted + 1)
     return slicing.slice(x, places, wanted, name)

@@ -13,7 +13,7 @@ from pinnace.framework.tensor import Tensor
 from pinnace.ops.array import casting, indicators, joining, permutations, reshaping, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.image import pixels
-from pinnace.ops.math import arithmetic, exponents, extremes, products, reduction
+from pinnace.ops.math import arithmetic, division, exponents, extremes, products, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import register
 
@@ -201,7 +201,7 @@ def per_image_standardization(image: TensorLike) -> Tensor:
     axes = [-1, -2, -3]
     count = casting.cast(reduction.reduce_prod(shapes.shape(x)[-3:]), float32)
     spread = arithmetic.maximum(reduction.reduce_std(x, axes, True), exponents.rsqrt(count))
-    return arithmetic.divide(x - reduction.reduce_mean(x, axes, True), spread)
+    return division.divide(x - reduction.reduce_mean(x, axes, True), spread)
 
 
 def _as_floats(x: Tensor) -> Tensor:
@@ -306,10 +306,10 @@ def _rgb_to_hsv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     after = permutations.roll(top, 1, -1) - permutations.roll(top, 2, -1)
     ahead = reduction.reduce_sum(after * x, -1, keepdims=True)
     spread = value - least
-    share = arithmetic.divide_no_nan(ahead, spread)
-    d_hue = arithmetic.divide_no_nan(after - share * (top - bottom), spread * 6)
-    d_saturation = arithmetic.divide_no_nan(
-        top * arithmetic.divide_no_nan(least, value) - bottom, value
+    share = division.divide_no_nan(ahead, spread)
+    d_hue = division.divide_no_nan(after - share * (top - bottom), spread * 6)
+    d_saturation = division.divide_no_nan(
+        top * division.divide_no_nan(least, value) - bottom, value
     )
     return (dy[..., :1] * d_hue + dy[..., 1:2] * d_saturation + dy[..., 2:] * top,)
 

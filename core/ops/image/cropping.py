@@ -12,7 +12,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import padding, permutations, reshaping, shapes
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic
+from pinnace.ops.math import arithmetic, division
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
@@ -165,7 +165,7 @@ def _half(size: Any, other: Any) -> Any:
     """Half of what `size` has more than `other`, 0 if it has less."""
     if isinstance(size, int) and isinstance(other, int):
         return max((size - other) // 2, 0)
-    return arithmetic.maximum(arithmetic.floordiv(arithmetic.subtract(size, other), 2), 0)
+    return arithmetic.maximum(division.floordiv(arithmetic.subtract(size, other), 2), 0)
 
 
 def _smaller(size: Any, other: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import as_dtype
 from pinnace.ops.array import casting, identities
-from pinnace.ops.math import arithmetic
+from pinnace.ops.math import arithmetic, division
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
@@ -41,7 +41,7 @@ def convert_image_dtype(
     if x.dtype.is_integer and kind.is_integer:
         if x.dtype.max > kind.max:
             scale = (x.dtype.max + 1) // (kind.max + 1)
-            return cast(arithmetic.floordiv(x, convert_to_tensor(scale, x.dtype)), kind, name)
+            return cast(division.floordiv(x, convert_to_tensor(scale, x.dtype)), kind, name)
         scale = (kind.max + 1) // (x.dtype.max + 1)
         return arithmetic.multiply(cast(x, kind), convert_to_tensor(scale, kind), name)
     if x.dtype.is_floating and kind.is_floating:

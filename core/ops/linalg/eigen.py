@@ -13,7 +13,7 @@ from pinnace.ops.array import casting, constants, reshaping, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.linalg import bands, factorization, solving
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, adjoint, solved, square_shape
-from pinnace.ops.math import arithmetic, comparison, complexes, logic, products
+from pinnace.ops.math import comparison, complexes, division, logic, products
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
@@ -146,7 +146,7 @@ def _eig_gradient(call: OpCall, de: Tensor | None, dv: Tensor | None) -> tuple[T
     vh = adjoint(v)
     if dv is not None:
         apart = reshaping.expand_dims(e, -2) - reshaping.expand_dims(e, -1)
-        f = complexes.conj(arithmetic.divide_no_nan(constants.ones_like(apart), apart))
+        f = complexes.conj(division.divide_no_nan(constants.ones_like(apart), apart))
         inner = products.matmul(vh, dv)
         # Eigenvectors keep their length.
         along = casting.cast(complexes.real(bands.diag_part(inner)), inner.dtype)

@@ -12,7 +12,7 @@ from pinnace.ops.array import casting, constants, joining, reshaping, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.linalg import bands, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, solved, square_shape
-from pinnace.ops.math import arithmetic, comparison, complexes, products
+from pinnace.ops.math import arithmetic, comparison, complexes, division, products
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
@@ -274,7 +274,7 @@ def _full_svd_gradient(
     dv = constants.zeros_like(v) if dv is None else dv
     squares = arithmetic.square(s)
     apart = reshaping.expand_dims(squares, -2) - reshaping.expand_dims(squares, -1)
-    f = arithmetic.divide_no_nan(constants.ones_like(apart), apart)
+    f = division.divide_no_nan(constants.ones_like(apart), apart)
     u_du = products.matmul(u, du, transpose_a=True)
     v_dv = products.matmul(v, dv, transpose_a=True)
     inner_u = _times_row(f * (u_du - adjoint(u_du)), s)
@@ -282,7 +282,7 @@ def _full_svd_gradient(
     dx = products.matmul(
         u, products.matmul(inner_u + inner_v + bands.diag(ds), v, transpose_b=True)
     )
-    per_s = arithmetic.divide_no_nan(constants.ones_like(s), s)
+    per_s = division.divide_no_nan(constants.ones_like(s), s)
     # What leaves the spaces that u and v span.
     beyond_u = _times_row(du - products.matmul(u, u_du), per_s)
     beyond_v = _times_row(dv - products.matmul(v, v_dv), per_s)

@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.ops.array import reshaping
 from pinnace.ops.linalg import factorization
-from pinnace.ops.math import arithmetic, complexes, exponents, reduction
+from pinnace.ops.math import arithmetic, complexes, division, exponents, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
@@ -119,5 +119,5 @@ def normalize(
     if x.dtype is not length.dtype:
         from pinnace.ops.array import casting
 
-        return arithmetic.divide(x, casting.cast(length, x.dtype), name), length
-    return arithmetic.divide(x, length, name), length
+        return division.divide(x, casting.cast(length, x.dtype), name), length
+    return division.divide(x, length, name), length

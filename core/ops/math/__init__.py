@@ -19,6 +19,7 @@ from pinnace.ops.math.comparison import *
 from pinnace.ops.math.complexes import *
 from pinnace.ops.math.counting import *
 from pinnace.ops.math.cumulation import *
+from pinnace.ops.math.division import *
 from pinnace.ops.math.error_and_gamma import *
 from pinnace.ops.math.exponents import *
 from pinnace.ops.math.extremes import *

@@ -1,4 +1,4 @@
-"""Arithmetic of two numbers, and of one: sums, products, quotients, remainders, signs."""
+"""Arithmetic of two numbers, and of one: sums, products, extremes, inverses, signs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dispatch import operators
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, NUMBERS, REAL, SIGNED, variant
-from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.framework.variable import Variable
-from pinnace.ops.array import casting, constants, selecting
+from pinnace.ops.array import constants, selecting
 from pinnace.ops.execute import execute
-from pinnace.ops.math import broadcasting, complexes, rounding
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
+from pinnace.ops.math import broadcasting, complexes, division
+from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import backward, binary, broadcast, register, unary
 
 if TYPE_CHECKING:
@@ -30,13 +29,8 @@ __all__ = [
     "accumulate_n",
     "add",
     "add_n",
-    "divide",
-    "divide_no_nan",
-    "floordiv",
-    "floormod",
     "maximum",
     "minimum",
-    "mod",
     "multiply",
     "multiply_no_nan",
     "negative",
@@ -49,9 +43,6 @@ __all__ = [
     "square",
     "squared_difference",
     "subtract",
-    "truediv",
-    "truncatediv",
-    "truncatemod",
 ]
 
 _ANALYTIC = FLOATS | COMPLEX
@@ -111,89 +102,6 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `Mul` (math_ops.cc).
     """
     return MUL.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y` as real numbers: integers become float64 first (float32 for 8 and 16 bits).
-
-    Source:
-        Python's `/`; TensorFlow op `RealDiv` (math_ops.cc).
-    """
-    if type(x) is Tensor and x._array.dtype.kind == "f":
-        return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
-    x, y = as_pair(x, y)
-    if x.dtype.is_integer or x.dtype.is_bool:
-        wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64
-        x, y = casting.cast(x, wide), casting.cast(y, wide)
-    return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y` as Python computes it."""
-    return truediv(x, y, name)
-
-
-def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y` of floating or complex numbers; integers are refused.
-
-    Source:
-        TensorFlow op `RealDiv` (math_ops.cc).
-    """
-    return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """floor(x / y), towards minus infinity for integers too.
-
-    Raises:
-        InvalidArgumentError: an integer is divided by zero.
-
-    Source:
-        TensorFlow op `FloorDiv` (math_ops.cc).
-    """
-    return FLOOR_DIV.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x - floor(x / y) y`: the remainder with the sign of y, as Python's `%`.
-
-    Raises:
-        InvalidArgumentError: an integer is divided by zero.
-
-    Source:
-        TensorFlow op `FloorMod` (math_ops.cc).
-    """
-    return FLOOR_MOD.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-mod = floormod
-
-
-def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y` rounded towards zero, for integers.
-
-    Source:
-        TensorFlow op `TruncateDiv` (math_ops.cc).
-    """
-    return TRUNCATE_DIV.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder with the sign of x, as C's `%` and `fmod`.
-
-    Source:
-        TensorFlow op `TruncateMod` (math_ops.cc).
-    """
-    return TRUNCATE_MOD.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y`, and 0 where y is 0.
-
-    Source:
-        TensorFlow op `DivNoNan` (math_ops.cc).
-    """
-    return DIV_NO_NAN.entry(x, y, name)  # type: ignore[no-any-return]
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -262,7 +170,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / x, and 0 where x is 0."""
     x = convert_to_tensor(x)
-    return divide_no_nan(constants.ones_like(x), x, name)
+    return division.divide_no_nan(constants.ones_like(x), x, name)
 
 
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
@@ -375,45 +283,6 @@ def _add_kernel(x: Array, y: Array) -> Array:
     return np.add(x, y)
 
 
-def _no_zero(name: str, x: Array, y: Array) -> None:
-    if x.size and y.dtype.kind in "iu" and not y.all():  # where nothing is divided, zeros may stand
-        message = f"{name}: integer division by zero\n  y: {y.dtype}{list(y.shape)}"
-        raise InvalidArgumentError(message)
-
-
-def _floor_div_kernel(x: Array, y: Array) -> Array:
-    if x.dtype.kind in "iu":
-        _no_zero("FloorDiv", x, y)
-        return np.floor_divide(x, y)
-    # TensorFlow: the floor of the rounded quotient: 1 / 0.1 is 10, though 1 holds 0.1 nine times.
-    return np.floor(np.divide(x, y))
-
-
-def _floor_mod_kernel(x: Array, y: Array) -> Array:
-    _no_zero("FloorMod", x, y)
-    return np.mod(x, y)
-
-
-def _truncate_div_kernel(x: Array, y: Array) -> Array:
-    _no_zero("TruncateDiv", x, y)
-    if x.dtype.kind not in "iu":
-        return np.trunc(x / y)
-    quotient = np.floor_divide(x, y)
-    # Floor and truncation differ by one where the signs differ and there is a remainder.
-    return np.asarray(quotient + ((quotient < 0) & (quotient * y != x)), x.dtype)
-
-
-def _truncate_mod_kernel(x: Array, y: Array) -> Array:
-    _no_zero("TruncateMod", x, y)
-    return np.fmod(x, y)
-
-
-def _div_no_nan_kernel(x: Array, y: Array) -> Array:
-    zero = y == 0
-    with np.errstate(all="ignore"):
-        return np.where(zero, x.dtype.type(0), x / np.where(zero, y.dtype.type(1), y))
-
-
 def _mul_no_nan_kernel(x: Array, y: Array) -> Array:
     return np.where(y == 0, x.dtype.type(0), x * y)
 
@@ -458,43 +327,11 @@ def _mul_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     )
 
 
-def _div_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
-    return (
-        broadcasting.reduced_to(dy / y, call.inputs[0], call.inputs[1]),
-        broadcasting.reduced_to(dy * (negative(x) / y / y), call.inputs[1], call.inputs[0]),
-    )
-
-
-def _div_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
-    return (
-        broadcasting.reduced_to(divide_no_nan(dy, y), call.inputs[0], call.inputs[1]),
-        broadcasting.reduced_to(
-            dy * divide_no_nan(divide_no_nan(negative(x), y), y), call.inputs[1], call.inputs[0]
-        ),
-    )
-
-
 def _mul_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = call.inputs
     return (
         broadcasting.reduced_to(multiply_no_nan(dy, complexes.conj(y)), x, y),
         broadcasting.reduced_to(multiply_no_nan(complexes.conj(x), dy), y, x),
-    )
-
-
-def _floor_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(
-        dy * negative(rounding.floor(x / y)), y, x
-    )
-
-
-def _truncate_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(
-        dy * negative((x - call.outputs[0]) / y), y, x
     )
 
 
@@ -574,7 +411,9 @@ def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
         along = complexes.real(complexes.conj(y) * dy)
         across = dy - y * complexes.complex(along, constants.zeros_like(along))
         size = abs(call.inputs[0])
-        return (divide_no_nan(across, complexes.complex(size, constants.zeros_like(size))),)
+        return (
+            division.divide_no_nan(across, complexes.complex(size, constants.zeros_like(size))),
+        )
     return (constants.zeros_like(call.inputs[0]),)
 
 
@@ -595,29 +434,9 @@ ADD = register(binary("Add", _add_kernel, _add_gradient, types=_ADDED, fuse="{x}
 ADD_V2 = register(binary("AddV2", np.add, _add_gradient, fuse="{x} + {y}"))
 SUB = register(binary("Sub", np.subtract, _sub_gradient, fuse="{x} - {y}"))
 MUL = register(binary("Mul", np.multiply, _mul_gradient, fuse="{x} * {y}"))
-REAL_DIV = register(
-    binary("RealDiv", np.true_divide, _div_gradient, types=FLOATS | COMPLEX, fuse="{x} / {y}")
-)
-DIV = register(
-    binary(
-        "Div",
-        lambda x, y: _truncate_div_kernel(x, y) if x.dtype.kind in "iu" else x / y,
-        _div_gradient,
-    )
-)
-DIV_NO_NAN = register(
-    binary("DivNoNan", _div_no_nan_kernel, _div_no_nan_gradient, types=FLOATS | COMPLEX)
-)
 MUL_NO_NAN = register(
     binary("MulNoNan", _mul_no_nan_kernel, _mul_no_nan_gradient, types=FLOATS | COMPLEX)
 )
-FLOOR_DIV = register(binary("FloorDiv", _floor_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
-FLOOR_MOD = register(binary("FloorMod", _floor_mod_kernel, _floor_mod_gradient, types=REAL))
-TRUNCATE_DIV = register(binary("TruncateDiv", _truncate_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
-TRUNCATE_MOD = register(
-    binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=FLOATS | INDEX)
-)
-MOD = register(binary("Mod", _truncate_mod_kernel, NOT_DIFFERENTIABLE, types=FLOATS | INDEX))
 NEXT_AFTER = register(
     OpDef(
         name="NextAfter",

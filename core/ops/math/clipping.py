@@ -13,7 +13,15 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import constants, selecting
-from pinnace.ops.math import arithmetic, broadcasting, comparison, exponents, logic, reduction
+from pinnace.ops.math import (
+    arithmetic,
+    broadcasting,
+    comparison,
+    division,
+    exponents,
+    logic,
+    reduction,
+)
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
 from pinnace.ops.registry import register
 
@@ -74,7 +82,7 @@ def clip_by_norm(t: Any, clip_norm: TensorLike, axes: Any = None, name: str | No
     there = comparison.greater(squares, constants.zeros_like(squares))
     safe = selecting.where(there, squares, constants.ones_like(squares))
     length = selecting.where(there, exponents.sqrt(safe), squares)
-    return arithmetic.divide(values * clip_norm, arithmetic.maximum(length, clip_norm), name)
+    return division.divide(values * clip_norm, arithmetic.maximum(length, clip_norm), name)
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:

@@ -13,7 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import constants, selecting
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, comparison
+from pinnace.ops.math import arithmetic, comparison, division
 from pinnace.ops.opdef import OpCall, OpDef, typed
 from pinnace.ops.registry import broadcast, register, same_as_input
 
@@ -176,7 +176,7 @@ def _angle_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
 
 
 def _abs_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (_of(dy) * arithmetic.divide_no_nan(call.inputs[0], _of(call.outputs[0])),)
+    return (_of(dy) * division.divide_no_nan(call.inputs[0], _of(call.outputs[0])),)
 
 
 def _conj_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)

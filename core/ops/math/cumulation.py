@@ -12,7 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import constants, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.math import arithmetic, comparison, complexes, exponents
+from pinnace.ops.math import arithmetic, comparison, complexes, division, exponents
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import normal_axes, register
 
@@ -136,7 +136,7 @@ def _cumprod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, axis = call.inputs
     # TensorFlow: a factor that is 0 gets the gradient 0.
     total = cumsum(complexes.conj(call.outputs[0]) * dy, axis, **_flags(call))
-    return arithmetic.divide_no_nan(total, complexes.conj(x)), None
+    return division.divide_no_nan(total, complexes.conj(x)), None
 
 
 def _logsumexp_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, clipping, rounding
+from pinnace.ops.math import clipping, division, rounding
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.registry import register
 
@@ -68,7 +68,7 @@ def histogram_fixed_width_bins(
         raise InvalidArgumentError(message)
     x = convert_to_tensor(values)
     limits = convert_to_tensor(value_range)
-    share = arithmetic.truediv(x - limits[0], limits[1] - limits[0])
+    share = division.truediv(x - limits[0], limits[1] - limits[0])
     places = rounding.floor(casting.cast(nbins, share.dtype) * share)
     inside = clipping.clip_by_value(places, 0.0, float(nbins - 1))
     return casting.cast(inside, int32, name)

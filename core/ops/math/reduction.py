@@ -27,6 +27,7 @@ from pinnace.ops.math import (
     broadcasting,
     comparison,
     complexes,
+    division,
     exponents,
     ranges,
 )
@@ -433,7 +434,7 @@ def _is_reduced(call: OpCall) -> Tensor:
     rank = shapes.rank(call.inputs[0])
     axes = casting.cast(reshaping.reshape(call.inputs[1], [-1]), int32)
     # A scalar has no axes to count, but nothing may be divided by 0.
-    axes = arithmetic.floormod(axes, arithmetic.maximum(rank, 1))
+    axes = division.floormod(axes, arithmetic.maximum(rank, 1))
     every = reshaping.expand_dims(ranges.range(0, rank, 1), 1)
     return reduce_any(comparison.equal(every, axes), 1)
 

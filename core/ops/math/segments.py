@@ -11,7 +11,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, constants, gathering, reshaping, selecting, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.segments import Mean, Reduction, segment_reduce, unsorted_segment_reduce
-from pinnace.ops.math import arithmetic, comparison, exponents
+from pinnace.ops.math import arithmetic, comparison, division, exponents
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import register
 
@@ -153,7 +153,7 @@ def unsorted_segment_mean(
     """The means of rows with one id, 0 where there is none; see `unsorted_segment_sum`."""
     rows = convert_to_tensor(data)
     total = unsorted_segment_sum(rows, segment_ids, num_segments)
-    return arithmetic.divide(total, _row_counts(rows, segment_ids, num_segments), name)
+    return division.divide(total, _row_counts(rows, segment_ids, num_segments), name)
 
 
 def unsorted_segment_sqrt_n(
@@ -162,7 +162,7 @@ def unsorted_segment_sqrt_n(
     """Sum / √(number of rows) for rows with one id; see `unsorted_segment_sum`."""
     rows = convert_to_tensor(data)
     total = unsorted_segment_sum(rows, segment_ids, num_segments)
-    return arithmetic.divide(
+    return division.divide(
         total, exponents.sqrt(_row_counts(rows, segment_ids, num_segments)), name
     )
 
@@ -255,7 +255,7 @@ def _extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     zero = constants.zeros_like(data)
     hit = comparison.equal(data, gathering.gather(call.outputs[0], ids))
     count = segment_sum(casting.cast(hit, dy.dtype), ids)
-    shared = gathering.gather(arithmetic.divide_no_nan(dy, count), ids)
+    shared = gathering.gather(division.divide_no_nan(dy, count), ids)
     return selecting.where(hit, shared, zero), None
 
 
@@ -293,7 +293,7 @@ def _unsorted_extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     data, ids, count = call.inputs
     hit = comparison.equal(data, _taken(call.outputs[0], ids))
     ties = unsorted_segment_sum(casting.cast(hit, dy.dtype), ids, count)
-    shared = _taken(arithmetic.divide_no_nan(dy, ties), ids)
+    shared = _taken(division.divide_no_nan(dy, ties), ids)
     return selecting.where(hit, shared, constants.zeros_like(shared)), None, None
 
 

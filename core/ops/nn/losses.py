@@ -17,6 +17,7 @@ from pinnace.ops.math import (
     arithmetic,
     broadcasting,
     comparison,
+    division,
     exponents,
     logic,
     reduction,
@@ -266,7 +267,7 @@ def compute_average_loss(
     if global_batch_size is None:
         global_batch_size = shapes.shape(losses)[0]
     total = reduction.reduce_sum(losses)
-    return arithmetic.divide(total, casting.cast(convert_to_tensor(global_batch_size), dtype))
+    return division.divide(total, casting.cast(convert_to_tensor(global_batch_size), dtype))
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:

@@ -7,7 +7,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import bfloat16, float16, float32
 from pinnace.framework.tensor import Tensor, TensorLike
 from pinnace.ops.array import casting, constants, gathering, reshaping, shapes
-from pinnace.ops.math import arithmetic, exponents, reduction
+from pinnace.ops.math import arithmetic, division, exponents, reduction
 from pinnace.ops.nn.local_response import local_response_normalization
 
 __all__ = [
@@ -194,9 +194,9 @@ def weighted_moments(
     # Each element has a weight of its own: the weights alone may not have the reduced axes.
     every = weights + constants.zeros_like(wide)
     total = reduction.reduce_sum(every, axes, keepdims=True)
-    mean = arithmetic.divide_no_nan(reduction.reduce_sum(every * wide, axes, keepdims=True), total)
+    mean = division.divide_no_nan(reduction.reduce_sum(every * wide, axes, keepdims=True), total)
     squares = arithmetic.squared_difference(wide, mean)
-    variance = arithmetic.divide_no_nan(
+    variance = division.divide_no_nan(
         reduction.reduce_sum(every * squares, axes, keepdims=True), total
     )
     if not keepdims:

@@ -24,6 +24,7 @@ from pinnace.ops.kernels import philox, rejection
 from pinnace.ops.math import (
     arithmetic,
     comparison,
+    division,
     error_and_gamma,
     exponents,
     ranges,
@@ -251,7 +252,7 @@ def _gamma_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         error_and_gamma.lgamma(a),
     )
     below = execute(tails.IGAMMA_GRAD_A, a, safe)
-    moved = arithmetic.negative(arithmetic.divide(below, exponents.exp(log_density)))
+    moved = arithmetic.negative(division.divide(below, exponents.exp(log_density)))
     moved = selecting.where(comparison.greater(x, 0.0), moved, 0.0)
     back = arithmetic.multiply(dy, casting.cast(moved, dy.dtype))
     leading = arithmetic.subtract(shapes.rank(drawn), shapes.rank(alpha))

@@ -16,7 +16,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import gathering, scattering, shapes
 from pinnace.ops.array import reshaping as reshaping
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, reduction
+from pinnace.ops.math import arithmetic, division, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
 from pinnace.ops.registry import register
 from pinnace.ops.sparse.places import (
@@ -213,7 +213,7 @@ def _picked(call: OpCall) -> tuple[Tensor, Tensor, Any]:
     sizes = shapes.shape(dense, out_type="int64")
     # Axes that dense has not, or has with size 1, are broadcast.
     own = indices[:, -rank:] if rank else indices[:, :0]
-    places = arithmetic.floormod(own, sizes) if rank else own
+    places = division.floormod(own, sizes) if rank else own
     return gathering.gather_nd(dense, places), places, sizes
 
 
@@ -223,9 +223,9 @@ def _cwise_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     if call.op.name == "SparseDenseCwiseMul":
         d_values, d_picked = arithmetic.multiply(dy, factor), arithmetic.multiply(dy, values)
     elif call.op.name == "SparseDenseCwiseDiv":
-        d_values = arithmetic.divide(dy, factor)
+        d_values = division.divide(dy, factor)
         squares = arithmetic.multiply(factor, factor)
-        d_picked = arithmetic.negative(arithmetic.divide(arithmetic.multiply(dy, values), squares))
+        d_picked = arithmetic.negative(division.divide(arithmetic.multiply(dy, values), squares))
     else:
         d_values = d_picked = dy
     if call.inputs[3].shape.rank == 0:

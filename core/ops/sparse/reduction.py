@@ -11,7 +11,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, gathering, reshaping
 from pinnace.ops.array import shapes as shape_ops
-from pinnace.ops.math import arithmetic, comparison, ranges, reduction
+from pinnace.ops.math import arithmetic, comparison, division, ranges, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.registry import register
 from pinnace.ops.sparse.places import (
@@ -120,7 +120,7 @@ def _kept_places(call: OpCall) -> tuple[Tensor, Tensor, Tensor]:
     indices, _, shape, axes = call.inputs
     rank = shape_ops.size(shape)
     everything = ranges.range(rank)
-    wanted = arithmetic.floormod(reshaping.reshape(axes, [-1]), rank)
+    wanted = division.floormod(reshaping.reshape(axes, [-1]), rank)
     hit = reduction.reduce_any(
         comparison.equal(reshaping.expand_dims(everything, 1), reshaping.expand_dims(wanted, 0)),
         1,

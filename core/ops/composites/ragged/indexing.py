@@ -11,7 +11,7 @@ from pinnace.ops.array import casting, gathering, joining, reshaping, shapes
 from pinnace.ops.composites.ragged.construction import range as ragged_range
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, ranges
+from pinnace.ops.math import arithmetic, division, ranges
 from pinnace.ops.ragged import gathering as gathering_ops
 
 __all__ = ["getitem", "rows_at"]
@@ -172,7 +172,7 @@ def _inner(x: Any, items: list[Any]) -> Any:
             raise ValueError(f"index {first} is outside of an axis of size {x._uniform}")
         places = arithmetic.add(x.row_splits[:-1], casting.cast(first % x._uniform, kind))
     else:
-        places = arithmetic.add(x.row_splits[:-1], arithmetic.floormod(offset, length))
+        places = arithmetic.add(x.row_splits[:-1], division.floormod(offset, length))
     found = _taken(x.values, places)
     return _inner(found, rest)
 

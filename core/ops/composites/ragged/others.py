@@ -21,6 +21,7 @@ from pinnace.ops.math import (
     arithmetic,
     comparison,
     cumulation,
+    division,
     exponents,
     ranges,
     segments,
@@ -133,7 +134,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     top = reduce_max(logits, at, keepdims=True)
     powers = elementwise(lambda x, m: exponents.exp(arithmetic.subtract(x, m)), logits, top)
     total = reduce_sum(powers, at, keepdims=True)
-    return elementwise(arithmetic.divide, powers, total)
+    return elementwise(division.divide, powers, total)
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:

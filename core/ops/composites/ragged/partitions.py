@@ -12,7 +12,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.ops.array import casting, joining, reshaping, shapes, sorting
 from pinnace.ops.composites.checks import require, require_within
-from pinnace.ops.math import arithmetic, comparison, cumulation, logic, ranges, reduction
+from pinnace.ops.math import arithmetic, comparison, cumulation, division, logic, ranges, reduction
 
 __all__ = [
     "RowPartitioned",
@@ -161,7 +161,7 @@ class RowPartitioned(CompositeTensor):
             count = casting.cast(0, kind)
         else:
             # At least 1: a length of 0 makes no rows.
-            count = arithmetic.floordiv(total, arithmetic.maximum(length, casting.cast(1, kind)))
+            count = division.floordiv(total, arithmetic.maximum(length, casting.cast(1, kind)))
         if validate:
             filled = logic.logical_and(
                 comparison.greater_equal(length, casting.cast(0, kind)),

@@ -13,7 +13,7 @@ from pinnace.ops.composites.ragged.construction import range as ragged_range
 from pinnace.ops.composites.ragged.elementwise import elementwise
 from pinnace.ops.composites.ragged.shaping import expand_dims
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.math import arithmetic, exponents, reduction, segments
+from pinnace.ops.math import arithmetic, division, exponents, reduction, segments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,8 +162,8 @@ def reduce_mean(
     ones = x.with_flat_values(constants.ones_like(x.flat_values))
     count = reduce_sum(ones, axis, keepdims)
     if isinstance(total, RaggedTensor):
-        return elementwise(arithmetic.truediv, total, count)
-    return arithmetic.truediv(total, count)
+        return elementwise(division.truediv, total, count)
+    return division.truediv(total, count)
 
 
 def reduce_variance(
