@@ -276,7 +276,9 @@ def test_a_tpu_estimator_with_cross_shards_trains_the_same_on_the_processor(
     found = weights_after(shards, records, files, 3)
     assert found.keys() == expected.keys()
     for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
+        # Kernels that become ready during one of the two add in another order: in three steps that
+        # moves sums of some hundred terms by a few units in the last place of the largest ones.
+        np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 def test_the_published_random_normal_is_there() -> None:
