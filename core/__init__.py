@@ -4,11 +4,20 @@ Public names are TensorFlow's; nothing is defined here. What is heavy, or seldom
 when it is first named.
 """
 
+# ruff: noqa: E402 (what stands before the imports makes them quicker)
+
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
 
+# Before all else, NumPy.
+from pinnace.framework import blas as _blas  # noqa: F401 (imported for what it does)
+from pinnace.framework import collecting as _collecting
+
+_paused = _collecting.Paused()
+
+# isort: split
 # First the ops: they fill the slots behind the operators of tensors.
 from pinnace import ops as _ops  # noqa: F401 (imported for what it installs)
 from pinnace import public_imports as _public_imports
@@ -228,6 +237,7 @@ from pinnace.ops.math.trigonometry import sinh as sinh
 from pinnace.ops.math.trigonometry import tan as tan
 from pinnace.ops.math.trigonometry import tanh as tanh
 
+del _paused
 _public_imports.install()
 bitwise = _bits
 debugging = _debugging

@@ -15,8 +15,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 from pinnace.framework.devices import LogicalDevice as LogicalDevice
@@ -38,9 +37,11 @@ from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 Tier: TypeAlias = Literal["auto", "eager", "plan", "compiled"]
 TIERS: tuple[str, ...] = get_args(Tier)
+_CACHES = ("PINNACE_CACHE", "LOCALAPPDATA", "XDG_CACHE_HOME")
 
 
 @dataclass(slots=True)
@@ -55,7 +56,7 @@ class Settings:
         run_eagerly: whether functions run as plain Python.
         intra_op_threads: threads of one op; 0 leaves it to the libraries.
         inter_op_threads: ops that run at once; 0 leaves it to the engine.
-        cache: folder for compiled kernels; None keeps nothing.
+        caches: where folders of caches are, by their variables of the environment.
     """
 
     tier: Tier = "auto"
@@ -64,7 +65,12 @@ class Settings:
     run_eagerly: bool = False
     intra_op_threads: int = 0
     inter_op_threads: int = 0
-    cache: Path | None = None
+    caches: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cache(self) -> Path | None:
+        """Folder for compiled kernels and copies of models; None keeps nothing."""
+        return _cache_folder(self.caches)
 
     @property
     def pinned_tier(self) -> Tier:
@@ -78,14 +84,13 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
     Raises:
         InvalidArgumentError: a variable has a value that it cannot have.
     """
-    cache = environment.get("PINNACE_CACHE")
     return Settings(
         tier=_tier("PINNACE_TIER", environment.get("PINNACE_TIER", "auto")),
         fusion=_flag(environment, "PINNACE_FUSION", default=True),
         deterministic=_flag(environment, "PINNACE_DETERMINISM", default=False),
         run_eagerly=_flag(environment, "PINNACE_EAGER", default=False),
         intra_op_threads=_count("PINNACE_THREADS", environment.get("PINNACE_THREADS", "0")),
-        cache=_cache_folder(environment) if cache is None else Path(cache) if cache else None,
+        caches={name: environment[name] for name in _CACHES if name in environment},
     )
 
 
@@ -117,7 +122,12 @@ def _count(who: str, value: str | int) -> int:
 
 
 def _cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """Where the system keeps caches; None for a user without a home."""
+    """Where the user or the system keeps caches; None for a user without a home."""
+    from pathlib import Path  # a thirtieth of the time that `import pinnace` takes
+
+    asked = environment.get("PINNACE_CACHE")
+    if asked is not None:
+        return Path(asked) if asked else None
     try:
         if sys.platform == "win32":
             base = Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")

@@ -1,1 +1,1 @@
-"""x."""
+"""Python functions traced to graphs: `tf.function`, control flow, gradients of graphs."""

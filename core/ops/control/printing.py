@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -194,6 +193,8 @@ def _write(text: str, output_stream: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     elif output_stream.startswith("file://"):
+        from pathlib import Path  # slow to import, and seldom needed
+
         with Path(output_stream[7:]).open("a", encoding="utf-8") as file:
             file.write(text)
     else:
