@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ FAILURE = 1
 # `diff` and `scan` answer with 1.
 FAILURES = {"diff": 2, "scan": 2}
 INTERRUPTED = 130
+_SELDOM = (20_000, 20, 20)  # new objects, and collections of younger ones, before a collection
 _ADVICE = "Try:"
 
 
@@ -87,5 +89,16 @@ def _tell(command: str, error: Exception) -> None:
         sys.stderr.write(visible(f"  {line}\n"))
 
 
+def run_process() -> NoReturn:
+    """Run the command of this process, and end it."""
+    # What is there is no garbage, and a command makes little: a server sees to that by itself.
+    gc.freeze()
+    if sys.argv[1:2] != ["serve"]:
+        gc.set_threshold(*_SELDOM)
+    code = main()
+    gc.freeze()  # else the end of Python would look through all of it, several times
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run_process()

@@ -29,6 +29,7 @@ _SCATTERS = {
     for before in ("", "Nd")
     for kind in ("Add", "Sub", "Min", "Max", "Update")
 }
+_WITHOUT_TRACE = frozenset({"Assert", "Print", "PrintV2", "NoOp"})  # no later run sees them
 _LARGEST_TOLD = 64  # elements of a first value that the metadata tells
 
 
@@ -38,13 +39,15 @@ def with_states(program: Program) -> Program:
     It stays as it is where an assignment is inside of a branch or a loop, or one that cannot be
     computed: `freeze` refuses it.
     """
+    if not _assigns(program.concrete.graph):  # most models, without the work of inlining them
+        return program
     graph = with_lists(inline(program.concrete.graph))
     count = len(program.inputs)
     places = {value: index for index, value in enumerate(graph.inputs[count:])}
     assigned: dict[int, None] = {}
     for node in ordered(graph):
         if node.op.effect != "write" or not node.inputs:
-            if any(_writes_inside(node)):
+            if _assigns(*_functions_of(node)):
                 return program
             continue
         root = root_of(node.inputs[0])
@@ -90,18 +93,27 @@ def _free(wanted: str, taken: Mapping[str, object]) -> str:
     return name
 
 
-def _writes_inside(node: Node) -> list[bool]:
-    """True for every function of the node that assigns something."""
+def _assigns(*graphs: Graph) -> bool:
+    """Whether a graph, or a function that one of its nodes calls, assigns something."""
+    waiting, seen = list(graphs), set(graphs)  # a function may call itself
+    while waiting:
+        for node in ordered(waiting.pop()):
+            if node.op.name in _WITHOUT_TRACE:
+                continue
+            if node.op.effect == "write":
+                return True
+            called = _functions_of(node)
+            waiting.extend(graph for graph in called if graph not in seen)
+            seen.update(called)
+    return False
+
+
+def _functions_of(node: Node) -> list[Graph]:
     return [
-        True
+        ref.graph
         for attr in node.attrs.values()
         for ref in (attr if isinstance(attr, tuple) else (attr,))
         if isinstance(ref, FunctionRef)
-        and any(
-            inner.op.effect == "write" or any(_writes_inside(inner))
-            for inner in ordered(ref.graph)
-            if inner.op.name not in {"Assert", "Print", "PrintV2", "NoOp"}
-        )
     ]
 
 
