@@ -270,7 +270,14 @@ page: $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the serv
 ## measurements and releases
 
 .PHONY: bench
-bench: $(INSTALLED) $(TENSORFLOW)/.installed ## time against TensorFlow; writes benchmarks/RESULTS.md
+bench: export PINNACE_WHEEL_PYTHON = $(abspath build/installed)/bin/python
+bench: wheel $(TENSORFLOW)/.installed ## time against TensorFlow; writes benchmarks/RESULTS.md
+	@rm -rf build/installed && $(PYTHON) -m venv --without-pip build/installed
+	@$(VENV)/bin/python -m pip --python build/installed/bin/python install --quiet \
+	  --disable-pip-version-check --no-deps dist/*.whl
+	@# Its dependencies are there already; the .pth files beside them, as that of the checkout, are not read.
+	@$(VENV)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+	  > $$(build/installed/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/dependencies.pth
 	$(VENV)/bin/python benchmarks/run.py --markdown benchmarks/RESULTS.md $(ARGS)
 
 .PHONY: bench-short

@@ -30,6 +30,8 @@ OURS = "pinnace"
 
 # Peer -> the variable that names its interpreter; a peer that is not here runs in ours (NumPy).
 INTERPRETERS = {"tensorflow": "PINNACE_TF_PYTHON"}
+# Whole processes run ours as people install it, not as a checkout that is edited.
+INSTALLED = "PINNACE_WHEEL_PYTHON"
 
 REMOVED = ("OPENBLAS_", "PYTHONDONTWRITEBYTECODE")
 # OpenBLAS reads OMP_NUM_THREADS too.
@@ -231,9 +233,13 @@ def peers_of(name: str, case: Case) -> list[str]:
     return sorted(file.parent.name for file in (FOLDER / "peers").glob(f"*/{name}.py"))
 
 
-def interpreter_of(side: str) -> str | None:
+def interpreter_of(side: str, case: Case | None = None) -> str | None:
     """The interpreter of a side; None if its variable is not set."""
-    return os.environ.get(INTERPRETERS[side]) if side in INTERPRETERS else sys.executable
+    if side in INTERPRETERS:
+        return os.environ.get(INTERPRETERS[side])
+    if side == OURS and isinstance(case, ProcessCase):
+        return os.environ.get(INSTALLED, sys.executable)
+    return sys.executable
 
 
 def compare(name: str, case: Case, peer: str | None, *, short: bool = False) -> Comparison:
@@ -248,7 +254,7 @@ def compare(name: str, case: Case, peer: str | None, *, short: bool = False) -> 
     rounds = 1 if short else case.rounds
     turns: dict[str, list[Turn]] = {OURS: []} if peer is None else {OURS: [], peer: []}
     sides = list(turns)
-    workers = {side: Worker(interpreter_of(side) or sys.executable) for side in sides}
+    workers = {side: Worker(interpreter_of(side, case) or sys.executable) for side in sides}
     try:
         for number in range(rounds):
             for side in sides if number % 2 == 0 else reversed(sides):

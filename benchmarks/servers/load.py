@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from servers.bodies import Form
     from servers.processes import Started
 
@@ -49,7 +51,12 @@ class Case:
 
 @dataclass
 class Point:
-    """What was measured of one server under one load; medians of the runs."""
+    """What was measured of one server under one load; medians of the runs.
+
+    Attributes:
+        alone_ms: the model's own time for a row.
+        beyond_ms: how far p50 lies above it: of each run, above the times just before and after.
+    """
 
     server: str
     model: str
@@ -62,6 +69,7 @@ class Point:
     cpu_us: float
     errors: int
     alone_ms: float = 0.0
+    beyond_ms: float = 0.0
 
 
 def measure(
@@ -72,6 +80,7 @@ def measure(
     seconds: int,
     runs: int,
     warming: int = 3,
+    alone: Callable[[], float] | None = None,
 ) -> Point:
     """Load a server with wrk.
 
@@ -83,6 +92,8 @@ def measure(
         seconds: of a run.
         runs: whose medians count.
         warming: loads of a second before, each until the server is done with what it began.
+        alone: measures the model's own time in milliseconds: before, between and after the runs,
+            since the machine changes meanwhile.
     """
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "load.lua"
@@ -103,6 +114,7 @@ def measure(
             subprocess.run([*load, "-d1s"], capture_output=True, check=True)
             started.rest()
         found = []
+        own = [alone()] if alone else []
         for _ in range(runs):
             before = started.cpu_s()
             done = subprocess.run([*load, f"-d{seconds}s"], capture_output=True, check=True)
@@ -119,9 +131,16 @@ def measure(
             errors += sum(map(int, broken.groups())) if broken else 0
             each_us = used / requests * 1e6 if requests else math.inf
             found.append((requests / duration * 1e6, p50 / 1e3, p99 / 1e3, each_us, errors))
+            if alone:
+                own.append(alone())
     columns = list(zip(*found, strict=True))
     middle = [statistics.median(column) for column in columns[:4]]
-    return Point("", case.model, "", case.rows, case.connections, *middle, sum(columns[4]))
+    point = Point("", case.model, "", case.rows, case.connections, *middle, sum(columns[4]))
+    if own:
+        point.alone_ms = statistics.median(own)
+        above = [p50 - sum(own[i : i + 2]) / 2 for i, p50 in enumerate(columns[1])]
+        point.beyond_ms = statistics.median(above)
+    return point
 
 
 def own_time_ms(model: str, seconds: int) -> float:

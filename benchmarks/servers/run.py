@@ -6,6 +6,7 @@ than requests a second where the load generator shares the cores.
 """
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -24,7 +25,7 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from servers import grpc_load, models, reloading  # noqa: E402
+from servers import aims, grpc_load, models, reloading  # noqa: E402
 from servers.bodies import FORMS, Form  # noqa: E402
 from servers.load import MODELS, Case, Point, cells, clean_environment, measure, own_time_ms  # noqa: E402
 from servers.processes import ask, start  # noqa: E402
@@ -96,7 +97,7 @@ CASES = (
     Case("a", "json", 32, 64, {"litserve": 30, "mlserver": 1, "fastapi": 1}),
     Case("b", "json", 1, 64, {"litserve": 7, "mlserver": 1, "fastapi": 1}),
     Case("b", "json", 1, 64, {"litserve": 14}, ours="pinnace+onnxruntime"),
-    Case("b", "json", 1, 1, {"litserve": 1, "fastapi": 1}, beyond_ms=0.1),
+    Case("b", "json", 1, 1, {"litserve": 1, "fastapi": 1, "uvicorn echo": 0}, beyond_ms=0.1),
 )
 
 
@@ -145,11 +146,15 @@ def run_server(
                 kind = _form_for(server, case.form)
                 form, path = FORMS[kind], filled(server.paths[kind])
                 _check(name, port, path, form, case)
-                before = own_time_ms(model, seconds) if case.beyond_ms and not server.python else 0
-                point = measure(started, path, form, case, seconds, runs)
+                alone = (
+                    functools.partial(own_time_ms, model, seconds)
+                    if case.beyond_ms and not server.python
+                    else None
+                )
+                # What is compared with a time, not a ratio, is measured more often.
+                times = 2 * runs if alone else runs
+                point = measure(started, path, form, case, seconds, times, alone=alone)
                 point.server, point.form = name, kind
-                if before:  # the machine may have changed meanwhile
-                    point.alone_ms = (before + own_time_ms(model, seconds)) / 2
                 points.append(point)
                 Console(stderr=True).print(
                     f"{name:13} {model} {kind:11} {case.rows:2} rows, {case.connections:2} "
@@ -273,6 +278,7 @@ def write_markdown(
         "Written by `make bench-serving`: wrk and the servers share the machine's cores;",
         "answers are checked before they are timed. CPU is the processor time of the server's",
         "process tree for each request. Model a is 784-128-10, model b 784-2048-2048-10.",
+        *aims.EXPLAINED,
         "",
         f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} then.",
         "",
@@ -289,9 +295,8 @@ def write_markdown(
 def compare(
     points: list[Point], starts: dict[str, dict[str, float]]
 ) -> tuple[list[tuple[str, ...]], bool]:
-    """The rows of the table; and whether every aim is met."""
+    """The rows of the table; and whether no aim is missed."""
     rows: list[tuple[str, ...]] = []
-    is_met = True
     for case in CASES:
         load = f"{case.model}, {case.form}, {case.rows} rows, {case.connections} connections"
 
@@ -306,33 +311,22 @@ def compare(
         ours = point(case.ours)
         if ours is None:
             continue
-        aim = f"≤ {case.cpu_us:g} µs CPU" if case.cpu_us else ""
-        good = not case.cpu_us or ours.cpu_us <= case.cpu_us
-        is_met &= good and not ours.errors
-        rows.append((load, *cells(ours), "", aim, "" if good else "missed"))
+        aim, verdict = aims.of_work(case, ours, point(aims.ECHO))
+        rows.append((load, *cells(ours), "", aim, aims.MISSED if ours.errors else verdict))
         if case.beyond_ms:
-            near = ours.p50_ms - ours.alone_ms <= case.beyond_ms
-            is_met &= near
-            aim = f"p50 within {case.beyond_ms:g} ms"
             alone = ("the model alone", "", "", f"{ours.alone_ms:.2f}", "")
-            rows.append(("", *alone, "", aim, "" if near else "missed"))
+            rest = aims.of_delay(case, ours, point(aims.ECHO))
+            rows.append(("", *alone, f"{ours.beyond_ms:+.2f} ms", *rest))
         for peer, least in case.peers.items():
             theirs = point(peer)
-            if theirs is None:
-                continue
-            ratio = ours.per_second / theirs.per_second if theirs.per_second else math.inf
-            good = ratio >= least
-            is_met &= good
-            rows.append(
-                ("", *cells(theirs), f"{ratio:.2f}", f"≥ {least:g}", "" if good else "missed")
-            )
+            if theirs is not None:
+                ratio = ours.per_second / theirs.per_second if theirs.per_second else math.inf
+                rows.append(("", *cells(theirs), f"{ratio:.2f}", *aims.of_ratio(ratio, least)))
     for name, begin in starts.items():
-        good = name != "pinnace" or (begin["cold_s"] <= 0.4 and begin["pss_mib"] <= 90)
-        is_met &= good
-        aim = "≤ 0.4 s, ≤ 90 MiB" if name == "pinnace" else ""
         text = f"{begin['cold_s']:.2f} s to the first answer, {begin['pss_mib']:.0f} MiB"
-        rows.append((f"start: {text}", name, "", "", "", "", "", aim, "" if good else "missed"))
-    return rows, is_met
+        rest = aims.of_start(begin, starts.get(aims.FASTAPI)) if name == "pinnace" else ("", "")
+        rows.append((f"start: {text}", name, "", "", "", "", "", *rest))
+    return rows, all(row[-1] != aims.MISSED for row in rows)
 
 
 if __name__ == "__main__":
