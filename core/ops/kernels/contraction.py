@@ -7,6 +7,7 @@ the output is summed.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -158,9 +159,9 @@ def _multiplied(
     a = _permuted(x, xs, [*batch, *left, *shared], batch)
     b = _permuted(y, ys, [*batch, *shared, *right], batch)
     lefts, rights = a.shape[len(batch) : a.ndim - len(shared)], b.shape[len(batch) + len(shared) :]
-    inner = int(np.prod(b.shape[len(batch) : len(batch) + len(shared)], dtype=np.int64))
-    a = a.reshape(*a.shape[: len(batch)], int(np.prod(lefts, dtype=np.int64)), inner)
-    b = b.reshape(*b.shape[: len(batch)], inner, int(np.prod(rights, dtype=np.int64)))
+    inner = math.prod(b.shape[len(batch) : len(batch) + len(shared)])
+    a = a.reshape(*a.shape[: len(batch)], math.prod(lefts), inner)
+    b = b.reshape(*b.shape[: len(batch)], inner, math.prod(rights))
     if b.ndim == 2 and weights.are_steady(y) and _is_same(b, y):
         rows = a.reshape(-1, inner)
         product = tiles.product(rows, b, None, y).reshape(*a.shape[:-1], b.shape[-1])

@@ -6,6 +6,7 @@ its mean, for its variance, and to be scaled; rows go in blocks that stay in the
 (`columns`) needs one pass for both moments.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -330,7 +331,7 @@ def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
     """X as [rows, C] in the dtype that it is computed with, and that dtype."""
     compute = computed_in(x.dtype)
     # Not reshape(-1, C): that cannot tell the number of rows when C is 0.
-    rows = int(np.prod(x.shape[:-1], dtype=np.int64))
+    rows = math.prod(x.shape[:-1])
     return x.reshape(rows, x.shape[-1]).astype(compute, copy=False), compute
 
 

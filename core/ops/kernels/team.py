@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 # costs more than it brings.
 WORTH_PRODUCTS = 3 << 22
 # What work took longer than the caller alone would have is paid back: so many times as long nobody
-# is woken, a second at most. Where another process wants the cores, trying costs a twentieth.
-_REST, _LONGEST_REST = 20.0, 1.0
+# is woken, a second at most. Where another process wants the cores, trying costs a twentieth. Less
+# than it takes to wake a thread says nothing of other processes, whose turns last milliseconds.
+_REST, _LONGEST_REST, _WAKING_S = 20.0, 1.0, 50e-6
 
 
 class _Job:
@@ -130,7 +131,7 @@ class _Helpers:
 
     def _judge(self, took: float, alone: float) -> None:
         """Do without help for a while where the helpers' cores are taken by somebody else."""
-        if took > alone:
+        if took - alone > _WAKING_S:
             self.rest_until = perf_counter() + min(_LONGEST_REST, _REST * (took - alone))
 
     def _start(self) -> None:

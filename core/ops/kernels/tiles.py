@@ -10,6 +10,7 @@ Axes as in `convolution`; two spatial axes.
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,8 +92,9 @@ class Job(NamedTuple):
 
     def table(self, x: Array, b: Array, out: Array, init: Array) -> Array:
         """As the kernel reads it; `_call` adds the scratch."""
-        addresses = [array.ctypes.data for array in (x, b, out, init)]
-        return np.array((*addresses, 0, 0, *self[:-3], *self.extra), np.int64)
+        table: Array = _table(self).copy()
+        table[0], table[1], table[2], table[3] = [a.ctypes.data for a in (x, b, out, init)]
+        return table
 
 
 # Places in a table: of what is made and the scratch, and of the first and last image, row, column
@@ -106,6 +108,12 @@ _IMAGES, _ROWS, _COLUMNS = (
 _ROWS_OF_SUMS = _AHEAD + Job._fields.index("extra") + 2
 
 _local = threading.local()
+
+
+@functools.lru_cache(maxsize=1024)
+def _table(job: Job) -> Array:
+    """The table of a job whose arrays are not known."""
+    return np.array(((0,) * _AHEAD + job[:-3] + job.extra), np.int64)
 
 
 def _fits(*arrays: Array) -> bool:
@@ -146,7 +154,7 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
         or not (_readable(x) and _fits(filter) and _readable(out))
     ):
         return False
-    inner, outputs = int(np.prod(filter.shape[:3])), filter.shape[3]
+    inner, outputs = math.prod(filter.shape[:3]), filter.shape[3]
     if outputs <= PANEL:
         panels, b_step, panel_step = filter, outputs, 0
     else:
