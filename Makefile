@@ -269,16 +269,21 @@ page: $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the serv
 
 ## measurements and releases
 
+# What is measured as whole processes is what people install, not a checkout that is edited.
+bench bench-serving bench-onnx: export PINNACE_WHEEL_PYTHON = $(abspath build/installed)/bin/python
+
 .PHONY: bench
-bench: export PINNACE_WHEEL_PYTHON = $(abspath build/installed)/bin/python
-bench: wheel $(TENSORFLOW)/.installed ## time against TensorFlow; writes benchmarks/RESULTS.md
+bench: installed-wheel $(TENSORFLOW)/.installed ## time against TensorFlow; writes benchmarks/RESULTS.md
+	$(VENV)/bin/python benchmarks/run.py --markdown benchmarks/RESULTS.md $(ARGS)
+
+.PHONY: installed-wheel
+installed-wheel: wheel
 	@rm -rf build/installed && $(PYTHON) -m venv --without-pip build/installed
 	@$(VENV)/bin/python -m pip --python build/installed/bin/python install --quiet \
 	  --disable-pip-version-check --no-deps dist/*.whl
-	@# Its dependencies are there already; the .pth files beside them, as that of the checkout, are not read.
+	@# Its dependencies are those of the checkout, whose own .pth file is not read from there.
 	@$(VENV)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 	  > $$(build/installed/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/dependencies.pth
-	$(VENV)/bin/python benchmarks/run.py --markdown benchmarks/RESULTS.md $(ARGS)
 
 .PHONY: bench-short
 bench-short: $(INSTALLED) ## run every benchmark once, without peers: none has rotted
@@ -288,13 +293,13 @@ bench-short: $(INSTALLED) ## run every benchmark once, without peers: none has r
 bench-serving: export PINNACE_PEERS_PYTHON = $(abspath $(SERVERS))/bin/python
 bench-serving: export PINNACE_MLSERVER_PYTHON = $(abspath $(MLSERVER))/bin/python
 bench-serving: export PINNACE_BENTOML_PYTHON = $(abspath $(BENTOML))/bin/python
-bench-serving: $(INSTALLED) $(SERVERS)/.installed $(MLSERVER)/.installed $(BENTOML)/.installed ## load our server and others; writes benchmarks/SERVING.md
+bench-serving: installed-wheel $(SERVERS)/.installed $(MLSERVER)/.installed $(BENTOML)/.installed ## load our server and others; writes benchmarks/SERVING.md
 	$(VENV)/bin/python benchmarks/servers/run.py --markdown benchmarks/SERVING.md $(ARGS)
 
 .PHONY: bench-onnx
 bench-onnx: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 bench-onnx: export PINNACE_TF2ONNX_PYTHON = $(abspath $(TF2ONNX))/bin/python
-bench-onnx: $(INSTALLED) $(TENSORFLOW)/.installed $(TF2ONNX)/.installed ## export models beside tf2onnx; writes benchmarks/ONNX.md
+bench-onnx: installed-wheel $(TENSORFLOW)/.installed $(TF2ONNX)/.installed ## export models beside tf2onnx; writes benchmarks/ONNX.md
 	$(VENV)/bin/python benchmarks/exporters.py --markdown benchmarks/ONNX.md $(ARGS)
 
 .PHONY: bench-onnx-short

@@ -143,7 +143,8 @@ def command_of(tool: str, model: Path, folder: Path) -> list[str]:
     """What the tool is called with; what onnxslim shrinks is the file that tf2onnx wrote."""
     target = str(folder / FILES[tool])
     if tool == OURS:
-        entry = [sys.executable, "-m", "pinnace.deploy.cli.main", "export"]
+        python = os.environ.get("PINNACE_WHEEL_PYTHON", sys.executable)
+        entry = [python, "-m", "pinnace.deploy.cli.main", "export"]
         return [*entry, str(model), target, "--opset", OPSET]
     python = os.environ["PINNACE_TF2ONNX_PYTHON"]
     if tool == SLIM:

@@ -106,7 +106,8 @@ def run_server(
 ) -> tuple[list[Point], dict[str, float]]:
     """The points of one server with one model; and its start."""
     server = SERVERS[name]
-    python = os.environ.get(server.python, "") if server.python else sys.executable
+    ours = os.environ.get("PINNACE_WHEEL_PYTHON", sys.executable)
+    python = os.environ.get(server.python, "") if server.python else ours
     if not python:
         raise SystemExit(f"{server.python} is not set: run `make bench-serving`")
     with socket.socket() as free:
