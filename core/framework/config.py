@@ -72,6 +72,10 @@ class Settings:
         """Folder for compiled kernels and copies of models; None keeps nothing."""
         return _cache_folder(self.caches)
 
+    @cache.setter
+    def cache(self, folder: Path | None) -> None:
+        self.caches = {"PINNACE_CACHE": "" if folder is None else str(folder)}
+
     @property
     def pinned_tier(self) -> Tier:
         """The tier to run by: `plan` where determinism rules out a choice by measurement."""
