@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -108,7 +108,8 @@ def _serve(
 
         if seat is not None and isinstance(repository, SharedRepository):
             _obey(seat, repository, reload)
-        with _hangups(reload):
+        # The supervisor of workers says when they are to read again.
+        with _hangups(reload) if seat is None else nullcontext():
             _run(service, certificates, listener)
 
 
@@ -296,11 +297,10 @@ def _threads(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _hangups(reload: Callable[[], None]) -> Iterator[None]:
-    """Let SIGHUP read everything again, as long as no terminal can send it."""
+    """Let SIGHUP read everything again, as long as no terminal can send it; under nohup as well."""
     if (
         not hasattr(signal, "SIGHUP")
         or threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         or (sys.stdin is not None and sys.stdin.isatty())
     ):
         yield

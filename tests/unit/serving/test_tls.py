@@ -2,11 +2,12 @@
 
 import itertools
 import shutil
+import signal
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -45,6 +46,16 @@ def context_for(authority: Path, own: tuple[Path, Path] | None = None) -> ssl.SS
     return context
 
 
+@contextmanager
+def ignored_hangups() -> Iterator[None]:
+    """Processes begin as under nohup: a server reads again at SIGHUP all the same."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def serial(url: str, context: ssl.SSLContext) -> object:
     with httpx.Client(verify=context) as client, client.stream("GET", f"{url}/healthz") as reply:
         return reply.extensions["network_stream"].get_extra_info("ssl_object").getpeercert()
@@ -72,7 +83,7 @@ def test_https_and_grpc_speak_tls_and_ask_clients_for_theirs(tmp_path: Path) -> 
         f"--tls_key={key}",
         f"--tls_client_ca={client[0]}",
     )
-    with process(*flags, f"half={tmp_path / 'half'}") as server:
+    with ignored_hangups(), process(*flags, f"half={tmp_path / 'half'}") as server:
         url, _ = read_url(server)
         assert url.startswith("https://")
         known = context_for(certificate, client)
