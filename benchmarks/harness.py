@@ -300,6 +300,7 @@ def environment() -> dict[str, Any]:
 def _request(name: str, case: Case, side: str, *, short: bool) -> dict[str, Any]:
     request: dict[str, Any] = {"repeat": 1 if short else case.repeats, "sample_s": case.sample_s}
     request["warm_up_s"] = 0.2 if short else case.warm_up_s
+    request["rests"] = not short
     if isinstance(case, ProcessCase):
         return {**request, "command": case.commands[side]}
     return {**request, "bench": name, "peer": None if side == OURS else side}
