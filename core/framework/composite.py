@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
+from pinnace.framework.late_modules import LateModules
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TypeSpec
 
@@ -191,6 +192,8 @@ def components_of(x: Any) -> list[Any]:
 
 # How files name the specs: the enumeration of struct.proto -> class.
 _in_files: dict[str, type[CompositeSpec]] = {}
+# Modules with such classes, imported when a file has one.
+kept_later = LateModules()
 
 
 def kept_in_files_as(name: str) -> Callable[[type[CompositeSpec]], type[CompositeSpec]]:
@@ -205,7 +208,7 @@ def kept_in_files_as(name: str) -> Callable[[type[CompositeSpec]], type[Composit
 
 def spec_class(name: str) -> type[CompositeSpec] | None:
     """The class that files name so, if this library has it."""
-    return _in_files.get(name)
+    return kept_later.find(lambda: _in_files.get(name))
 
 
 def name_in_files(kind: type) -> str | None:
@@ -229,6 +232,7 @@ __all__ = [
     "gradient_part",
     "is_composite",
     "kept_in_files_as",
+    "kept_later",
     "name_in_files",
     "refuse_conversion",
     "spec_class",

@@ -16,7 +16,7 @@ from pinnace.ops.math import arithmetic, bits, comparison, division, exponents, 
 from pinnace.ops.state import scatters, variables
 
 # Families that few programs want; they are imported in this order when an op is missed.
-registry.later(
+registry.later.add(
     "pinnace.ops.strings",
     "pinnace.ops.io",
     "pinnace.ops.image",

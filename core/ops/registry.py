@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from pinnace.framework.dtypes import FLOATS, INDEX, NUMBERS, DType, int32
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.late_modules import LateModules
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.ops.entries import make_entry
 from pinnace.ops.opdef import AttrDef, Gradient, InferCall, Kernel, OpDef, TypeSet, attr, typed
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ops: dict[str, OpDef] = {}
 # Modules whose ops are seldom wanted; importing one registers them.
-_later: list[str] = []
+later = LateModules()
 
 
 def register(op: OpDef) -> OpDef:
@@ -44,31 +44,12 @@ def lookup(name: str) -> OpDef:
 def find(name: str) -> OpDef | None:
     """The op of that name, or None."""
     found = _ops.get(name)
-    if found is None:
-        for module in tuple(_later):
-            _import_late(module)
-            found = _ops.get(name)
-            if found is not None:
-                break
-    return found
-
-
-def later(*modules: str) -> None:
-    """Modules to import when an op is asked for that is not in the table yet, in this order."""
-    _later.extend(modules)
-
-
-def _import_late(module: str) -> None:
-    importlib.import_module(module)
-    # Only now: another thread that looks meanwhile must import, and so wait, too.
-    if module in _later:
-        _later.remove(module)
+    return later.find(lambda: _ops.get(name)) if found is None else found
 
 
 def registered() -> dict[str, OpDef]:
     """Every op by name, in alphabetical order."""
-    for module in tuple(_later):
-        _import_late(module)
+    later.import_all()
     return dict(sorted(_ops.items()))
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinnace.deploy.cli.terminal import visible
+
 if TYPE_CHECKING:
     from pinnace.deploy.onnx import ExportReport
 
@@ -91,15 +93,12 @@ def export(
         )
     finally:
         gc.unfreeze()
-    from rich.console import Console  # only now: memory that the comparison needs more
-
-    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     for line in _lines(found, output, opset):
-        console.print(line)
+        typer.echo(visible(line))
     if report is not None:
-        console.print(f"{report}: nodes, runtimes, differences")
+        typer.echo(visible(f"{report}: nodes, runtimes, differences"))
     if web is not None:
-        console.print(f"{web}: a page; look at it with: python -m http.server -d {web}")
+        typer.echo(visible(f"{web}: a page; look at it with: python -m http.server -d {web}"))
 
 
 def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:

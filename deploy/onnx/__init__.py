@@ -1,6 +1,20 @@
 """SavedModels as verified ONNX files."""
 
+from typing import TYPE_CHECKING
+
+from pinnace.deploy.onnx import registry
 from pinnace.deploy.onnx.exporting import export as export
-from pinnace.deploy.onnx.registry import NO_ONNX as NO_ONNX
 from pinnace.deploy.onnx.registry import converts as converts
 from pinnace.deploy.onnx.report import ExportReport as ExportReport
+
+if TYPE_CHECKING:
+    from pinnace.deploy.onnx.registry import NO_ONNX as NO_ONNX
+
+
+def __getattr__(name: str) -> dict[str, str]:
+    """`NO_ONNX`, whose reasons stand in modules that an export seldom needs."""
+    if name != "NO_ONNX":
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    registry.later.import_all()
+    return registry.NO_ONNX

@@ -18,7 +18,7 @@ from pinnace.framework.tensor import Array
 
 # What one read of a large array takes at most (bytes).
 PIECE = 8 << 20
-# Sides of the squares in which an array goes into another order: both fit into the first cache.
+# Sides of the squares in which an array goes into another order: they fit into a core's caches.
 _TILE = 64
 # From so many bytes of weights on, memory is given back as soon as it can be.
 _WORTH_LOOKING = 8 << 20
@@ -125,12 +125,10 @@ def copy(target: Array, source: Array) -> None:
     if min(rows, columns) < _TILE:
         np.copyto(target, source)
         return
-    for index in np.ndindex(planes.shape[:-2]):
-        plane, place = planes[index], places[index]
-        for row in range(0, rows, _TILE):
-            for column in range(0, columns, _TILE):
-                tile = slice(row, row + _TILE), slice(column, column + _TILE)
-                place[tile] = plane[tile]
+    for row in range(0, rows, _TILE):
+        for column in range(0, columns, _TILE):
+            tile = ..., slice(row, row + _TILE), slice(column, column + _TILE)
+            places[tile] = planes[tile]
 
 
 def trim(weights: Iterable[Array]) -> None:

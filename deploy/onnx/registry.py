@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from pinnace.framework.errors import UnimplementedError
+from pinnace.framework.late_modules import LateModules
 
 Function: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -30,8 +31,11 @@ class UnconvertibleError(UnimplementedError):
 
 
 _converters: dict[str, Converter] = {}
-# Op -> why ONNX has no counterpart, or why there is no converter yet.
+# Op -> why ONNX has no counterpart, or why there is no converter yet; of all ops once every module
+# of `later` is there.
 NO_ONNX: dict[str, str] = {}
+# Modules with converters that few models want; importing one registers them.
+later = LateModules()
 
 
 def converts(*names: str, since: int = 18, constants: tuple[str, ...] = ()) -> Callable[[F], F]:
@@ -94,11 +98,13 @@ def converts_by_parts(*names: str) -> None:
 
 def of_pairs(name: str) -> Function | None:
     """What an op does to complex numbers; None if that is nothing of its own."""
+    later.import_all()
     return _of_pairs.get(name)
 
 
 def goes_by_parts(name: str) -> bool:
     """Whether an op does the same to both parts of a complex number."""
+    later.import_all()
     return name in _by_parts
 
 
@@ -113,9 +119,11 @@ def refuses(reason: str, *names: str) -> None:
 
 def converters() -> dict[str, Converter]:
     """Every converter by op, in alphabetical order."""
+    later.import_all()
     return dict(sorted(_converters.items()))
 
 
 def find(name: str) -> Converter | None:
     """The converter of an op, None if it has none."""
+    later.find(lambda: _converters.get(name) or NO_ONNX.get(name))
     return _converters.get(name)

@@ -100,9 +100,9 @@ def _assigns(*graphs: Graph) -> bool:
         for node in ordered(waiting.pop()):
             if node.op.name in _WITHOUT_TRACE:
                 continue
-            if node.op.effect == "write":
-                return True
             called = _functions_of(node)
+            if node.op.effect == "write" and not called:  # a call does what it calls does
+                return True
             waiting.extend(graph for graph in called if graph not in seen)
             seen.update(called)
     return False

@@ -9,9 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-# Known by name in files: their specs are registered with the classes.
-import pinnace.ops.composites.ragged.spec
-import pinnace.ops.composites.sparse.tensor  # noqa: F401
 from pinnace.framework import structure
 from pinnace.framework.composite import CompositeSpec, name_in_files, spec_class
 from pinnace.framework.dtypes import DType

@@ -1,6 +1,7 @@
 """`import pinnace` is light: what is heavy waits until somebody needs it."""
 
 import json
+from pathlib import Path
 
 from support.fresh_process import run_fresh
 
@@ -56,6 +57,26 @@ print(tf.strings.regex_replace(words, "b", "d").to_list(), tf.linalg.trace(tf.ey
 
 def test_what_is_loaded_late_is_there_when_it_is_named() -> None:
     assert run_fresh(LATE).strip() == "[[b'ad', b'd'], [b'cd']] 2.0"
+
+
+EXPORT = """
+import sys
+import pinnace as tf
+from pinnace.deploy.onnx import export
+
+model = tf.keras.Sequential([tf.keras.Input((8, 8, 3)), tf.keras.layers.Conv2D(4, 3)])
+export(model, sys.argv[1])
+print(*sorted(sys.modules))
+"""
+
+
+def test_an_export_of_layers_loads_no_family_that_they_do_not_need(tmp_path: Path) -> None:
+    modules = run_fresh(EXPORT, tmp_path / "model.onnx").split()
+    converters = "pinnace.deploy.onnx.converters"
+    assert f"{converters}.nn.convolutions" in modules
+    rare = ("audio", "image", "linalg", "random", "signal", "sparse", "strings")
+    late = (*(f"{converters}.{name}" for name in rare), "pinnace.ops.sparse", "rich")
+    assert not [name for name in modules if name.startswith(late)]
 
 
 def test_import_prints_nothing() -> None:

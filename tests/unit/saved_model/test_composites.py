@@ -9,6 +9,7 @@ import pytest
 import pinnace as tf
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.saved_model.codecs.structures import decode_structure, encode_structure
+from support.fresh_process import run_fresh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,3 +68,18 @@ def test_functions_of_composites_come_back(tmp_path: Path) -> None:
     assert parts["sum"].numpy().tolist() == [3.0, 0.0, 4.0]
     with pytest.raises(ValueError, match="no saved trace fits"):
         loaded.sums(tf.ragged.constant([[1], [2, 3]]))
+
+
+FRESH = """
+import sys
+import pinnace as tf
+
+loaded = tf.saved_model.load(sys.argv[1])
+ragged, sparse = loaded.both.concrete_functions[0].structured_input_signature[0]
+print(type(ragged).__name__, type(sparse).__name__)
+"""
+
+
+def test_their_specs_are_known_to_a_program_that_only_loads(tmp_path: Path) -> None:
+    tf.saved_model.save(Model(), str(tmp_path / "m"))
+    assert run_fresh(FRESH, tmp_path / "m").split() == ["RaggedTensorSpec", "SparseTensorSpec"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.deploy.onnx import ExportReport, export
+from pinnace.deploy.onnx import ExportReport, export, states
+from pinnace.deploy.onnx.sources import find_program
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.one_op import run_model
@@ -90,3 +91,30 @@ def test_an_assignment_in_a_loop_is_refused() -> None:
 
     with pytest.raises(UnimplementedError, match="assigns variable 'total'"):
         export(step.get_concrete_function(X))
+
+
+def test_a_call_that_assigns_nothing_is_only_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale = tf.Variable(2.0)
+
+    @tf.function
+    def inner(x: Any) -> Any:
+        return x * scale
+
+    @tf.function
+    def reads(x: Any) -> Any:
+        return inner(x) + 1.0
+
+    @tf.function
+    def writes(x: Any) -> Any:
+        scale.assign(1.0)
+        return inner(x)
+
+    program = find_program(reads.get_concrete_function(X), "serving_default")
+    calls = [node.op.name for node in program.concrete.graph.nodes if "Call" in node.op.name]
+    assert calls == ["StatefulPartitionedCall"]
+    with monkeypatch.context() as patch:
+        patch.setattr(states, "inline", None)
+        assert states.with_states(program) is program
+    nested = tf.function(lambda x: writes(x) * 2.0).get_concrete_function(X)
+    kept = states.with_states(find_program(nested, "serving_default"))
+    assert [len(kept.states), next(iter(kept.inputs))] == [1, "x"]

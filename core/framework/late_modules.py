@@ -1,0 +1,43 @@
+"""Modules that put something into a table, imported when it is missed there."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+class LateModules:
+    """Modules in the order in which they are tried."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    def add(self, *names: str) -> None:
+        """Modules to try after those that are known already."""
+        self._names.extend(names)
+
+    def find(self, look: Callable[[], T | None]) -> T | None:
+        """What `look` finds, after as few imports as it takes; None if all do not help."""
+        found = look()
+        for name in tuple(self._names):
+            if found is not None:
+                break
+            self._import(name)
+            found = look()
+        return found
+
+    def import_all(self) -> None:
+        """Nothing is missed from now on."""
+        for name in tuple(self._names):
+            self._import(name)
+
+    def _import(self, name: str) -> None:
+        importlib.import_module(name)
+        # Only now: another thread that looks meanwhile must import, and so wait, too.
+        if name in self._names:
+            self._names.remove(name)
