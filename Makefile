@@ -25,7 +25,7 @@ SCHEMATHESIS_PINS := schemathesis==4.32.5
 # Drives the Chromium of the system: no browser is downloaded.
 PAGE_PINS := playwright==1.65.2
 # Servers to compare with. MLServer's worker processes do not start with a newer uvloop.
-SERVERS_PINS := litserve==0.2.19 onnxruntime==1.31.1 fastapi==0.165.0 uvicorn[standard]==0.54.0
+SERVERS_PINS := litserve==0.2.19 onnxruntime==1.31.1 fastapi==0.165.0 uvicorn[standard]==0.54.0 orjson==3.13.0 pysimdjson==7.0.2
 MLSERVER_PINS := mlserver==1.7.1 uvloop==0.21.0 onnxruntime==1.31.1
 BENTOML_PINS := bentoml==1.4.38 onnxruntime==1.31.1
 # The converter to compare the export with; it needs TensorFlow.

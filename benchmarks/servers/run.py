@@ -59,6 +59,11 @@ SERVERS = {
     "uvicorn echo": Server(
         "", (*UVICORN, "--port=@PORT@", "uvicorn_echo:app"), {"echo": "/", "binary echo": "/"}
     ),
+    "bare protocol": Server(
+        "PINNACE_PEERS_PYTHON",
+        (*UVICORN, "--port=@PORT@", "--http=bare_protocol:Bare", "bare_protocol:app"),
+        {"json": "/", "binary": "/"},
+    ),
     "fastapi": Server(
         "PINNACE_PEERS_PYTHON",
         (*UVICORN, "--port=@PORT@", "fastapi_server:app"),
@@ -90,14 +95,25 @@ SERVERS = {
 CASES = (
     Case(
         *("a", "json", 1, 64),
-        {"litserve": 35, "mlserver": 10, "uvicorn echo": 1.0, "fastapi": 1, "bentoml": 1},
+        {
+            "litserve": 35,
+            "mlserver": 10,
+            aims.ECHO: 1,
+            "fastapi": 1,
+            "bentoml": 1,
+            aims.BARE: 0,
+        },
         cpu_us=25,
     ),
-    Case("a", "binary", 1, 64, {"uvicorn echo": 1.7}, cpu_us=12),
+    Case("a", "binary", 1, 64, {aims.ECHO: 1.7, aims.BARE: 0}, cpu_us=12),
     Case("a", "json", 32, 64, {"litserve": 30, "mlserver": 1, "fastapi": 1}),
     Case("b", "json", 1, 64, {"litserve": 7, "mlserver": 1, "fastapi": 1}),
     Case("b", "json", 1, 64, {"litserve": 14}, ours="pinnace+onnxruntime"),
-    Case("b", "json", 1, 1, {"litserve": 1, "fastapi": 1, "uvicorn echo": 0}, beyond_ms=0.1),
+    Case(
+        *("b", "json", 1, 1),
+        {"litserve": 1, "fastapi": 1, aims.ECHO: 0, aims.BARE: 0},
+        beyond_ms=0.1,
+    ),
 )
 
 
@@ -312,7 +328,7 @@ def compare(
         ours = point(case.ours)
         if ours is None:
             continue
-        aim, verdict = aims.of_work(case, ours, point(aims.ECHO))
+        aim, verdict = aims.of_work(case, ours, point(aims.BARE))
         rows.append((load, *cells(ours), "", aim, aims.MISSED if ours.errors else verdict))
         if case.beyond_ms:
             alone = ("the model alone", "", "", f"{ours.alone_ms:.2f}", "")
