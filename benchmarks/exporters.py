@@ -2,9 +2,10 @@
 
 Every run is a process of its own that reads the SavedModel and ends: imports count, and so does
 what `pinnace export` does beyond converting (it runs both sides and compares). A file is checked
-before its maker is timed: onnx.checker, ONNX Runtime, and TensorFlow's own outputs. Rounds
-alternate; the figures are medians. A converter that takes more memory than is kind to the machine
-is stopped, which is told.
+before its maker is timed: onnx.checker, ONNX Runtime, and TensorFlow's own outputs. The runs of a
+side follow one another, since a machine may take long to have memory again that the other side
+used; the figures are medians. A converter that takes more memory than is kind to the machine is
+stopped, which is told.
 """
 
 import argparse
@@ -251,11 +252,9 @@ def measure(model: Model, tools: Sequence[str], rounds: int, most_bytes: int) ->
                     check(result, folder / FILES[result.tool], source / "answer.npz")
                 before = result
 
-        made([ours], checked=True)  # whoever gives no right file is not timed again
-        made(peers, checked=True)
-        for number in range(1, rounds):
-            for group in ([ours], peers) if number % 2 == 0 else (peers, [ours]):
-                made(group, checked=False)
+        for group in ([ours], peers):  # whoever gives no right file is not timed again
+            for number in range(rounds):
+                made(group, checked=number == 0)
     return results
 
 
@@ -370,13 +369,13 @@ def write(file: Path, results: list[Result], table: list[tuple[str, ...]], most:
         "and writes a file; imports count, and for pinnace the comparison with ONNX Runtime, which",
         "tf2onnx does not make. Before anything is timed the file is checked by onnx.checker and",
         "ONNX Runtime, and with TensorFlow's own outputs on two sizes of batch. CPU is user and",
-        "system time. A virtual machine may give free memory back to its host, and then pays up",
-        "to 3 s of the latter for a gigabyte that is used again: before each run of either side",
-        "2 GiB are written to and freed, which covers ours. Peak is the largest resident size;",
-        "medians of the rounds. Nodes count those of bodies. A converter is stopped at",
-        f"{most / 1e9:.0f} GB. Aims: memory of 1.3 times the weights and 150 MB, no more nodes",
-        "than the others, two transpositions in a network of convolutions, and the processor",
-        "time of two sizes (1.5 s for resnet50, 3 s for vgg16).",
+        "system time. A virtual machine that gives free memory back to its host pays up to 3 s",
+        "of the latter for a gigabyte that is used again, those of the written file too: the",
+        "runs of a side follow one another, and each finds what its own kind left. Peak is the",
+        "largest resident size; medians of the rounds. Nodes count those of bodies. A converter",
+        f"is stopped at {most / 1e9:.0f} GB. Aims: memory of 1.3 times the weights and 150 MB, no",
+        "more nodes than the others, two transpositions in a network of convolutions, and the",
+        "processor time of two sizes (1.5 s for resnet50, 3 s for vgg16).",
         "",
         f"{facts['date']}, {facts['processor']}, {facts['cores']} cores shared with other work,",
         f"load {facts['load']} at the end.",
