@@ -55,7 +55,6 @@ PINNACE = (
 )
 SERVERS = {
     "pinnace": Server("", PINNACE, {"json": TFS, "binary": V2, "v2": V2}),
-    "pinnace+onnxruntime": Server("", (*PINNACE, "--engine=onnxruntime"), {"json": TFS}),
     "uvicorn echo": Server(
         "", (*UVICORN, "--port=@PORT@", "uvicorn_echo:app"), {"echo": "/", "binary echo": "/"}
     ),
@@ -64,6 +63,7 @@ SERVERS = {
         (*UVICORN, "--port=@PORT@", "--http=bare_protocol:Bare", "bare_protocol:app"),
         {"json": "/", "binary": "/"},
     ),
+    "pinnace+onnxruntime": Server("", (*PINNACE, "--engine=onnxruntime"), {"json": TFS}),
     "fastapi": Server(
         "PINNACE_PEERS_PYTHON",
         (*UVICORN, "--port=@PORT@", "fastapi_server:app"),
