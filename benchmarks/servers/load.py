@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from servers.bodies import Form
     from servers.processes import Started
@@ -72,73 +72,118 @@ class Point:
     beyond_ms: float = 0.0
 
 
-def measure(
-    started: Started,
-    path: str,
-    form: Form,
-    case: Case,
-    seconds: int,
-    runs: int,
-    warming: int = 3,
-    alone: Callable[[], float] | None = None,
-) -> Point:
-    """Load a server with wrk.
+@dataclass(frozen=True)
+class Side:
+    """A server under load.
 
-    Args:
+    Attributes:
         started: the server.
         path: of the requests.
         form: of the requests.
+        alone: measures the model's own time in milliseconds, just before and after each run, since
+            the machine changes meanwhile; None if nobody asks.
+    """
+
+    started: Started
+    path: str
+    form: Form
+    alone: Callable[[], float] | None = None
+
+
+def measure(
+    started: Started, path: str, form: Form, case: Case, seconds: int, runs: int, warming: int = 3
+) -> Point:
+    """Load a server with wrk; see `measure_in_turn`."""
+    (point,) = measure_in_turn([Side(started, path, form)], case, seconds, runs, warming)
+    return point
+
+
+def measure_in_turn(
+    sides: Sequence[Side], case: Case, seconds: int, runs: int, warming: int = 3
+) -> list[Point]:
+    """Load servers with wrk, one after the other in each round: what slows one slows the others.
+
+    Args:
+        sides: the servers.
         case: the load.
         seconds: of a run.
         runs: whose medians count.
         warming: loads of a second before, each until the server is done with what it began.
-        alone: measures the model's own time in milliseconds: before, between and after the runs,
-            since the machine changes meanwhile.
     """
     with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "load.lua"
-        (Path(folder) / "body").write_bytes(form.body(case.rows))
-        headers = "".join(
-            f'wrk.headers["{key}"] = "{value}"\n' for key, value in form.headers(case.rows).items()
-        )
-        script.write_text(
-            f'local file = io.open("{folder}/body", "rb")\nwrk.body = file:read("*a")\n'
-            f'file:close()\nwrk.method = "POST"\n{headers}'
-            "done = function(summary, latency)\n"
-            '  io.write(string.format("DONE %d %d %d %d\\n", summary.requests, summary.duration,'
-            " latency:percentile(50), latency:percentile(99)))\nend\n"
-        )
-        url = f"http://127.0.0.1:{started.port}{path}"
-        load = ["wrk", "-t1", f"-c{case.connections}", "--timeout=20s", "-s", str(script), url]
-        for _ in range(warming):
-            subprocess.run([*load, "-d1s"], capture_output=True, check=True)
-            started.rest()
-        found = []
-        own = [alone()] if alone else []
+        loads = []
+        for number, side in enumerate(sides):
+            place = Path(folder) / str(number)
+            place.mkdir()
+            loads.append(_load(side, case, place))
+        for side, load in zip(sides, loads, strict=True):
+            for _ in range(warming):
+                subprocess.run([*load, "-d1s"], capture_output=True, check=True)
+                side.started.rest()
+        found: list[list[tuple[float, ...]]] = [[] for _ in sides]
+        own: list[list[float]] = [[] for _ in sides]
         for _ in range(runs):
-            before = started.cpu_s()
-            done = subprocess.run([*load, f"-d{seconds}s"], capture_output=True, check=True)
-            used = started.cpu_s() - before
-            text = done.stdout.decode()
-            match = re.search(r"DONE (\d+) (\d+) (\d+) (\d+)", text)
-            assert match is not None, text
-            requests, duration, p50, p99 = map(int, match.groups())
-            failed = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
-            errors = int(failed[1]) if failed else 0
-            broken = re.search(
-                r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text
-            )
-            errors += sum(map(int, broken.groups())) if broken else 0
-            each_us = used / requests * 1e6 if requests else math.inf
-            found.append((requests / duration * 1e6, p50 / 1e3, p99 / 1e3, each_us, errors))
-            if alone:
-                own.append(alone())
+            for side, load, rows, times in zip(sides, loads, found, own, strict=True):
+                before = side.alone() if side.alone else 0.0
+                rows.append(_run(side.started, load, seconds))
+                after = side.alone() if side.alone else 0.0
+                times.append((before + after) / 2)
+    return [_point(case, *columns) for columns in zip(found, own, strict=True)]
+
+
+def _load(side: Side, case: Case, folder: Path) -> list[str]:
+    """The command that makes load, without its length."""
+    script = folder / "load.lua"
+    (folder / "body").write_bytes(side.form.body(case.rows))
+    headers = "".join(
+        f'wrk.headers["{key}"] = "{value}"\n' for key, value in side.form.headers(case.rows).items()
+    )
+    script.write_text(
+        f'local file = io.open("{folder}/body", "rb")\nwrk.body = file:read("*a")\n'
+        f'file:close()\nwrk.method = "POST"\n{headers}'
+        "done = function(summary, latency)\n"
+        '  io.write(string.format("DONE %d %d %d %d\\n", summary.requests, summary.duration,'
+        " latency:percentile(50), latency:percentile(99)))\nend\n"
+    )
+    url = f"http://127.0.0.1:{side.started.port}{side.path}"
+    return ["wrk", "-t1", f"-c{case.connections}", "--timeout=20s", "-s", str(script), url]
+
+
+def _run(started: Started, load: list[str], seconds: int) -> tuple[float, ...]:
+    """Requests a second, p50 and p99 in milliseconds, microseconds of each request, and errors."""
+    before = started.cpu_s()
+    done = subprocess.run([*load, f"-d{seconds}s"], capture_output=True, check=True)
+    used = started.cpu_s() - before
+    text = done.stdout.decode()
+    match = re.search(r"DONE (\d+) (\d+) (\d+) (\d+)", text)
+    assert match is not None, text
+    requests, duration, p50, p99 = map(int, match.groups())
+    failed = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    errors = int(failed[1]) if failed else 0
+    broken = re.search(
+        r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text
+    )
+    errors += sum(map(int, broken.groups())) if broken else 0
+    each_us = used / requests * 1e6 if requests else math.inf
+    return requests / duration * 1e6, p50 / 1e3, p99 / 1e3, each_us, errors
+
+
+def _point(case: Case, found: list[tuple[float, ...]], own: list[float]) -> Point:
+    """The medians of the runs of one side.
+
+    Args:
+        case: the load.
+        found: of each run.
+        own: the model's own time around each run; 0 where it was not measured.
+    """
     columns = list(zip(*found, strict=True))
     middle = [statistics.median(column) for column in columns[:4]]
-    point = Point("", case.model, "", case.rows, case.connections, *middle, sum(columns[4]))
-    if own:
+    point = Point(
+        "", case.model, "", case.rows, case.connections, *middle, errors=int(sum(columns[4]))
+    )
+    if any(own):
         point.alone_ms = statistics.median(own)
-        above = [p50 - sum(own[i : i + 2]) / 2 for i, p50 in enumerate(columns[1])]
+        above = [p50 - alone for p50, alone in zip(columns[1], own, strict=True)]
         point.beyond_ms = statistics.median(above)
     return point
 

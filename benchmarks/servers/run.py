@@ -15,6 +15,8 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,8 +29,17 @@ sys.path.insert(0, str(HERE.parent))
 
 from servers import aims, grpc_load, models, reloading  # noqa: E402
 from servers.bodies import FORMS, Form  # noqa: E402
-from servers.load import MODELS, Case, Point, cells, clean_environment, measure, own_time_ms  # noqa: E402
-from servers.processes import ask, start  # noqa: E402
+from servers.load import (  # noqa: E402
+    MODELS,
+    Case,
+    Point,
+    Side,
+    cells,
+    clean_environment,
+    measure_in_turn,
+    own_time_ms,
+)
+from servers.processes import Started, ask, start  # noqa: E402
 
 UVICORN = ["-m", "uvicorn", "--host", "127.0.0.1", "--log-level", "error", "--no-access-log"]
 
@@ -55,10 +66,10 @@ PINNACE = (
 )
 SERVERS = {
     "pinnace": Server("", PINNACE, {"json": TFS, "binary": V2, "v2": V2}),
-    "uvicorn echo": Server(
+    aims.ECHO: Server(
         "", (*UVICORN, "--port=@PORT@", "uvicorn_echo:app"), {"echo": "/", "binary echo": "/"}
     ),
-    "bare protocol": Server(
+    aims.BARE: Server(
         "PINNACE_PEERS_PYTHON",
         (*UVICORN, "--port=@PORT@", "--http=bare_protocol:Bare", "bare_protocol:app"),
         {"json": "/", "binary": "/"},
@@ -91,6 +102,8 @@ SERVERS = {
     ),
 }
 
+# Loaded in turn, since what they are compared by comes close: a machine's pace changes in minutes.
+NEAR = ("pinnace", aims.ECHO, aims.BARE)
 
 CASES = (
     Case(
@@ -117,10 +130,26 @@ CASES = (
 )
 
 
-def run_server(
-    name: str, model: str, cases: list[Case], seconds: int, runs: int
-) -> tuple[list[Point], dict[str, float]]:
-    """The points of one server with one model; and its start."""
+@dataclass
+class Running:
+    """A server that answers.
+
+    Attributes:
+        name: in `SERVERS`.
+        started: its processes.
+        paths: route for each form of request.
+        begin: seconds to its first answer, and memory then.
+    """
+
+    name: str
+    started: Started
+    paths: dict[str, str]
+    begin: dict[str, float]
+
+
+@contextmanager
+def running(name: str, model: str) -> Iterator[Running]:
+    """A server with one model, as long as the block lasts."""
     server = SERVERS[name]
     ours = os.environ.get("PINNACE_WHEEL_PYTHON", sys.executable)
     python = os.environ.get(server.python, "") if server.python else ours
@@ -142,45 +171,64 @@ def run_server(
         "BENTOML_DO_NOT_TRACK": "true",
         "PATH": f"{Path(python).parent}:{os.environ['PATH']}",
     }
-    points = []
+    paths = {form: filled(path) for form, path in server.paths.items()}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         _write_mlserver(folder, port)
-        first = next(iter(server.paths))
-        form = FORMS[first]
+        kind, path = next(iter(paths.items()))
+        form = FORMS[kind]
         started = start(
             [python, *map(filled, server.arguments)],
             environment,
             folder,
             port,
-            filled(server.paths[first]),
+            path,
             form.body(1),
             form.headers(1),
         )
         try:
             begin = {"cold_s": started.cold_s, "pss_mib": started.pss_mib()}
-            for case in cases:
-                kind = _form_for(server, case.form)
-                form, path = FORMS[kind], filled(server.paths[kind])
-                _check(name, port, path, form, case)
-                alone = (
-                    functools.partial(own_time_ms, model, seconds)
-                    if case.beyond_ms and not server.python
-                    else None
-                )
-                # What is compared with a time, not a ratio, is measured more often.
-                times = 2 * runs if alone else runs
-                point = measure(started, path, form, case, seconds, times, alone=alone)
-                point.server, point.form = name, kind
-                points.append(point)
-                Console(stderr=True).print(
-                    f"{name:13} {model} {kind:11} {case.rows:2} rows, {case.connections:2} "
-                    f"connections: {point.per_second:8.0f} /s, {point.cpu_us:6.0f} us CPU, "
-                    f"p50 {point.p50_ms:.2f} ms, p99 {point.p99_ms:.2f} ms, {point.errors} errors"
-                )
+            yield Running(name, started, paths, begin)
         finally:
             started.stop()
-    return points, begin
+
+
+def run_servers(
+    names: Sequence[str], model: str, seconds: int, runs: int
+) -> tuple[list[Point], dict[str, dict[str, float]]]:
+    """The points of some servers with one model, loaded in turn; and their starts."""
+    points = []
+    cases = [
+        (case, [name for name in names if name in (case.ours, *case.peers)])
+        for case in CASES
+        if case.model == model
+    ]
+    wanted = [name for name in names if any(name in asked for _, asked in cases)]
+    with ExitStack() as stack:
+        here = {name: stack.enter_context(running(name, model)) for name in wanted}
+        for case, asked in cases:
+            sides = []
+            for name in asked:
+                one = here[name]
+                kind = _form_for(SERVERS[name], case.form)
+                _check(name, one.started.port, one.paths[kind], FORMS[kind], case)
+                alone = None
+                if case.beyond_ms and name == case.ours:
+                    alone = functools.partial(own_time_ms, model, seconds)
+                sides.append(Side(one.started, one.paths[kind], FORMS[kind], alone))
+            # What is compared with a time, not a ratio, is measured more often.
+            times = 2 * runs if case.beyond_ms and case.ours in asked else runs
+            found = measure_in_turn(sides, case, seconds, times) if sides else []
+            for name, point in zip(asked, found, strict=True):
+                point.server, point.form = name, _form_for(SERVERS[name], case.form)
+                points.append(point)
+                Console(stderr=True).print(
+                    f"{name:13} {model} {point.form:11} {case.rows:2} rows, "
+                    f"{case.connections:2} connections: {point.per_second:8.0f} /s, "
+                    f"{point.cpu_us:6.0f} us CPU, p50 {point.p50_ms:.2f} ms, "
+                    f"p99 {point.p99_ms:.2f} ms, {point.errors} errors"
+                )
+        return points, {name: one.begin for name, one in here.items()}
 
 
 def _form_for(server: Server, form: str) -> str:
@@ -221,21 +269,18 @@ def measure_all(
     """The points of these servers, and their starts."""
     points: list[Point] = []
     starts: dict[str, dict[str, float]] = {}
-    for name in names:
+    near = [name for name in NEAR if name in names]
+    for group in (near, *([name] for name in names if name not in near)):
         for model in models.SIZES:
-            cases = [
-                case for case in CASES if case.model == model and name in (case.ours, *case.peers)
-            ]
-            if cases:
-                try:
-                    found, begin = run_server(name, model, cases, seconds, runs)
-                except (OSError, RuntimeError) as error:
-                    if name.startswith("pinnace"):
-                        raise
-                    sys.stderr.write(f"{name} gives no figures with model {model}: {error}\n")
-                    continue
-                points += found
-                starts.setdefault(name, begin)
+            try:
+                found, begun = run_servers(group, model, seconds, runs)
+            except (OSError, RuntimeError) as error:
+                if group == near or group[0].startswith("pinnace"):
+                    raise
+                sys.stderr.write(f"{group[0]} gives no figures with model {model}: {error}\n")
+                continue
+            points += found
+            starts = begun | starts
     return points, starts
 
 
