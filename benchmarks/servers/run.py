@@ -280,7 +280,8 @@ def measure_all(
                 sys.stderr.write(f"{group[0]} gives no figures with model {model}: {error}\n")
                 continue
             points += found
-            starts = begun | starts
+            for name, begin in begun.items():
+                starts.setdefault(name, begin)
     return points, starts
 
 
