@@ -107,9 +107,10 @@ def join(parts: Sequence[Arrays], padded_rows: int) -> dict[str, Array]:
     joined: dict[str, Array] = {}
     first = parts[0]
     if type(first) is PackedRows:
-        packed = [part for part in parts if type(part) is PackedRows and part.kind is first.kind]
-        if len(packed) == len(parts):
-            return first.kind.joined(packed, padded_rows)
+        kind = first.kind
+        raws = [part.raw for part in parts if type(part) is PackedRows and part.kind is kind]
+        if len(raws) == len(parts):
+            return kind.joined(raws, padded_rows)
     for name in first:
         arrays = [part[name] for part in parts]
         missing = padded_rows - sum(map(len, arrays))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pinnace.serving.lanes import Run
+    from pinnace.serving.runs import Run
     from pinnace.serving.servable import Arrays
 
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from pinnace.serving.calls import Reply
-    from pinnace.serving.lanes import Run
     from pinnace.serving.metrics import Metrics
     from pinnace.serving.repository import Repository, Which
+    from pinnace.serving.runs import Run
     from pinnace.serving.servable import Arrays, Servable
     from pinnace.serving.settings import Settings
     from pinnace.serving.wires import Decoded, HotWire, Wire
@@ -37,10 +37,13 @@ Charge: TypeAlias = "Callable[[int], None]"
 
 _LARGE_BYTES = 2**20  # decoding and encoding beyond it would keep the event loop from its work
 _MAX_TIMEOUT_DIGITS = 12
+_NEVER = float("inf")
 
 
 class Request:
     """What policies judge: everything about a request but its body. It never changes.
+
+    A client that sends the same headers again has the same one.
 
     Args:
         wire: its protocol.
@@ -48,9 +51,12 @@ class Request:
         headers: names in lower case.
         peer: address that it came from; empty if nobody knows.
         size: bytes of the body as it came.
+
+    Attributes:
+        allowed_s: how long it may take, once somebody looked.
     """
 
-    __slots__ = ("headers", "peer", "size", "which", "wire")
+    __slots__ = ("allowed_s", "headers", "peer", "size", "which", "wire")
 
     def __init__(self, wire: Wire, which: Which, headers: Headers, peer: str, size: int) -> None:
         self.wire = wire
@@ -58,6 +64,7 @@ class Request:
         self.headers = headers
         self.peer = peer
         self.size = size
+        self.allowed_s: float | None = None
 
 
 class Exchange:
@@ -98,6 +105,37 @@ class Exchange:
         self.bytes_in_flight += request.size
         if self.policies or self.in_flight > self.enough or self.bytes_in_flight > self.plenty:
             exchanging.judge()
+        return exchanging
+
+    def begin(
+        self, request: Request, came: bytes, begin: int, finish: Callable[[Reply], None]
+    ) -> Exchanging:
+        """Judge and start a request of a `HotWire` whose body came with its headers.
+
+        Args:
+            request: what came; its size was found to be within the limit.
+            came: bytes that end with the body, which is as long as was announced.
+            begin: where it begins in them.
+            finish: as of `open`.
+        """
+        exchanging = self.open(request, finish)
+        if exchanging.is_over:
+            return exchanging
+        limit = request.allowed_s
+        if limit is None or request.size > _LARGE_BYTES:
+            exchanging.start(came, exchanging.begun, None, begin)
+            return exchanging
+        # What `start` does, where most of what it looks at is known.
+        try:
+            now = exchanging.read_at = exchanging.begun
+            exchanging.allowed_s = limit
+            exchanging.deadline = now + limit
+            headers = request.headers
+            found = exchanging.servable = self.repository.route(request.which, headers)
+            wire: HotWire = request.wire  # type: ignore[assignment]
+            exchanging.wait(found, wire.decode(found, came, headers, begin))
+        except Exception as error:
+            exchanging.fail(error)
         return exchanging
 
     async def answer(
@@ -231,7 +269,7 @@ class Exchanging(Call):
         self._exchange = exchange
         self._reply = finish
         self.read_at = self.decoded_at = self.arrived = 0.0
-        self.allowed_s = float("inf")
+        self.allowed_s = _NEVER
         self.servable: Servable | None = None
         self.decoded: Decoded | None = None
         self.outputs: Arrays | None = None
@@ -286,19 +324,18 @@ class Exchanging(Call):
                 exchange.check_size(size, request.which.name)
             if size > self.charged:
                 self.charge(size)
-            headers = request.headers
-            limit = exchange.settings.request_timeout_s
-            if b"x-request-timeout-ms" in headers:
-                limit = exchange.timeout_s(headers)
+            limit = request.allowed_s
+            if limit is None:
+                limit = request.allowed_s = exchange.timeout_s(request.headers)
             if within_s is not None and within_s < limit:
                 limit = within_s
             self.allowed_s = limit
             self.deadline = now + limit
-            servable = self.servable = exchange.repository.route(request.which, headers)
+            servable = self.servable = exchange.repository.route(request.which, request.headers)
             if size > _LARGE_BYTES:
                 self._decode_in_thread(servable, body, begin)
             else:
-                self._queue(servable, self._decode(servable, body, begin))
+                self.wait(servable, self._decode(servable, body, begin))
         except Exception as error:
             self.fail(error)
 
@@ -315,40 +352,47 @@ class Exchanging(Call):
         self._exchange.in_flight -= 1
         self._exchange.bytes_in_flight -= self.charged
 
+    def _decode_in_thread(self, servable: Servable, body: bytes, begin: int) -> None:
+        def done(future: asyncio.Future[Decoded]) -> None:
+            if self.is_over:
+                future.cancelled() or future.exception()
+                return
+            try:
+                self.wait(servable, future.result())
+            except Exception as error:
+                self.fail(error)
+
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(None, self._decode, servable, body, begin)
+        future.add_done_callback(done)
+
     def _decode(self, servable: Servable, body: bytes, begin: int) -> Decoded:
         wire, headers = self.request.wire, self.request.headers
-        if begin:
-            decoded = cast("HotWire", wire).decode(servable, body, headers, begin)
-        else:
-            decoded = wire.decode(servable, body, headers)
+        if not begin:
+            return wire.decode(servable, body, headers)
+        return cast("HotWire", wire).decode(servable, body, headers, begin)
+
+    def wait(self, servable: Servable, decoded: Decoded) -> None:
+        """Wait in a lane for a run.
+
+        Args:
+            servable: that answers.
+            decoded: what is asked.
+
+        Raises:
+            OpError: it does not fit the signature, or the lane has no room.
+        """
         name, feeds = decoded.signature_name, decoded.feeds
         # The kind of packed rows was made for one signature, and fits it.
         if type(feeds) is not PackedRows or feeds.kind.signature is not servable.signatures.get(
             name
         ):
             check_feeds(servable.signature(name), feeds)
-        return decoded
-
-    def _decode_in_thread(self, servable: Servable, body: bytes, begin: int) -> None:
-        loop = asyncio.get_running_loop()
-
-        def done(future: asyncio.Future[Decoded]) -> None:
-            if self.is_over:
-                future.cancelled() or future.exception()
-                return
-            try:
-                self._queue(servable, future.result())
-            except Exception as error:
-                self.fail(error)
-
-        loop.run_in_executor(None, self._decode, servable, body, begin).add_done_callback(done)
-
-    def _queue(self, servable: Servable, decoded: Decoded) -> None:
         self.decoded = decoded
-        self.feeds = decoded.feeds
+        self.feeds = feeds
         self.group = decoded.together
         now = self.decoded_at = time.perf_counter()
-        servable.lanes[decoded.signature_name].submit(self, now)
+        servable.lanes[name].submit(self, now)
 
     def settle(self, outputs: Arrays | None, error: BaseException | None) -> None:
         """Make the reply out of the outcome."""
@@ -382,14 +426,16 @@ class Exchanging(Call):
             run.settle_apart(outputs)
             return
         answered: list[Exchanging] = []
-        # Only requests have groups.
-        for call, reply in zip(cast("list[Exchanging]", run.calls), replies, strict=True):
-            if not call.is_over:
-                call.is_over = True
-                exchange.bytes_in_flight -= call.charged
-                exchange.in_flight -= 1
-                call._reply(reply)
-                answered.append(call)
+        try:
+            # Only requests have groups.
+            for call, reply in zip(cast("list[Exchanging]", run.calls), replies, strict=True):
+                if not call.is_over:
+                    call.is_over = True
+                    answered.append(call)
+                    call._reply(reply)
+        finally:
+            exchange.in_flight -= len(answered)
+            exchange.bytes_in_flight -= sum([call.charged for call in answered])
         exchange.metrics.count_run(run, answered)
 
     def _encode_in_thread(self, encode: Callable[[Arrays], Reply], outputs: Arrays) -> None:

@@ -13,12 +13,13 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import DeadlineExceededError, UnavailableError
 from pinnace.serving.batching import agree, batch_key, can_split, count_elements, join, split
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.packed_rows import PackedRows
+from pinnace.serving.runs import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
     from pinnace.serving.batching import BatchOptions
     from pinnace.serving.calls import Call
     from pinnace.serving.runners import Runners
+    from pinnace.serving.runs import Outcome
     from pinnace.serving.servable import Arrays, RunTimes
-
-Outcome: TypeAlias = "tuple[Arrays | None, BaseException | None]"
 
 _TRIALS = 8  # joined batches that are compared with the same calls alone
 _TRUSTED_S = 2.0  # how long a measured time is believed without another try
@@ -39,6 +39,7 @@ _LONE = 5
 # Beside runs in threads the loop is needed to read and to answer: it runs only what takes so much
 # of the time that is short otherwise.
 _BESIDE = 0.25
+_NEVER = float("inf")
 _CALM = 16  # turns of the loop with one call each, after which a call need not wait for others
 _LOOP_SLICE_S = 0.005  # longest time that runs on the loop keep it from reading and writing
 
@@ -90,8 +91,8 @@ class Lane:
         self._came = 0  # calls since the last turn that ran any
         self._calm = 0  # turns in a row that brought one call
         self._measured_at = float("-inf")
-        self._slowest_s = 0.0
         self._usual_size, self._usual_s = -1, 0.0  # the last call's size, and what it should take
+        self._ample_s = _NEVER  # in which whatever waits is surely over
         self._sweep: asyncio.TimerHandle | None = None
 
     @property
@@ -132,15 +133,13 @@ class Lane:
             size = call.elements = count_elements(feeds)
             found = batch_key(feeds) if self._joins else None
             call.rows, call.key = (0, None) if found is None else found
-        if call.deadline != float("inf") and (
-            waiting or running or call.deadline < now + self._slowest_s
-        ):
-            if size != self._usual_size or not waiting:
-                self._usual_size, self._usual_s = size, self._times.expect(size)
-            one = self._usual_s
-            # No longer than if each ran alone, one after the other: mostly far from the deadline.
-            if now + one * (len(waiting) + len(running) + 1) > call.deadline:
-                self._refuse_if_late(call, now, one)
+        if size != self._usual_size or not waiting:
+            self._usual_size = size
+            self._usual_s = self._times.expect(size)
+            # No longer than if all that may wait ran alone, one after the other.
+            self._ample_s = self._usual_s * (self._max_waiting + 2 * self._threads)
+        if call.deadline < now + self._ample_s:
+            self._refuse_if_late(call, now, self._usual_s)
         waiting.append(call)
         self._came += 1
         if not self._is_scheduled:
@@ -151,7 +150,9 @@ class Lane:
                 self._run_waiting()
 
     def _refuse_if_late(self, call: Call, now: float, one: float) -> None:
-        if one == float("inf"):
+        if one == _NEVER or call.deadline == _NEVER:
+            return
+        if now + one * (len(self._waiting) + len(self._in_threads) + 1) <= call.deadline:
             return
         if not self._waiting and not self._in_threads:
             # Nobody is before it. What was measured long ago may be wrong: then one may try.
@@ -240,19 +241,51 @@ class Lane:
         first = self._next(now)
         if first is None:
             return None
-        waiting.popleft()
-        calls = [first]
         if not self._joins or not first.rows:
-            return Run(calls, [], 0, 0, first.elements)
-        rows, total, elements = [first.rows], first.rows, first.elements
+            return Run([waiting.popleft()], [], 0, 0, first.elements)
         most, key, expect = options.max_batch_size, first.key, self._times.expect
         # Where one call alone takes long, joined ones may take a little longer: many rows often
         # cost what one costs, which only a try can tell.
-        alone_s = expect(elements)
+        alone_s = expect(first.elements)
         limit_s = options.max_run_s
-        if alone_s != float("inf"):
+        if alone_s != _NEVER:
             limit_s = max(limit_s, _STRETCH * alone_s)
-        fitting = -1  # the last size, in bits, that was seen to be within the limit
+        # Mostly all that wait are alike and fit into one run. A copy, as others may add to them.
+        calls = list(waiting)
+        rows = [x.rows for x in calls if x.key is key and x.deadline > now and not x.is_over]
+        total = sum(rows)
+        elements = first.elements // first.rows * total
+        if (
+            len(rows) == len(calls)
+            and 0 not in rows
+            and total <= most
+            and expect(elements) <= limit_s
+        ):
+            for _ in calls:
+                waiting.popleft()
+        else:
+            calls, rows = self._take_some(now, most, limit_s)
+            total = sum(rows)
+            elements = first.elements // first.rows * total
+        waits_s = options.batch_timeout_s
+        if waits_s and not waiting and total < most and waits_s > now - first.arrived:
+            waiting.extendleft(reversed(calls))
+            self._schedule(waits_s - (now - first.arrived))
+            return None
+        return Run(calls, rows, total, options.padded(total), elements)
+
+    def _take_some(self, now: float, most: int, limit_s: float) -> tuple[list[Call], list[int]]:
+        """The first call, with those behind it that can join it and fit into the run; their rows.
+
+        Args:
+            now: on `time.perf_counter`'s clock.
+            most: rows of a run of several calls.
+            limit_s: longest time that such a run may be expected to take.
+        """
+        waiting, expect = self._waiting, self._times.expect
+        first = waiting.popleft()
+        calls, rows = [first], [first.rows]
+        total, elements, key = first.rows, first.elements, first.key
         while waiting:
             call = waiting[0]
             if call.is_over or call.deadline <= now:
@@ -261,23 +294,13 @@ class Lane:
             count = call.rows
             if not count or total + count > most or (call.key is not key and call.key != key):
                 break
-            after = elements + call.elements
-            size = after.bit_length()
-            if size != fitting:
-                if expect(after) > limit_s:
-                    break
-                fitting = size
-            waiting.popleft()
-            calls.append(call)
+            if expect(elements + call.elements) > limit_s:
+                break
+            calls.append(waiting.popleft())
             rows.append(count)
             total += count
-            elements = after
-        waits_s = options.batch_timeout_s
-        if waits_s and not waiting and total < most and waits_s > now - first.arrived:
-            waiting.extendleft(reversed(calls))
-            self._schedule(waits_s - (now - first.arrived))
-            return None
-        return Run(calls, rows, total, options.padded(total), elements)
+            elements += call.elements
+        return calls, rows
 
     def _next(self, now: float) -> Call | None:
         """The call that is first; those before it that nobody waits for are dropped."""
@@ -336,14 +359,12 @@ class Lane:
 
     def _execute(self, run: Run) -> None:
         """Find the outcomes of a run. Any thread."""
-        begin = run.started = time.perf_counter()
+        run.started = time.perf_counter()
         for call in run.calls:
             call.run = run
         if not run.is_joined or not self._run_joined(run):
             run.outcomes = [self._run_alone(call) for call in run.calls]
-        now = run.ended = self._measured_at = time.perf_counter()
-        if now - begin > self._slowest_s:
-            self._slowest_s = now - begin
+        run.ended = self._measured_at = time.perf_counter()
 
     def _run_alone(self, call: Call) -> Outcome:
         begin = time.perf_counter()
@@ -390,8 +411,8 @@ class Lane:
         """See to it that calls are told when their time is over, whoever is busy."""
         if self._sweep is not None:
             return
-        nearest = min((call.deadline for call in self._unanswered()), default=float("inf"))
-        if nearest != float("inf"):
+        nearest = min((call.deadline for call in self._unanswered()), default=_NEVER)
+        if nearest != _NEVER:
             loop = asyncio.get_running_loop()
             delay = max(nearest - time.perf_counter(), 0.0)
             self._sweep = loop.call_later(delay + 0.001, self._sweep_late)
@@ -410,84 +431,3 @@ class Lane:
         with self._lock:
             calls = [*self._waiting, *[call for run in self._in_threads for call in run.calls]]
         return [call for call in calls if not call.is_over]
-
-
-class Run:
-    """Calls that run together.
-
-    Args:
-        calls: in order.
-        rows: of each call; empty if it cannot be joined.
-        total: rows of all calls.
-        padded_rows: rows that are run; 0 if they cannot be told.
-        elements: of all inputs together.
-
-    Attributes:
-        started: on `time.perf_counter`'s clock.
-        ended: on the same.
-        is_counted: whether metrics know of it.
-        outputs: of all rows; None if the calls ran alone.
-        outcomes: of each call, where they ran alone.
-    """
-
-    __slots__ = (
-        "calls",
-        "elements",
-        "ended",
-        "is_counted",
-        "outcomes",
-        "outputs",
-        "padded_rows",
-        "rows",
-        "started",
-        "total",
-    )
-
-    def __init__(
-        self, calls: list[Call], rows: list[int], total: int, padded_rows: int, elements: int
-    ) -> None:
-        self.calls = calls
-        self.rows = rows
-        self.total = total
-        self.padded_rows = padded_rows
-        self.elements = elements
-        self.started = self.ended = 0.0
-        self.is_counted = False
-        self.outputs: Arrays | None = None
-        self.outcomes: list[Outcome] = []
-
-    @property
-    def is_joined(self) -> bool:
-        """Whether the calls make another run than they would make alone."""
-        return len(self.calls) > 1 or self.padded_rows > self.total
-
-    def settle(self) -> None:
-        """Tell everyone who waits, once. On the event loop."""
-        outputs = self.outputs
-        if outputs is None:
-            for call, (found, error) in zip(self.calls, self.outcomes, strict=True):
-                call.settle(found, error)
-        elif self._is_of_one_group():
-            self.calls[0].settle_run(self, outputs)
-        else:
-            self.settle_apart(outputs)
-        # They know it, and it knew them: requests would be garbage that only a search finds.
-        self.calls, self.outcomes, self.outputs = [], [], None
-
-    def _is_of_one_group(self) -> bool:
-        group = self.calls[0].group
-        if group is None:
-            return False
-        for call in self.calls:  # noqa: SIM110 (a generator costs more than it looks at)
-            if call.group is not group:
-                return False
-        return True
-
-    def settle_apart(self, outputs: Arrays) -> None:
-        """Hand each call its rows of the outputs.
-
-        Args:
-            outputs: of the run.
-        """
-        for call, part in zip(self.calls, split(outputs, self.rows), strict=True):
-            call.settle(part, None)

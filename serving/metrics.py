@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_left, bisect_right
+from operator import sub
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pinnace.framework.errors import CANCELLED, CODE_NAMES, OK
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from pinnace.serving.calls import Call
     from pinnace.serving.exchange import Exchanging, Request
-    from pinnace.serving.lanes import Run
     from pinnace.serving.ledger import Ledger
+    from pinnace.serving.runs import Run
 
 Cells: TypeAlias = "memoryview[float] | list[float]"
 Labels: TypeAlias = tuple[str, str, str]
@@ -71,20 +72,45 @@ class Histogram:
         cells[bisect_left(self.bounds, value)] += times
         cells[-1] += value * times
 
-    def observe_all(self, values: list[float]) -> None:
-        """Count values, at least one; mostly they are near each other, in one bucket or two."""
+    def observe_all(self, values: list[float], unit: float) -> None:
+        """Count values, at least one; mostly they are near each other, in one bucket or two.
+
+        Args:
+            values: to count; they are sorted.
+            unit: of them, in that of the bounds.
+        """
         cells, bounds = self.cells, self.bounds
         values.sort()
-        low = bisect_left(bounds, values[0])
-        high = bisect_left(bounds, values[-1])
+        low = bisect_left(bounds, values[0] * unit)
+        high = bisect_left(bounds, values[-1] * unit)
         counted = 0
         while low < high:
-            below = bisect_right(values, bounds[low])
+            below = bisect_right(values, bounds[low] / unit)
             cells[low] += below - counted
             counted = below
             low += 1
         cells[high] += len(values) - counted
-        cells[-1] += sum(values)
+        cells[-1] += sum(values) * unit
+
+    def observe_since(self, begins: list[float], end: float) -> None:
+        """Count microseconds from each of these times, at least one, to the end of them all.
+
+        Args:
+            begins: in seconds.
+            end: on the same clock.
+        """
+        cells, bounds = self.cells, self.bounds
+        begins.sort()  # mostly they are
+        low = bisect_left(bounds, (end - begins[-1]) * 1e6)
+        high = bisect_left(bounds, (end - begins[0]) * 1e6)
+        counted = 0
+        while low < high:
+            longer = bisect_left(begins, end - bounds[high - 1] * 1e-6)
+            cells[high] += longer - counted
+            counted = longer
+            high -= 1
+        cells[low] += len(begins) - counted
+        cells[-1] += (len(begins) * end - sum(begins)) * 1e6
 
     def cumulated(self) -> list[tuple[str, float]]:
         """Prometheus's form: the count of values up to each bound."""
@@ -226,16 +252,14 @@ class Metrics:
         read_at = [x.read_at for x in answered]
         decoded_at = [x.decoded_at for x in answered]
         stages = meter.stages
-        meter.latency.observe_all([(now - x) * 1e6 for x in begun])
         if begun == read_at:  # no body came later than its headers
             stages["read"].observe_same(0.0, times)
         else:
-            stages["read"].observe_all([(y - x) * 1e6 for x, y in zip(begun, read_at, strict=True)])
-        stages["parse"].observe_all(
-            [(y - x) * 1e6 for x, y in zip(read_at, decoded_at, strict=True)]
-        )
+            stages["read"].observe_all(list(map(sub, read_at, begun)), 1e6)
+        stages["parse"].observe_all(list(map(sub, decoded_at, read_at)), 1e6)
+        meter.latency.observe_since(begun, now)
         started = run.started
-        stages["queue"].observe_all([(started - x) * 1e6 for x in decoded_at])
+        stages["queue"].observe_since(decoded_at, started)
         ran = (run.ended - started) * 1e6
         stages["run"].observe_same(ran, times)
         meter.runtime.observe_same(ran, times)

@@ -75,13 +75,14 @@ class RowKind:
                 array = array.astype(self.dtype)
         return {self.name: array}
 
-    def joined(self, parts: Sequence[PackedRows], padded_rows: int) -> dict[str, Array]:
+    def joined(self, raws: Sequence[Raw], padded_rows: int) -> dict[str, Array]:
         """The feeds of several calls of this kind as those of one, as of `batching.join`."""
-        raws = [part.raw for part in parts]
-        missing = padded_rows - sum([part.rows for part in parts])
+        raw = b"".join(raws)
+        missing = padded_rows * self.row_bytes - len(raw)
         if missing:
-            raws.append(bytes(raws[-1])[-self.row_bytes :] * missing)
-        return self.arrays(b"".join(raws), padded_rows)
+            row = raw[-self.row_bytes :]
+            raw += row * (missing // self.row_bytes)
+        return self.arrays(raw, padded_rows)
 
 
 class PackedRows(Mapping[str, "npt.NDArray[Any]"]):

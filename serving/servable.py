@@ -23,6 +23,7 @@ Arrays: TypeAlias = Mapping[str, Array]
 Guard: TypeAlias = Callable[[Callable[[Arrays], Arrays]], Callable[[Arrays], Arrays]]
 
 _MAX_REMEMBERED = 1024
+_NEAR = 0.9  # run times that differ by less make no other expectations
 
 
 class Runnable(Protocol):
@@ -98,10 +99,11 @@ class LoadedModel:
 class RunTimes:
     """How long a signature runs, by the size of what it is fed: measured, guessed between."""
 
-    __slots__ = ("_expected", "_seconds")
+    __slots__ = ("_expected", "_seconds", "_told")
 
     def __init__(self) -> None:
         self._seconds: dict[int, float] = {}
+        self._told: dict[int, float] = {}  # about the same; changes seldom
         self._expected: dict[int, float] = {}  # what follows from it
 
     def expect(self, elements: int) -> float:
@@ -120,7 +122,7 @@ class RunTimes:
             found = expected[bucket] = min(
                 (
                     seconds * 2.0 ** max(bucket - measured, 0)
-                    for measured, seconds in self._seconds.copy().items()
+                    for measured, seconds in self._told.copy().items()
                 ),
                 default=float("inf"),
             )
@@ -130,8 +132,11 @@ class RunTimes:
         """Remember a run: a shorter one at once, for the first runs compile; longer ones slowly."""
         bucket = elements.bit_length()
         known = self._seconds.get(bucket, seconds)
-        self._seconds[bucket] = seconds if seconds < known else known + 0.2 * (seconds - known)
-        self._expected = {}
+        mean = seconds if seconds < known else known + 0.2 * (seconds - known)
+        self._seconds[bucket] = mean
+        if not _NEAR * mean < self._told.get(bucket, 0.0) < mean / _NEAR:
+            self._told[bucket] = mean
+            self._expected = {}
 
 
 class Servable:

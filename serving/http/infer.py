@@ -85,6 +85,10 @@ class Infer:
     api = "infer"
     entrypoint = "REST"
 
+    def __init__(self) -> None:
+        # The last headers that told the length of the JSON, and that length.
+        self._last: tuple[Mapping[bytes, bytes], int] = ({}, 0)
+
     def decode(
         self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int = 0
     ) -> Decoded:
@@ -93,11 +97,14 @@ class Infer:
         Raises:
             InvalidArgumentError: it cannot be understood; the message says where.
         """
-        length = headers.get(LENGTH_HEADER)
-        if length is None:
+        last, size = self._last
+        if last is not headers and LENGTH_HEADER not in headers:
             question, raw = _read_question(parse_json(body[begin:])), memoryview(b"")
         else:
-            size = _header_length(length, len(body) - begin)
+            left = len(body) - begin
+            if last is not headers or size > left:
+                size = _header_length(headers[LENGTH_HEADER], left)
+                self._last = headers, size
             if not size:
                 return _decode_raw(servable, body[begin:])
             stop = begin + size
@@ -106,30 +113,13 @@ class Infer:
             known = servable.remembered.get(header)
             if known is None:
                 known = _remembered(servable, header)
-            if known.kind is not None and len(body) - stop == known.raw_bytes:
-                feeds = PackedRows(known.kind, body[stop:], known.rows)
-                return Decoded(known.signature_name, feeds, known.encode, known.encode)
+            kind = known.kind
+            if kind is not None and left - size == known.raw_bytes:
+                encode = known.encode
+                feeds = PackedRows(kind, body[stop:], known.rows)
+                return Decoded(known.signature_name, feeds, encode, encode)
             question, raw = known.question, memoryview(body)[stop:]
-        arrays: dict[str, Array] = {}
-        begin = 0
-        for tensor in question.inputs:
-            if tensor.name in arrays:
-                raise InvalidArgumentError(f"input '{tensor.name}' is given twice")
-            if tensor.size is None:
-                arrays[tensor.name] = _from_json(tensor)
-                continue
-            end = begin + tensor.size
-            if end > len(raw):
-                raise InvalidArgumentError(
-                    f"input '{tensor.name}' has binary_data_size {tensor.size}, "
-                    f"but {len(raw) - begin} bytes are left"
-                )
-            part = raw[begin:end]
-            arrays[tensor.name] = read_tensor(tensor.name, tensor.dtype, tensor.shape, part)
-            begin = end
-        if begin != len(raw):
-            raise InvalidArgumentError(f"{len(raw) - begin} bytes are left after the last input")
-        return Decoded(question.signature_name, arrays, _Encoder(servable, question))
+        return _decoded(servable, question, raw)
 
     def refuse(self, error: BaseException) -> Reply:
         """`{"error": message}`."""
@@ -183,6 +173,12 @@ class _Encoder:
             return None
         raw = array.tobytes()
         row_bytes = array.nbytes // len(array)
+        size = rows[0]
+        if rows.count(size) == len(rows):  # mostly
+            step = size * row_bytes
+            head, headers = self._head([(output, array[:size])], [step])
+            ends = range(step, (len(rows) + 1) * step, step)
+            return [Reply(head + raw[end - step : end], 200, headers) for end in ends]
         heads: dict[int, tuple[bytes, Headers]] = {}
         replies = []
         begin = 0
@@ -296,6 +292,36 @@ def _remembered(servable: Servable, header: bytes) -> _Remembered:
     ):
         servable.remember(header, found)
     return found
+
+
+def _decoded(servable: Servable, question: _Question, raw: memoryview) -> Decoded:
+    """What a question asks.
+
+    Args:
+        servable: that answers.
+        question: that is asked.
+        raw: the bytes of its tensors.
+    """
+    arrays: dict[str, Array] = {}
+    begin = 0
+    for tensor in question.inputs:
+        if tensor.name in arrays:
+            raise InvalidArgumentError(f"input '{tensor.name}' is given twice")
+        if tensor.size is None:
+            arrays[tensor.name] = _from_json(tensor)
+            continue
+        end = begin + tensor.size
+        if end > len(raw):
+            raise InvalidArgumentError(
+                f"input '{tensor.name}' has binary_data_size {tensor.size}, "
+                f"but {len(raw) - begin} bytes are left"
+            )
+        part = raw[begin:end]
+        arrays[tensor.name] = read_tensor(tensor.name, tensor.dtype, tensor.shape, part)
+        begin = end
+    if begin != len(raw):
+        raise InvalidArgumentError(f"{len(raw) - begin} bytes are left after the last input")
+    return Decoded(question.signature_name, arrays, _Encoder(servable, question))
 
 
 def _decode_raw(servable: Servable, body: bytes) -> Decoded:

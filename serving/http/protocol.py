@@ -319,24 +319,24 @@ class InferenceProtocol(HttpToolsProtocol):
         if self.timeout_keep_alive_task is not None:
             self._unset_keepalive_if_required()
         self._in_flight = True
-        exchanging = self.exchange.open(request, self._finish)
-        self._active_at = exchanging.begun
-        stop = end + request.size
-        came = len(data)
-        if came >= stop:
-            if came > stop:
-                self._hold(data[stop:])
+        more = len(data) - end - request.size
+        if more == 0:
+            # Not cut out of what came: a copy of it would cost what its header does.
+            exchanging = self.exchange.begin(request, data, end, self._finish)
+            self._active_at = exchanging.begun
             if not exchanging.is_over:
                 self._exchanging = exchanging
-                if came > stop:
-                    exchanging.start(data[end:stop], exchanging.begun)
-                else:  # it begins in what came: a copy of it would cost what its header does
-                    exchanging.start(data, exchanging.begun, None, end)
             return
-        self._exchanging = exchanging
-        self._parts = [memoryview(data)[end:]]
-        self._missing = stop - came
-        self._late = self.loop.call_later(self.exchange.settings.body_timeout_s, self._give_up)
+        exchanging = self.exchange.open(request, self._finish)
+        self._active_at = exchanging.begun
+        if more > 0:
+            self._hold(data[-more:])
+            self._start(exchanging, data[end:-more])
+        else:
+            self._exchanging = exchanging
+            self._parts = [memoryview(data)[end:]]
+            self._missing = -more
+            self._late = self.loop.call_later(self.exchange.settings.body_timeout_s, self._give_up)
 
     def _understand(self, block: bytes) -> Request | None:
         """The hot request that a header block is; None if it is none."""
@@ -403,18 +403,16 @@ class InferenceProtocol(HttpToolsProtocol):
         if transport.is_closing():
             return
         state = self.server_state
-        body = reply.body
-        head = self._heads.of(reply, state.default_headers)
-        ends = head.ends
-        if self._ends and not ends:
-            ends = True
-            transport.write(head.closing(len(body)) + body)
-        else:
-            transport.write((head.known.get(len(body)) or head.whole(len(body))) + body)
         state.total_requests += 1
-        if ends:
+        body = reply.body
+        length = len(body)
+        head = self._heads.of(reply, state.default_headers)
+        if head.ends or self._ends:
+            transport.write((head.whole(length) if head.ends else head.closing(length)) + body)
             transport.close()
-        elif self._held:
+            return
+        transport.write((head.known.get(length) or head.whole(length)) + body)
+        if self._held:
             self.loop.call_soon(self._release)
 
     def _hold(self, data: bytes) -> None:

@@ -152,6 +152,18 @@ def test_run_times_are_guessed_from_their_neighbours() -> None:
     assert times.expect(1024) == pytest.approx(0.021)  # longer: slowly
 
 
+def test_expectations_stay_near_what_runs_take() -> None:
+    times = RunTimes()
+    seconds = 0.001
+    times.record(1000, seconds)
+    for _ in range(40):  # a little longer each time
+        seconds *= 1.02
+        times.record(1000, seconds)
+    mean = times._seconds[(1000).bit_length()]
+    assert mean > 0.0018
+    assert times.expect(1000) == pytest.approx(mean, rel=0.12)  # 10 % below is 11 % above
+
+
 def test_a_size_that_was_slow_once_is_no_slower_than_its_parts() -> None:
     times = RunTimes()
     times.record(1000, 0.001)

@@ -18,10 +18,10 @@ from pinnace.serving.calls import Reply
 from pinnace.serving.exchange import Exchange, Exchanging, Request
 from pinnace.serving.http.infer import INFER
 from pinnace.serving.http.json_predict import PREDICT
-from pinnace.serving.lanes import Run
 from pinnace.serving.metrics import Metrics
 from pinnace.serving.model_config import ModelConfig
 from pinnace.serving.repository import Repository, Which
+from pinnace.serving.runs import Run
 from pinnace.serving.servable import LoadedModel
 from pinnace.serving.settings import Settings
 from pinnace.serving.wires import Wire
