@@ -17,6 +17,7 @@ from pinnace.framework.errors import (
 from pinnace.serving.calls import Call
 from pinnace.serving.errors import LOG, RequestTooLargeError, canonical_code
 from pinnace.serving.handlers import check_feeds
+from pinnace.serving.lingering import Lingering
 from pinnace.serving.packed_rows import PackedRows
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Exchange:
         self.metrics = metrics
         self.policies: list[Policy] = []
         self.observers: list[Observer] = []
+        self.lingering = Lingering()
         self.in_flight = 0
         self.bytes_in_flight = 0
         self.enough = settings.max_concurrent_requests or 2**62
@@ -459,6 +461,8 @@ class Exchanging(Call):
         now = time.perf_counter()
         asyncio.get_running_loop().call_soon(exchange.metrics.count, self, None, self.call, now)
         self._reply(reply)
+        if not exchange.in_flight:
+            exchange.lingering.note_reply(self.begun, now)
         if exchange.observers:
             for observe in exchange.observers:
                 observe(self, reply, None)

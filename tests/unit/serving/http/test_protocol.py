@@ -19,6 +19,7 @@ import uvicorn
 
 from pinnace.serving.app import create_app
 from pinnace.serving.http.protocol import bound, read_block
+from pinnace.serving.lingering import Lingering
 from pinnace.serving.model_config import ModelConfig
 from pinnace.serving.repository import Repository
 from pinnace.serving.servable import LoadedModel
@@ -223,7 +224,10 @@ def replies(
     gap_s: float = 0.0,
     **more: Any,
 ) -> list[bytes]:
-    """The reply to each request, each on a connection of its own."""
+    """The replies to each request, on a connection of its own.
+
+    Each is sent twice, and known by its header's bytes then, unless the first reply is the last.
+    """
     found: list[bytes] = []
 
     async def ask(port: int) -> None:
@@ -235,7 +239,11 @@ def replies(
                 if chunk:
                     await writer.drain()
                     await asyncio.sleep(gap_s)
-            found.append(await asyncio.wait_for(read_reply(reader), 10))
+            reply = await asyncio.wait_for(read_reply(reader), 10)
+            if b"connection: close" not in reply and not chunk:
+                writer.write(text)
+                reply += await asyncio.wait_for(read_reply(reader), 10)
+            found.append(reply)
             writer.close()
 
     with application(tmp_path, **more) as (settings, repository):
@@ -393,9 +401,8 @@ def test_both_ways_give_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 64])
 def test_bytes_may_come_in_any_pieces(tmp_path: Path, chunk: int) -> None:
     requests = [request(rows(1, 2)), request(b"{"), request(b"", b"/healthz", method=b"GET")]
-    assert replies(tmp_path / "a", True, requests, chunk) == replies(
-        tmp_path / "b", False, requests
-    )
+    cold = replies(tmp_path / "b", False, requests, len(requests[0]))  # in one piece
+    assert replies(tmp_path / "a", True, requests, chunk) == cold
 
 
 def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
@@ -443,6 +450,19 @@ def test_one_connection_carries_hot_and_other_requests(tmp_path: Path) -> None:
             b'{"predictions":[2.5]}',
             b'{"predictions":[4.5]}',
         ]
+
+
+def test_the_loop_is_told_of_replies_that_leave_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[float, float]] = []
+    monkeypatch.setattr(Lingering, "note_reply", lambda _, *times: told.append(times))
+    requests = [request(rows(1)), request(b"{"), infer(tensor("x", X))]
+    begun = time.perf_counter()
+    replies(tmp_path, True, requests)
+    now = time.perf_counter()
+    assert len(told) == 4  # two were answered twice; what is refused is no work that goes on
+    assert all(begun < came < answered < now for came, answered in told)
 
 
 def test_a_client_that_leaves_disturbs_nobody(tmp_path: Path) -> None:
