@@ -73,6 +73,8 @@ class RowKind:
         if self.source != self.dtype:
             with np.errstate(over="ignore"):
                 array = array.astype(self.dtype)
+        elif not array.flags.aligned:  # kernels want it; bytes may begin anywhere
+            array = array.copy()
         return {self.name: array}
 
     def joined(self, raws: Sequence[Raw], padded_rows: int) -> dict[str, Array]:

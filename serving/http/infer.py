@@ -116,7 +116,8 @@ class Infer:
             kind = known.kind
             if kind is not None and left - size == known.raw_bytes:
                 encode = known.encode
-                feeds = PackedRows(kind, body[stop:], known.rows)
+                # Not a copy, of which a batch of requests would make many, to be copied again.
+                feeds = PackedRows(kind, memoryview(body)[stop:], known.rows)
                 return Decoded(known.signature_name, feeds, encode, encode)
             question, raw = known.question, memoryview(body)[stop:]
         return _decoded(servable, question, raw)

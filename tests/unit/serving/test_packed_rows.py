@@ -61,6 +61,23 @@ def test_bytes_are_joined_as_arrays_are(
         np.testing.assert_array_equal(found, expected)
 
 
+@given(st.integers(0, 9), st.sampled_from([F32, F64]), st.integers(0, 2))
+def test_bytes_may_begin_anywhere(
+    offset: int,
+    source: np.dtype,  # type: ignore[type-arg]
+    extra: int,
+) -> None:
+    one = kind(source, 3)
+    values = np.arange(6, dtype=source).reshape(2, 3)
+    rows = PackedRows(one, memoryview(bytes(offset) + values.tobytes())[offset:], 2)
+    assert rows["x"].flags.aligned
+    np.testing.assert_array_equal(rows["x"], values)
+    joined = join([rows, rows], 4 + extra)["x"]
+    assert joined.flags.aligned
+    expected = np.concatenate([values, values, *[values[-1:]] * extra])
+    np.testing.assert_array_equal(joined, expected)
+
+
 def test_only_rows_that_a_signature_takes_have_a_kind() -> None:
     spec = TensorSpec([None, 2, None], "float32")
     assert kind_of(model(spec), "x", F32, (2, 5)) is not None
