@@ -1,7 +1,7 @@
 """Which runtimes take a file: by its opset, its format version, its operators and their types.
 
 Source:
-    One-node models, 175 operators in every type, loaded by each runtime: onnxruntime 1.19 to 1.31
+    One-node models, 175 operators in every type, loaded by each runtime: onnxruntime 1.19 to 1.32
     (Python), onnxruntime-node and onnxruntime-web 1.30, in November 2026. The documents of
     onnxruntime-web 1.30 for its WebGPU operators; of each package for its version.
 """
@@ -103,6 +103,7 @@ _NATIVE = (
     _Runtime("onnxruntime 1.23 (Python, C, C#, Java)", 23, 11),
     _Runtime("onnxruntime 1.24 (Python, C, C#, Java)", 25, 13),
     _Runtime("onnxruntime 1.26 to 1.31 (Python, C, C#, Java)", 26, 13),
+    _Runtime("onnxruntime 1.32 (Python, C, C#, Java)", 28, 14),
     _Runtime("onnxruntime-node 1.30", 26, 13),
     _Runtime("onnxruntime-android 1.31 (processor)", 26, 13),
     _Runtime("onnxruntime-objc, onnxruntime-c 1.30 (iOS, processor)", 26, 13),
