@@ -15,7 +15,7 @@ class Lingering:
     A core with nothing to do halts, and takes some 50 µs to wake on a virtual machine: a client
     that is alone waits for that at every request. If its last one came within 200 µs of the reply
     before, the loop waits as long for the next without sleeping. What that costs is about what
-    halting and waking cost; a client that takes longer costs nothing. With one core nobody lingers:
+    halting and waking cost; a client that slows down costs it once. With one core nobody lingers:
     the client may need it.
 
     Args:
