@@ -32,6 +32,8 @@ BENTOML_PINS := bentoml==1.4.38 onnxruntime==1.31.1
 TF2ONNX_PINS := tensorflow-cpu==2.21.0 tf2onnx==1.17.0 onnx==1.23.2 onnxslim==0.1.98 onnxruntime==1.31.1
 # Runtimes of the exported models, from npm; playwright-core drives the Chromium of the system.
 EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65.1
+# Types as editors see them; the package brings no runtime of its own.
+PYRIGHT_PINS := pyright@1.1.414
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
@@ -47,6 +49,7 @@ SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
+PYRIGHT := $(CACHE)/node/pyright-$(call sum,$(PYRIGHT_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -131,6 +134,14 @@ $(EDGE)/.installed:
 	  --loglevel=error $(EDGE_PINS)
 	@touch $@
 
+$(PYRIGHT)/.installed:
+	@command -v npm >/dev/null || { \
+	  echo "make typed needs Node 20 or newer with npm. Try: apt install nodejs npm" >&2; exit 1; }
+	@echo "$(PYRIGHT): installing $(PYRIGHT_PINS)"
+	@mkdir -p $(PYRIGHT) && echo '{"private": true}' > $(PYRIGHT)/package.json
+	@cd $(PYRIGHT) && npm install --no-package-lock --no-audit --no-fund --loglevel=error $(PYRIGHT_PINS)
+	@touch $@
+
 # Its messages import TensorFlow's: it stands beside that environment, not in it.
 $(SERVING_API)/.installed: $(TENSORFLOW)/.installed
 	@echo "$(SERVING_API): installing $(SERVING_API_PINS)"
@@ -190,6 +201,11 @@ lint: $(INSTALLED) ## ruff: rules and format
 .PHONY: types
 types: links $(INSTALLED) ## mypy --strict over the library and tests/support
 	$(VENV)/bin/mypy
+
+.PHONY: typed
+typed: export PINNACE_PYRIGHT = $(abspath $(PYRIGHT))/node_modules/.bin/pyright
+typed: links $(INSTALLED) $(PYRIGHT)/.installed ## mypy --strict and pyright over the README's and the guide's programs
+	$(VENV)/bin/pytest -q -m typed tests/typed $(ARGS)
 
 # Two workers share two cores: one BLAS thread each.
 test deep: export OMP_NUM_THREADS = 1

@@ -246,13 +246,41 @@ tuple = _tuple
 nest = _structure
 newaxis = None
 
+# What follows is for type checkers and editors alone: the same names as `_ON_FIRST_USE`.
 if TYPE_CHECKING:
+    from pinnace import autodiff as autodiff
+    from pinnace import compat as compat
+    from pinnace import data as data
+    from pinnace import deploy as deploy
+    from pinnace import estimator as estimator
+    from pinnace import io as io
+    from pinnace import keras as keras
+    from pinnace import lookup as lookup
+    from pinnace import saved_model as saved_model
+    from pinnace import serving as serving
+    from pinnace import summary as summary
+    from pinnace import test as test
+    from pinnace import train as train
+    from pinnace import version as version
+    from pinnace.functions import autograph as autograph
+    from pinnace.graph.static_values import get_static_value as get_static_value
+    from pinnace.graph.static_values import make_ndarray as make_ndarray
+    from pinnace.graph.static_values import make_tensor_proto as make_tensor_proto
+    from pinnace.keras import initializers as initializers
+    from pinnace.keras import losses as losses
+    from pinnace.keras import metrics as metrics
+    from pinnace.keras import optimizers as optimizers
     from pinnace.ops import audio as audio
     from pinnace.ops import image as image
     from pinnace.ops import linalg as linalg
     from pinnace.ops import quantization as quantization
+    from pinnace.ops import raw_ops as raw_ops
     from pinnace.ops import signal as signal
     from pinnace.ops import strings as strings
+    from pinnace.ops.composites import ragged as ragged
+    from pinnace.ops.composites import sets as sets
+    from pinnace.ops.composites import sparse as sparse
+    from pinnace.ops.composites.distances import edit_distance as edit_distance
     from pinnace.ops.composites.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
     from pinnace.ops.composites.ragged.tensor import RaggedTensor as RaggedTensor
     from pinnace.ops.composites.sparse.tensor import SparseTensor as SparseTensor
@@ -261,7 +289,6 @@ if TYPE_CHECKING:
     from pinnace.ops.linalg.bands import eye as eye
     from pinnace.ops.linalg.eigen import eig as eig
     from pinnace.ops.linalg.eigen import eigvals as eigvals
-    from pinnace.ops.linalg.functions import sqrtm as _sqrtm
     from pinnace.ops.linalg.norms import norm as norm
     from pinnace.ops.nn.dilated import (
         required_space_to_batch_paddings as required_space_to_batch_paddings,
@@ -274,7 +301,13 @@ if TYPE_CHECKING:
     from pinnace.ops.strings.conversion import as_string as as_string
     from pinnace.ops.strings.rows import fingerprint as fingerprint
 
-    matrix_square_root = _sqrtm
+    __version__: str
+    constant_initializer = initializers.Constant
+    matrix_square_root = linalg.sqrtm
+    ones_initializer = initializers.Ones
+    random_normal_initializer = initializers.RandomNormal
+    random_uniform_initializer = initializers.RandomUniform
+    zeros_initializer = initializers.Zeros
 
 # Modules, and "module:name" for what is in one.
 _ON_FIRST_USE = {
@@ -337,16 +370,18 @@ _ON_FIRST_USE = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name in _ON_FIRST_USE:
-        path, _, inside = _ON_FIRST_USE[name].partition(":")
-        found: object = importlib.import_module(path)
-        if inside:
-            found = getattr(found, inside)
-        globals()[name] = found
-        return found
-    message = f"module 'pinnace' has no attribute {name!r}"
-    raise AttributeError(message)
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> object:
+        if name in _ON_FIRST_USE:
+            path, _, inside = _ON_FIRST_USE[name].partition(":")
+            found: object = importlib.import_module(path)
+            if inside:
+                found = getattr(found, inside)
+            globals()[name] = found
+            return found
+        message = f"module 'pinnace' has no attribute {name!r}"
+        raise AttributeError(message)
 
 
 def __dir__() -> list[str]:

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from pinnace.deploy import cli as cli
+    from pinnace.deploy import onnx as onnx
 
-def __getattr__(name: str) -> ModuleType:
-    if name in {"onnx", "cli"}:
-        return importlib.import_module(f"pinnace.deploy.{name}")
-    message = f"module 'pinnace.deploy' has no attribute {name!r}"
-    raise AttributeError(message)
+
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> ModuleType:
+        if name in {"onnx", "cli"}:
+            return importlib.import_module(f"pinnace.deploy.{name}")
+        message = f"module 'pinnace.deploy' has no attribute {name!r}"
+        raise AttributeError(message)

@@ -63,6 +63,10 @@ class Checkpoint(AutoTrackable):
         TensorFlow `tf.train.Checkpoint`; the files are those it writes.
     """
 
+    if TYPE_CHECKING:  # its attributes are the objects it was given, whatever their names
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __init__(self, root: Trackable | None = None, **kwargs: Any) -> None:
         if root is not None:
             kwargs["root"] = root

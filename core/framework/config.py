@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from pinnace.framework import threading as threading
+
 Tier: TypeAlias = Literal["auto", "eager", "plan", "compiled"]
 TIERS: tuple[str, ...] = get_args(Tier)
 _CACHES = ("PINNACE_CACHE", "LOCALAPPDATA", "XDG_CACHE_HOME")
@@ -254,13 +256,24 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
     settings.inter_op_threads = _count("set_inter_op_parallelism_threads: num_threads", num_threads)
 
 
-def __getattr__(name: str) -> object:
-    """The parts, of which some import this module, and `config.tier` and so on, to read."""
-    if name in _PARTS:
-        return importlib.import_module(f"pinnace.framework.{_PARTS[name]}")
-    if name in Settings.__slots__:
-        return getattr(settings, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:  # of the settings
+    tier: Tier
+    fusion: bool
+    deterministic: bool
+    run_eagerly: bool
+    intra_op_threads: int
+    inter_op_threads: int
+    caches: Mapping[str, str]
+
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> object:
+        """The parts, of which some import this module, and `config.tier` and so on, to read."""
+        if name in _PARTS:
+            return importlib.import_module(f"pinnace.framework.{_PARTS[name]}")
+        if name in Settings.__slots__:
+            return getattr(settings, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -389,15 +389,22 @@ def _from_text(text: str) -> DType:
         raise TypeError from None
 
 
-def __getattr__(name: str) -> object:
-    """`dtypes.cast` and its like, which are ops."""
-    if name == "cast":
-        return late.get("ops.cast")
-    if name == "complex":
-        return late.get("ops.complex")
-    if name == "saturate_cast":
-        return late.get("ops.saturate_cast")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    cast: Callable[..., Any]
+    complex: Callable[..., Any]
+    saturate_cast: Callable[..., Any]
+
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> object:
+        """`dtypes.cast` and its like, which are ops."""
+        if name == "cast":
+            return late.get("ops.cast")
+        if name == "complex":
+            return late.get("ops.complex")
+        if name == "saturate_cast":
+            return late.get("ops.saturate_cast")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

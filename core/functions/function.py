@@ -7,7 +7,7 @@ import inspect
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from pinnace.framework import config, dtypes, structure
 from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
@@ -27,6 +27,19 @@ from pinnace.ops.array.constants import PLACEHOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Concatenate, TypeAlias
+
+    from typing_extensions import ParamSpec, TypeVar  # with defaults, which typing has from 3.13
+
+    P = ParamSpec("P", default=...)
+    R = TypeVar("R", covariant=True, default=Any)
+    Rest = ParamSpec("Rest")
+    _Number: TypeAlias = bool | int | float | complex | str | bytes
+
+else:
+    from typing import ParamSpec, TypeVar
+
+    P, R = ParamSpec("P"), TypeVar("R")
 
 _numbers = itertools.count()
 # After this many traces of one function somebody is probably passing Python numbers that change.
@@ -35,12 +48,12 @@ _MANY_TRACES = 5
 _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 
 
-class Function(Trackable):
+class Function(Trackable, Generic[P, R]):
     """A Python function behind `function`; see there."""
 
     def __init__(
         self,
-        python_function: Callable[..., Any],
+        python_function: Callable[P, R],
         input_signature: Sequence[Any] | None = None,
         autograph: bool = True,
         reduce_retracing: bool = False,
@@ -95,7 +108,15 @@ class Function(Trackable):
         """How often the Python function was traced."""
         return self._traces
 
-    def __get__(self, instance: object, owner: type | None = None) -> Function:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Function[P, R]: ...
+    @overload
+    def __get__(
+        self: Function[Concatenate[Any, Rest], R],
+        instance: object,
+        owner: type | None = None,
+    ) -> Function[Rest, R]: ...
+    def __get__(self, instance: Any, owner: type | None = None) -> Function[..., Any]:
         """The function bound to an object; each object has its own graphs."""
         if instance is None:
             return self
@@ -115,6 +136,10 @@ class Function(Trackable):
 
     # Calling it.
 
+    @overload  # what returns a number, traced, returns a tensor
+    def __call__(self: Function[P, _Number], *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph for these arguments, traced now if there is none yet."""
         if not kwargs and state.tracer is None and args and self._by_shapes:
@@ -478,6 +503,34 @@ def _weakly_bound(function: Callable[..., Any], instance: object) -> Callable[..
     return autograph_artifact(method)  # type: ignore[no-any-return]
 
 
+@overload
+def function(
+    func: Callable[P, R],
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Function[P, R]: ...
+@overload
+def function(
+    func: None = None,
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Callable[..., Any] | None = None,
     input_signature: Sequence[Any] | None = None,

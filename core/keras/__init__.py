@@ -44,11 +44,13 @@ utils = _toolbox
 _LATE = ("backend", "preprocessing")
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATE:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    return importlib.import_module(f"{__name__}.{name}")
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATE:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        return importlib.import_module(f"{__name__}.{name}")
 
 
 def __dir__() -> list[str]:

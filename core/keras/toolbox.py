@@ -35,14 +35,16 @@ Sequence = PyDataset
 CustomObjectScope = custom_object_scope
 
 
-def __getattr__(name: str) -> Any:
-    # It needs archives, digests and connections, which most programs do not.
-    if name == "get_file":
-        from pinnace.keras.downloads import get_file
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
-        return get_file
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
+    def __getattr__(name: str) -> Any:
+        # It needs archives, digests and connections, which most programs do not.
+        if name == "get_file":
+            from pinnace.keras.downloads import get_file
+
+            return get_file
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
 
 
 def __dir__() -> list[str]:

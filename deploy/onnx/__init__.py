@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from pinnace.deploy.onnx.registry import NO_ONNX as NO_ONNX
 
 
-def __getattr__(name: str) -> dict[str, str]:
-    """`NO_ONNX`, whose reasons stand in modules that an export seldom needs."""
-    if name != "NO_ONNX":
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    registry.later.import_all()
-    return registry.NO_ONNX
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> dict[str, str]:
+        """`NO_ONNX`, whose reasons stand in modules that an export seldom needs."""
+        if name != "NO_ONNX":
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        registry.later.import_all()
+        return registry.NO_ONNX

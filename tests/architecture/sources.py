@@ -41,6 +41,25 @@ def imports(name: str) -> Iterator[tuple[int, str]]:
                 yield node.lineno, inner if inner in modules() else base
 
 
+def late_names(name: str) -> set[int]:
+    """Lines of what a namespace shows type checkers alone, since it gives it on first use.
+
+    These are `from x import y as y` of an `if TYPE_CHECKING` beside a `__getattr__`: nothing is
+    imported there, and nothing of the module uses the names.
+    """
+    body = ast.parse(modules()[name].read_bytes()).body
+    givers = [node for node in ast.walk(ast.Module(body, [])) if isinstance(node, ast.FunctionDef)]
+    if modules()[name].name != "__init__.py" or "__getattr__" not in {g.name for g in givers}:
+        return set()
+    return {
+        node.lineno
+        for block in body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and all(a.asname == a.name for a in node.names)
+    }
+
+
 def _import_name(package: str, inside: Path) -> str:
     parts = inside.with_suffix("").parts
     return ".".join((package, *(parts[:-1] if parts[-1] == "__init__" else parts)))

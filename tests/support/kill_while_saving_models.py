@@ -39,7 +39,7 @@ class Model(tf.Module):
         self.table = lookup.StaticHashTable(start, "")
         self.number = number
 
-    @tf.function(input_signature=[])  # type: ignore[untyped-decorator]  # it is any function
+    @tf.function(input_signature=[])
     def all(self) -> dict[str, tf.Tensor]:
         word = self.table.lookup(tf.constant(0, tf.int64))
         return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from pinnace.framework import structure
 from pinnace.keras import optimizers as _optimizers
@@ -15,8 +15,17 @@ from pinnace.ops.array import casting, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Unpack
 
     from pinnace.keras.optimizers.optimizer import Optimizer
+
+
+class OlderCompileOptions(TypedDict, total=False):
+    """Arguments of `compile` in older programs; they have no effect."""
+
+    distribute: Any
+    target_tensors: Any
+    sample_weight_mode: Any
 
 
 class Compiled(Layer):
@@ -26,7 +35,7 @@ class Compiled(Layer):
         *("_compiled", "_step_functions", "_loss_tracker", "history", "optimizer"),
     }
 
-    optimizer: Optimizer | None
+    optimizer: Optimizer  # None before `compile`; programs that train should not have to ask
     stop_training: bool
     _compiled: _Compilation | None
     _step_functions: dict[Any, Any]
@@ -43,7 +52,7 @@ class Compiled(Layer):
         steps_per_execution: int = 1,
         jit_compile: bool | str = "auto",
         auto_scale_loss: bool = True,
-        **kwargs: Any,
+        **kwargs: Unpack[OlderCompileOptions],
     ) -> None:
         """Say how to train.
 
@@ -62,14 +71,15 @@ class Compiled(Layer):
         """
         del jit_compile, auto_scale_loss
         if kwargs:
-            unknown = sorted(set(kwargs) - {"distribute", "target_tensors", "sample_weight_mode"})
+            unknown = sorted(set(kwargs) - OlderCompileOptions.__optional_keys__)
             if unknown:
                 raise TypeError(f"compile: unknown arguments {', '.join(unknown)}")
         if isinstance(steps_per_execution, bool) or steps_per_execution < 1:
             raise ValueError(
                 f"compile: steps_per_execution must be at least 1, got {steps_per_execution}"
             )
-        self.optimizer = None if optimizer is None else _optimizers.get(optimizer)
+        given: Any = None if optimizer is None else _optimizers.get(optimizer)
+        self.optimizer = given
         self.__dict__["_compiled"] = _Compilation(
             None if loss is None else CompileLoss(loss, loss_weights),
             CompileMetrics(metrics, weighted_metrics),

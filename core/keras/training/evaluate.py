@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from pinnace.framework import structure
 from pinnace.keras.callbacks.callback import Callback, CallbackList
 from pinnace.keras.training.data_adapter import Batches, batches_of
 from pinnace.keras.training.step import Steps, in_order, python_number, tensors_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 
 class Evaluating(Steps):
@@ -25,7 +28,7 @@ class Evaluating(Steps):
         steps: int | None = None,
         callbacks: Any = None,
         return_dict: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[OlderOptions],
     ) -> Any:
         """Loss and metrics over all batches.
 
@@ -133,9 +136,16 @@ def _joined(*parts: Any) -> Any:
     return arrays[0].copy() if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _no_others(who: str, kwargs: dict[str, Any]) -> None:
-    # Older programs say how many workers read ahead.
-    unknown = sorted(set(kwargs) - {"workers", "use_multiprocessing", "max_queue_size"})
+class OlderOptions(TypedDict, total=False):
+    """Arguments of older programs, which say how many workers read ahead; they have no effect."""
+
+    workers: int
+    use_multiprocessing: bool
+    max_queue_size: int
+
+
+def _no_others(who: str, kwargs: OlderOptions) -> None:
+    unknown = sorted(set(kwargs) - OlderOptions.__optional_keys__)
     if unknown:
         raise TypeError(f"{who}: unknown arguments {', '.join(unknown)}")
 

@@ -16,7 +16,10 @@ from pinnace.keras.training.evaluate import Evaluating, _no_others
 from pinnace.keras.training.step import tensors_of
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from pinnace.keras.callbacks.history import History
+    from pinnace.keras.training.evaluate import OlderOptions
 
 
 class Fitting(Evaluating):
@@ -40,7 +43,7 @@ class Fitting(Evaluating):
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
         validation_freq: Any = 1,
-        **kwargs: Any,
+        **kwargs: Unpack[OlderOptions],
     ) -> History:
         """Train.
 

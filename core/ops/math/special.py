@@ -32,12 +32,14 @@ _FAMILIES = {
 _HOMES = {name: family for family, names in _FAMILIES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    family = _HOMES.get(name)
-    if family is None:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    return getattr(importlib.import_module(f"pinnace.ops.math.{family}"), name)
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> Any:
+        family = _HOMES.get(name)
+        if family is None:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        return getattr(importlib.import_module(f"pinnace.ops.math.{family}"), name)
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 # A package's names are those of its families; TensorFlow has some of others here too.
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.ops.array.sorting import top_k as top_k
 from pinnace.ops.array.space_depth import depth_to_space as depth_to_space
@@ -36,6 +36,20 @@ from pinnace.ops.nn.softmaxes import *
 from pinnace.ops.random.candidates import *
 from pinnace.ops.random.candidates import compute_accidental_hits as compute_accidental_hits
 
+if TYPE_CHECKING:
+    from pinnace.ops.composites.ctc import collapse_repeated as collapse_repeated
+    from pinnace.ops.composites.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
+    from pinnace.ops.composites.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+    from pinnace.ops.composites.ctc import ctc_loss as ctc_loss
+    from pinnace.ops.composites.ctc import ctc_unique_labels as ctc_unique_labels
+    from pinnace.ops.composites.embedding import embedding_lookup_sparse as embedding_lookup_sparse
+    from pinnace.ops.composites.embedding import (
+        safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+    )
+    from pinnace.ops.nn.dilated import with_space_to_batch as with_space_to_batch
+    from pinnace.ops.nn.pooling.fractional import fractional_avg_pool as fractional_avg_pool
+    from pinnace.ops.nn.pooling.fractional import fractional_max_pool as fractional_max_pool
+
 # These are seldom wanted, or take sparse and ragged tensors, which stand above: looked up when
 # somebody asks.
 _ELSEWHERE = {
@@ -52,11 +66,13 @@ _ELSEWHERE = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _ELSEWHERE:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> Any:
+        if name not in _ELSEWHERE:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
 
 
 def __dir__() -> list[str]:

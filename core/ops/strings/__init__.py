@@ -3,7 +3,7 @@
 # A family's `__all__` is its public names: star imports are the index.
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.dispatch import operators as _operators
 from pinnace.ops.strings import rows as rows
@@ -20,6 +20,20 @@ from pinnace.ops.strings.templates import *
 # Imported late: some of these functions take ragged tensors.
 _operators.take_composites()
 
+if TYPE_CHECKING:
+    from pinnace.ops.composites.strings import bytes_split as bytes_split
+    from pinnace.ops.composites.strings import ngrams as ngrams
+    from pinnace.ops.composites.strings import split as split
+    from pinnace.ops.composites.strings import unicode_decode as unicode_decode
+    from pinnace.ops.composites.strings import (
+        unicode_decode_with_offsets as unicode_decode_with_offsets,
+    )
+    from pinnace.ops.composites.strings import unicode_encode as unicode_encode
+    from pinnace.ops.composites.strings import unicode_split as unicode_split
+    from pinnace.ops.composites.strings import (
+        unicode_split_with_offsets as unicode_split_with_offsets,
+    )
+
 # These give ragged tensors, which stand above: their names are looked up when somebody asks.
 _ELSEWHERE = frozenset(
     {
@@ -35,11 +49,13 @@ _ELSEWHERE = frozenset(
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _ELSEWHERE:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    return getattr(importlib.import_module("pinnace.ops.composites.strings"), name)
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> Any:
+        if name not in _ELSEWHERE:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        return getattr(importlib.import_module("pinnace.ops.composites.strings"), name)
 
 
 def __dir__() -> list[str]:
