@@ -57,6 +57,9 @@ def export(
             help="Take token ids instead of strings; write a tokenizer beside OUTPUT.",
         ),
     ] = False,
+    verify_timeout: Annotated[
+        float, typer.Option(help="Longest run of the check, in seconds.", metavar="SECONDS")
+    ] = 60.0,
     report: Annotated[
         Path | None,
         typer.Option(help="Write what was done, or why not, to FILE.json or FILE.md."),
@@ -90,6 +93,7 @@ def export(
             report=report,
             profile=profile,
             cut_strings=cut_strings,
+            verify_timeout_s=verify_timeout,
         )
     finally:
         gc.unfreeze()

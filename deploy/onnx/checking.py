@@ -10,11 +10,17 @@ from typing import Any
 import numpy as np
 import onnx
 
+from pinnace.deploy.onnx.deadlines import run_within
 from pinnace.deploy.onnx.samples import Run
 from pinnace.deploy.onnx.sources import Program
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
-from pinnace.framework.errors import FailedPreconditionError, InternalError, OpError
+from pinnace.framework.errors import (
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InternalError,
+    OpError,
+)
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 
@@ -116,7 +122,9 @@ def compare(program: Program, session: Any, runs: Sequence[Run]) -> Comparison:
         arrays, expected = run.wide or run.inputs, run.outputs
         given = dict(zip(program.inputs, arrays, strict=True))
         try:
-            results = run_session(session, given)
+            results = run_session(session, given, program.limit_s)
+        except DeadlineExceededError:
+            raise
         except Exception as error:
             shapes = ", ".join(
                 f"{name} {array.dtype}{list(array.shape)}" for name, array in given.items()
@@ -184,13 +192,17 @@ def same(a: Array, b: Array, slack: float = 0.0) -> bool:
     return bool(np.allclose(x, y, rtol=0, atol=(tolerance + slack) * size, equal_nan=True))
 
 
-def run_session(session: Any, feeds: Mapping[str, Array]) -> list[Array]:
-    """The outputs, in order; bfloat16, which NumPy does not know, passes as its bits."""
+def run_session(session: Any, feeds: Mapping[str, Array], limit_s: float = 60.0) -> list[Array]:
+    """The outputs, in order; bfloat16, which NumPy does not know, passes as its bits.
+
+    Raises:
+        DeadlineExceededError: it took longer than `limit_s` seconds.
+    """
     narrow = "tensor(bfloat16)"
     entries = [*session.get_inputs(), *session.get_outputs()]
     given = {name: _for_runtime(array) for name, array in feeds.items()}
     if all(entry.type != narrow for entry in entries):
-        return [np.asarray(array) for array in session.run(None, given)]
+        return [np.asarray(array) for array in run_within(session, given, limit_s)]
     from onnxruntime import OrtValue
 
     binding = session.io_binding()

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -70,6 +70,7 @@ def export(
     report: str | os.PathLike[str] | None = None,
     cut_strings: bool = False,
     profile: str | None = None,
+    verify_timeout_s: float = 60.0,
 ) -> ExportReport:
     """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
 
@@ -106,6 +107,8 @@ def export(
             says how these are made, and `tokenizer.js` and `tokenizer.py`, which do it.
         profile: where the file has to run: "server" (ONNX Runtime from 1.19 on), "node", "browser"
             (WebAssembly), "webgpu", "phone", or "everywhere" for all but "webgpu".
+        verify_timeout_s: the longest that one run of the check may take, in pinnace and in ONNX
+            Runtime, in seconds.
 
     Returns:
         What was written and how well it agrees.
@@ -120,6 +123,7 @@ def export(
             a runtime of the profile would not take.
         FailedPreconditionError: onnxruntime or its tools are missing, or a smaller form gives NaN
             where float32 does not, or an output is beyond float16.
+        DeadlineExceededError: a run of the check took longer than `verify_timeout_s`.
         InternalError: what was made is not valid, or differs from the model. Nothing is written.
     """
     options = Options(
@@ -138,6 +142,7 @@ def export(
         report=report,
         cut_strings=cut_strings,
         profile=profile,
+        verify_timeout_s=verify_timeout_s,
     )
     options.check()
     refuse_own_files(model, path)
@@ -153,7 +158,8 @@ def export(
 
 
 def _export(model: object, options: Options) -> ExportReport:
-    whole = with_states(find_program(model, options.signature))
+    found = find_program(model, options.signature)
+    whole = with_states(replace(found, limit_s=options.verify_timeout_s))
     trim(whole.weights)
     cut = _cut(whole, options) if options.cut_strings else None
     program = whole if cut is None else cut.program

@@ -44,7 +44,7 @@ def _walk(g: GraphBuilder, *, with_weights: bool) -> None:
             _walk(body, with_weights=with_weights)
         node.inputs = [None if v is None else _resolved(v, places) for v in node.inputs]
         if (
-            _drop_idle(node, places, results, uses)
+            _drop_idle(g, node, places, results, uses)
             or _is_double(node, places, seen, results, uses)
             or (node.kind in _AFFINE and _into_weights(g, node, uses, places, own))
         ):
@@ -73,13 +73,17 @@ def _uses(g: GraphBuilder) -> Counter[Value]:
 
 
 def _drop_idle(
-    node: Node, places: dict[Value, Value], results: set[Value], uses: Counter[Value]
+    g: GraphBuilder,
+    node: Node,
+    places: dict[Value, Value],
+    results: set[Value],
+    uses: Counter[Value],
 ) -> bool:
     """Identities; a transposition or reshape of one of its kind takes the first one's input."""
     target = node.outputs[0]
     if not node.inputs or node.inputs[0] is None or target in results:
         return False
-    source = _stands_for(node)
+    source = _stands_for(g, node)
     if source is None:
         return False
     places[target] = source
@@ -87,7 +91,7 @@ def _drop_idle(
     return True
 
 
-def _stands_for(node: Node) -> Value | None:
+def _stands_for(g: GraphBuilder, node: Node) -> Value | None:
     """The value that a node gives again, under another name."""
     first = node.inputs[0]
     if first is None or node.kind == "Identity":
@@ -101,7 +105,7 @@ def _stands_for(node: Node) -> Value | None:
         return None
     if before.kind == "Unsqueeze" and _takes_back(node, before):
         return before.inputs[0]
-    return _joined(node, before) if before.kind == node.kind else None
+    return _joined(g, node, before) if before.kind == node.kind else None
 
 
 def _unchanged(node: Node) -> Value | None:
@@ -120,11 +124,16 @@ def _unchanged(node: Node) -> Value | None:
     return None
 
 
-def _joined(node: Node, before: Node) -> Value | None:
+def _joined(g: GraphBuilder, node: Node, before: Node) -> Value | None:
     """Take the input of the node before, of the same kind; that input, if nothing is left to do."""
     source, target = before.inputs[0], node.outputs[0]
-    if node.kind == "Resize" and _multiplies(node) and _multiplies(before):
-        node.inputs[0] = source
+    if node.kind == "Resize":
+        scales, others = constant_input(node, 2), constant_input(before, 2)
+        if scales is None or others is None:
+            return None
+        if _multiplies(node) and _multiplies(before):
+            node.inputs[0] = source
+            node.inputs[2] = g.constant(np.asarray(scales * others, np.float32))
     elif node.kind == "Transpose":
         perm = [before.attrs["perm"][axis] for axis in node.attrs["perm"]]
         node.inputs[0] = source

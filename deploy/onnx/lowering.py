@@ -14,6 +14,7 @@ from pinnace.deploy.onnx.parts import Held, Value
 from pinnace.deploy.onnx.refusals import Refusal, refused
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InternalError, UnimplementedError
+from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph import graph
 from pinnace.graph.walk import ordered
@@ -158,7 +159,7 @@ class _Lowering:
             _keep(name, node, results, values)
         except UnimplementedError as error:
             return error.message
-        except InternalError:
+        except Exception:
             if not self.refused:
                 raise
             # It was given what stands for something that was refused: that is told in the end.
@@ -167,7 +168,9 @@ class _Lowering:
 
 
 def _stand_in(g: GraphBuilder, spec: TensorSpec) -> Value:
-    """For what was refused."""
+    """For what was refused; what stands behind a handle has a shape that nobody knows."""
+    if spec.dtype.onnx is None:
+        return Value("refused", spec.dtype, Shape(None))
     if not spec.dtype.is_complex:
         return g.input("refused", spec)
     part = TensorSpec.of(spec.shape, part_type(spec.dtype))

@@ -1,5 +1,6 @@
 """What an export is asked for."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ class Options:
     report: StrPath | None
     cut_strings: bool
     profile: str | None
+    verify_timeout_s: float = 60.0
 
     @property
     def needs_runs(self) -> bool:
@@ -72,6 +74,10 @@ class Options:
                 )
                 raise InvalidArgumentError(message)
         check_profile(self.profile)
+        seconds = self.verify_timeout_s
+        if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
+            message = f"export: verify_timeout_s must be a number of seconds, got {seconds!r}"
+            raise InvalidArgumentError(message)
         if self.ort and self.path is None:
             message = "export: ort=True writes a file beside `path`; path is None"
             raise InvalidArgumentError(message)

@@ -49,14 +49,22 @@ class Value:
         Raises:
             UnimplementedError: it is unknown.
         """
+        self._refuse_unknown_rank()
+        return self.shape.rank or 0
+
+    def size(self, axis: int) -> int | None:
+        """The size of an axis, None if it is unknown.
+
+        Raises:
+            UnimplementedError: so is the rank.
+        """
+        self._refuse_unknown_rank()
+        return self.shape[axis]
+
+    def _refuse_unknown_rank(self) -> None:
         if self.shape.rank is None:
             message = f"the rank of {self.name!r} is unknown"
             raise UnimplementedError(message)
-        return self.shape.rank
-
-    def size(self, axis: int) -> int | None:
-        """The size of an axis, None if it is unknown."""
-        return self.shape[axis]
 
     def refine(self, shape: Shape) -> None:
         """Know more about the shape."""

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pinnace.deploy.onnx.deadlines import FIRST_S
 from pinnace.deploy.onnx.sources import Program
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
-from pinnace.framework.errors import FailedPreconditionError, OpError
+from pinnace.framework.errors import DeadlineExceededError, FailedPreconditionError, OpError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 from pinnace.ops.kernels.philox import KeyCounter, key_counter_from_seed, normal, uniform_int
@@ -45,6 +46,36 @@ class Run(NamedTuple):
     wide: list[Array] | None = None
 
 
+class _Patience:
+    """How long a run on drawn inputs may take: a loop may never end on some, and on others it may.
+
+    Args:
+        most_s: for one run, and for all that were too long together.
+    """
+
+    def __init__(self, most_s: float) -> None:
+        self._next_s = min(FIRST_S, most_s)
+        self._left_s = self._most_s = most_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no time for another."""
+        return self._left_s <= 0
+
+    def outcome(self, program: Program, arrays: list[Array]) -> tuple[Array, ...] | None:
+        """What the program makes of them; None if it does not take them, or too long."""
+        if self.is_over:
+            return None
+        try:
+            return program.run(arrays, self._next_s)
+        except DeadlineExceededError:
+            self._left_s -= self._next_s
+            self._next_s = min(2 * self._next_s, self._most_s)
+            return None
+        except (OpError, ValueError, IndexError, TypeError, MemoryError):
+            return None
+
+
 def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = _WORDS) -> list[Run]:
     """Inputs and what pinnace makes of them.
 
@@ -56,11 +87,16 @@ def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = _
     Raises:
         FailedPreconditionError: no inputs were found.
     """
-    found = [_sample(program, sample)] if sample is not None else list(_drawn(program, words))
+    patience = _Patience(program.limit_s)
+    if sample is not None:
+        found = [_sample(program, sample)]
+    else:
+        found = list(_drawn(program, words, patience))
     if not found:
         wanted = ", ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items())
+        within = f" within {program.limit_s:g} s" if patience.is_over else ""
         message = (
-            "export: no inputs were found that the model itself can be run on, so "
+            f"export: no inputs were found that the model itself can be run on{within}, so "
             "nothing could be compared\n"
             f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}})"
         )
@@ -75,7 +111,11 @@ def _sample(program: Program, sample: Mapping[str, Any]) -> Run:
         )
         raise FailedPreconditionError(message)
     arrays = [_of_type(sample[name], spec.dtype) for name, spec in program.inputs.items()]
-    return Run(arrays, program.run(arrays))
+    try:
+        return Run(arrays, program.run(arrays))
+    except DeadlineExceededError as error:
+        remedy = "a sample that takes less, a larger verify_timeout_s, or verify=False"
+        raise DeadlineExceededError(f"{error.message}\n  Try: {remedy}") from error
 
 
 def _of_type(given: Any, dtype: DType) -> Array:
@@ -88,7 +128,7 @@ def _of_type(given: Any, dtype: DType) -> Array:
     return texts.reshape(array.shape)
 
 
-def _drawn(program: Program, words: Array) -> Iterator[Run]:
+def _drawn(program: Program, words: Array, patience: _Patience) -> Iterator[Run]:
     """Random inputs that the program takes: of every unknown axis two sizes if it can be."""
     streams = (key_counter_from_seed((_SEED, number)) for number in itertools.count())
     shapes = [list(spec.shape) for spec in program.inputs.values()]
@@ -99,6 +139,8 @@ def _drawn(program: Program, words: Array) -> Iterator[Run]:
     seen: dict[str, set[int]] = {"batch": set(), "inner": set()}
     found = 0
     for attempt in range(_TRIES):
+        if patience.is_over:
+            return
         size = {"batch": _BATCHES[attempt % len(_BATCHES)], "inner": _SIZES[attempt % len(_SIZES)]}
         wanted = [kind for kind in seen if len(seen[kind]) < missing[kind]]
         if found and wanted and all(size[kind] in seen[kind] for kind in wanted):
@@ -111,7 +153,7 @@ def _drawn(program: Program, words: Array) -> Iterator[Run]:
         alone = None if found or missing["inner"] else _last_row(program, arrays)
         if alone is not None:
             began = time.perf_counter()
-            expected = _outcome(program, alone)
+            expected = patience.outcome(program, alone)
             if expected is not None:
                 is_dear = time.perf_counter() - began > _DEAR_S
                 if is_dear and _has_rows(program, expected):
@@ -120,7 +162,7 @@ def _drawn(program: Program, words: Array) -> Iterator[Run]:
                 yield Run(alone, expected)
                 found += 1
                 seen["batch"].add(1)
-        expected = _outcome(program, arrays)
+        expected = patience.outcome(program, arrays)
         if expected is None:
             continue
         found += 1
@@ -129,14 +171,6 @@ def _drawn(program: Program, words: Array) -> Iterator[Run]:
         yield Run(arrays, expected)
         if found >= 2 and all(len(seen[kind]) >= missing[kind] for kind in seen):
             return
-
-
-def _outcome(program: Program, arrays: list[Array]) -> tuple[Array, ...] | None:
-    """What the program makes of them; None if it does not take them."""
-    try:
-        return program.run(arrays)
-    except (OpError, ValueError, IndexError, TypeError, MemoryError):
-        return None
 
 
 def _last_row(program: Program, arrays: list[Array]) -> list[Array] | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from pinnace.deploy.onnx.deadlines import ended_after
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
@@ -49,6 +50,7 @@ class Program:
         is_ours: whether it was loaded for the export: nobody else runs it or writes to its weights.
         facts: more about where it comes from, for the metadata.
         states: variables that are inputs and outputs, the last of them, in this order.
+        limit_s: the longest that one run may take, in seconds.
     """
 
     concrete: ConcreteFunction
@@ -59,6 +61,7 @@ class Program:
     is_ours: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
     states: tuple[State, ...] = ()
+    limit_s: float = 60.0
 
     @property
     def weights(self) -> list[Array]:
@@ -74,8 +77,21 @@ class Program:
             found.append(array)
         return found
 
-    def run(self, feeds: Sequence[Array]) -> tuple[Array, ...]:
-        """The outputs for these inputs, as pinnace computes them."""
+    def run(self, feeds: Sequence[Array], limit_s: float | None = None) -> tuple[Array, ...]:
+        """The outputs for these inputs, as pinnace computes them.
+
+        Args:
+            feeds: in order.
+            limit_s: the longest that it may take; None is the program's own limit.
+
+        Raises:
+            DeadlineExceededError: it took longer.
+            OpError: the model does not take these inputs.
+        """
+        with ended_after(self.limit_s if limit_s is None else limit_s):
+            return self._run(feeds)
+
+    def _run(self, feeds: Sequence[Array]) -> tuple[Array, ...]:
         captured = [np.asarray(tensor._array) for tensor in self.concrete.captured]
         count = len(feeds) - len(self.states)
         kept = []

@@ -90,9 +90,10 @@ def _repeated(g: GraphBuilder, call: NodeView) -> Value | None:
             "Resize",
             x,
             None,
+            g.constant(
+                np.array([1, 1, count if axis == 1 else 1, count if axis == 2 else 1], np.float32)
+            ),
             None,
-            g.ints(*[int(n) for n in wanted[1:3] if n is not None]),
-            axes=[2, 3],
             mode="nearest",
             nearest_mode="floor",
             coordinate_transformation_mode="asymmetric",

@@ -124,7 +124,7 @@ def _inside(
     if kind == COUNTER:
         return inner.cast(turn, value.dtype)
     if kind in {SCANNED, LAST, JOINED}:
-        return Written("list", value.dtype, Shape(None))
+        return Written(value.dtype, turn)
     if spec.dtype.onnx is None:
         tensor = dense(g, value)
         shape = Shape([None, *list(tensor.shape)[1:]]) if tensor.shape.rank else Shape(None)
@@ -299,14 +299,26 @@ def _bare(value: graph.Value) -> graph.Value:
         value = node.inputs[1 if idle[0] else 0]
 
 
+def _is_length(index: graph.Value, uses: Sequence[graph.Node]) -> bool:
+    """Whether an index is the list's length, which nothing else asks for."""
+    node = index.node
+    return node.op.name == "TensorListLength" and node in uses and len(uses) == 2
+
+
 def _list_kind(body: graph.Graph, i: int, counters: set[int], value: Reserved) -> str:
     argument, write = body.inputs[i], body.outputs[i].node
     if write.op.name not in {"TensorListSetItem", "TensorListPushBack"}:
         return CARRIED
     uses = [node for node in ordered(body) for taken in node.inputs if taken is argument]
+    begins_empty = value.count.array is not None and not int(value.count.array)
+    if begins_empty and write.op.name == "TensorListSetItem" and _is_length(write.inputs[1], uses):
+        uses = [write]  # an element behind the last one: AutoGraph's `append`
+        is_pushed = True
+    else:
+        is_pushed = write.op.name == "TensorListPushBack"
     if write.inputs[0] is not argument or len(uses) != 1:
         return CARRIED
-    if write.op.name == "TensorListPushBack":
+    if is_pushed:
         return SCANNED
     index = _bare(write.inputs[1])
     if index in body.inputs and body.inputs.index(index) in counters:

@@ -23,16 +23,30 @@ def _resized(g: GraphBuilder, call: NodeView, x: Value, size: Value, **attrs: An
     """Resize of height and width."""
     align, half = _centres(call)
     where = "align_corners" if align else "half_pixel" if half else "asymmetric"
+    attrs["coordinate_transformation_mode"] = where
+    scales = _exact_scales(call, x)
+    if scales is not None:
+        # Nobody needs to ask how large the batch is.
+        return g.moved("Resize", x, None, g.constant(scales), None, **attrs)
+    # All four sizes, not height and width with the attribute `axes`: ONNX Runtime, when it moves a
+    # Transpose across the operator, takes `sizes` for all four.
     new = g.reshape(g.as_int64(size), [2])
-    channels = g.size_of(x, 3)
-    sizes = g.joined(g.size_of(x, 0), channels, new)
-    known = call.constant(1)
-    if known is not None and channels.array is not None and x.size(0) is None:
-        # Only height and width, so that the batch needs not be asked for.
-        return g.moved(
-            "Resize", x, None, None, new, axes=[2, 3], coordinate_transformation_mode=where, **attrs
-        )
-    return g.moved("Resize", x, None, None, sizes, coordinate_transformation_mode=where, **attrs)
+    sizes = g.joined(g.size_of(x, 0), g.size_of(x, 3), new)
+    return g.moved("Resize", x, None, None, sizes, **attrs)
+
+
+def _exact_scales(call: NodeView, x: Value) -> Array | None:
+    """How much each axis (batch, channels, height, width) grows, if float32 tells that exactly."""
+    factors = [np.float32(1), np.float32(1)]
+    for axis in (1, 2):
+        old, new = _sizes(call, x, axis)
+        if not old or not new:
+            return None
+        factor = np.float32(new / old)
+        if float(factor) * old != new:
+            return None
+        factors.append(factor)
+    return np.array(factors, np.float32)
 
 
 @converts("ResizeBilinear")

@@ -34,9 +34,17 @@ class Reserved(Value):
 
 
 class Written(Value):
-    """A list that is written by a loop, one element a turn, and read nowhere in it."""
+    """A list that a loop writes, one element in each iteration, and reads nowhere.
 
-    __slots__ = ()
+    Attributes:
+        count: of the elements before this iteration, a scalar int64.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self, dtype: DType, count: Value) -> None:
+        super().__init__("list", dtype, Shape(None))
+        self.count = count
 
 
 class Joined(Value):
@@ -134,7 +142,9 @@ def stack(g: GraphBuilder, call: NodeView, handle: Value, element: Value) -> Val
 def length(g: GraphBuilder, call: NodeView, handle: Value) -> Value:
     """The size of the first axis."""
     del call
-    count = handle.count if isinstance(handle, Reserved) else g.scalar(g.size_of(handle, 0))
+    if isinstance(handle, Reserved | Written):
+        return g.cast(handle.count, dtypes.int32)
+    count = g.scalar(g.size_of(handle, 0))
     return g.cast(count, dtypes.int32)
 
 

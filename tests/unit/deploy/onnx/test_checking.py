@@ -91,8 +91,8 @@ def test_what_is_wrong_in_company_is_found(monkeypatch: pytest.MonkeyPatch, wron
     monkeypatch.setattr(samples, "_DEAR_S", 0.0)
     plain = checking.run_session
 
-    def spoiled(session: object, feeds: dict[str, Any]) -> list[Any]:
-        (result,) = plain(session, feeds)
+    def spoiled(session: object, feeds: dict[str, Any], *limit: float) -> list[Any]:
+        (result,) = plain(session, feeds, *limit)
         assert len(feeds["image"]) == 2
         if wrong == "shape":
             return [np.concatenate([result, result])]

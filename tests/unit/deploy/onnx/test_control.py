@@ -261,3 +261,28 @@ def test_a_loop_up_to_a_number_knows_its_turns() -> None:
     model = export(function, sample={"x": np.ones((4, 3), np.float32)}).model
     loop = next(node for node in model.graph.node if node.op_type == "Loop")
     assert not loop.input[1]
+
+
+@tf.function(input_signature=[TensorSpec([None, None, 4], np.float32, name="x")])
+def row_sums(x: Any) -> Any:
+    found = []
+    for row in x:
+        found.append(tf.reduce_sum(row, -1))  # noqa: PERF401 (AutoGraph's own form)
+    return found
+
+
+def test_a_list_that_is_appended_to_needs_no_known_element_shape() -> None:
+    assert counts(export(row_sums.get_concrete_function()))["Loop"] == 1
+
+
+@tf.function(input_signature=[TensorSpec([None, None], np.float32, name="x")])
+def joined(x: Any) -> Any:
+    pieces = tf.TensorArray(tf.float32, size=3, infer_shape=False)
+    for i in tf.range(3):
+        pieces = pieces.write(i, tf.reshape(x, tf.concat([tf.shape(x), [1]], 0)))
+    return pieces.concat()
+
+
+def test_what_comes_behind_a_refused_op_is_refused_too_and_ends_in_no_other_error() -> None:
+    with pytest.raises(tf.errors.UnimplementedError, match="all sizes but the first must be known"):
+        export(joined.get_concrete_function())

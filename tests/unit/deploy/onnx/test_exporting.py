@@ -278,8 +278,8 @@ def test_nothing_is_written_when_something_is_refused(tmp_path: Path) -> None:
 def test_nothing_is_written_when_both_sides_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(session: object, feeds: dict[str, Any]) -> list[Any]:
-        del session
+    def run(session: object, feeds: dict[str, Any], *limit: float) -> list[Any]:
+        del session, limit
         return [np.ones((len(feeds["image"]), 10), np.float32)]
 
     monkeypatch.setattr(checking, "run_session", run)

@@ -257,3 +257,15 @@ def test_labels_of_the_best_classes() -> None:
         return parts(tf.nn.ctc_greedy_decoder(x, lengths)[0][0])
 
     export(traced(net, TensorSpec([None, 2, 3], np.float32, name="x")))
+
+
+@pytest.mark.parametrize("method", ["bilinear", "nearest"])
+@pytest.mark.parametrize("second", [(32, 24), (7, 9)])  # exact scales, and not
+def test_one_resize_behind_another_is_loaded(method: str, second: tuple[int, int]) -> None:
+    def net(x: Any) -> Any:
+        first = tf.image.resize(x, [8, 8])
+        return tf.image.resize(first, second, method)
+
+    spec = TensorSpec([None, 16, 16, 3], np.float32, name="image")
+    found = export(traced(net, spec))  # ONNX Runtime loads it and gives the same numbers
+    assert found.op_counts["Resize"] >= 1
