@@ -298,6 +298,12 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
         Deviation("error", NOTHING_THERE, empty, NOTHING),
         Deviation("error", "TensorFlow looks at no axis of a scalar", scalar_first, "we raise"),
     ),
+    "Reverse": (
+        Deviation("error", "TensorFlow refuses to reverse nothing here", empty, "Found 0"),
+    ),
+    "ToBool": (
+        Deviation("error", KERNEL_REFUSES, about="cannot be converted to a boolean.*we give"),
+    ),
     "RGBToHSV": (Deviation("error", ARGUMENTS, wrong, "TensorFlow raises FailedPrecondition"),),
     "HSVToRGB": (Deviation("error", ARGUMENTS, wrong, "TensorFlow raises FailedPrecondition"),),
     "StringFormat": (
