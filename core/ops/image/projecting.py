@@ -33,7 +33,7 @@ _FAR = np.float32(2**40)
 
 
 def _reflected(place: Array, size: int) -> Array:
-    """d c b a | a b c d | d c b a."""
+    """Beyond the edges d c b a | a b c d | d c b a."""
     if size <= 1:
         return np.zeros_like(place)
     period = np.float32(2 * size)
@@ -46,7 +46,7 @@ def _reflected(place: Array, size: int) -> Array:
 
 
 def _wrapped(place: Array, size: int) -> Array:
-    """a b c d | a b c d | a b c d, the gap between d and a belonging to neither."""
+    """Beyond the edges a b c d | a b c d | a b c d; the gap between d and a is nowhere."""
     if size <= 1:
         return np.zeros_like(place)
     whole, gaps = np.float32(size), np.float32(size - 1)
@@ -57,7 +57,7 @@ def _wrapped(place: Array, size: int) -> Array:
 
 
 def _nearest(place: Array, size: int) -> Array:
-    """a a a a | a b c d | d d d d."""
+    """Beyond the edges a a a a | a b c d | d d d d."""
     return np.clip(place, 0, size - 1)
 
 

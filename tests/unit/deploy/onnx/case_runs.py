@@ -39,6 +39,7 @@ REFUSALS = {
     "ListDiff": "strings needs opset 19",
     "LowerBound": "ONNX has no order of",
     "MatrixTriangularSolve": "broadcast against the right sides|are as many as the right sides",
+    "Mfcc": "how many frequencies there are must be known",
     "NotEqual": "strings needs opset 19",
     "Squeeze": "which axes have size 1 must be known",
     "StringLower": "letters of other scripts",
