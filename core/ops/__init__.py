@@ -28,8 +28,11 @@ registry.later.add(
     "pinnace.ops.dataset",
     "pinnace.ops.summary",
     "pinnace.ops.audio",
+    "pinnace.ops.array.earlier",
+    "pinnace.ops.array.replacing",
     "pinnace.ops.math.bessel",
     "pinnace.ops.math.integrals",
+    "pinnace.ops.nn.data_formats",
     "pinnace.ops.nn.pooling.fractional",
     "pinnace.ops.random.indices",
 )

@@ -114,3 +114,17 @@ def threshold_of_another_type(call: Call) -> bool:
     """Whether SparseAdd's threshold is not of the real type of its values."""
     values, threshold = call.flat()[1], call.flat()[6]
     return bool(threshold.dtype != values.real.dtype)
+
+
+def rounded_inverse(call: Call) -> bool:
+    """Whether some projection has no inverse, or none that float32 holds exactly."""
+    flat = np.asarray(call.flat()[1], np.float32).reshape(-1, 8)
+    matrices = np.concatenate([flat, np.ones((len(flat), 1), np.float32)], 1).reshape(-1, 3, 3)
+    try:
+        inverse = np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        return True
+    found = inverse / inverse[:, 2:, 2:] if inverse[:, 2, 2].all() else inverse * np.nan
+    exact = (matrices @ inverse == np.eye(3)).all() and (found * 1024 % 1 == 0).all()
+    # Another order of elimination divides by other pivots: powers of two keep them all exact.
+    return not exact or not (np.frexp(np.abs(matrices[matrices != 0]))[0] == 0.5).all()

@@ -15,6 +15,7 @@ from oracle.deviating_calls import (
     dependent_columns,
     empty,
     retyped,
+    rounded_inverse,
     scalar_first,
     several_diagonals,
     special,
@@ -118,6 +119,10 @@ EVERYWHERE = (
     ),
 )
 
+BEYOND_HALF = "TensorFlow logs that the spectrum is too short, and gives zeros"
+ON_THE_EDGE = (
+    "pixels are chosen by the inverse of the projection: its last digit decides between two"
+)
 UNSIGNED_ZEROS = (
     "TensorFlow looks for a sum above the least number of the type: where all sums are 0, what "
     "flows back goes to an element that the window may not have"
@@ -131,7 +136,12 @@ ROWS_LEFT_OUT = "TensorFlow leaves out rows that are out of order or outside"
 NEGATIVE_SIZES = "TensorFlow takes a negative size, or calls it its own fault"
 
 # Ops whose float64 is float32 inside of TensorFlow, so that is how it is compared.
-SINGLE = frozenset({"CTCLoss", "CTCBeamSearchDecoder"})
+SINGLE = frozenset(
+    {
+        *("CTCLoss", "CTCBeamSearchDecoder"),
+        *("ImageProjectiveTransformV2", "ImageProjectiveTransformV3"),
+    }
+)
 
 BELOW_ONE = "TensorFlow takes a step or a window below 1 here"
 # Of windows that are inputs.
@@ -297,6 +307,19 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     "ReverseV2": (
         Deviation("error", NOTHING_THERE, empty, NOTHING),
         Deviation("error", "TensorFlow looks at no axis of a scalar", scalar_first, "we raise"),
+    ),
+    **{
+        op: (Deviation("gradients", ON_THE_EDGE, rounded_inverse),)
+        for op in ("ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
+    },
+    "Mfcc": (
+        Deviation("error", BEYOND_HALF, wrong, "we raise.*upper_frequency_limit must be at most"),
+    ),
+    "Reverse": (
+        Deviation("error", "TensorFlow refuses to reverse nothing here", empty, "Found 0"),
+    ),
+    "ToBool": (
+        Deviation("error", KERNEL_REFUSES, about="cannot be converted to a boolean.*we give"),
     ),
     "RGBToHSV": (Deviation("error", ARGUMENTS, wrong, "TensorFlow raises FailedPrecondition"),),
     "HSVToRGB": (Deviation("error", ARGUMENTS, wrong, "TensorFlow raises FailedPrecondition"),),

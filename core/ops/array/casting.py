@@ -15,7 +15,7 @@ from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, complexes
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import register, scalar
 
 __all__ = ["bitcast", "cast", "saturate_cast"]
 
@@ -206,6 +206,12 @@ def _infer_bitcast(call: InferCall) -> Shape:
     return shape[:-1]
 
 
+def _to_bool_kernel(input: Array) -> Array:
+    # As Python has it: a number that is not 0, a text or an array that is not empty.
+    value = bool(input.item()) if input.ndim == 0 else input.size > 0
+    return np.array(value)
+
+
 CAST = register(
     OpDef(
         name="Cast",
@@ -224,6 +230,16 @@ BITCAST = register(
         types={"T": NUMBERS | dtypes.QUANTIZED, "type": NUMBERS | dtypes.QUANTIZED},
         infer=_infer_bitcast,
         kernel=_bitcast_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+TO_BOOL = register(
+    OpDef(
+        name="ToBool",
+        signature="input: T -> output: bool",
+        types={"T": dtypes.ANY_VALUE},
+        infer=scalar,
+        kernel=_to_bool_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )
 )

@@ -226,7 +226,7 @@ def _infer_top_k(call: InferCall) -> tuple[Shape, Shape]:
     return out, out
 
 
-def _top_k_gradient(call: OpCall, dy: Tensor | None, _: Any) -> tuple[Any, ...]:
+def top_k_gradient(call: OpCall, dy: Tensor | None, _: Any) -> tuple[Any, ...]:
     """Dy put back where the values came from."""
     if dy is None:
         return None, None
@@ -283,7 +283,7 @@ TOP_K_V2 = register(
         attrs={"sorted": attr("bool", default=True)},
         infer=_infer_top_k,
         kernel=_top_k_kernel,
-        gradient=_top_k_gradient,
+        gradient=top_k_gradient,
     )
 )
 LOWER_BOUND = register(

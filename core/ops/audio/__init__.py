@@ -1,5 +1,6 @@
-"""Sound files: `tf.audio`."""
+"""Sounds: `tf.audio`, and their spectra."""
 
 # A family's `__all__` is its public names: star imports are the index.
 
+from pinnace.ops.audio.spectra import *
 from pinnace.ops.audio.waves import *

@@ -3,6 +3,7 @@
 # A package's names are those of its families; TensorFlow has some of others here too.
 
 from pinnace.ops.linalg.bands import *
+from pinnace.ops.linalg.batched import *
 from pinnace.ops.linalg.determinants import *
 from pinnace.ops.linalg.earlier import *
 from pinnace.ops.linalg.eigen import *

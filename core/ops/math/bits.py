@@ -97,3 +97,13 @@ BITWISE_XOR = register(_of_integers("BitwiseXor", np.bitwise_xor, "{x} ^ {y}"))
 INVERT = register(unary("Invert", np.invert, NOT_DIFFERENTIABLE, types=INTEGERS, fuse="~{x}"))
 LEFT_SHIFT = register(_of_integers("LeftShift", _left_shift_kernel))
 RIGHT_SHIFT = register(_of_integers("RightShift", _right_shift_kernel))
+POPULATION_COUNT = register(
+    unary(
+        "PopulationCount",
+        # Of a negative number NumPy counts the bits of its size.
+        lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")),
+        NOT_DIFFERENTIABLE,
+        types=INTEGERS,
+        signature="x: T -> y: uint8",
+    )
+)

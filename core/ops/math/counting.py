@@ -262,7 +262,7 @@ def _bucketize_kernel(input: Array, *, boundaries: tuple[float, ...]) -> Array:
     return np.asarray(np.searchsorted(edges, input, side="right"), np.int32)
 
 
-def _in_top_k_kernel(predictions: Array, targets: Array, k: Array) -> Array:
+def _in_top_k_kernel(predictions: Array, targets: Array, k: Array | int) -> Array:
     rows, classes = predictions.shape
     inside = (targets >= 0) & (targets < classes)
     own = predictions[np.arange(rows), np.where(inside, targets, 0)] if classes else np.zeros(rows)
@@ -278,7 +278,7 @@ def _infer_in_top_k(call: InferCall) -> Shape:
         call.fail("predictions must have two axes")
     if targets.rank not in {None, 1}:
         call.fail("targets must be a vector")
-    if call.spec(2).shape.rank not in {None, 0}:
+    if len(call.inputs) > 2 and call.spec(2).shape.rank not in {None, 0}:
         call.fail("k must be a scalar")
     rows = Shape([predictions[0]])
     if not rows.is_compatible_with(targets):
@@ -325,6 +325,17 @@ IN_TOP_K_V2 = register(
         types={"T": typed(INDEX, default=int32)},
         infer=_infer_in_top_k,
         kernel=_in_top_k_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+IN_TOP_K = register(
+    OpDef(
+        name="InTopK",
+        signature="predictions: float32, targets: T -> precision: bool",
+        types={"T": typed(INDEX, default=int32)},
+        attrs={"k": attr("int")},
+        infer=_infer_in_top_k,
+        kernel=lambda predictions, targets, *, k: _in_top_k_kernel(predictions, targets, k),
         gradient=NOT_DIFFERENTIABLE,
     )
 )

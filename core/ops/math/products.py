@@ -27,6 +27,7 @@ __all__ = ["cross", "matmul", "matvec", "tensordot"]
 
 _MATRIX_TYPES = FLOATS | COMPLEX | INDEX | dtypes.UNSIGNED_INTEGERS
 _BATCH_TYPES = _MATRIX_TYPES | {dtypes.int16}
+_BATCH_TYPES_V3 = FLOATS | COMPLEX | INDEX | {dtypes.int16}
 
 
 def matmul(
@@ -340,6 +341,31 @@ def _infer_batch(call: InferCall) -> Shape:
     return batch.concatenate(Shape([m, n]))
 
 
+def _mixed_kernel(x: Array, y: Array, *, adj_x: bool, adj_y: bool, Tout: dtypes.DType) -> Array:  # noqa: N803 (its name on disk)
+    # Of 8-bit integers the sums need more bits; beside bfloat16 they are that.
+    return _batch_kernel(
+        x.astype(Tout.numpy, copy=False), y.astype(Tout.numpy, copy=False), adj_x=adj_x, adj_y=adj_y
+    )
+
+
+_BYTES = frozenset({dtypes.int8, dtypes.uint8})
+
+
+def _infer_mixed(call: InferCall) -> Shape:
+    a, b, out = call.spec(0).dtype, call.spec(1).dtype, call.attrs["Tout"]
+    whole = a in _BYTES and b in _BYTES and out is dtypes.int32
+    beside = out is dtypes.bfloat16 and {a, b} - _BYTES == {out}
+    if not (a is b is out or whole or beside):
+        call.fail(f"there is no product of {a.name} and {b.name} in {out.name}")
+    return _infer_batch(call)
+
+
+def _mixed_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    if call.inputs[0].dtype is not call.inputs[1].dtype:
+        return None, None  # of the two, integers have no gradient in TensorFlow's rule either
+    return _batch_gradient(call, dy)
+
+
 def _infer_batch_v1(call: InferCall) -> Shape:
     """As later versions, without broadcasting."""
     x, y = call.spec(0).shape, call.spec(1).shape
@@ -444,6 +470,21 @@ BATCH_MAT_MUL = register(
     _batch_mat_mul("BatchMatMul", FLOATS | COMPLEX | INDEX, infer=_infer_batch_v1)
 )
 BATCH_MAT_MUL_V2 = register(_batch_mat_mul("BatchMatMulV2", _BATCH_TYPES))
+BATCH_MAT_MUL_V3 = register(
+    OpDef(
+        name="BatchMatMulV3",
+        signature="x: Ta, y: Tb -> output: Tout",
+        types={
+            "Ta": _BATCH_TYPES_V3 | _BYTES,
+            "Tb": _BATCH_TYPES_V3 | _BYTES,
+            "Tout": _BATCH_TYPES_V3,
+        },
+        attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
+        infer=_infer_mixed,
+        kernel=_mixed_kernel,
+        gradient=_mixed_gradient,
+    )
+)
 CROSS = register(
     OpDef(
         name="Cross",

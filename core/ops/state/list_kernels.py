@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
 
+_AS_NEEDED = np.array(-1, np.int32)
+_NO_LENGTHS = np.zeros(0, np.int64)
+
 
 def reserve_kernel(element_shape: Array, num_elements: Array, *, element_dtype: DType) -> Array:
     """A list of so many elements, none of them set."""
@@ -191,6 +194,13 @@ def scatter_kernel(
     return handle_of_list(TensorList(element_dtype, shape, length, items))
 
 
+def scatter_all_kernel(
+    tensor: Array, indices: Array, element_shape: Array, *, element_dtype: DType
+) -> Array:
+    """As `scatter_kernel`, a list as long as the highest index asks for."""
+    return scatter_kernel(tensor, indices, element_shape, _AS_NEEDED, element_dtype=element_dtype)
+
+
 def scatter_into_kernel(input_handle: Array, tensor: Array, indices: Array) -> Array:
     """The list with a tensor's rows at the indices given."""
     value = list_of(input_handle, "TensorListScatterIntoExistingList")
@@ -241,6 +251,18 @@ def concat_kernel(
             )
             raise InvalidArgumentError(message)
     return np.concatenate(elements), lengths
+
+
+def concat_uniform_kernel(input_handle: Array, *, element_shape: Shape) -> tuple[Array, Array]:
+    """As `concat_kernel`, the shape of the elements as an attribute."""
+    return concat_kernel(input_handle, sizes_of(element_shape), _NO_LENGTHS)
+
+
+def sizes_of(shape: Shape) -> Array:
+    """A shape as these ops take it: -1 for what is not known."""
+    if shape.rank is None:
+        return np.array(-1, np.int32)
+    return np.array([-1 if n is None else n for n in shape], np.int32)
 
 
 def split_kernel(

@@ -16,6 +16,7 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
 from pinnace.ops.state.list_kernels import (
     concat_kernel,
+    concat_uniform_kernel,
     empty_kernel,
     from_tensor_kernel,
     gather_kernel,
@@ -25,10 +26,12 @@ from pinnace.ops.state.list_kernels import (
     push_kernel,
     reserve_kernel,
     resize_kernel,
+    scatter_all_kernel,
     scatter_into_kernel,
     scatter_kernel,
     set_kernel,
     shape_kernel,
+    sizes_of,
     split_kernel,
     stack_kernel,
 )
@@ -99,9 +102,7 @@ def empty(dtype: DType, element_shape: Tensor) -> Tensor:
 
 def element_shape_tensor(shape: Shape) -> Tensor:
     """A shape as these ops take it."""
-    if shape.rank is None:
-        return constants.constant(np.array(-1, np.int32))
-    return constants.constant(np.array([-1 if n is None else n for n in shape], np.int32))
+    return constants.constant(sizes_of(shape))
 
 
 def _push_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -171,6 +172,10 @@ def _scatter_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return dtensor, None, None, None
 
 
+def _scatter_all_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return _scatter_gradient(call, dy)[:3]
+
+
 def _scatter_into_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     _, tensor, indices = call.inputs
     dlist = execute(SCATTER_INTO, dy, constants.zeros_like(tensor), indices)
@@ -181,6 +186,16 @@ def _scatter_into_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 def _concat_gradient(call: OpCall, dy: Any, _: Any) -> tuple[Any, ...]:
     unknown = constants.constant(np.array(-1, np.int32))
     return execute(SPLIT, dy, unknown, call.outputs[1]), None, None
+
+
+def _concat_uniform_gradient(call: OpCall, dy: Any, _: Any) -> tuple[Any, ...]:
+    return _concat_gradient(call, dy, _)[:1]
+
+
+def _infer_concat_uniform(call: InferCall) -> tuple[Shape, Shape]:
+    shape = call.attrs["element_shape"]
+    rest = shape if shape.rank is None else Shape([None]).concatenate(shape[1:])
+    return rest, Shape([None])
 
 
 def _split_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -356,4 +371,23 @@ SPLIT = _list_op(
     "tensor: element_dtype, element_shape: shape_type, lengths: int64 -> output_handle: variant",
     split_kernel,
     _split_gradient,
+)
+
+
+# Earlier forms, which older graphs hold.
+SCATTER_ALL = _list_op(
+    "TensorListScatter",
+    "tensor: element_dtype, indices: int32, element_shape: shape_type -> output_handle: variant",
+    scatter_all_kernel,
+    _scatter_all_gradient,
+)
+
+
+CONCAT_UNIFORM = _list_op(
+    "TensorListConcat",
+    "input_handle: variant -> tensor: element_dtype, lengths: int64",
+    concat_uniform_kernel,
+    _concat_uniform_gradient,
+    _infer_concat_uniform,
+    attrs={"element_shape": attr("shape", default=Shape(None))},
 )

@@ -29,6 +29,10 @@ def joined(x: Array) -> Array:
     return np.array(found, np.int64).reshape(x.shape[:-1])
 
 
+def truth(x: Array) -> Array:
+    return np.array(bool(x) if x.ndim == 0 else len(x.ravel()) > 0)
+
+
 PIECES = hnp.arrays(np.uint32, st.tuples(st.integers(0, 3), st.integers(1, 3), st.just(2))).map(
     lambda x: (x,)
 )
@@ -45,6 +49,7 @@ CASES = [
     OpCase("Cast", ARRAYS, lambda x: x + 0j, attrs={"DstT": dtypes.complex128}),
     OpCase("Cast", COMPLEX, np.real, attrs={"DstT": dtypes.float64}),
     OpCase("Cast", WHOLE, lambda x: x, attrs={"DstT": dtypes.float32}),
+    OpCase("ToBool", ARRAYS, truth),
     OpCase("Bitcast", ARRAYS, bits, attrs={"type": dtypes.int32}, dtypes=(dtypes.float32,)),
     OpCase("Bitcast", ARRAYS, halves, attrs={"type": dtypes.int16}, dtypes=(dtypes.float32,)),
     OpCase("Bitcast", PIECES, joined, attrs={"type": dtypes.int64}),

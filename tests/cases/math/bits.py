@@ -19,6 +19,10 @@ def wrapped(function: Callable[[int, int], int]) -> Callable[..., Any]:
     return each(lambda x, y: (function(int(x), int(y)) + 2**31) % 2**32 - 2**31, np.int64)
 
 
+def bits_set(x: int) -> int:
+    return f"{x % 2**32:b}".count("1")
+
+
 SHIFTS = broadcastable(SIGNED, st.integers(0, 31), dtype=np.int32)
 
 CASES = [
@@ -28,5 +32,7 @@ CASES = [
     case("Invert", alike(BYTES, dtype=np.uint8), each(lambda x: 255 - x, int)),
     case("Invert", alike(SIGNED, dtype=np.int32), each(lambda x: -1 - x, int)),
     case("LeftShift", SHIFTS, wrapped(lambda x, y: x * 2**y)),
+    case("PopulationCount", alike(BYTES, dtype=np.uint8), each(int.bit_count, int)),
+    case("PopulationCount", alike(SIGNED, dtype=np.int32), each(bits_set, int)),
     case("RightShift", SHIFTS, wrapped(lambda x, y: x // 2**y)),
 ]

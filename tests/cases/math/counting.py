@@ -74,4 +74,13 @@ CASES = [
         attrs={"boundaries": EDGES},
     ),
     OpCase("InTopKV2", st.integers(0, 3).flatmap(predictions), in_top),
+    *[
+        OpCase(
+            "InTopK",
+            st.integers(0, 3).flatmap(predictions).map(lambda xs: xs[:2]),
+            lambda rows, targets, k=k: in_top(rows, targets, k),
+            attrs={"k": k},
+        )
+        for k in (0, 2)
+    ],
 ]

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
+from pinnace.framework import dtypes
 from support.drawing import array, complex_numbers, numbers
 from support.opcase import OpCase
 
@@ -70,6 +71,14 @@ def cross(a: Array, b: Array) -> Array:
     return np.einsum("ijk,...j,...k->...i", symbol, a, b)
 
 
+def bytes_of(drawn: Any) -> Any:
+    (m, k, n), second = drawn
+    return st.tuples(
+        array((m, k), st.integers(-128, 127), np.int8),
+        array((2, k, n), st.integers(0, 127), second),
+    )
+
+
 def flipped(
     op: str, names: tuple[str, str], draw: Any, flip: Any, kind: Any = np.float64
 ) -> list[OpCase]:
@@ -97,6 +106,23 @@ CASES = [
         batches().filter(lambda xs: xs[0].shape[:-2] == xs[1].shape[:-2]),
         entries,
         **SLACK,
+    ),
+    *[
+        OpCase(
+            "BatchMatMulV3",
+            batches(first, second),
+            lambda x, y, f=first, s=second: entries(adjoint(x) if f else x, adjoint(y) if s else y),
+            attrs={"adj_x": first, "adj_y": second, "Tout": dtypes.float64},
+            dtypes=(dtypes.float64,),
+            **SLACK,
+        )
+        for first, second in ((False, False), (False, True), (True, False), (True, True))
+    ],
+    OpCase(
+        "BatchMatMulV3",  # of bytes, added up in more bits
+        st.tuples(SIZES, st.sampled_from([np.int8, np.uint8])).flatmap(bytes_of),
+        lambda x, y: x.astype(np.int64) @ y.astype(np.int64),
+        attrs={"Tout": dtypes.int32},
     ),
     OpCase(
         "Cross",

@@ -44,6 +44,7 @@ def scattered(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
     made = ops.TensorListScatterV2(
         tensor=x, indices=backwards, element_shape=shape, num_elements=tf.constant(-1)
     )
+    first = ops.TensorListScatter(tensor=x, indices=backwards, element_shape=shape)
     cut = ops.TensorListResize(input_handle=filled, size=tf.constant(1))
     lengths = tf.constant([1, count - 1], tf.int64)
     parts = ops.TensorListSplit(tensor=x, element_shape=tf.constant(-1), lengths=lengths)
@@ -55,6 +56,9 @@ def scattered(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
     )
     stacked = [
         ops.TensorListStack(input_handle=handle, element_shape=shape, element_dtype=x.dtype)
-        for handle in (filled, made, cut)
+        for handle in (filled, made, first, cut)
     ]
-    return [ops.TensorListLength(input_handle=empty), *stacked, joined, sizes]
+    again = ops.TensorListConcat(
+        input_handle=parts, element_shape=[None, *x.shape[1:]], element_dtype=x.dtype
+    )
+    return [ops.TensorListLength(input_handle=empty), *stacked, joined, sizes, *again]

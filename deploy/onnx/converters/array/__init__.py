@@ -1,5 +1,6 @@
 """Converters of `core/ops/array`."""
 
+from pinnace.deploy.onnx import registry
 from pinnace.deploy.onnx.converters.array import casting as casting
 from pinnace.deploy.onnx.converters.array import constants as constants
 from pinnace.deploy.onnx.converters.array import duplicates as duplicates
@@ -16,3 +17,5 @@ from pinnace.deploy.onnx.converters.array import shapes as shapes
 from pinnace.deploy.onnx.converters.array import slicing as slicing
 from pinnace.deploy.onnx.converters.array import sorting as sorting
 from pinnace.deploy.onnx.converters.array import space_depth as space_depth
+
+registry.later.add(*(f"{__name__}.{module}" for module in ("earlier", "replacing")))

@@ -67,3 +67,14 @@ def _together(g: GraphBuilder, x: Value, size: int, count: int) -> Value:
         shift = g.constant(np.array(8 * size * place, np.uint64))
         whole = g.op("BitwiseOr", whole, g.op("BitShift", part, shift, direction="LEFT"))
     return whole
+
+
+@converts("ToBool")
+def to_bool(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Whether a number is not 0; whether an array is not empty."""
+    del call
+    if x.rank:
+        return g.op("Not", g.binary("Equal", g.op("Size", x), 0))
+    if x.dtype.name == "string":
+        return g.op("Not", g.op("Equal", x, g.constant(np.array(b"", object))))
+    return g.cast(x, dtypes.bool)

@@ -12,6 +12,11 @@ def reverse(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     """Slice with step -1."""
     del axis
     axes = sorted({int(a) % x.rank for a in call.needed(1, "axis")}) if x.rank else []
+    return turned(g, x, axes)
+
+
+def turned(g: GraphBuilder, x: Value, axes: list[int]) -> Value:
+    """`x` back to front along some axes."""
     if not axes:
         return g.op("Identity", x)
     count = len(axes)

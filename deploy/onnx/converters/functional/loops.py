@@ -278,7 +278,8 @@ def _is_joined(call: NodeView, i: int) -> bool:
     """Whether nothing happens to list i but that its elements are joined."""
     takers = call.takers.get(call.node.outputs[i], ())
     return bool(takers) and all(
-        node is not None and node.op.name == "TensorListConcatV2" for node in takers
+        node is not None and node.op.name in {"TensorListConcat", "TensorListConcatV2"}
+        for node in takers
     )
 
 

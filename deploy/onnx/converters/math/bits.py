@@ -1,5 +1,7 @@
 """Bits of integers."""
 
+import numpy as np
+
 from pinnace.deploy.onnx.builder import GraphBuilder
 from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.parts import Value
@@ -55,3 +57,18 @@ def right_shift(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
     plain = g.where(negative, g.op("BitwiseNot", x), x)
     moved = g.cast(g.op("BitShift", g.cast(plain, kind), shift, direction="RIGHT"), x.dtype)
     return g.where(negative, g.op("BitwiseNot", moved), moved)
+
+
+@converts("PopulationCount")
+def population_count(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """The sum over all bits, each moved to the lowest place."""
+    del call
+    unsigned = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+    kind = unsigned[x.dtype.size]
+    bits = g.constant(
+        np.left_shift(np.array(1, kind.numpy), np.arange(8 * kind.size, dtype=kind.numpy))
+    )
+    kept = g.op("BitwiseAnd", g.unsqueeze(g.cast(x, kind), x.rank), bits)
+    found = g.op("Not", g.op("Equal", kept, g.like(kept, 0)))
+    total = g.op("ReduceSum", g.cast(found, dtypes.int32), g.ints(x.rank), keepdims=0)
+    return g.cast(total, dtypes.uint8)

@@ -86,3 +86,11 @@ def in_top_k(
     inside = g.op("And", g.binary("GreaterOrEqual", wanted, 0), g.op("Less", wanted, classes))
     few = g.op("Less", better, g.as_int64(k))
     return g.op("And", g.op("And", inside, clean), few)
+
+
+@converts("InTopK")
+def in_top_of_attribute(
+    g: GraphBuilder, call: NodeView, predictions: Value, targets: Value
+) -> Value:
+    """The same, the number as an attribute."""
+    return in_top_k(g, call, predictions, targets, g.index(int(call.attr("k"))))

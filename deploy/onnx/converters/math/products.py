@@ -28,6 +28,13 @@ def batch_mat_mul(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
     return g.op("MatMul", first, second)
 
 
+@converts("BatchMatMulV3")
+def mixed_batch_mat_mul(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
+    """MatMul in the type of the result."""
+    kind = call.dtype("Tout")
+    return batch_mat_mul(g, call, g.cast(x, kind), g.cast(y, kind))
+
+
 @converts("Cross")
 def cross(g: GraphBuilder, call: NodeView, a: Value, b: Value) -> Value:
     """a[1, 2, 0] * b[2, 0, 1] - a[2, 0, 1] * b[1, 2, 0] along the last axis."""

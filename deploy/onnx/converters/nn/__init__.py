@@ -13,4 +13,6 @@ from pinnace.deploy.onnx.converters.nn import rectifiers as rectifiers
 from pinnace.deploy.onnx.converters.nn import smooth as smooth
 from pinnace.deploy.onnx.converters.nn import softmaxes as softmaxes
 
-registry.later.add(*(f"{__name__}.{module}" for module in ("ctc", "isotonic", "morphology")))
+registry.later.add(
+    *(f"{__name__}.{module}" for module in ("ctc", "data_formats", "isotonic", "morphology"))
+)

@@ -195,6 +195,21 @@ def scatter(
     else:
         highest = g.op("ReduceMax", g.joined(places, g.ints(-1)), keepdims=1)
         total = g.op("Add", highest, g.ints(1))
+    return _scattered(g, tensor, places, total)
+
+
+@converts("TensorListScatter")
+def scatter_all(
+    g: GraphBuilder, call: NodeView, tensor: Value, indices: Value, element: Value
+) -> Value:
+    """The same, as long as the highest index asks for."""
+    del call, element
+    places = g.as_int64(indices)
+    highest = g.op("ReduceMax", g.joined(places, g.ints(-1)), keepdims=1)
+    return _scattered(g, tensor, places, g.op("Add", highest, g.ints(1)))
+
+
+def _scattered(g: GraphBuilder, tensor: Value, places: Value, total: Value) -> Value:
     sizes = g.joined(total, g.shape_of(tensor, 1, tensor.rank))
     zeros = g.fill(sizes, g.like(tensor, 0))
     return g.op("ScatterND", zeros, g.unsqueeze(places, 1), tensor)
@@ -247,6 +262,12 @@ def concat(
     rest = g.op("Slice", sizes, g.ints(2), g.ints(tensor.rank))
     joined = g.reshape(tensor, g.joined(g.op("Mul", count, each), rest))
     return joined, g.op("Expand", each, count)
+
+
+@converts("TensorListConcat")
+def concat_uniform(g: GraphBuilder, call: NodeView, handle: Value) -> tuple[Value, Value]:
+    """The same."""
+    return concat(g, call, handle, handle, handle)
 
 
 @converts("TensorListSplit", constants=("lengths",))

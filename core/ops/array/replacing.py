@@ -1,0 +1,116 @@
+"""Rows of an array replaced or added to; arrays without values: InplaceUpdate and its kin, Empty.
+
+TensorFlow writes into the array that it is given. A kernel here never does; what an `Inplace` op
+gives is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework.dtypes import ANY_VALUE, DType
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.ops.array.axes import require_rank
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.registry import register, same_as_input
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Array
+
+__all__: list[str] = []
+
+
+def _places(name: str, x: Array, i: Array, v: Array) -> Array:
+    """The rows, as TensorFlow counts them: past either end they start again."""
+    if x.ndim < 1 or i.ndim != 1 or v.shape != (i.size, *x.shape[1:]):
+        message = (
+            f"{name}: v must have a row of x for each number in the vector i, "
+            f"got x {list(x.shape)}, i {list(i.shape)}, v {list(v.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    if i.size and not len(x):
+        raise InvalidArgumentError(f"{name}: x has no rows, got i {i.tolist()}")
+    return i % max(len(x), 1)
+
+
+def _infer(call: InferCall) -> Shape:
+    x, i, v = (call.spec(index).shape for index in range(3))
+    if x.rank == 0:
+        call.fail("x must have at least one axis")
+    if i.rank not in {None, 1}:
+        call.fail("i must be a vector")
+    if x.rank is not None:
+        rows = Shape([i[0] if i.rank == 1 else None]).concatenate(x[1:])
+        if not rows.is_compatible_with(v):
+            call.fail("v must have a row of x for each number in i")
+    return x
+
+
+def _replacing(name: str, change: Callable[[Array, Array, Array], None]) -> OpDef:
+    def kernel(x: Array, i: Array, v: Array) -> Array:
+        places = _places(name, x, i, v)
+        y = x.copy()
+        change(y, places, v)
+        return y
+
+    return OpDef(
+        name=name,
+        signature="x: T, i: int32, v: T -> y: T",
+        types={"T": ANY_VALUE},
+        infer=_infer,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+
+
+def _put(y: Array, places: Array, v: Array) -> None:
+    # One by one: of a row that is named twice the last value stays.
+    for place, row in zip(places.tolist(), v, strict=True):
+        y[place] = row
+
+
+def _empty_kernel(shape: Array, *, dtype: DType) -> Array:
+    # Always cleared: what was in this memory before is nobody's to read.
+    sizes = tuple(shape.tolist())
+    if min(sizes, default=0) < 0:
+        raise InvalidArgumentError(f"Empty: sizes must not be negative, got {list(sizes)}")
+    blank = b"" if dtype.name == "string" else 0
+    return np.full(sizes, blank, dtype.numpy)
+
+
+def _infer_empty(call: InferCall) -> Shape:
+    require_rank(call, 0, 1, "shape must be a vector")
+    return call.shape_constant(0)
+
+
+INPLACE_UPDATE = register(_replacing("InplaceUpdate", _put))
+INPLACE_ADD = register(_replacing("InplaceAdd", np.add.at))
+INPLACE_SUB = register(_replacing("InplaceSub", np.subtract.at))
+EMPTY = register(
+    OpDef(
+        name="Empty",
+        signature="shape: int32 -> output: dtype",
+        types={"dtype": ANY_VALUE},
+        attrs={"init": attr("bool", default=False)},
+        infer=_infer_empty,
+        kernel=_empty_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)
+DEEP_COPY = register(
+    OpDef(
+        name="DeepCopy",
+        signature="x: T -> y: T",
+        types={"T": ANY_VALUE},
+        infer=same_as_input,
+        kernel=lambda x: np.array(x),
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)

@@ -1,0 +1,42 @@
+"""Earlier forms of ops of arrays."""
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.array import permutations
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+from pinnace.framework import dtypes
+
+
+@converts("Reverse", constants=("dims",))
+def reverse(g: GraphBuilder, call: NodeView, x: Value, dims: Value) -> Value:
+    """Slice with step -1 along the axes whose bool is true."""
+    del dims
+    turned = call.needed(1, "dims").tolist()
+    return permutations.turned(g, x, [axis for axis, yes in enumerate(turned) if yes])
+
+
+@converts("TopK")
+def top_k(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, Value]:
+    """TopK."""
+    count = g.ints(int(call.attr("k")))
+    values, indices = g.ops("TopK", 2, x, count, axis=x.rank - 1, largest=1, sorted=1)
+    return values, g.cast(indices, dtypes.int32)
+
+
+@converts("ConcatOffset", constants=("concat_dim",))
+def concat_offset(
+    g: GraphBuilder, call: NodeView, axis: Value, sizes: tuple[Value, ...]
+) -> tuple[Value, ...]:
+    """Running sums of the sizes along one axis, 0 along the others."""
+    del axis
+    rank = call.node.inputs[1].spec.shape.num_elements()
+    if rank is None:
+        call.fail("how many axes the shapes have must be known")
+    chosen = [0] * rank
+    chosen[call.needed_int(0, "concat_dim") % rank] = 1
+    mask = g.cast(g.ints(*chosen), sizes[0].dtype)
+    found = [g.op("Sub", sizes[0], sizes[0])]
+    for one in sizes[:-1]:
+        found.append(g.op("Add", found[-1], g.op("Mul", one, mask)))
+    return tuple(found)

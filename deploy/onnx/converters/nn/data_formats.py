@@ -1,0 +1,31 @@
+"""Axes and sizes said in another order of axes."""
+
+import numpy as np
+
+from pinnace.deploy.onnx.builder import GraphBuilder
+from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.registry import converts
+from pinnace.ops.nn.data_formats import permuted_order
+
+
+def _formats(call: NodeView) -> tuple[str, str]:
+    return str(call.attr("src_format")), str(call.attr("dst_format"))
+
+
+@converts("DataFormatDimMap")
+def dim_map(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Gather from the table of axes; Gather counts negative ones from the end, too."""
+    source, target = _formats(call)
+    order = permuted_order(source, target, len(source))
+    table = g.constant(np.argsort(order).astype(x.dtype.numpy))
+    return g.op("Gather", table, g.op("Mod", g.as_int64(x), g.ints(len(order))))
+
+
+@converts("DataFormatVecPermute")
+def vec_permute(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Gather of the rows."""
+    rows = x.shape[0]
+    if rows is None:
+        call.fail("how many rows x has must be known")
+    return g.op("Gather", x, g.ints(*permuted_order(*_formats(call), rows)), axis=0)
