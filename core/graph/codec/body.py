@@ -302,6 +302,7 @@ class Body:
             if kind and (kind.startswith("list(") or value.WhichOneof("value") is not None):
                 place = f"{where}, attribute {name!r}"
                 attrs[name] = decode_attr(value, kind, place, self._library.ref)
+        self._add_defaults(op, message.op, attrs)
         try:
             full = op.full_attrs(attrs)
         except OpError as error:
@@ -316,6 +317,23 @@ class Body:
                     f"got {full[name]}"
                 )
         return full
+
+    def _add_defaults(self, op: OpDef, name: str, attrs: dict[str, Any]) -> None:
+        """The defaults that the file has for what a node leaves out and the op here does not tell.
+
+        Files are written without attributes that have their defaults, and say in a list of ops
+        which those are.
+        """
+        needed = [one for one, known in op.attrs.items() if known.required]
+        needed += [one for one, known in op.type_sets.items() if known.default is None]
+        needed += [*op.number_attrs, *op.list_types]
+        for one in needed:
+            if one not in attrs:
+                default = self._library.default(name, one)
+                if default is not None:
+                    where = f"{self._library.where}: definition of op {name!r}, attribute {one!r}"
+                    kind = attr_kind(op, one)
+                    attrs[one] = decode_attr(default, kind, where, self._library.ref)
 
     def _call(
         self, message: NodeDef, inputs: Sequence[Value], where: str

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.graph.graph import Value
     from pinnace.ops.opdef import OpDef
+    from pinnace.proto.attr_value_pb2 import AttrValue
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
 
@@ -258,6 +259,14 @@ class FunctionLibrary:
             where = f"{self.where}: definition of op {name!r}"
             found = self._opaque[name] = opaque_op(self._ops[name], where)
         return found
+
+    def default(self, op: str, attribute: str) -> AttrValue | None:
+        """The value that the file says an attribute of an op has where a node leaves it out."""
+        definition = self._ops.get(op)
+        for one in definition.attr if definition is not None else ():
+            if one.name == attribute and one.HasField("default_value"):
+                return one.default_value
+        return None
 
     def _message(self, name: str, where: str) -> FunctionDef:
         message = self._messages.get(name)
