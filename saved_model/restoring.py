@@ -258,23 +258,24 @@ class Loader:
                 if not hasattr(self._public(0), name):
                     setattr(self._public(0), name, self._public(child))
             return
-        if isinstance(target, RestoredResource):
-            return
         for name, child in item.children:
             found = self._objects[child]
-            if not isinstance(found, LazyConcrete):
-                continue
-            if isinstance(target, ListWrapper) and name.isascii() and name.isdigit():
-                target[int(name)] = found.get()
-            elif isinstance(target, DictWrapper):
-                target[name] = found.get()
-            elif isinstance(target, RestoredObject):
-                try:
-                    value = found.get()
-                except OpError:
-                    target._refuse(name, found)
-                else:
-                    self._attach(target, name, value)
+            if isinstance(found, LazyConcrete):
+                self._attach_function(target, name, found)
+
+    def _attach_function(self, target: Any, name: str, function: LazyConcrete) -> None:
+        if isinstance(target, ListWrapper):
+            if name.isascii() and name.isdigit():
+                target[int(name)] = function.get()
+        elif isinstance(target, DictWrapper):
+            target[name] = function.get()
+        elif isinstance(target, RestoredObject) and not isinstance(target, RestoredResource):
+            try:
+                value = function.get()
+            except OpError:
+                target._refuse(name, function)
+            else:
+                self._attach(target, name, value)
 
     def _attach(self, target: RestoredObject, name: str, value: Any) -> None:
         if isinstance(value, Trackable):
@@ -310,11 +311,12 @@ class Loader:
 
         TensorFlow writes only what it tracks: None, numbers and texts in a list leave holes.
         """
-        numbers = {
-            int(name): child
-            for name, child in item.children
-            if name.isascii() and name.isdigit() and len(name) <= _INDEX_DIGITS
+        indices = {
+            name: child for name, child in item.children if name.isascii() and name.isdigit()
         }
+        if any(len(name) > _INDEX_DIGITS for name in indices):
+            raise InvalidArgumentError(f"{self._where}: a list has an index of too many digits")
+        numbers = {int(name): child for name, child in indices.items()}
         length = max(numbers, default=-1) + 1
         self._left_out += length - len(numbers)
         if self._left_out > _MOST_LEFT_OUT:
