@@ -21,6 +21,8 @@ TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0
 TRITON_PINS := tritonclient[http,grpc]==2.73.0
 KSERVE_PINS := kserve==0.21.0
 SERVING_API_PINS := tensorflow-serving-api==2.21.0
+# Keras 2, whose SavedModels most people have; it stands beside TensorFlow's environment.
+KERAS2_PINS := tf_keras==2.21.0
 SCHEMATHESIS_PINS := schemathesis==4.32.5
 # Drives the Chromium of the system: no browser is downloaded.
 PAGE_PINS := playwright==1.65.2
@@ -46,6 +48,7 @@ TF2ONNX := $(CACHE)/venvs/tf2onnx-$(call sum,$(TF2ONNX_PINS))
 TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
 KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
+KERAS2 := $(CACHE)/venvs/keras2-$(call sum,$(KERAS2_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
@@ -146,6 +149,11 @@ $(PYRIGHT)/.installed:
 $(SERVING_API)/.installed: $(TENSORFLOW)/.installed
 	@echo "$(SERVING_API): installing $(SERVING_API_PINS)"
 	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(SERVING_API) $(SERVING_API_PINS)
+	@touch $@
+
+$(KERAS2)/.installed: $(TENSORFLOW)/.installed
+	@echo "$(KERAS2): installing $(KERAS2_PINS)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(KERAS2) $(KERAS2_PINS)
 	@touch $@
 
 $(PROTOC)/.installed:

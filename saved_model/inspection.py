@@ -13,7 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.graph.text import text_of
 from pinnace.ops import registry
 from pinnace.saved_model import layout
-from pinnace.saved_model.codecs.signatures import decode_tensor_info
+from pinnace.saved_model.codecs.signatures import decode_infos
 from pinnace.saved_model.codecs.structures import decode_structure
 from pinnace.saved_model.inspection_writer import keras_of, writer_of
 from pinnace.saved_model.options import LoadOptions
@@ -192,12 +192,15 @@ def _signature(name: str, message: SignatureDef, problems: list[str]) -> Signatu
         reports = []
         for key in sorted(infos):
             try:
-                spec = decode_tensor_info(infos[key], f"signature {name!r}, {key!r}").spec
+                found, _ = decode_infos({key: infos[key]}, f"signature {name!r},")
             except OpError as error:
                 problems.append(error.message)
                 reports.append(TensorReport(key, "?", "?"))
             else:
-                reports.append(TensorReport(key, spec.dtype.name, spec.shape.text))
+                reports += [
+                    TensorReport(part, one.dtype.name, one.shape.text)
+                    for part, one in found.items()
+                ]
         return tuple(reports)
 
     return SignatureReport(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.framework.composite import CompositeSpec
 from pinnace.framework.shapes import SCALAR, UNKNOWN, Shape
 from pinnace.graph.codec.attrs import encode_attr
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES
@@ -21,7 +22,7 @@ from pinnace.proto.saved_model_pb2 import SaverDef
 from pinnace.saved_model.codecs.signatures import GraphSignature, GraphTensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
@@ -122,19 +123,29 @@ def add_signature(
         function: what it calls.
         captured: references to what the function captured.
     """
-    specs = function.structured_input_signature[1]
     inputs = {}
-    for key in sorted(specs):
-        spec = specs[key]
-        node = main.placeholder(f"{name}_{key}", spec.dtype, spec.shape)
-        inputs[key] = GraphTensor(f"{node}:0", spec.dtype, spec.shape)
+    placed = zip(function.array_inputs, function.graph.inputs, strict=False)
+    for key, value in placed:
+        node = main.placeholder(f"{name}_{key}", value.dtype, value.shape)
+        inputs[key] = GraphTensor(f"{node}:0", value.dtype, value.shape)
     references = [tensor.reference.removesuffix(":0") for tensor in inputs.values()]
     call = main.call(function, [*references, *captured])
     outputs = {
-        key: GraphTensor(f"{call}:{index}", spec.dtype, spec.shape)
-        for index, (key, spec) in enumerate(sorted(function.structured_outputs.items()))
+        key: GraphTensor(f"{call}:{index}", value.dtype, value.shape)
+        for index, (key, value) in enumerate(
+            zip(function.array_outputs, function.graph.outputs, strict=True)
+        )
     }
-    return GraphSignature(inputs, outputs)
+    return GraphSignature(
+        inputs,
+        outputs,
+        composite_inputs=_composites(function.structured_input_signature[1]),
+        composite_outputs=_composites(function.structured_outputs),
+    )
+
+
+def _composites(specs: Mapping[str, Any]) -> dict[str, CompositeSpec]:
+    return {name: spec for name, spec in specs.items() if isinstance(spec, CompositeSpec)}
 
 
 def add_saver(

@@ -35,6 +35,19 @@ class RestoredObject(AutoTrackable):
         names = ", ".join(self._trackable_children()) or "nothing"
         return f"<{type(self).__name__} with {names}>"
 
+    def __getattr__(self, name: str) -> Any:
+        """A function that could not be made when the model was loaded: it says again why."""
+        lazy = self.__dict__.get("_refused_functions", {}).get(name)
+        if lazy is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return lazy.get()
+
+    def _refuse(self, name: str, function: LazyConcrete) -> None:
+        """Let an attribute say why it is not there."""
+        if "_refused_functions" not in self.__dict__:
+            object.__setattr__(self, "_refused_functions", {})
+        self.__dict__["_refused_functions"][name] = function
+
 
 class RestoredCallable(RestoredObject):
     """An object that was saved with a function as its `__call__`."""
@@ -44,6 +57,38 @@ class RestoredCallable(RestoredObject):
         return self._trackable_children()["__call__"](*args, **kwargs)  # type: ignore[operator]  # it is a function
 
 
+class RestoredOptimizer(RestoredObject):
+    """An object that keeps variables for other variables, as optimizers do.
+
+    Args:
+        identifier: what the file says that it is.
+    """
+
+    _identifier: str
+    _slots: list[tuple[Variable, str, Variable]]
+
+    def __init__(self, identifier: str) -> None:
+        super().__init__()
+        put: Callable[[Any, str, object], None] = object.__setattr__
+        put(self, "_identifier", identifier)
+        put(self, "_slots", [])
+
+    def _keep(self, variable: Variable, name: str, kept: Variable) -> None:
+        """Keep a variable for another under a name."""
+        self._slots.append((variable, name, kept))
+
+    def get_slot(self, variable: Variable, name: str) -> Variable | None:
+        """What is kept for a variable under a name, None if nothing is."""
+        return next((kept for one, n, kept in self._slots if one is variable and n == name), None)
+
+    def get_slot_names(self) -> list[str]:
+        """The names of all that is kept."""
+        return sorted({name for _, name, _ in self._slots})
+
+    def _slot_variables(self) -> list[tuple[Variable, str, Variable]]:
+        return self._slots
+
+
 class LazyConcrete:
     """A concrete function of a file, made when somebody needs it.
 
@@ -51,17 +96,22 @@ class LazyConcrete:
         name: of the function.
         arguments: `(args, kwargs)`, specs where tensors go.
         make: makes it.
+        lock: held meanwhile; one for all that a model makes, since one thing makes another.
     """
 
     def __init__(
-        self, name: str, arguments: Callable[[], Any], make: Callable[[], ConcreteFunction]
+        self,
+        name: str,
+        arguments: Callable[[], Any],
+        make: Callable[[], ConcreteFunction],
+        lock: threading.RLock | None = None,
     ) -> None:
         self.name = name
         self._decode = arguments
         self._make = make
         self._arguments: Any = None
         self._made: ConcreteFunction | None = None
-        self._lock = threading.RLock()
+        self._lock = lock or threading.RLock()
 
     @property
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -270,7 +320,16 @@ class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
 
 
 class RestoredResource(RestoredObject, TrackableResource):
-    """A table or the like: made and filled by functions of its own when it is first needed."""
+    """A table or the like: made and filled by functions of its own when it is first needed.
+
+    Args:
+        lock: held meanwhile: nobody sees a table that is not filled yet.
+    """
+
+    def __init__(self, lock: threading.RLock | None = None) -> None:
+        super().__init__()
+        put: Callable[[Any, str, object], None] = object.__setattr__
+        put(self, "_making_lock", lock or threading.RLock())
 
     def restore_when_made(self, read: Callable[[], dict[str, Any]]) -> None:
         """Let it take the values that `read` gives, after it was made."""
@@ -285,22 +344,36 @@ class RestoredResource(RestoredObject, TrackableResource):
         """
         found: Tensor | None = self.__dict__.get("_made_handle")
         if found is None:
-            found = self._run(CREATE)
-            if not isinstance(found, Tensor) or found.dtype is not dtypes.resource:
-                raise FailedPreconditionError(f"{self!r}: {CREATE!r} must give a handle")
-            # Known before it is filled: the function that fills it takes it.
-            object.__setattr__(self, "_made_handle", found)
-            try:
-                if INITIALIZE in self._trackable_children():
-                    self._run(INITIALIZE)
-                read = self.__dict__.get("_stored_values")
-                if read is not None:
-                    self._restore_from_tensors(read())
-            except BaseException:
-                # Who comes next is told the same, not that the table is empty.
-                object.__setattr__(self, "_made_handle", None)
-                raise
+            with self.__dict__["_making_lock"]:
+                # What fills it takes its handle, in this thread; another waits until it is filled.
+                found = self.__dict__.get("_made_handle")
+                if found is None:
+                    found = self.__dict__.get("_unfilled_handle")
+                if found is None:
+                    found = self._make()
         return found
+
+    def _make(self) -> Tensor:
+        put: Callable[[Any, str, object], None] = object.__setattr__
+        if self.__dict__.get("_is_being_made"):
+            raise FailedPreconditionError(f"{self!r}: {CREATE!r} needs the handle that it makes")
+        put(self, "_is_being_made", True)
+        try:
+            handle = self._run(CREATE)
+            if not isinstance(handle, Tensor) or handle.dtype is not dtypes.resource:
+                raise FailedPreconditionError(f"{self!r}: {CREATE!r} must give a handle")
+            put(self, "_unfilled_handle", handle)
+            if INITIALIZE in self._trackable_children():
+                self._run(INITIALIZE)
+            read = self.__dict__.get("_stored_values")
+            if read is not None:
+                self._restore_from_tensors(read())
+        finally:
+            # If that failed, who comes next is told the same, not that the table is empty.
+            put(self, "_unfilled_handle", None)
+            put(self, "_is_being_made", False)
+        put(self, "_made_handle", handle)
+        return handle
 
     def _run(self, name: str) -> Any:
         function = self._trackable_children().get(name)

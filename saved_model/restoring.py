@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +45,13 @@ from pinnace.saved_model.codecs.objects import (
     VariableObject,
     decode_objects,
 )
-from pinnace.saved_model.codecs.structures import decode_structure
+from pinnace.saved_model.codecs.structures import OpaqueSpec, decode_structure
 from pinnace.saved_model.restored import (
     LazyConcrete,
     RestoredCallable,
     RestoredFunction,
     RestoredObject,
+    RestoredOptimizer,
     RestoredResource,
     SignatureMap,
 )
@@ -62,9 +64,16 @@ if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
 
+# Lists may leave out elements, all together at most this many; no index has more digits.
+_MOST_LEFT_OUT = 1 << 20
+_INDEX_DIGITS = 7
 # Attributes in which restored objects keep what is no child of theirs.
 _BOOKKEEPING = frozenset(
-    {"_made_handle", "_making", "_stored_values", "_tracked", "_waiting_for_children"}
+    {
+        *("_identifier", "_is_being_made", "_made_handle", "_making", "_making_lock"),
+        *("_refused_functions", "_slots", "_stored_values", "_tracked", "_unfilled_handle"),
+        "_waiting_for_children",
+    }
 )
 
 
@@ -103,16 +112,26 @@ class Loader:
         self._objects: dict[int, Any] = {}
         self._concrete: dict[tuple[str, bool], LazyConcrete] = {}
         self._constants: dict[str, Tensor] | None = None
+        # Functions make tables, and tables call functions: one lock for all of them.
+        self._lock = threading.RLock()
+        self._left_out = 0  # elements of lists that are not in the file
 
     def load(self) -> Any:
         """The root, complete."""
-        for number in range(len(self._saved.items)):
+        items = self._saved.items
+        for number in range(len(items)):
             self._make(number)
-        for number, item in enumerate(self._saved.items):
+        # All that functions may need is in place before the first is made: tables, which are made
+        # by their children, among them.
+        for number, item in enumerate(items):
             self._attach_children(number, item)
-        root = self._objects[0]
-        self._restore_variables(root)
+        for number, item in enumerate(items):
+            self._keep_slots(number, item)
+        self._restore_variables(self._objects[0])
+        for number, item in enumerate(items):
+            self._attach_functions(number, item)
         self._fill_from_assets()
+        root = self._public(0)
         self._describe_model(root)
         return root
 
@@ -151,9 +170,8 @@ class Loader:
             if not (isinstance(item.kind, UserObject) and item.kind.identifier == TUPLE):
                 self._objects[one] = self._make_kind(one, item)
             elif ready:
-                self._objects[one] = TupleWrapper(
-                    [self._objects[child] for child in _in_order(item, self._where)]
-                )
+                elements = self._in_order(item)
+                self._objects[one] = TupleWrapper([self._element(child) for child in elements])
             elif one in active:
                 raise InvalidArgumentError(f"{self._where}: object {one} is a tuple in itself")
             else:
@@ -182,7 +200,7 @@ class Loader:
         if isinstance(kind, AssetObject):
             return self._asset(kind.index)
         if isinstance(kind, ResourceObject):
-            return RestoredResource()
+            return RestoredResource(self._lock)
         if isinstance(kind, CapturedObject):
             return RestoredObject()
         return self._make_user_object(kind, item)
@@ -194,6 +212,8 @@ class Loader:
             return ListWrapper()
         if kind.identifier == DICT:
             return DictWrapper()
+        if item.slots:
+            return RestoredOptimizer(kind.identifier)
         if any(name == "__call__" for name, _ in item.children):
             return RestoredCallable()
         return RestoredObject()
@@ -213,29 +233,97 @@ class Loader:
         return self._lazy(kind.name, by_name=True)
 
     def _attach_children(self, number: int, item: SavedItem) -> None:
+        """The children of an object, but for functions that stand by themselves."""
         target = self._objects[number]
         if isinstance(target, ListWrapper):
-            for child in _in_order(item, self._where):
-                target.append(self._public(child))
+            for child in self._in_order(item):
+                target.append(None if child is None else self._unless_lazy(child))
         elif isinstance(target, DictWrapper):
             for name, child in item.children:
-                target[name] = self._public(child)
+                target[name] = self._unless_lazy(child)
         elif isinstance(target, RestoredObject):
             for name, child in item.children:
-                self._attach(target, name, child)
+                found = self._objects[child]
+                if isinstance(target, RestoredResource):
+                    # What fills a table captures it: made now, it would make the table.
+                    self._attach(target, name, self._element(child))
+                elif not isinstance(found, LazyConcrete):
+                    self._attach(target, name, found)
 
-    def _attach(self, target: RestoredObject, name: str, child: int) -> None:
-        found = self._objects[child]
-        if isinstance(target, RestoredResource) and isinstance(found, LazyConcrete):
-            # What fills a table captures it: made now, it would make the table, which is not ready.
-            value: Any = RestoredFunction(name, CallSpec(), [found])
-        else:
-            value = self._public(child)
+    def _attach_functions(self, number: int, item: SavedItem) -> None:
+        """The functions that stand by themselves among the children of an object."""
+        target = self._objects[number]
+        if number == 0 and isinstance(target, (LazyConcrete, RestoredFunction)):
+            for name, child in item.children:  # TensorFlow: a function has attributes, as the root
+                if not hasattr(self._public(0), name):
+                    setattr(self._public(0), name, self._public(child))
+            return
+        for name, child in item.children:
+            found = self._objects[child]
+            if isinstance(found, LazyConcrete):
+                self._attach_function(target, name, found)
+
+    def _attach_function(self, target: Any, name: str, function: LazyConcrete) -> None:
+        if isinstance(target, ListWrapper):
+            if name.isascii() and name.isdigit():
+                target[int(name)] = function.get()
+        elif isinstance(target, DictWrapper):
+            target[name] = function.get()
+        elif isinstance(target, RestoredObject) and not isinstance(target, RestoredResource):
+            try:
+                value = function.get()
+            except OpError:
+                target._refuse(name, function)
+            else:
+                self._attach(target, name, value)
+
+    def _attach(self, target: RestoredObject, name: str, value: Any) -> None:
         if isinstance(value, Trackable):
             target._track(name, value, overwrite=True)
         # Keras' objects have children with names like `_tracked`: what keeps the book stays ours.
         if name not in _BOOKKEEPING and (name == "__call__" or not hasattr(type(target), name)):
             object.__setattr__(target, name, value)
+
+    def _keep_slots(self, number: int, item: SavedItem) -> None:
+        """What an optimizer keeps for variables."""
+        target = self._objects[number]
+        for original, name, kept in item.slots if isinstance(target, RestoredOptimizer) else ():
+            variable, slot = self._objects[original], self._objects[kept]
+            if isinstance(variable, Variable) and isinstance(slot, Variable):
+                target._keep(variable, name, slot)
+
+    def _unless_lazy(self, number: int) -> Any:
+        """An object; None as long as it is a function that stands by itself."""
+        found = self._objects[number]
+        return None if isinstance(found, LazyConcrete) else found
+
+    def _element(self, number: int | None) -> Any:
+        """An object where it cannot be put later: a function as one that is made when called."""
+        found = None if number is None else self._objects[number]
+        if isinstance(found, LazyConcrete):
+            kind = self._saved.items[number or 0].kind
+            spec = kind.spec if isinstance(kind, ConcreteObject) else None
+            return RestoredFunction(found.name, spec or CallSpec(), [found])
+        return found
+
+    def _in_order(self, item: SavedItem) -> list[int | None]:
+        """The children of a list by their indices; None where an element is not in the file.
+
+        TensorFlow writes only what it tracks: None, numbers and texts in a list leave holes.
+        """
+        indices = {
+            name: child for name, child in item.children if name.isascii() and name.isdigit()
+        }
+        if any(len(name) > _INDEX_DIGITS for name in indices):
+            raise InvalidArgumentError(f"{self._where}: a list has an index of too many digits")
+        numbers = {int(name): child for name, child in indices.items()}
+        length = max(numbers, default=-1) + 1
+        self._left_out += length - len(numbers)
+        if self._left_out > _MOST_LEFT_OUT:
+            raise InvalidArgumentError(
+                f"{self._where}: more than {_MOST_LEFT_OUT} elements of lists are not in the file"
+            )
+        return [numbers.get(index) for index in range(length)]
 
     def _public(self, number: int) -> Any:
         """An object as a user sees it."""
@@ -257,6 +345,7 @@ class Loader:
                 name,
                 lambda: _decode_arguments(info.arguments, where),
                 lambda: self._concrete_function(name, by_name=by_name),
+                self._lock,
             )
         return found
 
@@ -266,12 +355,12 @@ class Loader:
         arguments = _decode_arguments(info.arguments, where)
         results = decode_structure(info.results, f"{where}, results")
         graph = self._library.graph(name)
-        taken = _tensors_in(arguments)
-        given = _tensors_in(results)
-        if len(graph.inputs) != taken + len(info.bound) or len(graph.outputs) != given:
+        taken = len(graph.inputs) - len(info.bound)
+        if not _fits(taken, arguments) or not _fits(len(graph.outputs), results):
             raise InvalidArgumentError(
                 f"{where} takes {len(graph.inputs)} tensors and gives {len(graph.outputs)}; its "
-                f"signature has {taken} and {given}, and {len(info.bound)} are bound to it"
+                f"signature has {_tensors_in(arguments)} and {_tensors_in(results)}, and "
+                f"{len(info.bound)} are bound to it"
             )
         with init_scope():
             bound = [self._bound(number, where) for number in info.bound]
@@ -368,7 +457,7 @@ class Loader:
 
     def _describe_model(self, root: Any) -> None:
         """What TensorFlow puts on the root beside its children."""
-        if isinstance(root, RestoredObject):
+        if isinstance(root, (RestoredObject, RestoredFunction, ConcreteFunction)):
             info = self._meta.meta_info_def
             put: Callable[[Any, str, object], None] = object.__setattr__
             put(root, "tensorflow_version", info.tensorflow_version)
@@ -390,19 +479,6 @@ class Loader:
         return {alias: one[0] if len(one) == 1 else one for alias, one in found.items()}
 
 
-def _in_order(item: SavedItem, where: str) -> list[int]:
-    """The children of a list, by their indices."""
-    numbers = {}
-    for name, child in item.children:
-        if name.isascii() and name.isdigit():
-            numbers[int(name)] = child
-    if sorted(numbers) != list(range(len(numbers))):
-        raise InvalidArgumentError(
-            f"{where}: the elements of a list are numbered {sorted(numbers)[:10]}"
-        )
-    return [numbers[index] for index in range(len(numbers))]
-
-
 def _decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """`(args, kwargs)`."""
     found = decode_structure(message, f"{where}, arguments")
@@ -416,7 +492,17 @@ def _decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[s
     return found
 
 
-def _tensors_in(specs: Any) -> int:
-    """How many tensors a structure of specs stands for."""
+def _fits(count: int, specs: Any) -> bool:
+    """Whether a structure of specs may stand for so many tensors."""
+    least = _tensors_in(specs)
     leaves = structure.flatten(specs, expand_composites=True)
-    return sum(isinstance(leaf, TensorSpec) for leaf in leaves)
+    # Of a class that is not known here, older files do not say of how many tensors it consists.
+    is_exact = all(leaf.tensors for leaf in leaves if isinstance(leaf, OpaqueSpec))
+    return count == least if is_exact else count >= least
+
+
+def _tensors_in(specs: Any) -> int:
+    """How many tensors a structure of specs stands for, as far as it tells."""
+    leaves = structure.flatten(specs, expand_composites=True)
+    opaque = sum(leaf.tensors for leaf in leaves if isinstance(leaf, OpaqueSpec))
+    return opaque + sum(isinstance(leaf, TensorSpec) for leaf in leaves)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
+from pinnace.framework.composite import CompositeSpec
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
+from pinnace.functions.component_names import named_tensors
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import Function
 from pinnace.graph.codec.graphs import add_argument
@@ -133,30 +135,34 @@ def keyword_for(name: str) -> str:
     return letters if letters[:1].isalpha() else f"arg_{letters}"
 
 
-def _results(concrete: ConcreteFunction, name: str) -> list[tuple[str, TensorSpec]]:
+def _results(concrete: ConcreteFunction, name: str) -> list[tuple[str, TensorSpec | CompositeSpec]]:
     """A name for each result, in the order of the graph."""
     results = concrete.structured_outputs
     if isinstance(results, Mapping):
         for key, value in results.items():
-            if not isinstance(key, str) or not isinstance(value, TensorSpec):
+            if not isinstance(key, str) or not isinstance(value, (TensorSpec, CompositeSpec)):
                 raise ValueError(  # noqa: TRY004 (TensorFlow raises it too)
                     f"save: signature {name!r} must give a tensor, a sequence of tensors or a "
                     f"dict from names to tensors; {concrete.name!r} gives {key!r}: {value!r}"
                 )
-        return [(key, results[key].with_name(key)) for key in sorted(results)]
+        return [(key, _with_name(results[key], key)) for key in sorted(results)]
     leaves = [] if results is None else structure.flatten(results)
     for leaf in leaves:
-        if not isinstance(leaf, TensorSpec):
+        if not isinstance(leaf, (TensorSpec, CompositeSpec)):
             raise ValueError(  # noqa: TRY004 (TensorFlow raises it too)
                 f"save: signature {name!r} must give tensors, {concrete.name!r} gives {leaf!r}"
             )
-    return [(f"output_{i}", leaf.with_name(f"output_{i}")) for i, leaf in enumerate(leaves)]
+    return [(f"output_{i}", _with_name(leaf, f"output_{i}")) for i, leaf in enumerate(leaves)]
+
+
+def _with_name(spec: Any, name: str) -> Any:
+    return spec.with_name(name) if isinstance(spec, TensorSpec) else spec
 
 
 def _wrapped(
     concrete: ConcreteFunction,
     inputs: list[tuple[str, TensorSpec]],
-    results: list[tuple[str, TensorSpec]],
+    results: list[tuple[str, TensorSpec | CompositeSpec]],
 ) -> ConcreteFunction:
     """A function that calls this one, its inputs and outputs sorted by name."""
     callee = concrete.graph
@@ -181,14 +187,19 @@ def _wrapped(
     )
     if op.stateful:
         graph.effects.append(call)
-    if len(call.outputs) != len(results):
+    counts = [len(structure.flatten(spec, expand_composites=True)) for _, spec in results]
+    if len(call.outputs) != sum(counts):
         raise InvalidArgumentError(
             f"save: {concrete.name!r} gives {len(call.outputs)} tensors, its results are "
             f"{[name for name, _ in results]}"
         )
-    for (name, _), value in sorted(zip(results, call.outputs, strict=True), key=lambda x: x[0][0]):
-        graph.outputs.append(value)
-        graph.output_names.append(name)
+    left = iter(call.outputs)
+    parts = {
+        name: [next(left) for _ in range(count)]
+        for (name, _), count in zip(results, counts, strict=True)
+    }
+    graph.outputs = [value for name in sorted(parts) for value in parts[name]]
+    graph.output_names = list(named_tensors(dict(results)))
     return ConcreteFunction(
         graph,
         concrete.captured,

@@ -39,7 +39,7 @@ from pinnace.saved_model.codecs.objects import (
 )
 from pinnace.saved_model.codecs.structures import encodable
 from pinnace.saved_model.layout import SIGNATURES
-from pinnace.saved_model.restored import RestoredFunction, SignatureMap
+from pinnace.saved_model.restored import RestoredFunction, RestoredOptimizer, SignatureMap
 from pinnace.saved_model.saveables import saveable_functions
 from pinnace.saved_model.signatures import signatures_of
 
@@ -338,7 +338,9 @@ def describe_item(snapshot: Snapshot, number: int, names: Mapping[int, str]) -> 
     saveables: tuple[tuple[str, int, int], ...] = ()
     if isinstance(one, TrackableResource) and number in snapshot.saveables:
         saveables = ((one._legacy_saveable_name, *snapshot.saveables[number]),)
-    return SavedItem(_kind(snapshot, number, one, names), children, needed, saveables=saveables)
+    slots = tuple((s.original, s.name, s.variable) for s in snapshot.tree.slots.get(number, ()))
+    kind = _kind(snapshot, number, one, names)
+    return SavedItem(kind, children, needed, slots=slots, saveables=saveables)
 
 
 def _kind(snapshot: Snapshot, number: int, one: object, names: Mapping[int, str]) -> Kind:
@@ -355,6 +357,8 @@ def _kind(snapshot: Snapshot, number: int, one: object, names: Mapping[int, str]
         return AssetObject(list(snapshot.assets).index(number))
     if isinstance(one, TrackableResource):
         return ResourceObject()
+    if isinstance(one, RestoredOptimizer):
+        return UserObject(one._identifier)
     for identifier, kind in _CONTAINERS:
         if isinstance(one, kind):
             return UserObject(identifier)

@@ -183,8 +183,7 @@ class _MainGraph:
         where = f"{self._where}: signature {name!r}"
 
         def arguments() -> Any:
-            inputs = decode_signature(message, where).inputs
-            return (), {key: tensor.spec.with_name(key) for key, tensor in inputs.items()}
+            return (), decode_signature(message, where).input_specs
 
         return LazyConcrete(name, arguments, lambda: self._signature(name))
 
@@ -206,8 +205,8 @@ class _MainGraph:
         return ConcreteFunction(
             graph,
             captured,
-            ((), {key: tensor.spec.with_name(key) for key, tensor in found.inputs.items()}),
-            {key: tensor.spec.with_name(key) for key, tensor in found.outputs.items()},
+            ((), found.input_specs),
+            found.output_specs,
             variables,
             by_name=True,
         )

@@ -30,15 +30,15 @@ class LoadedFunction(Protocol):
     """What the server needs of a `ConcreteFunction`."""
 
     @property
-    def structured_input_signature(self) -> tuple[object, Mapping[str, TensorSpec]]:
-        """`((), {name: spec})`."""
+    def array_inputs(self) -> Mapping[str, TensorSpec]:
+        """`{name: spec}`."""
 
     @property
     def graph(self) -> Graph:
         """What it runs."""
 
     @property
-    def structured_outputs(self) -> Mapping[str, TensorSpec]:
+    def array_outputs(self) -> Mapping[str, TensorSpec]:
         """`{name: spec}`."""
 
     def run_arrays(self, feeds: Arrays) -> Arrays:
@@ -55,8 +55,8 @@ class FunctionSignature:
     __slots__ = ("graph", "inputs", "is_bounded", "is_pure", "outputs", "run_arrays")
 
     def __init__(self, function: LoadedFunction) -> None:
-        self.inputs = dict(function.structured_input_signature[1])
-        self.outputs = dict(function.structured_outputs)
+        self.inputs = dict(function.array_inputs)
+        self.outputs = dict(function.array_outputs)
         self.run_arrays = function.run_arrays
         self.graph = function.graph
         self.is_pure = is_pure(self.graph)

@@ -13,6 +13,16 @@ VARIABLE_VALUE = "VARIABLE_VALUE"
 _ATTRIBUTES = ".ATTRIBUTES"
 
 
+class _Marker(str):
+    """A part of a path that is no child's name, and stands in the key as it is."""
+
+    __slots__ = ()
+
+
+# Between the path to a variable and the path to what an optimizer keeps for it.
+OPTIMIZER_SLOT = _Marker(".OPTIMIZER_SLOT")
+
+
 def checkpoint_key(path: Iterable[str], attribute: str = VARIABLE_VALUE) -> str:
     """The key of one value of an object.
 
@@ -23,6 +33,19 @@ def checkpoint_key(path: Iterable[str], attribute: str = VARIABLE_VALUE) -> str:
     return f"{'/'.join(map(escape, path))}/{_ATTRIBUTES}/{escape(attribute)}"
 
 
+def slot_path(variable: Iterable[str], optimizer: Iterable[str], slot: str) -> tuple[str, ...]:
+    """The path whose key is that of what an optimizer keeps for a variable.
+
+    Args:
+        variable: the names that lead from the root to the variable.
+        optimizer: those that lead to the optimizer.
+        slot: what the optimizer calls it.
+    """
+    return (*variable, OPTIMIZER_SLOT, *optimizer, slot)
+
+
 def escape(name: str) -> str:
     """A child's name as part of a key: `.` is doubled, `/` becomes `.S`."""
+    if type(name) is _Marker:
+        return name
     return name.replace(".", "..").replace("/", ".S")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from pinnace.checkpoint.keys import VARIABLE_VALUE, checkpoint_key
+from pinnace.checkpoint.keys import VARIABLE_VALUE, checkpoint_key, slot_path
 from pinnace.framework.errors import DataLossError
 from pinnace.framework.trackable import Trackable, is_variable
 from pinnace.proto.checkpoint_pb2 import TrackableObjectGraph
@@ -143,11 +143,13 @@ class Tree:
         objects: the root first.
         paths: the shortest way to each.
         children: of each, name -> number.
+        slots: what an object keeps for variables, by its number.
     """
 
     objects: tuple[Trackable, ...]
     paths: tuple[Path, ...]
     children: tuple[dict[str, int], ...]
+    slots: Mapping[int, tuple[SlotVariable, ...]] = field(default_factory=dict)
 
 
 def own_children(parent: Trackable) -> Mapping[str, Trackable]:
@@ -157,7 +159,7 @@ def own_children(parent: Trackable) -> Mapping[str, Trackable]:
 
 
 def tree_of(root: Trackable, children_of: ChildrenOf = own_children) -> Tree:
-    """Every object below `root`, each once, with numbers.
+    """Every object below `root`, each once, with numbers; last what optimizers keep.
 
     Args:
         root: where to begin.
@@ -180,7 +182,31 @@ def tree_of(root: Trackable, children_of: ChildrenOf = own_children) -> Tree:
                 paths.append((*paths[parent], name))
                 queue.append(number)
             below[name] = number
-    return Tree(tuple(objects), tuple(paths), tuple(children))
+    slots: dict[int, tuple[SlotVariable, ...]] = {}
+    for owner in range(len(children)):
+        for variable, name, kept in slots_of(objects[owner]):
+            original = numbers.get(id(variable))
+            if original is None:
+                continue
+            number = numbers.get(id(kept))
+            if number is None:
+                number = numbers[id(kept)] = len(objects)
+                objects.append(kept)
+                paths.append(slot_path(paths[original], paths[owner], name))
+                children.append({})
+            slots[owner] = (*slots.get(owner, ()), SlotVariable(original, name, number))
+    return Tree(tuple(objects), tuple(paths), tuple(children), slots)
+
+
+def slots_of(owner: Trackable) -> Iterable[tuple[Trackable, str, Trackable]]:
+    """What an object keeps for variables, and what is nobody's child.
+
+    Returns:
+        (the variable, what this is called, what is kept) of each.
+    """
+    ask = getattr(type(owner), "_slot_variables", None)
+    found: Iterable[tuple[Trackable, str, Trackable]] = () if ask is None else ask(owner)
+    return found
 
 
 def values_of(target: Trackable) -> dict[str, Callable[[], Array]]:
@@ -202,7 +228,8 @@ def describe(tree: Tree) -> tuple[ObjectGraph, dict[str, Callable[[], Array]]]:
     """A tree as data, and every value in it by its key."""
     nodes = []
     values: dict[str, Callable[[], Array]] = {}
-    for target, path, children in zip(tree.objects, tree.paths, tree.children, strict=True):
+    for number, target in enumerate(tree.objects):
+        path = tree.paths[number]
         tensors = []
         own = values_of(target)
         legacy = getattr(target, "_legacy_saveable_name", "")
@@ -216,7 +243,8 @@ def describe(tree: Tree) -> tuple[ObjectGraph, dict[str, Callable[[], Array]]]:
             key = checkpoint_key(path, name)
             values[key] = read
             tensors.append(StoredTensor(name, key, _full_name(target)))
-        nodes.append(ObjectNode(tuple(children.items()), tuple(tensors)))
+        children = tuple(tree.children[number].items())
+        nodes.append(ObjectNode(children, tuple(tensors), tree.slots.get(number, ())))
     return tuple(nodes), values
 
 
@@ -231,10 +259,10 @@ def matched(
     """The objects in memory that stand where stored ones stood.
 
     Both sides are walked from the root along the names of children; an object, and a node, counts
-    once.
+    once. What an optimizer keeps for a variable has no parent: it is found by both, and its name.
 
     Returns:
-        (number of the node, object), breadth first.
+        (number of the node, object), breadth first; last what optimizers keep.
     """
     found: list[tuple[int, Trackable]] = [(0, root)]
     taken = {0}
@@ -247,4 +275,24 @@ def matched(
                 taken.add(child)
                 found.append((child, below[name]))
                 queue.append(found[-1])
-    return found
+    return [*found, *kept_by_optimizers(graph, dict(found))]
+
+
+def kept_by_optimizers(
+    graph: ObjectGraph, found: Mapping[int, Trackable]
+) -> list[tuple[int, Trackable]]:
+    """What the objects that stand where stored ones stood keep for variables that do, too.
+
+    Args:
+        graph: the stored objects.
+        found: number of a node -> the object that stands for it.
+    """
+    slots: dict[int, Trackable] = {}
+    for number, target in found.items():
+        if graph[number].slots:
+            own = {(id(variable), name): kept for variable, name, kept in slots_of(target)}
+            for one in graph[number].slots:
+                kept = own.get((id(found.get(one.original)), one.name))
+                if kept is not None and one.variable not in found:
+                    slots.setdefault(one.variable, kept)
+    return list(slots.items())

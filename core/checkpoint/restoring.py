@@ -10,6 +10,7 @@ from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY, VARIABLE_VALUE
 from pinnace.checkpoint.object_graph import (
     ObjectGraph,
     StoredTensor,
+    kept_by_optimizers,
     own_children,
     parse_object_graph,
     tree_of,
@@ -49,6 +50,7 @@ class Restoration:
         self._graph = stored_objects(reader)
         self._found: dict[int, Trackable] = {}
         self._used: set[str] = set()
+        self._has_slots = any(node.slots for node in self._graph)
         self._match(0, root)
 
     def _match(self, number: int, target: Trackable) -> None:
@@ -63,6 +65,11 @@ class Restoration:
             waiting.extend(self._below(number, target))
             if any(child not in self._found for _, child in self._graph[number].children):
                 self._wait_for_children(number, target)
+        for number, kept in (
+            kept_by_optimizers(self._graph, self._found) if self._has_slots else ()
+        ):
+            self._found[number] = kept
+            self._restore(number, kept)
 
     def _below(self, number: int, target: Trackable) -> list[tuple[int, Trackable]]:
         children = self._children_of(target)

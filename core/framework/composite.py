@@ -85,6 +85,10 @@ class CompositeSpec(TypeSpec):
     def from_components(self, components: Sequence[Any]) -> object:
         """The value made of these tensors; the inverse of `to_components`."""
 
+    def component_names(self) -> tuple[str, ...]:
+        """What to call the tensors that a value is made of, one per component spec."""
+        return tuple(map(str, range(len(self.component_specs()))))
+
     @property
     def _component_specs(self) -> tuple[TensorSpec, ...]:
         return self.component_specs()

@@ -201,6 +201,10 @@ class IndexedSlicesSpec(CompositeSpec):
             found.append(TensorSpec([whole.rank], self._shape_dtype))
         return tuple(found)
 
+    def component_names(self) -> tuple[str, ...]:
+        """`values`, `indices` and, if there is one, `dense_shape`."""
+        return ("values", "indices", "dense_shape")[: len(self.component_specs())]
+
     def to_components(self, value: Any) -> tuple[object, ...]:
         """Values, indices and, if there is one, the dense shape."""
         if self._shape_dtype is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
 from pinnace.functions import flat_calls, signature_text
 from pinnace.functions.backward import call_graph, call_recorded
+from pinnace.functions.component_names import named_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -148,24 +150,27 @@ class ConcreteFunction(Trackable):
             plan = plan_of(graph)
         return plan(arrays)  # type: ignore[no-any-return]
 
+    @functools.cached_property
+    def array_inputs(self) -> dict[str, TensorSpec]:
+        """What `run_arrays` is fed: the inputs by name, those made of several tensors as these."""
+        return named_tensors(self.structured_input_signature[1])
+
+    @functools.cached_property
+    def array_outputs(self) -> dict[str, TensorSpec]:
+        """What `run_arrays` answers: likewise."""
+        return named_tensors(self.structured_outputs)
+
     def run_arrays(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """A call by name on arrays, for servers: shapes and dtypes must fit the signature already.
 
         Args:
-            feeds: one array per input name.
+            feeds: one array per name of `array_inputs`.
 
         Returns:
-            One array per output name.
+            One array per name of `array_outputs`.
         """
-        names = self._input_order()
-        results = self.run([*[feeds[name] for name in names], *self._captured_arrays])
-        return dict(zip(self._output_order(), results, strict=True))
-
-    def _input_order(self) -> list[str]:
-        return sorted(self.structured_input_signature[1])
-
-    def _output_order(self) -> list[str]:
-        return sorted(self.structured_outputs)
+        results = self.run([*[feeds[name] for name in self.array_inputs], *self._captured_arrays])
+        return dict(zip(self.array_outputs, results, strict=True))
 
     def _packed(self, outputs: Sequence[Tensor]) -> Any:
         if self._single:
@@ -249,7 +254,7 @@ class ConcreteFunction(Trackable):
         return found
 
     def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
-        specs: dict[str, TensorSpec] = self.structured_input_signature[1]
+        specs: dict[str, Any] = self.structured_input_signature[1]
         if args and len(specs) == 1 and len(args) == 1 and not kwargs:
             kwargs = {next(iter(specs)): args[0]}
         elif args:
@@ -262,10 +267,21 @@ class ConcreteFunction(Trackable):
         if missing or extra:
             facts = [f"missing {', '.join(missing)}"] if missing else []
             facts += [f"unknown {', '.join(extra)}"] if extra else []
-            wanted = ", ".join(f"{name}: {specs[name].text}" for name in sorted(specs))
+            wanted = ", ".join(f"{name}: {_spec_text(specs[name])}" for name in sorted(specs))
             message = f"{self.name}: {'; '.join(facts)}\n  takes {wanted}"
             raise TypeError(message)
-        return [self._fit(name, specs[name], kwargs[name]) for name in sorted(specs)]
+        found: list[Tensor] = []
+        for name in sorted(specs):
+            if not isinstance(specs[name], CompositeSpec):
+                found.append(self._fit(name, specs[name], kwargs[name]))
+                continue
+            if not specs[name].is_compatible_with(kwargs[name]):
+                message = (
+                    f"{self.name}: argument {name!r} must be {specs[name]!r}, got {kwargs[name]!r}"
+                )
+                raise InvalidArgumentError(message)
+            found += components_of(kwargs[name])
+        return found
 
     def _fit(self, name: str, spec: TensorSpec, value: Any) -> Tensor:
         if isinstance(value, Variable):
@@ -299,6 +315,10 @@ class ConcreteFunction(Trackable):
 
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.name}{self.pretty_printed_signature(verbose=False)}>"
+
+
+def _spec_text(spec: Any) -> str:
+    return spec.text if isinstance(spec, TensorSpec) else repr(spec)
 
 
 def _symbol(value: Value, graph: Graph) -> SymbolicTensor:

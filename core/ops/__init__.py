@@ -19,6 +19,7 @@ from pinnace.ops.state import scatters, variables
 registry.later.add(
     "pinnace.ops.strings",
     "pinnace.ops.io",
+    "pinnace.ops.io.sequence_examples",
     "pinnace.ops.image",
     "pinnace.ops.linalg",
     "pinnace.ops.quantization",

@@ -83,8 +83,8 @@ def _saved_model_runner(
     if name not in signatures:
         raise unknown_name("signature", name, signatures, path)
     function = signatures[name]
-    specs: dict[str, TensorSpec] = function.structured_input_signature[1]
-    return Runner(path, name, dict(specs), tuple(function.structured_outputs), function.run_arrays)
+    inputs: dict[str, TensorSpec] = function.array_inputs
+    return Runner(path, name, dict(inputs), tuple(function.array_outputs), function.run_arrays)
 
 
 def _onnx_runner(path: Path, signature: str | None) -> Runner:

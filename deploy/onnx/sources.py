@@ -191,8 +191,8 @@ def _program(concrete: ConcreteFunction, signature: str, source: str) -> Program
     graph = concrete.graph
     count = len(graph.inputs) - len(concrete.captured)
     if concrete.by_name:
-        names = sorted(concrete.structured_input_signature[1])
-        results = sorted(concrete.structured_outputs)
+        names = list(concrete.array_inputs)
+        results = list(concrete.array_outputs)
     else:
         names = graph.input_names[:count]
         results = graph.output_names

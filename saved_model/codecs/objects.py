@@ -189,14 +189,18 @@ Kind: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class SavedItem:
-    """One object: what it is, its children by name, what must be there before it."""
+    """One object: what it is, its children by name, what must be there before it.
+
+    Attributes:
+        slots: what it keeps for variables: (number of the variable, name, number of what is kept).
+        saveables: name in checkpoints, the functions that give and take the values.
+    """
 
     kind: Kind
     children: tuple[tuple[str, int], ...] = ()
     dependencies: tuple[tuple[str, int], ...] = ()
     registered_name: str = ""
     slots: tuple[tuple[int, str, int], ...] = ()
-    # Name in checkpoints, the function that gives the values, the function that takes them.
     saveables: tuple[tuple[str, int, int], ...] = ()
 
 
@@ -232,6 +236,10 @@ def encode_objects(objects: Objects) -> messages.SavedObjectGraph:
             message.children.add(node_id=number, local_name=name)
         for name, number in item.dependencies:
             message.dependencies.add(node_id=number, local_name=name)
+        for original, name, kept in item.slots:
+            message.slot_variables.add(
+                original_variable_node_id=original, slot_name=name, slot_variable_node_id=kept
+            )
         for name, saves, restores in item.saveables:
             message.saveable_objects[name].save_function = saves
             message.saveable_objects[name].restore_function = restores
@@ -313,6 +321,7 @@ def _decode_item(message: messages.SavedObject, where: str, count: int) -> Saved
         (s.original_variable_node_id, s.slot_name, s.slot_variable_node_id)
         for s in message.slot_variables
     )
+    _check_numbers([number for one in slots for number in (one[0], one[2])], count, where)
     saveables = tuple(
         (name, one.save_function, one.restore_function)
         for name, one in sorted(message.saveable_objects.items())

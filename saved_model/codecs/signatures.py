@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pinnace.framework.composite import CompositeSpec, name_in_files, spec_class
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.specs import TensorSpec
+from pinnace.functions.component_names import named_tensors
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.shapes import decode_shape, encode_shape
 from pinnace.proto.saved_model_pb2 import SignatureDef, TensorInfo
+from pinnace.saved_model.codecs.structures import decode_composite, encode_composite
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.shapes import Shape
 
 PREDICT = "tensorflow/serving/predict"
+_SPARSE = "SPARSE_TENSOR_SPEC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +40,74 @@ class GraphTensor:
 
 @dataclass(frozen=True, slots=True)
 class GraphSignature:
-    """Names for tensors of the main graph that are fed and fetched together."""
+    """Names for tensors of the main graph that are fed and fetched together.
+
+    Attributes:
+        inputs: by name; those of a ragged `x` as `x/values` and `x/row_splits`.
+        outputs: likewise.
+        method: what kind of answer it gives.
+        defaults: inputs that may be left out.
+        composite_inputs: the specs of inputs made of several tensors, by their own names.
+        composite_outputs: likewise.
+    """
 
     inputs: Mapping[str, GraphTensor]
     outputs: Mapping[str, GraphTensor]
     method: str = PREDICT
     defaults: frozenset[str] = field(default_factory=frozenset)
+    composite_inputs: Mapping[str, CompositeSpec] = field(default_factory=dict)
+    composite_outputs: Mapping[str, CompositeSpec] = field(default_factory=dict)
+
+    @property
+    def input_specs(self) -> dict[str, TensorSpec | CompositeSpec]:
+        """What it is called with, by name."""
+        return _specs(self.inputs, self.composite_inputs)
+
+    @property
+    def output_specs(self) -> dict[str, TensorSpec | CompositeSpec]:
+        """What it gives, by name."""
+        return _specs(self.outputs, self.composite_outputs)
+
+
+def _specs(
+    tensors: Mapping[str, GraphTensor], composites: Mapping[str, CompositeSpec]
+) -> dict[str, TensorSpec | CompositeSpec]:
+    parts = named_tensors(composites)
+    alone: dict[str, TensorSpec | CompositeSpec] = {
+        key: one.spec.with_name(key) for key, one in tensors.items() if key not in parts
+    }
+    return dict(sorted({**alone, **composites}.items()))
 
 
 def encode_signature(signature: GraphSignature) -> SignatureDef:
     """A signature as a message."""
     message = SignatureDef(method_name=signature.method)
-    for name, tensor in signature.inputs.items():
-        message.inputs[name].CopyFrom(encode_tensor_info(tensor))
-    for name, tensor in signature.outputs.items():
-        message.outputs[name].CopyFrom(encode_tensor_info(tensor))
+    for infos, tensors, composites in (
+        (message.inputs, signature.inputs, signature.composite_inputs),
+        (message.outputs, signature.outputs, signature.composite_outputs),
+    ):
+        parts = named_tensors(composites)
+        for name, tensor in tensors.items():
+            if name not in parts:
+                infos[name].CopyFrom(encode_tensor_info(tensor))
+        for name, spec in composites.items():
+            own = [tensors[key] for key in named_tensors({name: spec})]
+            infos[name].CopyFrom(_encode_composite_info(spec, own))
+    return message
+
+
+def _encode_composite_info(spec: CompositeSpec, tensors: Sequence[GraphTensor]) -> TensorInfo:
+    message = TensorInfo()
+    if name_in_files(type(spec)) == _SPARSE:
+        indices, values, shape = tensors
+        message.dtype = values.dtype.enum  # type: ignore[assignment]  # the stubs want the enum's own int
+        message.tensor_shape.CopyFrom(encode_shape(spec._serialize()[0]))
+        message.coo_sparse.indices_tensor_name = indices.reference
+        message.coo_sparse.values_tensor_name = values.reference
+        message.coo_sparse.dense_shape_tensor_name = shape.reference
+        return message
+    message.composite_tensor.type_spec.CopyFrom(encode_composite(spec))
+    message.composite_tensor.components.extend(map(encode_tensor_info, tensors))
     return message
 
 
@@ -59,20 +116,69 @@ def decode_signature(message: SignatureDef, where: str) -> GraphSignature:
 
     Raises:
         InvalidArgumentError: it names no tensor, or one of an unknown dtype.
-        UnimplementedError: a sparse or composite tensor.
+        UnimplementedError: a composite tensor of a class that is not known here.
     """
+    inputs, composite_inputs = decode_infos(message.inputs, f"{where}, input")
+    outputs, composite_outputs = decode_infos(message.outputs, f"{where}, output")
     return GraphSignature(
-        _decode_infos(message.inputs, f"{where}, input"),
-        _decode_infos(message.outputs, f"{where}, output"),
+        inputs,
+        outputs,
         message.method_name,
         frozenset(message.defaults),
+        composite_inputs,
+        composite_outputs,
     )
 
 
-def _decode_infos(messages: Mapping[str, TensorInfo], where: str) -> dict[str, GraphTensor]:
-    return {
-        name: decode_tensor_info(messages[name], f"{where} {name!r}") for name in sorted(messages)
-    }
+def decode_infos(
+    messages: Mapping[str, TensorInfo], where: str
+) -> tuple[dict[str, GraphTensor], dict[str, CompositeSpec]]:
+    """The tensors of one side of a signature, and which of them make one value.
+
+    Raises:
+        InvalidArgumentError: a tensor has no name, or an unknown dtype; two have one name.
+        UnimplementedError: a composite tensor of a class that is not known here.
+    """
+    tensors: dict[str, GraphTensor] = {}
+    composites: dict[str, CompositeSpec] = {}
+    for name in sorted(messages):
+        place = f"{where} {name!r}"
+        parts = {name: messages[name]}
+        if messages[name].WhichOneof("encoding") in ("coo_sparse", "composite_tensor"):
+            composites[name], infos = _decode_composite_info(messages[name], place)
+            names = list(named_tensors({name: composites[name]}))
+            if len(names) != len(infos):
+                raise InvalidArgumentError(
+                    f"{place}: it is made of {len(names)} tensors, the signature has {len(infos)}"
+                )
+            parts = dict(zip(names, infos, strict=True))
+        for key, info in parts.items():
+            if key in tensors:
+                raise InvalidArgumentError(f"{place}: there is another tensor {key!r}")
+            tensors[key] = decode_tensor_info(info, place)
+    return tensors, composites
+
+
+def _decode_composite_info(
+    message: TensorInfo, where: str
+) -> tuple[CompositeSpec, list[TensorInfo]]:
+    if message.WhichOneof("encoding") == "composite_tensor":
+        spec = decode_composite(message.composite_tensor.type_spec, where)
+        if not isinstance(spec, CompositeSpec):
+            raise UnimplementedError(f"{where}: values of class {spec!r} are not known here")
+        return spec, list(message.composite_tensor.components)
+    kind = spec_class(_SPARSE)
+    if kind is None:
+        raise UnimplementedError(f"{where}: sparse tensors are not known here")
+    shape = decode_shape(message.tensor_shape, f"{where}.tensor_shape")
+    dtype = decode_dtype(message.dtype, f"{where}.dtype")
+    found = kind._deserialize((shape, dtype))
+    parts = message.coo_sparse
+    names = (parts.indices_tensor_name, parts.values_tensor_name, parts.dense_shape_tensor_name)
+    return found, [
+        TensorInfo(name=name, dtype=spec.dtype.enum, tensor_shape=encode_shape(spec.shape))  # type: ignore[arg-type]  # the stubs want the enum's own int
+        for name, spec in zip(names, found.component_specs(), strict=True)
+    ]
 
 
 def encode_tensor_info(tensor: GraphTensor) -> TensorInfo:
@@ -85,10 +191,15 @@ def encode_tensor_info(tensor: GraphTensor) -> TensorInfo:
 
 
 def decode_tensor_info(message: TensorInfo, where: str) -> GraphTensor:
-    """The inverse of `encode_tensor_info`."""
+    """The inverse of `encode_tensor_info`.
+
+    Raises:
+        InvalidArgumentError: the tensor has no name, or an unknown dtype.
+        UnimplementedError: it is several tensors.
+    """
     encoding = message.WhichOneof("encoding")
     if encoding in ("coo_sparse", "composite_tensor"):
-        raise UnimplementedError(f"{where}: a tensor made of several is not implemented")
+        raise UnimplementedError(f"{where}: a tensor made of several stands where one should")
     if not message.name:
         raise InvalidArgumentError(f"{where}: the tensor has no name")
     return GraphTensor(

@@ -49,6 +49,11 @@ class OpaqueSpec(TypeSpec):
         )
 
     @property
+    def tensors(self) -> int:
+        """Of how many tensors a value consists; 0 if the file does not say."""
+        return max(self.message.num_flat_components, 0)
+
+    @property
     def value_type(self) -> type:
         """Not known."""
         return object

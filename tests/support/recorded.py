@@ -60,7 +60,11 @@ def _call(model: Any, signature: str, inputs: dict[str, Any]) -> dict[str, Any]:
     if signature.startswith("@"):
         results = structure.flatten(getattr(model, signature[1:])(**given))
         return {str(index): result for index, result in enumerate(results)}
-    answer: dict[str, Any] = model.signatures[signature](**given)
+    answer: dict[str, Any] = {}
+    for name, value in model.signatures[signature](**given).items():
+        parts = structure.flatten(value, expand_composites=True)
+        names = [name] if len(parts) == 1 else [f"{name}|{index}" for index in range(len(parts))]
+        answer.update(zip(names, parts, strict=True))
     return answer
 
 

@@ -72,6 +72,7 @@ class Body:
         given: what stands for an output of a node instead of what the node computes: from the
             node's name and the output's index to a value or None.
         flow: what builds the nodes that mean something only together.
+        results: the references of a function's results.
     """
 
     def __init__(
@@ -83,8 +84,10 @@ class Body:
         arguments: Mapping[str, Value] | None = None,
         given: Callable[[str, int], Value | None] | None = None,
         flow: Flow | None = None,
+        results: Iterable[str] = (),
     ) -> None:
         self._graph = graph
+        self._results = tuple(results)
         self._flow = flow
         # The outputs of nodes that became a part of another.
         self._lowered: dict[str, tuple[Value, ...]] = {}
@@ -299,6 +302,7 @@ class Body:
             if kind and (kind.startswith("list(") or value.WhichOneof("value") is not None):
                 place = f"{where}, attribute {name!r}"
                 attrs[name] = decode_attr(value, kind, place, self._library.ref)
+        self._add_defaults(op, message.op, attrs)
         try:
             full = op.full_attrs(attrs)
         except OpError as error:
@@ -313,6 +317,23 @@ class Body:
                     f"got {full[name]}"
                 )
         return full
+
+    def _add_defaults(self, op: OpDef, name: str, attrs: dict[str, Any]) -> None:
+        """The defaults that the file has for what a node leaves out and the op here does not tell.
+
+        Files are written without attributes that have their defaults, and say in a list of ops
+        which those are.
+        """
+        needed = [one for one, known in op.attrs.items() if known.required]
+        needed += [one for one, known in op.type_sets.items() if known.default is None]
+        needed += [*op.number_attrs, *op.list_types]
+        for one in needed:
+            if one not in attrs:
+                default = self._library.default(name, one)
+                if default is not None:
+                    where = f"{self._library.where}: definition of op {name!r}, attribute {one!r}"
+                    kind = attr_kind(op, one)
+                    attrs[one] = decode_attr(default, kind, where, self._library.ref)
 
     def _call(
         self, message: NodeDef, inputs: Sequence[Value], where: str
@@ -364,11 +385,12 @@ class Body:
         """The outputs of a node that other nodes take: argument -> how many."""
         if self._uses is None:
             self._uses = {}
-            for message in self._messages.values():
-                for text in message.input:
+            users = [(f"node {one.name!r}", one.input) for one in self._messages.values()]
+            for user, texts in (*users, ("a result", self._results)):
+                for text in texts:
                     if text[:1] == "^" or self._is_argument(text.split(":", 1)[0]):
                         continue
-                    found = self._parse(text, f"node {message.name!r}")
+                    found = self._parse(text, user)
                     outputs = self._uses.setdefault(found.node, {})
                     output = found.output or "output"
                     count = min(max(found.position, 0), _MOST_TENSORS - 1) + 1

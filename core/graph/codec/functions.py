@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.graph.graph import Value
     from pinnace.ops.opdef import OpDef
+    from pinnace.proto.attr_value_pb2 import AttrValue
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
 
@@ -259,6 +260,14 @@ class FunctionLibrary:
             found = self._opaque[name] = opaque_op(self._ops[name], where)
         return found
 
+    def default(self, op: str, attribute: str) -> AttrValue | None:
+        """The value that the file says an attribute of an op has where a node leaves it out."""
+        definition = self._ops.get(op)
+        for one in definition.attr if definition is not None else ():
+            if one.name == attribute and one.HasField("default_value"):
+                return one.default_value
+        return None
+
     def _message(self, name: str, where: str) -> FunctionDef:
         message = self._messages.get(name)
         if message is None:
@@ -300,7 +309,7 @@ def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) 
     for name in arguments:
         if name in nodes:
             raise InvalidArgumentError(f"{where}: {name!r} is an argument and a node")
-    body = Body(graph, nodes, library, where, arguments)
+    body = Body(graph, nodes, library, where, arguments, results=message.ret.values())
     body.decode(nodes)
     for result in signature.output_arg:
         if result.name not in message.ret:

@@ -155,8 +155,8 @@ def _unknown_shapes(call: InferCall) -> tuple[Shape, ...]:
 
 
 def _default(one: op_def_pb2.OpDef.AttrDef, where: str) -> tuple[Any, ...]:
-    if not one.HasField("default_value"):
-        return ()
+    if not one.HasField("default_value") or one.type == "func":
+        return ()  # a default that is a function is one without a name: none
     return (decode_attr(one.default_value, one.type, where, _no_function),)
 
 

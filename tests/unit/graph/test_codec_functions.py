@@ -199,6 +199,34 @@ def test_an_unknown_op_is_as_the_file_defines_it() -> None:
     assert node.op.stateful
 
 
+def test_what_a_node_leaves_out_is_the_default_of_the_file() -> None:
+    op = OpDefMessage(name="Frobnicate")
+    op.attr.add(name="N", type="int").default_value.i = 2
+    op.attr.add(name="T", type="type").default_value.type = dtypes.float32.enum
+    op.attr.add(name="kinds", type="list(type)").default_value.list.type.append(dtypes.int64.enum)
+    op.attr.add(name="depth", type="int").default_value.i = 7
+    op.input_arg.add(name="values", number_attr="N", type_attr="T")
+    op.output_arg.add(name="parts", number_attr="N", type_attr="T")
+    op.output_arg.add(name="rest", type_list_attr="kinds")
+    message = definition("odd = Frobnicate(x, x)\nreturn = odd:parts:1")
+    del message.node_def[0].attr["T"]
+    graph = FunctionLibrary([message], "the file", [op]).graph("f")
+    (node,) = [n for n in graph.nodes if n.op.name == "Frobnicate"]
+    assert node.attrs == {"N": 2, "T": dtypes.float32, "kinds": (dtypes.int64,), "depth": 7}
+    assert [v.dtype for v in node.outputs] == [dtypes.float32, dtypes.float32, dtypes.int64]
+
+
+def test_a_known_op_takes_defaults_that_only_the_file_has() -> None:
+    op = OpDefMessage(name="Cast")
+    op.attr.add(name="SrcT", type="type")
+    op.attr.add(name="DstT", type="type").default_value.type = dtypes.int32.enum
+    message = definition("n = Cast(x)\nreturn = n:y:0")
+    message.signature.output_arg[0].type = dtypes.int32.enum  # type: ignore[assignment]  # the stubs want the enum's own int
+    message.node_def[0].attr["SrcT"].type = dtypes.float32.enum  # type: ignore[assignment]  # as above
+    graph = FunctionLibrary([message], "the file", [op]).graph("f")
+    assert graph.outputs[0].dtype is dtypes.int32
+
+
 BROKEN = {
     "n = Neg(y)\nreturn = n:y:0": "takes 'y'",
     "n = Neg(z:y:0)\nreturn = n:y:0": "input 'z:y:0' of node 'n' does not exist",

@@ -118,6 +118,12 @@ class RaggedTensorSpec(CompositeSpec):
         rest = TensorSpec.of(Shape([None]), self._row_splits_dtype)
         return (flat, outer, *[rest] * (depth - 1))
 
+    def component_names(self) -> tuple[str, ...]:
+        """`values`, then `row_splits` from the outermost, `row_splits_1`, ..."""
+        depth = self._ragged_rank
+        rest = [f"row_splits_{index}" for index in range(1, depth)]
+        return ("values", *(["row_splits"] if depth else []), *rest)
+
     def to_components(self, value: Any) -> tuple[object, ...]:
         """The flat values, then the row splits."""
         if not isinstance(value, RaggedTensor):

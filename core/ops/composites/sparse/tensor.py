@@ -246,6 +246,10 @@ class SparseTensorSpec(CompositeSpec):
             TensorSpec.of(Shape([rank]), dtypes.int64),
         )
 
+    def component_names(self) -> tuple[str, ...]:
+        """`indices`, `values`, `dense_shape`."""
+        return ("indices", "values", "dense_shape")
+
     def to_components(self, value: Any) -> tuple[object, ...]:
         """The indices, the values and the dense shape."""
         return (value.indices, value.values, value.dense_shape)

@@ -1,0 +1,76 @@
+"""Write the models: `python write.py OUT [NAME ...]`, with TensorFlow, and Keras 2 on the path.
+
+Each case gets OUT/<kind>/<name>/model and io.npz with what TensorFlow answers; a line of JSON tells
+how that went.
+"""
+
+import json
+import os
+import shutil
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+import numpy as np
+import tensorflow as tf
+from casebook import CASES, SEED
+
+sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 (Keras 2 warns at each save)
+import keras2  # noqa: E402, F401 (adds its cases)
+import keras3  # noqa: E402, F401
+import modules  # noqa: E402, F401
+
+
+def write(name: str, out: Path) -> dict[str, Any]:
+    """One case: what was recorded."""
+    folder = (out / name).absolute()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    np.savez(folder / "io.npz")
+    tf.random.set_seed(SEED)
+    np.random.seed(SEED)  # noqa: NPY002 (Keras 2 draws from it)
+    calls = CASES[name](folder / "model")
+    loaded = tf.saved_model.load(str(folder / "model"))
+    recorded: dict[str, Any] = {}
+    for number, (signature, inputs) in enumerate(calls):
+        given = {key: tf.constant(value) for key, value in inputs.items()}
+        outputs = loaded.signatures[signature](**given)
+        for side, values in (("in", inputs), ("out", outputs)):
+            for key, value in values.items():
+                flat = tf.nest.flatten(value, expand_composites=True)
+                for index, one in enumerate(flat):
+                    part = key if len(flat) == 1 else f"{key}|{index}"
+                    recorded[f"{number:03}/{signature}/{side}/{part}"] = plain(one)
+    np.savez(folder / "io.npz", **recorded)
+    size = sum(path.stat().st_size for path in (folder / "model").rglob("*") if path.is_file())
+    return {"name": name, "ok": True, "bytes": size, "calls": len(calls)}
+
+
+def plain(value: Any) -> np.ndarray:
+    """An array that npz holds without pickling."""
+    array = np.asarray(value)
+    return array.astype("S") if array.dtype == object else array
+
+
+def main() -> int:
+    out, chosen = Path(sys.argv[1]), sys.argv[2:]
+    for name in CASES:
+        if chosen and not any(name.startswith(one) for one in chosen):
+            continue
+        tf.keras.backend.clear_session()
+        try:
+            said = write(name, out)
+        except Exception as error:  # TensorFlow itself cannot: said, and judged by the reader
+            said = {"name": name, "ok": False, "error": f"{type(error).__name__}: {error}"}
+            said["trace"] = traceback.format_exc()[-1500:]
+        sys.stdout.write(f"CASE {json.dumps(said)}\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
