@@ -6,7 +6,6 @@ A signature becomes the part of the main graph between its inputs and outputs. W
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +17,7 @@ from pinnace.framework.errors import (
     InvalidArgumentError,
     NotFoundError,
     OpError,
-    UnimplementedError,
 )
-from pinnace.framework.shapes import SCALAR, UNKNOWN
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, Tensor, wrap
 from pinnace.framework.variable import Variable
@@ -28,7 +25,7 @@ from pinnace.functions.concrete import ConcreteFunction
 from pinnace.graph.codec.attrs import decode_attr
 from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.codec.graphs import add_argument, decode_graph
-from pinnace.ops.state.variables import READ_VARIABLE
+from pinnace.graph.codec.references import VARIABLES, variable_shape
 from pinnace.proto.saved_model_pb2 import AssetFileDef
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import resolve_asset
@@ -52,8 +49,7 @@ if TYPE_CHECKING:
     from pinnace.saved_model.options import LoadOptions
 
 # The ops that hold the value of a variable: by a handle, or by reference.
-_HANDLES = frozenset({"VarHandleOp"})
-_REFERENCES = frozenset({"VariableV2", "Variable"})
+_HOLDERS = VARIABLES | {"VarHandleOp"}
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 # The ops that make a table; each is made once.
 _TABLES = frozenset(
@@ -150,8 +146,8 @@ class _MainGraph:
             for asset in _assets(meta)
         }
         self._reader: BundleReader | None = None
-        self._initialised = False
-        self._refused: UnimplementedError | None = None
+        # Why what a session runs first cannot be run here.
+        self._refused: OpError | None = None
 
     def load(self) -> RestoredObject:
         root = RestoredObject()
@@ -164,14 +160,13 @@ class _MainGraph:
         signature_map = SignatureMap(signatures)
         put(root, layout.SIGNATURES, signature_map)
         root._track(layout.SIGNATURES, signature_map)
-        root.variables = list(self._variables.values())
+        root.variables = list({id(one): one for one in self._variables.values()}.values())
         # TensorFlow's name for them. Saved again, they are objects that the signatures capture.
         root.asset_paths = list(self._assets.values())
         root.tables = self._all_tables()
-        if self._assets:
-            # Now, since the folder may be another model later; what fails says so when it is used.
-            with contextlib.suppress(OpError):
-                self._initialise()
+        if not self._options.experimental_skip_checkpoint:
+            # Now, as TensorFlow Serving does: the folder may be another model later.
+            self._initialise()
         put(root, "tensorflow_version", self._meta.meta_info_def.tensorflow_version)
         put(root, "tensorflow_git_version", self._meta.meta_info_def.tensorflow_git_version)
         return root
@@ -189,12 +184,12 @@ class _MainGraph:
         return LazyConcrete(name, arguments, lambda: self._signature(name))
 
     def _signature(self, name: str) -> ConcreteFunction:
-        self._initialise()
         where = f"{self._where}: signature {name!r}"
         found = decode_signature(self._meta.signature_def[name], where)
         inputs = [(tensor.reference, key, tensor.spec) for key, tensor in found.inputs.items()]
         outputs = [tensor.reference for tensor in found.outputs.values()]
         graph, captured, variables = self._part(inputs, outputs, [])
+        self._require_initialised(captured)
         graph.name = f"signature_{name}"
         graph.output_names = list(found.outputs)
         for (key, tensor), value in zip(found.outputs.items(), graph.outputs, strict=True):
@@ -239,11 +234,7 @@ class _MainGraph:
                     value = capture(graph, node.name, variable.handle, spec)
                     handles[node.name] = value
                     variables.append(variable)
-                if node.op in _HANDLES:
-                    return value
-                # A reference is as good as its value: nothing here assigns to it.
-                read = graph.add(READ_VARIABLE, [value], {"dtype": variable.dtype}, node.name)
-                return read.outputs[0]
+                return value
             if node.op in _TABLES or _makes_table(node):
                 return capture(graph, node.name, self._table(node).resource_handle, None)
             if node.name in self._assets:
@@ -264,18 +255,35 @@ class _MainGraph:
     # What has state.
 
     def _initialise(self) -> None:
-        """Run what a session runs once after restoring: tables are filled."""
-        name = None if self._initialised else self._initialiser()
+        """Run what a session runs once after restoring: it fills tables and sets variables."""
+        name = self._initialiser()
         if name is None:
             return
         try:
             graph, captured, _ = self._part([], [], [name])
             if graph.effects:
                 plan_of(graph)([np.asarray(tensor._array) for tensor in captured])
-        except UnimplementedError as error:
-            # Signatures without tables can do without; those with one are told why they cannot.
+        except OpError as error:
+            # Signatures that use nothing of what it sets can do without it.
             self._refused = error
-        self._initialised = True
+
+    def _require_initialised(self, captured: Iterable[Tensor]) -> None:
+        """Hold that what a signature uses has what the initialiser gives it.
+
+        Raises:
+            OpError: it has not, since the initialiser cannot be run here.
+        """
+        if self._refused is None:
+            return
+        for tensor in captured:
+            if tensor.dtype is dtypes.resource:
+                held = np.asarray(tensor._array)[()]
+                if not held.is_initialized or getattr(held, "mutable", False):
+                    raise type(self._refused)(
+                        f"{self._where}: {held.name!r} has no value, since what the model runs "
+                        f"first, {self._initialiser()!r}, cannot be run here: "
+                        f"{self._refused.message}"
+                    ) from self._refused
 
     def _initialiser(self) -> str | None:
         meta = self._meta
@@ -309,8 +317,6 @@ class _MainGraph:
         return found
 
     def _made_table(self, node: NodeDef) -> Tensor:
-        if self._refused is not None:
-            raise self._refused
         graph = self._table_graph(node)
         return wrap(plan_of(graph)([])[0], dtypes.resource)
 
@@ -348,16 +354,17 @@ class _MainGraph:
     def _make_variables(self) -> None:
         """A variable per node that holds one; its value is read from the checkpoint when needed."""
         sources = None
+        shared: dict[tuple[bytes, bytes], Variable] = {}
         for node in self._meta.graph_def.node:
-            if node.op not in _HANDLES and node.op not in _REFERENCES:
+            if node.op not in _HOLDERS:
+                continue
+            key = (node.attr["container"].s, node.attr["shared_name"].s)
+            if key in shared:
+                self._variables[node.name] = shared[key]
                 continue
             where = f"{self._where}: node {node.name!r}"
             dtype = decode_attr(node.attr["dtype"], "type", where, self._library.ref)
-            shape = UNKNOWN
-            if "shape" in node.attr:
-                shape = decode_attr(node.attr["shape"], "shape", where, self._library.ref)
-            if node.op in _REFERENCES and shape == SCALAR:
-                shape = UNKNOWN  # TensorFlow 1: a shape that is unknown was written as none at all
+            shape = decode_attr(variable_shape(node), "shape", where, self._library.ref)
             variable = Variable.uninitialized(dtype, shape, node.name, trainable=True)
             if sources is None:
                 sources = self._sources()
@@ -365,6 +372,8 @@ class _MainGraph:
             if source is not None and not self._options.experimental_skip_checkpoint:
                 self._attach(variable, source)
             self._variables[node.name] = variable
+            if key[1]:
+                shared[key] = variable
 
     def _attach(self, variable: Variable, source: Source) -> None:
         reader = self._checkpoint()
@@ -411,7 +420,7 @@ class _MainGraph:
         reader = self._checkpoint()
         if reader is not None:
             for name, node in self._nodes.items():
-                if node.op in _HANDLES or node.op in _REFERENCES:
+                if node.op in _HOLDERS:
                     named = "shared_name" in node.attr
                     shared = node.attr["shared_name"].s.decode(errors="replace") if named else ""
                     for key in (shared, name):
