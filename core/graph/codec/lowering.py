@@ -110,7 +110,8 @@ class Lowering:
             if self._is_given(name, 0):
                 return True
             if flow_op(message) != "Identity" or len(message.input) != 1:
-                return is_flow(message) and name not in self.level.choices
+                ends = name in self.level.choices or name in self.level.exits
+                return is_flow(message) and not ends
             name, position = place_of(message.input[0])
             if self._is_given(name, position):
                 return True

@@ -264,44 +264,53 @@ class _Part:
     # What nodes become.
 
     def _translated(self, message: NodeDef) -> NodeDef:
-        op = message.op
-        if op in VARIABLES:
+        if message.op in VARIABLES:
             return _handle_of(message)
         made = NodeDef()
         made.CopyFrom(message)
+        references = self._rename(made)
         inputs = data_inputs(message)
         controls = [text for text in message.input if text[:1] == "^"]
-        references = 0
-        if op in _TABLES:
-            made.op, references = _TABLES[op], 1
-            made.attr.pop(OUTPUT_SHAPES, None)
-        elif op in _ASSIGNMENTS:
-            references = _ASSIGNMENTS[op].references
-            _assign(made, _ASSIGNMENTS[op])
-        elif op in _ASKING:
-            made.op, references = _ASKING[op], 1
-        elif op in _RENAMED:
-            made.op = _RENAMED[op]
-        elif op in _PASS and inputs and self._handle((message.name, 0)) is not None:
-            references = 1
-            made.attr["T"].type = dtypes.resource.enum
-            made.attr.pop(OUTPUT_SHAPES, None)
-        elif op == "RefMerge" and self._is_assigned:
-            references = len(inputs)
-            made.attr["T"].type = dtypes.resource.enum
+        handles = [self._handle(place_of(text)) for text in inputs]
+        # A node runs, and reads, when all that it takes is there.
+        ready = [
+            f"^{place_of(text)[0]}"
+            for text, handle in zip(inputs, handles, strict=True)
+            if handle is None and place_of(text) not in self._fed
+        ]
         taken, waits = [], list(controls)
-        for index, text in enumerate(inputs):
-            handle = self._handle(place_of(text))
+        for index, (text, handle) in enumerate(zip(inputs, handles, strict=True)):
             if handle is None:
                 taken.append(text)
             elif index < references or handle.dtype is None:
                 taken.append(handle.text)
                 waits += [f"^{name}" for name in handle.after]
             else:
-                taken.append(self._read(handle, controls, message.name))
+                taken.append(self._read(handle, [*controls, *ready], message.name))
         del made.input[:]
         made.input.extend([*taken, *dict.fromkeys(waits)])
         return made
+
+    def _rename(self, made: NodeDef) -> int:
+        """Make of an op on references the one on handles; how many references it takes."""
+        op = made.op
+        if op in _TABLES:
+            made.op = _TABLES[op]
+            made.attr.pop(OUTPUT_SHAPES, None)
+            return 1
+        if op in _ASSIGNMENTS:
+            _assign(made, _ASSIGNMENTS[op])
+            return _ASSIGNMENTS[op].references
+        if op in _ASKING:
+            made.op = _ASKING[op]
+            return 1
+        made.op = _RENAMED.get(op, op)
+        is_passed = op in _PASS and self._handle((made.name, 0)) is not None
+        if is_passed or (op == "RefMerge" and self._is_assigned):
+            made.attr["T"].type = dtypes.resource.enum
+            made.attr.pop(OUTPUT_SHAPES, None)
+            return len(made.input)
+        return 0
 
     def _read(self, handle: _Handle, controls: Sequence[str], user: str) -> str:
         """A node that reads a variable when its user would."""

@@ -1,0 +1,3 @@
+from v1_writing import Programs
+
+programs = Programs()
