@@ -19,7 +19,6 @@ from pinnace.framework.errors import (
     OpError,
 )
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.graph.codec.attrs import decode_attr
@@ -30,19 +29,16 @@ from pinnace.proto.saved_model_pb2 import AssetFileDef
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import resolve_asset
 from pinnace.saved_model.codecs.signatures import decode_signature
-from pinnace.saved_model.restore_nodes import Source, needed_messages, restored_sources
-from pinnace.saved_model.restored import (
-    LazyConcrete,
-    RestoredObject,
-    RestoredResource,
-    SignatureMap,
-)
+from pinnace.saved_model.restore_nodes import Source, restored_sources
+from pinnace.saved_model.restored import LazyConcrete, RestoredObject, SignatureMap
+from pinnace.saved_model.v1_tables import MainGraphTables, makes_table
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from pinnace.framework.tensor import Array, Tensor
     from pinnace.graph.graph import Graph, Value
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
@@ -50,62 +46,6 @@ if TYPE_CHECKING:
 
 # The ops that hold the value of a variable: by a handle, or by reference.
 _HOLDERS = VARIABLES | {"VarHandleOp"}
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-# The ops that make a table; each is made once.
-_TABLES = frozenset(
-    {
-        "HashTableV2",
-        "HashTable",
-        "MutableHashTableV2",
-        "MutableHashTable",
-        "MutableDenseHashTableV2",
-        "MutableHashTableOfTensorsV2",
-    }
-)
-
-
-# The ops that fill a table.
-_FILLS = frozenset(
-    {
-        "InitializeTable",
-        "InitializeTableFromTextFile",
-        "InitializeTableFromTextFileV2",
-        "InitializeTableV2",
-        "LookupTableImport",
-        "LookupTableImportV2",
-        "LookupTableInsert",
-        "LookupTableInsertV2",
-    }
-)
-
-
-class MainGraphTable(RestoredResource):
-    """A table of a main graph; it is made when it is first needed, filled when a session would.
-
-    Args:
-        make: gives its handle.
-        functions: gives the functions to save it with.
-    """
-
-    def __init__(
-        self, make: Callable[[], Tensor], functions: Callable[[], dict[str, ConcreteFunction]]
-    ) -> None:
-        super().__init__()
-        put: Callable[[Any, str, object], None] = object.__setattr__
-        put(self, "_making", (make, functions))
-
-    @property
-    def resource_handle(self) -> Tensor:
-        """The handle that signatures take."""
-        found: Tensor | None = self.__dict__.get("_made_handle")
-        if found is None:
-            found = self.__dict__["_making"][0]()
-            object.__setattr__(self, "_made_handle", found)
-        return found
-
-    def _functions_for_saving(self) -> dict[str, ConcreteFunction]:
-        functions: dict[str, ConcreteFunction] = self.__dict__["_making"][1]()
-        return functions
 
 
 def load_main_graph(folder: Path, meta: MetaGraphDef, options: LoadOptions) -> RestoredObject:
@@ -138,7 +78,6 @@ class _MainGraph:
             allow_io=options.allow_io,
         )
         self._variables: dict[str, Variable] = {}
-        self._tables: dict[tuple[object, ...], MainGraphTable] = {}
         self._assets = {
             asset.tensor_info.name.partition(":")[0]: resolve_asset(
                 folder, asset.filename, self._where
@@ -146,6 +85,14 @@ class _MainGraph:
             for asset in _assets(meta)
         }
         self._reader: BundleReader | None = None
+        self._tables = MainGraphTables(
+            meta,
+            self._where,
+            self._library,
+            lambda: self._initialiser() or "",
+            lambda fills: self._part([], [], fills),
+            None if options.experimental_skip_checkpoint else self._checkpoint,
+        )
         # Why what a session runs first cannot be run here.
         self._refused: OpError | None = None
 
@@ -163,7 +110,7 @@ class _MainGraph:
         root.variables = list({id(one): one for one in self._variables.values()}.values())
         # TensorFlow's name for them. Saved again, they are objects that the signatures capture.
         root.asset_paths = list(self._assets.values())
-        root.tables = self._all_tables()
+        root.tables = self._tables.all()
         if not self._options.experimental_skip_checkpoint:
             # Now, as TensorFlow Serving does: the folder may be another model later.
             self._initialise()
@@ -235,8 +182,8 @@ class _MainGraph:
                     handles[node.name] = value
                     variables.append(variable)
                 return value
-            if node.op in _TABLES or _makes_table(node):
-                return capture(graph, node.name, self._table(node).resource_handle, None)
+            if makes_table(node):
+                return capture(graph, node.name, self._tables.of(node).resource_handle, None)
             if node.name in self._assets:
                 return capture(graph, node.name, self._assets[node.name].asset_path, None)
             return None
@@ -297,59 +244,6 @@ class _MainGraph:
                 if names:
                     return names[0].partition(":")[0]
         return None
-
-    def _all_tables(self) -> list[MainGraphTable]:
-        for node in self._meta.graph_def.node:
-            if node.op in _TABLES or _makes_table(node):
-                self._table(node)
-        return list(self._tables.values())
-
-    def _table(self, node: NodeDef) -> MainGraphTable:
-        """The one table of this model that a node stands for: nodes may share one by its name."""
-        shared = node.attr["shared_name"].s if "shared_name" in node.attr else b""
-        key = (node.attr["container"].s, shared) if shared else (node.name,)
-        found = self._tables.get(key)
-        if found is None:
-            found = MainGraphTable(
-                lambda: self._made_table(node), lambda: self._table_functions(node, found)
-            )
-            self._tables[key] = found
-        return found
-
-    def _made_table(self, node: NodeDef) -> Tensor:
-        graph = self._table_graph(node)
-        return wrap(plan_of(graph)([])[0], dtypes.resource)
-
-    def _table_graph(self, node: NodeDef) -> Graph:
-        return decode_graph(self._meta.graph_def, self._where, [node.name], library=self._library)
-
-    def _table_functions(
-        self, node: NodeDef, table: MainGraphTable | None
-    ) -> dict[str, ConcreteFunction]:
-        """What makes a table and what fills it, so that it can be saved again."""
-        graph = self._table_graph(node)
-        graph.name = f"make_{node.name}"
-        made = TensorSpec.of(graph.outputs[0].shape, dtypes.resource)
-        functions = {layout.CREATE: ConcreteFunction(graph, [], ((), {}), made, [])}
-        fills = [
-            one.name
-            for one in needed_messages(self._nodes, self._initialiser() or "")
-            if one.op in _FILLS and self._table_of(one.input[0] if one.input else "") is table
-        ]
-        if fills:
-            graph, captured, variables = self._part([], [], fills)
-            graph.name = f"fill_{node.name}"
-            functions[layout.INITIALIZE] = ConcreteFunction(
-                graph, captured, ((), {}), None, variables
-            )
-        return functions
-
-    def _table_of(self, reference: str) -> MainGraphTable | None:
-        node = self._nodes.get(reference.partition(":")[0])
-        while node is not None and node.op == "Identity" and node.input:
-            node = self._nodes.get(node.input[0].partition(":")[0])
-        makes = node is not None and (node.op in _TABLES or _makes_table(node))
-        return self._table(node) if makes else None  # type: ignore[arg-type]  # it makes one
 
     def _make_variables(self) -> None:
         """A variable per node that holds one; its value is read from the checkpoint when needed."""
@@ -427,15 +321,6 @@ class _MainGraph:
                         if key and key in reader:
                             found.setdefault(name, Source(key))
         return found
-
-
-def _makes_table(node: NodeDef) -> bool:
-    """Whether it calls a function that makes a table, as TensorFlow 2 writes it."""
-    return (
-        node.op in _CALLS
-        and not any(not one.startswith("^") for one in node.input)
-        and list(node.attr["Tout"].list.type) == [dtypes.resource.enum]
-    )
 
 
 def _box(text: str, shape: tuple[int, ...], where: str) -> tuple[slice, ...]:

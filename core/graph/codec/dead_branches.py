@@ -77,6 +77,17 @@ class Loop:
     before: dict[str, None] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
 
+    def variable_at(self, messages: Mapping[str, NodeDef], name: str, position: int) -> str:
+        """The Merge node of the variable whose value a place inside has; empty if it has none."""
+        message = messages.get(name)
+        op = "" if message is None else flow_op(message)
+        if message is not None and op == "Switch":
+            places = [place_of(text)[0] for text in data_inputs(message)]
+            name = places[0] if places[1:] == [self.test] else ""
+        elif op != "Merge" or position:
+            return ""
+        return name if name in self.variables else ""
+
 
 @dataclass(slots=True)
 class Choice:

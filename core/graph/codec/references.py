@@ -37,7 +37,6 @@ _TABLES = {
         "LookupTableImport",
         "LookupTableInsert",
         "LookupTableSize",
-        "MutableDenseHashTable",
         "MutableHashTable",
         "MutableHashTableOfTensors",
     )
