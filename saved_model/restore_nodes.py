@@ -13,7 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.graph.codec.tensors import decode_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from pinnace.graph.codec.functions import FunctionLibrary
     from pinnace.proto.node_def_pb2 import NodeDef
@@ -157,10 +157,12 @@ def _source(body: _Body, node: NodeDef, position: int) -> Source:
     return Source(keys[position], parts[position])
 
 
-def needed_messages(nodes: Mapping[str, NodeDef], root: str) -> Iterable[NodeDef]:
-    """A node and all that it needs."""
-    waiting = [root] if root in nodes else []
-    seen = set(waiting)
+def needed_messages(
+    nodes: Mapping[str, NodeDef], root: str, without: Collection[str] = ()
+) -> Iterable[NodeDef]:
+    """A node and all that it needs; not the nodes `without`, nor what only they need."""
+    waiting = [root] if root in nodes and root not in without else []
+    seen = {*waiting, *without}
     while waiting:
         node = nodes[waiting.pop()]
         yield node

@@ -35,7 +35,7 @@ from pinnace.saved_model.v1_tables import MainGraphTables, makes_table
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pinnace.framework.tensor import Array, Tensor
@@ -59,17 +59,24 @@ def load_main_graph(folder: Path, meta: MetaGraphDef, options: LoadOptions) -> R
     Returns:
         An object with `signatures`, `variables` and `graph_debug_info`.
     """
-    return _MainGraph(folder, meta, options).load()
+    return MainGraph(folder, meta, options, str(layout.model_path(folder))).load()
 
 
-class _MainGraph:
-    """The main graph of one model, and what in it has state."""
+class MainGraph:
+    """The main graph of one model, and what in it has state.
 
-    def __init__(self, folder: Path, meta: MetaGraphDef, options: LoadOptions) -> None:
+    Args:
+        folder: where its checkpoint and assets are.
+        meta: the graph.
+        options: see `LoadOptions`.
+        where: the file, for errors.
+    """
+
+    def __init__(self, folder: Path, meta: MetaGraphDef, options: LoadOptions, where: str) -> None:
         self._folder = folder
         self._meta = meta
         self._options = options
-        self._where = str(layout.model_path(folder))
+        self._where = where
         self._nodes: dict[str, NodeDef] = {node.name: node for node in meta.graph_def.node}
         self._library = FunctionLibrary(
             meta.graph_def.library.function,
@@ -97,6 +104,7 @@ class _MainGraph:
         self._refused: OpError | None = None
 
     def load(self) -> RestoredObject:
+        """The object with the signatures."""
         root = RestoredObject()
         self._make_variables()
         signatures = {}
@@ -113,7 +121,7 @@ class _MainGraph:
         root.tables = self._tables.all()
         if not self._options.experimental_skip_checkpoint:
             # Now, as TensorFlow Serving does: the folder may be another model later.
-            self._initialise()
+            self.initialise()
         put(root, "tensorflow_version", self._meta.meta_info_def.tensorflow_version)
         put(root, "tensorflow_git_version", self._meta.meta_info_def.tensorflow_git_version)
         return root
@@ -133,23 +141,53 @@ class _MainGraph:
     def _signature(self, name: str) -> ConcreteFunction:
         where = f"{self._where}: signature {name!r}"
         found = decode_signature(self._meta.signature_def[name], where)
-        inputs = [(tensor.reference, key, tensor.spec) for key, tensor in found.inputs.items()]
-        outputs = [tensor.reference for tensor in found.outputs.values()]
-        graph, captured, variables = self._part(inputs, outputs, [])
+        return self.function(
+            f"signature_{name}",
+            {key: (tensor.reference, tensor.spec) for key, tensor in found.inputs.items()},
+            {key: (tensor.reference, tensor.spec) for key, tensor in found.outputs.items()},
+            where,
+        )
+
+    def function(
+        self,
+        name: str,
+        inputs: Mapping[str, tuple[str, TensorSpec]],
+        outputs: Mapping[str, tuple[str, TensorSpec | None]],
+        where: str,
+    ) -> ConcreteFunction:
+        """A part of the graph as a function.
+
+        Args:
+            name: of the function.
+            inputs: name -> reference and spec of what is given, whatever computes it.
+            outputs: name -> reference and what it is declared as, if it is.
+            where: what declares it, for errors.
+
+        Raises:
+            InvalidArgumentError: an output is of another dtype.
+            OpError: it uses what the initialiser sets, and that could not be run.
+        """
+        # In the order in which structures by name are flattened.
+        inputs, outputs = dict(sorted(inputs.items())), dict(sorted(outputs.items()))
+        given = [(reference, key, spec) for key, (reference, spec) in inputs.items()]
+        wanted = [reference for reference, _ in outputs.values()]
+        graph, captured, variables = self._part(given, wanted, [])
         self._require_initialised(captured)
-        graph.name = f"signature_{name}"
-        graph.output_names = list(found.outputs)
-        for (key, tensor), value in zip(found.outputs.items(), graph.outputs, strict=True):
-            if tensor.dtype is not value.dtype:
+        graph.name = name
+        graph.output_names = list(outputs)
+        results = {}
+        for (key, (_, spec)), value in zip(outputs.items(), graph.outputs, strict=True):
+            if spec is not None and spec.dtype is not value.dtype:
                 raise InvalidArgumentError(
-                    f"{where}: output {key!r} is declared {tensor.dtype.name}, the graph has "
+                    f"{where}: output {key!r} is declared {spec.dtype.name}, the graph has "
                     f"{value.spec.text}"
                 )
+            results[key] = (spec or value.spec).with_name(key)
         return ConcreteFunction(
             graph,
             captured,
-            ((), {key: tensor.spec.with_name(key) for key, tensor in found.inputs.items()}),
-            {key: tensor.spec.with_name(key) for key, tensor in found.outputs.items()},
+            ((), {key: spec.with_name(key) for key, (_, spec) in inputs.items()}),
+            results,
             variables,
             by_name=True,
         )
@@ -201,7 +239,7 @@ class _MainGraph:
 
     # What has state.
 
-    def _initialise(self) -> None:
+    def initialise(self) -> None:
         """Run what a session runs once after restoring: it fills tables and sets variables."""
         name = self._initialiser()
         if name is None:

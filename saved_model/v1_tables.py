@@ -59,6 +59,11 @@ def makes_table(node: NodeDef) -> bool:
     )
 
 
+def fills_table(node: NodeDef) -> bool:
+    """Whether a node gives a table its entries."""
+    return TRANSLATED.get(node.op, node.op) in _FILLS
+
+
 class MainGraphTable(RestoredResource):
     """A table of a main graph; it is made when it is first needed, filled when a session would.
 
@@ -176,7 +181,7 @@ class MainGraphTables:
         fills = [
             one.name
             for one in needed_messages(self._nodes, self._initialiser())
-            if TRANSLATED.get(one.op, one.op) in _FILLS and self._filled_by(one) is table
+            if fills_table(one) and self._filled_by(one) is table
         ]
         if fills:
             graph, captured, variables = self._part(fills)
