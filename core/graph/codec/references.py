@@ -79,6 +79,7 @@ _STEPS = {
     "ProximalGradientDescent": 1,
     "RMSProp": 3,
 }
+_DENSE_ONLY = frozenset({"AdaMax", "Adam", "AddSign", "GradientDescent", "PowerSign"})
 _ASSIGNMENTS = {
     "Assign": _Assignment("AssignVariableOp", kind="dtype"),
     "AssignAdd": _Assignment("AssignAddVariableOp", kind="dtype"),
@@ -93,6 +94,7 @@ _ASSIGNMENTS = {
     **{
         f"SparseApply{how}": _Assignment(f"ResourceSparseApply{how}", n)
         for how, n in _STEPS.items()
+        if how not in _DENSE_ONLY
     },
 }
 # Those that take a reference and give a value.
