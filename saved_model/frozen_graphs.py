@@ -11,10 +11,11 @@ from google.protobuf.message import DecodeError
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.codec.attrs import decode_attr
+from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.codec.graphs import decode_graph
 from pinnace.graph.codec.references import VARIABLES
+from pinnace.graph.codec.shapes import decode_shape
 from pinnace.proto.graph_pb2 import GraphDef
 from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
 from pinnace.saved_model import layout
@@ -183,12 +184,11 @@ class _Frozen:
             library = FunctionLibrary(self._graph.library.function, self._where)
             return decode_graph(self._graph, self._where, [name], library=library).outputs[0].spec
         where = f"{self._where}: node {node.name!r}"
-        dtype = decode_attr(node.attr["dtype"], "type", where, _no_function)
-        unknown = "shape" not in node.attr or (
-            not node.attr["shape"].shape.dim and self._version <= _LAST_WITHOUT_RANK
-        )
-        shape = None if unknown else decode_attr(node.attr["shape"], "shape", where, _no_function)
-        return TensorSpec(shape, dtype)
+        dtype = decode_dtype(node.attr["dtype"].type, where)
+        message = node.attr["shape"].shape
+        if "shape" not in node.attr or (not message.dim and self._version <= _LAST_WITHOUT_RANK):
+            return TensorSpec(None, dtype)
+        return TensorSpec(decode_shape(message, where), dtype)
 
     @property
     def _version(self) -> int:
@@ -210,10 +210,6 @@ class _Frozen:
 def _tensor(name: str, spec: TensorSpec) -> GraphTensor:
     reference = name if ":" in name else f"{name}:0"
     return GraphTensor(reference, spec.dtype, spec.shape)
-
-
-def _no_function(name: str, where: str) -> None:
-    raise InvalidArgumentError(f"{where}: a placeholder has no function, got {name!r}")
 
 
 def _read(path: Path) -> GraphDef:

@@ -262,7 +262,7 @@ class MainGraph:
             return
         for tensor in captured:
             if tensor.dtype is dtypes.resource:
-                held = np.asarray(tensor._array)[()]
+                held: Any = np.asarray(tensor._array)[()]
                 if not held.is_initialized or getattr(held, "mutable", False):
                     raise type(self._refused)(
                         f"{self._where}: {held.name!r} has no value, since what the model runs "

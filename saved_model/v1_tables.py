@@ -149,7 +149,7 @@ class MainGraphTables:
         stored = self._stored_keys().get(self._key(node))
         reader = self._checkpoint() if stored and self._checkpoint else None
         if stored is not None and reader is not None and all(key in reader for key in stored):
-            table = np.asarray(handle)[()]
+            table: Any = np.asarray(handle)[()]
             keys, values = (reader.read(key) for key in stored)
             table.restore_values({KEYS: keys, VALUES: values})
         return wrap(handle, dtypes.resource)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pinnace.framework import dtypes
 from pinnace.graph.codec.dead_branches import control_inputs, data_inputs, place_of
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES
+from pinnace.proto import types_pb2
 from pinnace.proto.attr_value_pb2 import AttrValue
 from pinnace.proto.node_def_pb2 import NodeDef
 
@@ -308,7 +308,7 @@ class _Part:
         made.op = _RENAMED.get(op, op)
         is_passed = op in _PASS and self._handle((made.name, 0)) is not None
         if is_passed or (op == "RefMerge" and self._is_assigned):
-            made.attr["T"].type = dtypes.resource.enum
+            made.attr["T"].CopyFrom(AttrValue(type=types_pb2.DT_RESOURCE))
             made.attr.pop(OUTPUT_SHAPES, None)
             return len(made.input)
         return 0
