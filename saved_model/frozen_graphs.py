@@ -29,7 +29,7 @@ from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from pinnace.functions.concrete import ConcreteFunction
     from pinnace.proto.node_def_pb2 import NodeDef
@@ -74,6 +74,20 @@ def load_frozen_graph(
         return _Frozen(path, inputs, outputs, options or LoadOptions()).function()
 
 
+def placeholders(
+    path: str | os.PathLike[str], outputs: Iterable[str] | None, given: Iterable[str]
+) -> list[str]:
+    """The tensors that must be given for some outputs.
+
+    Args:
+        path: as for `load_frozen_graph`.
+        outputs: likewise.
+        given: tensors that are given, whatever computes them.
+    """
+    frozen = _Frozen(path, list(given), outputs, LoadOptions())
+    return frozen.inputs_with_placeholders()
+
+
 def read_frozen_graph(
     path: str | os.PathLike[str],
     inputs: Iterable[str] | None = None,
@@ -108,6 +122,11 @@ class _Frozen:
             self._node(name, "output")
         self._inputs = list(self._placeholders() if inputs is None else inputs)
         self._specs = {name: self._spec(name) for name in self._inputs}
+
+    def inputs_with_placeholders(self) -> list[str]:
+        """The inputs, and the placeholders that are needed besides."""
+        known = {name.partition(":")[0] for name in self._inputs}
+        return [*self._inputs, *(name for name in self._placeholders(known) if name not in known)]
 
     def function(self) -> ConcreteFunction:
         """The function from the inputs to the outputs."""
@@ -170,10 +189,11 @@ class _Frozen:
             )
         return found
 
-    def _placeholders(self) -> list[str]:
+    def _placeholders(self, given: Collection[str] = ()) -> list[str]:
+        """The placeholders that the outputs need, once some nodes are given."""
         found: dict[str, None] = {}
         for name in self._outputs:
-            for node in needed_messages(self._nodes, name.partition(":")[0]):
+            for node in needed_messages(self._nodes, name.partition(":")[0], given):
                 if node.op in _PLACEHOLDERS:
                     found[node.name] = None
         return [node.name for node in self._graph.node if node.name in found]

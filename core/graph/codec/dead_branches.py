@@ -36,6 +36,11 @@ def flow_op(message: NodeDef) -> str:
     return _NAMES.get(message.op, message.op)
 
 
+def is_flow_op(op: str) -> bool:
+    """Whether nodes of an op are lowered to functions, or dropped, so that it needs no kernel."""
+    return op in _NAMES
+
+
 def has_flow(messages: Iterable[NodeDef]) -> bool:
     """Whether a graph has nodes that mean nothing by themselves."""
     return any(message.op in _NAMES for message in messages)
