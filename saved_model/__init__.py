@@ -28,6 +28,7 @@ from pinnace.saved_model.constants import TRAINING as TRAINING
 from pinnace.saved_model.constants import VARIABLES_DIRECTORY as VARIABLES_DIRECTORY
 from pinnace.saved_model.constants import VARIABLES_FILENAME as VARIABLES_FILENAME
 from pinnace.saved_model.constants import contains_saved_model as contains_saved_model
+from pinnace.saved_model.frozen_graphs import load_frozen_graph as load_frozen_graph
 from pinnace.saved_model.options import LoadOptions as LoadOptions
 from pinnace.saved_model.options import SaveOptions as SaveOptions
 from pinnace.saved_model.reading import load as load

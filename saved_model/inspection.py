@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY
 from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.graph.codec.dead_branches import is_flow_op
+from pinnace.graph.codec.references import TRANSLATED
 from pinnace.graph.text import text_of
 from pinnace.ops import registry
 from pinnace.saved_model import layout
 from pinnace.saved_model.codecs.signatures import decode_infos
 from pinnace.saved_model.codecs.structures import decode_structure
+from pinnace.saved_model.frozen_graphs import load_frozen_graph, read_frozen_graph
 from pinnace.saved_model.inspection_writer import keras_of, writer_of
 from pinnace.saved_model.options import LoadOptions
 from pinnace.saved_model.picture.page import signature_page
@@ -104,7 +107,7 @@ class ModelReport:
         path: the folder.
         tags: of the graph.
         writer: who wrote it, as far as the file tells.
-        format: `TensorFlow 2` (with objects) or `TensorFlow 1`.
+        format: `TensorFlow 2` (with objects), `TensorFlow 1` or `frozen graph`.
         signatures: by name.
         ops: of the functions that can be called, the most frequent first.
         variables: by name.
@@ -150,7 +153,7 @@ def inspect(
     """What a SavedModel holds; nothing of it is run, and no variable is read.
 
     Args:
-        export_dir: the folder.
+        export_dir: the folder, or the file of a frozen graph.
         tags: which of several graphs; None takes the only one, or that for serving.
 
     Raises:
@@ -158,14 +161,17 @@ def inspect(
         DataLossError: the file of messages is damaged.
     """
     folder = Path(export_dir)
-    message = read_messages(folder)
-    meta = choose_graph(message, tags, layout.model_path(folder))
+    if folder.is_file():
+        meta, form = read_frozen_graph(folder), "frozen graph"
+    else:
+        meta = choose_graph(read_messages(folder), tags, layout.model_path(folder))
+        form = "TensorFlow 2" if meta.HasField("object_graph_def") else "TensorFlow 1"
     problems: list[str] = []
     return ModelReport(
         os.fspath(export_dir),
         tuple(meta.meta_info_def.tags),
         writer_of(meta),
-        "TensorFlow 2" if meta.HasField("object_graph_def") else "TensorFlow 1",
+        form,
         _signatures(meta, problems),
         _ops(meta),
         _variables(folder, problems),
@@ -259,9 +265,9 @@ def _served_nodes(meta: MetaGraphDef) -> Iterable[NodeDef]:
 
 
 def _is_supported(op: str, functions: Mapping[str, object]) -> bool:
-    if op in _GIVEN or op in functions:
+    if op in _GIVEN or op in functions or is_flow_op(op):
         return True
-    found = registry.find(op)
+    found = registry.find(TRANSLATED.get(op, op))
     return found is not None and found.kernel is not None
 
 
@@ -334,6 +340,8 @@ def _assets(folder: Path, meta: MetaGraphDef) -> tuple[AssetReport, ...]:
 
 
 def _files(folder: Path) -> dict[str, int]:
+    if folder.is_file():
+        return {folder.name: folder.stat().st_size}
     return {
         path.relative_to(folder).as_posix(): path.stat().st_size
         for path in sorted(folder.rglob("*"))
@@ -381,6 +389,8 @@ def graph_page(
 def _signature_of(
     export_dir: str | os.PathLike[str], signature: str, tags: str | Iterable[str] | None
 ) -> ConcreteFunction:
+    if Path(export_dir).is_file():
+        return load_frozen_graph(export_dir)
     # The graph needs no variable's value, and a model without its variables has a graph too.
     options = LoadOptions(experimental_skip_checkpoint=True)
     signatures = load(export_dir, tags, options).signatures

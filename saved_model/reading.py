@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +19,18 @@ from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
 from pinnace.saved_model import layout
 from pinnace.saved_model.options import LoadOptions
 from pinnace.saved_model.restoring import Loader
+from pinnace.saved_model.text_form import parse_text
 from pinnace.saved_model.v1_graphs import load_main_graph
 from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable
 
 
 # Each time the folder is exchanged while it is read, reading begins anew.
 _TRIES = 10
-# The text form is parsed by Python code, at some megabytes a second.
-_LARGEST_TEXT = 256 << 20
-_OWN_ANY = "[type.googleapis.com/pinnace.proto."
 
 
 def load(
@@ -104,7 +102,8 @@ def read_messages(folder: Path) -> SavedModel:
     path = layout.model_path(folder)
     text = Path(folder, layout.MODEL_TEXT_FILE)
     if not path.exists() and text.exists():
-        path, message = text, _read_text(text)
+        path, message = text, SavedModel()
+        parse_text(text, message, "SavedModel")
     else:
         if not path.exists():
             _refuse_missing(folder)
@@ -116,27 +115,6 @@ def read_messages(folder: Path) -> SavedModel:
             raise DataLossError(f"{path} is damaged: it is no SavedModel message") from error
     if not message.meta_graphs:
         raise DataLossError(f"{path} holds no graph: it is empty or cut off")
-    return message
-
-
-def _read_text(path: Path) -> SavedModel:
-    """The text form of the file of messages, as people write and compare it."""
-    from google.protobuf import text_format
-
-    with explained("read", path), open_regular(path) as file:
-        if os.fstat(file.fileno()).st_size > _LARGEST_TEXT:
-            raise InvalidArgumentError(
-                f"{path} is larger than {_LARGEST_TEXT} bytes, too much for the text form\n"
-                f"  Try: write it as {layout.MODEL_FILE}"
-            )
-        data = file.read()
-    message = SavedModel()
-    try:
-        # What an Any holds is written out under the format's name of its message, not ours.
-        text = data.decode().replace("[type.googleapis.com/tensorflow.", _OWN_ANY)
-        text_format.Parse(text, message)
-    except (UnicodeDecodeError, text_format.ParseError, RecursionError, ValueError) as error:
-        raise DataLossError(f"{path} is damaged: it is no SavedModel as text: {error}") from error
     return message
 
 

@@ -13,12 +13,13 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.graph.codec.tensors import decode_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from pinnace.graph.codec.functions import FunctionLibrary
     from pinnace.proto.node_def_pb2 import NodeDef
 
 _ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
+_IMPORTS = frozenset({"LookupTableImport", "LookupTableImportV2"})
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 # Nodes that pass on what they take first.
 _PASS = frozenset({"Identity", "Reshape"})
@@ -53,6 +54,14 @@ class _Body:
             text = node.input[0]
         return "", 0
 
+    def restored(self, text: str) -> Source | None:
+        """Where in the checkpoint a value comes from, if it comes from there."""
+        name, position = self.through(text)
+        node = self.nodes.get(name)
+        return (
+            _source(self, node, position) if node is not None and node.op == "RestoreV2" else None
+        )
+
     def strings(self, text: str) -> list[str]:
         """The strings in a Const node."""
         node = self.nodes.get(self.through(text)[0])
@@ -77,10 +86,41 @@ def restored_sources(
         root: the node that restores everything.
         where: the file, for errors.
     """
-    found: dict[str, Source] = {}
+    return {
+        target: source
+        for body, node in _restoring(nodes, library, root, where)
+        for target, source in _assigned(body, node)
+    }
+
+
+def restored_tables(
+    nodes: Mapping[str, NodeDef], library: FunctionLibrary, root: str, where: str
+) -> dict[str, tuple[str, str]]:
+    """For nodes that make tables, under which keys their keys and values are stored.
+
+    Args:
+        nodes: the main graph.
+        library: the functions it may call.
+        root: the node that restores everything.
+        where: the file, for errors.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for body, node in _restoring(nodes, library, root, where):
+        if node.op in _IMPORTS and len(node.input) >= _RESTORE_INPUTS:
+            target, _ = body.through(node.input[0])
+            stored = [body.restored(text) for text in node.input[1:_RESTORE_INPUTS]]
+            if stored[0] is not None and stored[1] is not None:
+                found[body.arguments.get(target, target)] = stored[0].key, stored[1].key
+    return found
+
+
+def _restoring(
+    nodes: Mapping[str, NodeDef], library: FunctionLibrary, root: str, where: str
+) -> Iterable[tuple[_Body, NodeDef]]:
+    """The nodes that restore, in the main graph and in the functions it calls."""
     main = _Body(nodes, f"{where}: main graph")
     for node in needed_messages(nodes, root):
-        found.update(_assigned(main, node))
+        yield main, node
         if node.op in _CALLS and node.attr["f"].func.name in library:
             function = library.message(node.attr["f"].func.name)
             given = [text for text in node.input if text[:1] != "^"]
@@ -91,18 +131,16 @@ def restored_sources(
             inner = {one.name: one for one in function.node_def}
             body = _Body(inner, f"{where}: function {function.signature.name!r}", arguments)
             for one in function.node_def:
-                found.update(_assigned(body, one))
-    return found
+                yield body, one
 
 
 def _assigned(body: _Body, node: NodeDef) -> Iterable[tuple[str, Source]]:
     """The variable that a node assigns a value of the checkpoint to, and that value."""
     if node.op in _ASSIGNMENTS and len(node.input) > 1:
         target, _ = body.through(node.input[0])
-        value, position = body.through(node.input[1])
-        restore = body.nodes.get(value)
-        if restore is not None and restore.op == "RestoreV2":
-            yield body.arguments.get(target, target), _source(body, restore, position)
+        source = body.restored(node.input[1])
+        if source is not None:
+            yield body.arguments.get(target, target), source
 
 
 def _source(body: _Body, node: NodeDef, position: int) -> Source:
@@ -119,10 +157,12 @@ def _source(body: _Body, node: NodeDef, position: int) -> Source:
     return Source(keys[position], parts[position])
 
 
-def needed_messages(nodes: Mapping[str, NodeDef], root: str) -> Iterable[NodeDef]:
-    """A node and all that it needs."""
-    waiting = [root] if root in nodes else []
-    seen = set(waiting)
+def needed_messages(
+    nodes: Mapping[str, NodeDef], root: str, without: Collection[str] = ()
+) -> Iterable[NodeDef]:
+    """A node and all that it needs; not the nodes `without`, nor what only they need."""
+    waiting = [root] if root in nodes and root not in without else []
+    seen = {*waiting, *without}
     while waiting:
         node = nodes[waiting.pop()]
         yield node

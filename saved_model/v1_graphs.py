@@ -6,7 +6,6 @@ A signature becomes the part of the main graph between its inputs and outputs. W
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,98 +17,35 @@ from pinnace.framework.errors import (
     InvalidArgumentError,
     NotFoundError,
     OpError,
-    UnimplementedError,
 )
-from pinnace.framework.shapes import SCALAR, UNKNOWN
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.graph.codec.attrs import decode_attr
 from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.codec.graphs import add_argument, decode_graph
-from pinnace.ops.state.variables import READ_VARIABLE
+from pinnace.graph.codec.references import VARIABLES, variable_shape
 from pinnace.proto.saved_model_pb2 import AssetFileDef
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import resolve_asset
 from pinnace.saved_model.codecs.signatures import decode_signature
-from pinnace.saved_model.restore_nodes import Source, needed_messages, restored_sources
-from pinnace.saved_model.restored import (
-    LazyConcrete,
-    RestoredObject,
-    RestoredResource,
-    SignatureMap,
-)
+from pinnace.saved_model.restore_nodes import Source, restored_sources
+from pinnace.saved_model.restored import LazyConcrete, RestoredObject, SignatureMap
+from pinnace.saved_model.v1_tables import MainGraphTables, makes_table
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from pinnace.framework.tensor import Array, Tensor
     from pinnace.graph.graph import Graph, Value
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
 
 # The ops that hold the value of a variable: by a handle, or by reference.
-_HANDLES = frozenset({"VarHandleOp"})
-_REFERENCES = frozenset({"VariableV2", "Variable"})
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-# The ops that make a table; each is made once.
-_TABLES = frozenset(
-    {
-        "HashTableV2",
-        "HashTable",
-        "MutableHashTableV2",
-        "MutableHashTable",
-        "MutableDenseHashTableV2",
-        "MutableHashTableOfTensorsV2",
-    }
-)
-
-
-# The ops that fill a table.
-_FILLS = frozenset(
-    {
-        "InitializeTable",
-        "InitializeTableFromTextFile",
-        "InitializeTableFromTextFileV2",
-        "InitializeTableV2",
-        "LookupTableImport",
-        "LookupTableImportV2",
-        "LookupTableInsert",
-        "LookupTableInsertV2",
-    }
-)
-
-
-class MainGraphTable(RestoredResource):
-    """A table of a main graph; it is made when it is first needed, filled when a session would.
-
-    Args:
-        make: gives its handle.
-        functions: gives the functions to save it with.
-    """
-
-    def __init__(
-        self, make: Callable[[], Tensor], functions: Callable[[], dict[str, ConcreteFunction]]
-    ) -> None:
-        super().__init__()
-        put: Callable[[Any, str, object], None] = object.__setattr__
-        put(self, "_making", (make, functions))
-
-    @property
-    def resource_handle(self) -> Tensor:
-        """The handle that signatures take."""
-        found: Tensor | None = self.__dict__.get("_made_handle")
-        if found is None:
-            found = self.__dict__["_making"][0]()
-            object.__setattr__(self, "_made_handle", found)
-        return found
-
-    def _functions_for_saving(self) -> dict[str, ConcreteFunction]:
-        functions: dict[str, ConcreteFunction] = self.__dict__["_making"][1]()
-        return functions
+_HOLDERS = VARIABLES | {"VarHandleOp"}
 
 
 def load_main_graph(folder: Path, meta: MetaGraphDef, options: LoadOptions) -> RestoredObject:
@@ -123,17 +59,24 @@ def load_main_graph(folder: Path, meta: MetaGraphDef, options: LoadOptions) -> R
     Returns:
         An object with `signatures`, `variables` and `graph_debug_info`.
     """
-    return _MainGraph(folder, meta, options).load()
+    return MainGraph(folder, meta, options, str(layout.model_path(folder))).load()
 
 
-class _MainGraph:
-    """The main graph of one model, and what in it has state."""
+class MainGraph:
+    """The main graph of one model, and what in it has state.
 
-    def __init__(self, folder: Path, meta: MetaGraphDef, options: LoadOptions) -> None:
+    Args:
+        folder: where its checkpoint and assets are.
+        meta: the graph.
+        options: see `LoadOptions`.
+        where: the file, for errors.
+    """
+
+    def __init__(self, folder: Path, meta: MetaGraphDef, options: LoadOptions, where: str) -> None:
         self._folder = folder
         self._meta = meta
         self._options = options
-        self._where = str(layout.model_path(folder))
+        self._where = where
         self._nodes: dict[str, NodeDef] = {node.name: node for node in meta.graph_def.node}
         self._library = FunctionLibrary(
             meta.graph_def.library.function,
@@ -142,7 +85,6 @@ class _MainGraph:
             allow_io=options.allow_io,
         )
         self._variables: dict[str, Variable] = {}
-        self._tables: dict[tuple[object, ...], MainGraphTable] = {}
         self._assets = {
             asset.tensor_info.name.partition(":")[0]: resolve_asset(
                 folder, asset.filename, self._where
@@ -150,10 +92,19 @@ class _MainGraph:
             for asset in _assets(meta)
         }
         self._reader: BundleReader | None = None
-        self._initialised = False
-        self._refused: UnimplementedError | None = None
+        self._tables = MainGraphTables(
+            meta,
+            self._where,
+            self._library,
+            lambda: self._initialiser() or "",
+            lambda fills: self._part([], [], fills),
+            None if options.experimental_skip_checkpoint else self._checkpoint,
+        )
+        # Why what a session runs first cannot be run here.
+        self._refused: OpError | None = None
 
     def load(self) -> RestoredObject:
+        """The object with the signatures."""
         root = RestoredObject()
         self._make_variables()
         signatures = {}
@@ -164,14 +115,13 @@ class _MainGraph:
         signature_map = SignatureMap(signatures)
         put(root, layout.SIGNATURES, signature_map)
         root._track(layout.SIGNATURES, signature_map)
-        root.variables = list(self._variables.values())
+        root.variables = list({id(one): one for one in self._variables.values()}.values())
         # TensorFlow's name for them. Saved again, they are objects that the signatures capture.
         root.asset_paths = list(self._assets.values())
-        root.tables = self._all_tables()
-        if self._assets:
-            # Now, since the folder may be another model later; what fails says so when it is used.
-            with contextlib.suppress(OpError):
-                self._initialise()
+        root.tables = self._tables.all()
+        if not self._options.experimental_skip_checkpoint:
+            # Now, as TensorFlow Serving does: the folder may be another model later.
+            self.initialise()
         put(root, "tensorflow_version", self._meta.meta_info_def.tensorflow_version)
         put(root, "tensorflow_git_version", self._meta.meta_info_def.tensorflow_git_version)
         return root
@@ -188,25 +138,61 @@ class _MainGraph:
         return LazyConcrete(name, arguments, lambda: self._signature(name))
 
     def _signature(self, name: str) -> ConcreteFunction:
-        self._initialise()
         where = f"{self._where}: signature {name!r}"
         found = decode_signature(self._meta.signature_def[name], where)
-        inputs = [(tensor.reference, key, tensor.spec) for key, tensor in found.inputs.items()]
-        outputs = [tensor.reference for tensor in found.outputs.values()]
-        graph, captured, variables = self._part(inputs, outputs, [])
-        graph.name = f"signature_{name}"
-        graph.output_names = list(found.outputs)
-        for (key, tensor), value in zip(found.outputs.items(), graph.outputs, strict=True):
-            if tensor.dtype is not value.dtype:
+        return self.function(
+            f"signature_{name}",
+            {key: (tensor.reference, tensor.spec) for key, tensor in found.inputs.items()},
+            {key: (tensor.reference, tensor.spec) for key, tensor in found.outputs.items()},
+            where,
+            (found.input_specs, found.output_specs),
+        )
+
+    def function(
+        self,
+        name: str,
+        inputs: Mapping[str, tuple[str, TensorSpec]],
+        outputs: Mapping[str, tuple[str, TensorSpec | None]],
+        where: str,
+        structure: tuple[Any, Any] | None = None,
+    ) -> ConcreteFunction:
+        """A part of the graph as a function.
+
+        Args:
+            name: of the function.
+            inputs: name -> reference and spec of what is given, whatever computes it.
+            outputs: name -> reference and what it is declared as, if it is.
+            where: what declares it, for errors.
+            structure: specs of inputs and outputs by name, of which some may be composite; None
+                takes one of each tensor.
+
+        Raises:
+            InvalidArgumentError: an output is of another dtype.
+            OpError: it uses what the initialiser sets, and that could not be run.
+        """
+        # In the order in which structures by name are flattened.
+        inputs, outputs = dict(sorted(inputs.items())), dict(sorted(outputs.items()))
+        given = [(reference, key, spec) for key, (reference, spec) in inputs.items()]
+        wanted = [reference for reference, _ in outputs.values()]
+        graph, captured, variables = self._part(given, wanted, [])
+        self._require_initialised(captured)
+        graph.name = name
+        graph.output_names = list(outputs)
+        results = {}
+        for (key, (_, spec)), value in zip(outputs.items(), graph.outputs, strict=True):
+            if spec is not None and spec.dtype is not value.dtype:
                 raise InvalidArgumentError(
-                    f"{where}: output {key!r} is declared {tensor.dtype.name}, the graph has "
+                    f"{where}: output {key!r} is declared {spec.dtype.name}, the graph has "
                     f"{value.spec.text}"
                 )
+            results[key] = (spec or value.spec).with_name(key)
+        if structure is None:
+            structure = {key: spec.with_name(key) for key, (_, spec) in inputs.items()}, results
         return ConcreteFunction(
             graph,
             captured,
-            ((), found.input_specs),
-            found.output_specs,
+            ((), structure[0]),
+            structure[1],
             variables,
             by_name=True,
         )
@@ -238,13 +224,9 @@ class _MainGraph:
                     value = capture(graph, node.name, variable.handle, spec)
                     handles[node.name] = value
                     variables.append(variable)
-                if node.op in _HANDLES:
-                    return value
-                # A reference is as good as its value: nothing here assigns to it.
-                read = graph.add(READ_VARIABLE, [value], {"dtype": variable.dtype}, node.name)
-                return read.outputs[0]
-            if node.op in _TABLES or _makes_table(node):
-                return capture(graph, node.name, self._table(node).resource_handle, None)
+                return value
+            if makes_table(node):
+                return capture(graph, node.name, self._tables.of(node).resource_handle, None)
             if node.name in self._assets:
                 return capture(graph, node.name, self._assets[node.name].asset_path, None)
             return None
@@ -262,19 +244,36 @@ class _MainGraph:
 
     # What has state.
 
-    def _initialise(self) -> None:
-        """Run what a session runs once after restoring: tables are filled."""
-        name = None if self._initialised else self._initialiser()
+    def initialise(self) -> None:
+        """Run what a session runs once after restoring: it fills tables and sets variables."""
+        name = self._initialiser()
         if name is None:
             return
         try:
             graph, captured, _ = self._part([], [], [name])
             if graph.effects:
                 plan_of(graph)([np.asarray(tensor._array) for tensor in captured])
-        except UnimplementedError as error:
-            # Signatures without tables can do without; those with one are told why they cannot.
+        except OpError as error:
+            # Signatures that use nothing of what it sets can do without it.
             self._refused = error
-        self._initialised = True
+
+    def _require_initialised(self, captured: Iterable[Tensor]) -> None:
+        """Hold that what a signature uses has what the initialiser gives it.
+
+        Raises:
+            OpError: it has not, since the initialiser cannot be run here.
+        """
+        if self._refused is None:
+            return
+        for tensor in captured:
+            if tensor.dtype is dtypes.resource:
+                held: Any = np.asarray(tensor._array)[()]
+                if not held.is_initialized or getattr(held, "mutable", False):
+                    raise type(self._refused)(
+                        f"{self._where}: {held.name!r} has no value, since what the model runs "
+                        f"first, {self._initialiser()!r}, cannot be run here: "
+                        f"{self._refused.message}"
+                    ) from self._refused
 
     def _initialiser(self) -> str | None:
         meta = self._meta
@@ -289,74 +288,20 @@ class _MainGraph:
                     return names[0].partition(":")[0]
         return None
 
-    def _all_tables(self) -> list[MainGraphTable]:
-        for node in self._meta.graph_def.node:
-            if node.op in _TABLES or _makes_table(node):
-                self._table(node)
-        return list(self._tables.values())
-
-    def _table(self, node: NodeDef) -> MainGraphTable:
-        """The one table of this model that a node stands for: nodes may share one by its name."""
-        shared = node.attr["shared_name"].s if "shared_name" in node.attr else b""
-        key = (node.attr["container"].s, shared) if shared else (node.name,)
-        found = self._tables.get(key)
-        if found is None:
-            found = MainGraphTable(
-                lambda: self._made_table(node), lambda: self._table_functions(node, found)
-            )
-            self._tables[key] = found
-        return found
-
-    def _made_table(self, node: NodeDef) -> Tensor:
-        if self._refused is not None:
-            raise self._refused
-        graph = self._table_graph(node)
-        return wrap(plan_of(graph)([])[0], dtypes.resource)
-
-    def _table_graph(self, node: NodeDef) -> Graph:
-        return decode_graph(self._meta.graph_def, self._where, [node.name], library=self._library)
-
-    def _table_functions(
-        self, node: NodeDef, table: MainGraphTable | None
-    ) -> dict[str, ConcreteFunction]:
-        """What makes a table and what fills it, so that it can be saved again."""
-        graph = self._table_graph(node)
-        graph.name = f"make_{node.name}"
-        made = TensorSpec.of(graph.outputs[0].shape, dtypes.resource)
-        functions = {layout.CREATE: ConcreteFunction(graph, [], ((), {}), made, [])}
-        fills = [
-            one.name
-            for one in needed_messages(self._nodes, self._initialiser() or "")
-            if one.op in _FILLS and self._table_of(one.input[0] if one.input else "") is table
-        ]
-        if fills:
-            graph, captured, variables = self._part([], [], fills)
-            graph.name = f"fill_{node.name}"
-            functions[layout.INITIALIZE] = ConcreteFunction(
-                graph, captured, ((), {}), None, variables
-            )
-        return functions
-
-    def _table_of(self, reference: str) -> MainGraphTable | None:
-        node = self._nodes.get(reference.partition(":")[0])
-        while node is not None and node.op == "Identity" and node.input:
-            node = self._nodes.get(node.input[0].partition(":")[0])
-        makes = node is not None and (node.op in _TABLES or _makes_table(node))
-        return self._table(node) if makes else None  # type: ignore[arg-type]  # it makes one
-
     def _make_variables(self) -> None:
         """A variable per node that holds one; its value is read from the checkpoint when needed."""
         sources = None
+        shared: dict[tuple[bytes, bytes], Variable] = {}
         for node in self._meta.graph_def.node:
-            if node.op not in _HANDLES and node.op not in _REFERENCES:
+            if node.op not in _HOLDERS:
+                continue
+            key = (node.attr["container"].s, node.attr["shared_name"].s)
+            if key in shared:
+                self._variables[node.name] = shared[key]
                 continue
             where = f"{self._where}: node {node.name!r}"
             dtype = decode_attr(node.attr["dtype"], "type", where, self._library.ref)
-            shape = UNKNOWN
-            if "shape" in node.attr:
-                shape = decode_attr(node.attr["shape"], "shape", where, self._library.ref)
-            if node.op in _REFERENCES and shape == SCALAR:
-                shape = UNKNOWN  # TensorFlow 1: a shape that is unknown was written as none at all
+            shape = decode_attr(variable_shape(node), "shape", where, self._library.ref)
             variable = Variable.uninitialized(dtype, shape, node.name, trainable=True)
             if sources is None:
                 sources = self._sources()
@@ -364,6 +309,8 @@ class _MainGraph:
             if source is not None and not self._options.experimental_skip_checkpoint:
                 self._attach(variable, source)
             self._variables[node.name] = variable
+            if key[1]:
+                shared[key] = variable
 
     def _attach(self, variable: Variable, source: Source) -> None:
         reader = self._checkpoint()
@@ -410,22 +357,13 @@ class _MainGraph:
         reader = self._checkpoint()
         if reader is not None:
             for name, node in self._nodes.items():
-                if node.op in _HANDLES or node.op in _REFERENCES:
+                if node.op in _HOLDERS:
                     named = "shared_name" in node.attr
                     shared = node.attr["shared_name"].s.decode(errors="replace") if named else ""
                     for key in (shared, name):
                         if key and key in reader:
                             found.setdefault(name, Source(key))
         return found
-
-
-def _makes_table(node: NodeDef) -> bool:
-    """Whether it calls a function that makes a table, as TensorFlow 2 writes it."""
-    return (
-        node.op in _CALLS
-        and not any(not one.startswith("^") for one in node.input)
-        and list(node.attr["Tout"].list.type) == [dtypes.resource.enum]
-    )
 
 
 def _box(text: str, shape: tuple[int, ...], where: str) -> tuple[slice, ...]:

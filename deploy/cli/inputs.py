@@ -28,6 +28,9 @@ _PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
 _TEXTS = frozenset({".txt", ".csv", ".tsv"})
 _FILES = _PICTURES | _TEXTS | {".npy", ".npz", ".json"}
 _FILE = re.compile(r"(?P<path>.+?)(?:\[(?P<key>[^\[\]]*)\])?\Z", re.DOTALL)
+_NAME = re.compile(r"[\w./:-]+")
+_ANY_SIZE = frozenset({"?", "-1", "None"})
+_SIZE = re.compile(r"\?|-1|None|[0-9]{1,9}", re.ASCII)
 _MOST_PIXELS = 1 << 28
 _RANDOM_SIZE = 2  # of an axis that may have any length
 
@@ -83,6 +86,43 @@ def read_inputs(
             spec = wanted[name]
             raw = _read(value, spec, SCALES[scale], seed)
             found[name] = fitted(raw, spec, name)
+    return found
+
+
+def given_names(given: Iterable[str]) -> list[str]:
+    """The names in front of the values that `read_inputs` reads, where they have one."""
+    found = []
+    for text in given:
+        for part in _split(text):
+            name, equals, _ = part.partition("=")
+            if equals and _NAME.fullmatch(name.strip()):
+                found.append(name.strip())
+    return found
+
+
+def names_of(text: str) -> list[str]:
+    """Names between commas."""
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def shapes_of(given: Iterable[str]) -> dict[str, list[int | None]]:
+    """What `name=1,224,224,3` says, each: a shape by the name of an input.
+
+    Raises:
+        InvalidArgumentError: it is of another form.
+    """
+    found: dict[str, list[int | None]] = {}
+    for text in given:
+        name, equals, sizes = text.rpartition("=")
+        listed = [one.strip() for one in sizes.strip().strip("[]()").split(",") if one.strip()]
+        if not equals or not name.strip() or not all(_SIZE.fullmatch(one) for one in listed):
+            raise InvalidArgumentError(
+                f"--input must be NAME=SHAPE, got {_told(text)}\n"
+                "  Try: --input image=?,224,224,3, where ? is any size; a scalar is NAME=[]"
+            )
+        if name.strip() in found:
+            raise InvalidArgumentError(f"input {name.strip()!r} is given twice")
+        found[name.strip()] = [None if one in _ANY_SIZE else int(one) for one in listed]
     return found
 
 
@@ -215,7 +255,7 @@ def _split(text: str) -> list[str]:
 
 def _named(part: str, wanted: Mapping[str, TensorSpec]) -> tuple[str, str]:
     name, equals, value = part.partition("=")
-    if equals and (name.strip() in wanted or re.fullmatch(r"[\w./:-]+", name.strip())):
+    if equals and (name.strip() in wanted or _NAME.fullmatch(name.strip())):
         return name.strip(), value.strip()
     if len(wanted) == 1:
         return next(iter(wanted)), part

@@ -13,11 +13,17 @@ from pinnace.saved_model import layout
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-SAVED_MODEL, ONNX, KERAS = "SavedModel", "ONNX", "Keras"
-_SUFFIXES = {".onnx": ONNX, ".keras": KERAS, ".h5": KERAS, ".hdf5": KERAS}
+SAVED_MODEL, ONNX, KERAS, FROZEN = "SavedModel", "ONNX", "Keras", "frozen graph"
+_SUFFIXES = {
+    ".onnx": ONNX,
+    ".keras": KERAS,
+    ".h5": KERAS,
+    ".hdf5": KERAS,
+    ".pb": FROZEN,
+    ".pbtxt": FROZEN,
+}
 _OTHERS = {
     ".tflite": "TensorFlow Lite",
-    ".pb": "a frozen graph or the inside of a SavedModel",
     ".ckpt": "a checkpoint",
     ".index": "a checkpoint",
     ".pt": "PyTorch",
@@ -85,8 +91,8 @@ def _is_saved_model(path: Path) -> bool:
 
 
 def _instead(path: Path, kind: str | None) -> list[str]:
-    if path.suffix == ".pb":
-        return [os.fspath(path.parent)]
+    if kind == FROZEN:
+        return [f"pinnace {command} {path}" for command in ("run", "show", "export")]
     return [f"pinnace scan {path}"] if kind == ONNX else []
 
 

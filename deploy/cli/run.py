@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from pinnace.deploy.cli.inputs import example_of, random_input, read_inputs
+from pinnace.deploy.cli.inputs import (
+    example_of,
+    given_names,
+    names_of,
+    random_input,
+    read_inputs,
+)
 from pinnace.deploy.cli.models import unknown_name
 from pinnace.deploy.cli.runners import Runner, load_runner
 from pinnace.deploy.cli.terminal import Terminal, print_json, time_text
@@ -30,22 +36,32 @@ def run(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .onnx, .keras or .h5 file.", show_default=False
+            help="A SavedModel's folder, or a .onnx, .keras or .h5 file, or a frozen graph.pb.",
+            show_default=False,
         ),
     ],
     signature: Annotated[
-        str | None, typer.Option(help="Which signature; serving_default or the only one.")
+        str | None,
+        typer.Option(
+            "--signature",
+            "--signature_def",
+            help="Which signature; serving_default or the only one.",
+        ),
     ] = None,
     inputs: Annotated[
         list[str] | None,
         typer.Option(
             help="NAME=VALUE: a file (.npy, .npz[key], .png, .jpg, .txt, .csv, .json), JSON, or an "
-            "expression such as np.ones((1, 3)). May be repeated.",
+            "expression such as np.ones((1, 3)). May be repeated. Of a frozen graph any tensor.",
             metavar="NAME=VALUE",
         ),
     ] = None,
     outputs: Annotated[
-        str | None, typer.Option(help="Only these outputs, comma-separated.", metavar="NAMES")
+        str | None,
+        typer.Option(
+            help="Only these outputs, comma-separated; of a frozen graph any tensors.",
+            metavar="NAMES",
+        ),
     ] = None,
     output_dir: Annotated[
         Path | None, typer.Option(help="Write each output there as NAME.npy.", metavar="DIR")
@@ -69,7 +85,8 @@ def run(
         bool, typer.Option("--time", help="How long loading, the first and later runs take.")
     ] = False,
     tags: Annotated[
-        str | None, typer.Option(help="Tag set, comma-separated.", metavar="TAGS")
+        str | None,
+        typer.Option("--tags", "--tag_set", help="Tag set, comma-separated.", metavar="TAGS"),
     ] = None,
     allow_io: Annotated[
         bool, typer.Option(help="Let the model's ops reach files: only if you trust it.")
@@ -78,7 +95,14 @@ def run(
 ) -> None:
     """Run a signature of MODEL once and print what it gives."""
     begun = time.perf_counter()
-    runner = load_runner(model, signature, tags.split(",") if tags else None, allow_io=allow_io)
+    runner = load_runner(
+        model,
+        signature,
+        tags.split(",") if tags else None,
+        allow_io=allow_io,
+        given=given_names(inputs or []),
+        wanted=None if outputs is None else names_of(outputs),
+    )
     loaded = time.perf_counter() - begun
     chosen = _chosen(runner, outputs)
     arrays = gathered_inputs(runner, inputs or [], seed, image_scale, fill=fill)
@@ -109,7 +133,7 @@ def run(
 def _chosen(runner: Runner, outputs: str | None) -> list[str]:
     if outputs is None:
         return list(runner.outputs)
-    names = [one.strip() for one in outputs.split(",") if one.strip()]
+    names = names_of(outputs)
     for name in names:
         if name not in runner.outputs:
             raise unknown_name("output", name, runner.outputs, runner.path)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.deploy.cli.models import ONNX, SAVED_MODEL, find_model, unknown_name
+from pinnace.deploy.cli.models import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pinnace.framework.tensor import Array
@@ -32,7 +32,7 @@ class Runner:
 
     Attributes:
         path: the model.
-        signature: its name; empty for ONNX, which has one.
+        signature: its name; empty for ONNX and frozen graphs, which have one.
         inputs: specs by name.
         outputs: names.
         run: arrays by name to arrays by name.
@@ -51,20 +51,27 @@ def load_runner(
     tags: list[str] | None = None,
     *,
     allow_io: bool = False,
+    given: Iterable[str] = (),
+    wanted: Iterable[str] | None = None,
 ) -> Runner:
     """A signature of the model at a path.
 
     Args:
-        path: a SavedModel or a file.onnx.
+        path: a SavedModel, a frozen graph or a file.onnx.
         signature: `serving_default` or the only one if left out.
         tags: which of several graphs.
         allow_io: let the model's ops reach files; only if it is trusted.
+        given: of a frozen graph, tensors that are given, whatever computes them.
+        wanted: of a frozen graph, the tensors that are computed; None takes the last ones.
 
     Raises:
         NotFoundError: there is no model.
         InvalidArgumentError: there is no such signature.
     """
-    found, kind = find_model(path, (SAVED_MODEL, ONNX))
+    found, kind = find_model(path, (SAVED_MODEL, ONNX, FROZEN))
+    if kind == FROZEN:
+        _refuse_signature(found, "a frozen graph", signature, tags)
+        return _frozen_runner(found, given, wanted, allow_io=allow_io)
     if kind == ONNX:
         return _onnx_runner(found, signature)
     return _saved_model_runner(found, signature, tags, allow_io=allow_io)
@@ -87,9 +94,29 @@ def _saved_model_runner(
     return Runner(path, name, dict(inputs), tuple(function.array_outputs), function.run_arrays)
 
 
+def _frozen_runner(
+    path: Path, given: Iterable[str], wanted: Iterable[str] | None, *, allow_io: bool
+) -> Runner:
+    from pinnace.saved_model.frozen_graphs import load_frozen_graph, placeholders
+    from pinnace.saved_model.options import LoadOptions
+
+    outputs = None if wanted is None else list(wanted)
+    inputs = placeholders(path, outputs, given)
+    function = load_frozen_graph(path, inputs, outputs, LoadOptions(allow_io=allow_io))
+    specs: dict[str, TensorSpec] = function.structured_input_signature[1]
+    return Runner(path, "", dict(specs), tuple(function.structured_outputs), function.run_arrays)
+
+
+def _refuse_signature(
+    path: Path, kind: str, signature: str | None, tags: list[str] | None = None
+) -> None:
+    for name, option, value in (("signature", "signature", signature), ("tag", "tags", tags)):
+        if value is not None:
+            raise InvalidArgumentError(f"{path}: {kind} has no {name}s; leave --{option} out")
+
+
 def _onnx_runner(path: Path, signature: str | None) -> Runner:
-    if signature is not None:
-        raise InvalidArgumentError(f"{path}: an ONNX file has no signatures; leave --signature out")
+    _refuse_signature(path, "an ONNX file", signature)
     try:
         import onnxruntime
     except ImportError:

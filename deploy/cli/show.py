@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinnace.deploy.cli.models import find_model, unknown_name
+from pinnace.deploy.cli.models import FROZEN, SAVED_MODEL, find_model, unknown_name
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text, visible
 
 if TYPE_CHECKING:
@@ -22,11 +22,19 @@ _OPS = 12
 def show(
     model: Annotated[
         Path,
-        typer.Argument(help="A SavedModel's folder, or a .keras or .h5 file.", show_default=False),
+        typer.Argument(
+            help="A SavedModel's folder, or a .keras or .h5 file, or a frozen graph.pb.",
+            show_default=False,
+        ),
     ],
     tags: Annotated[
         str | None,
-        typer.Option(help="Tag set, comma-separated; the only one if left out.", metavar="TAGS"),
+        typer.Option(
+            "--tags",
+            "--tag_set",
+            help="Tag set, comma-separated; the only one if left out.",
+            metavar="TAGS",
+        ),
     ] = None,
     graph: Annotated[
         str | None,
@@ -45,7 +53,7 @@ def show(
 
     With --graph SIGNATURE its graph as text; with --html FILE as a picture to open in a browser.
     """
-    folder, _ = find_model(model)
+    folder, _ = find_model(model, (SAVED_MODEL, FROZEN))
     chosen = tags.split(",") if tags else None
     if graph is not None or html is not None:
         _show_graph(folder, graph, html, chosen)

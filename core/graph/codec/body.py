@@ -52,6 +52,9 @@ class Flow(Protocol):
     def before(self, name: str) -> Iterable[str]:
         """References to what must be built before a node."""
 
+    def stands_outside(self, name: str, position: int) -> bool:
+        """Whether something else stands for an output of a node, or has run before."""
+
     def is_pivot(self, name: str) -> bool:
         """Whether waiting for a node has no effect."""
 
@@ -136,7 +139,7 @@ class Body:
         texts = message.input if self._flow is None else self._flow.before(message.name)
         for text in texts:
             before, _, position = self._parse(text, message.name)
-            if self._given(before, position) is not None:
+            if self._is_given(before, position):
                 continue
             if before not in self._nodes and not self._is_argument(before):
                 if before not in self._messages:
@@ -275,9 +278,14 @@ class Body:
 
     def _waits(self, name: str) -> bool:
         """Whether a control edge from a node is one that has to be kept."""
-        if self._is_argument(name) or self._given(name, 0) is not None:
+        if self._is_argument(name) or self._is_given(name, 0):
             return False
         return self._flow is None or not self._flow.is_pivot(name)
+
+    def _is_given(self, name: str, position: int) -> bool:
+        if self._flow is not None:
+            return self._flow.stands_outside(name, position)
+        return self._given(name, position) is not None
 
     def _op(
         self, message: NodeDef, inputs: Sequence[Value], where: str

@@ -36,6 +36,11 @@ def flow_op(message: NodeDef) -> str:
     return _NAMES.get(message.op, message.op)
 
 
+def is_flow_op(op: str) -> bool:
+    """Whether nodes of an op are lowered to functions, or dropped, so that it needs no kernel."""
+    return op in _NAMES
+
+
 def has_flow(messages: Iterable[NodeDef]) -> bool:
     """Whether a graph has nodes that mean nothing by themselves."""
     return any(message.op in _NAMES for message in messages)
@@ -76,6 +81,17 @@ class Loop:
     variables: dict[str, tuple[str, str]] = field(default_factory=dict)
     before: dict[str, None] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
+
+    def variable_at(self, messages: Mapping[str, NodeDef], name: str, position: int) -> str:
+        """The Merge node of the variable whose value a place inside has; empty if it has none."""
+        message = messages.get(name)
+        op = "" if message is None else flow_op(message)
+        if message is not None and op == "Switch":
+            places = [place_of(text)[0] for text in data_inputs(message)]
+            name = places[0] if places[1:] == [self.test] else ""
+        elif op != "Merge" or position:
+            return ""
+        return name if name in self.variables else ""
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.functions import FunctionLibrary, FunctionNames, encode_library
 from pinnace.graph.codec.lowering import body_with_flow
 from pinnace.graph.codec.nodes import encode_node
+from pinnace.graph.codec.references import with_handles
 from pinnace.graph.graph import Graph
 from pinnace.graph.walk import needed, ordered
 from pinnace.ops.array.constants import PLACEHOLDER
@@ -79,27 +80,29 @@ def decode_graph(
         UnimplementedError: a loop or condition of TensorFlow 1 is none that is understood.
     """
     library = library or FunctionLibrary(message.library.function, where)
-    nodes = {}
+    nodes: dict[str, NodeDef] = {}
     for node in message.node:
         if node.name in nodes:
             raise InvalidArgumentError(f"{where}: two nodes are named {node.name!r}")
         nodes[node.name] = node
     graph = Graph("graph")
+    wanted = [_place(text, where) for text in outputs]
     fed: dict[tuple[str, int], Value | None] = {}
     for text, name, spec in inputs:
         fed[_place(text, where)] = add_argument(graph, spec, name)
+    part, references = with_handles(nodes, outputs, effects, fed.keys())
 
     def stands_for(name: str, position: int) -> Value | None:
         key = (name, position)
         if key not in fed:
-            known = given is not None and name in nodes
-            fed[key] = given(graph, nodes[name], position) if known else None  # type: ignore[misc]  # known says so
+            known = given is not None and name in part
+            fed[key] = given(graph, part[name], position) if known else None  # type: ignore[misc]  # known says so
         return fed[key]
 
-    body = body_with_flow(graph, nodes, library, f"{where}: main graph", stands_for)
-    wanted = [_place(text, where) for text in outputs]
-    body.decode([*(name for name, k in wanted if stands_for(name, k) is None), *effects])
-    graph.outputs = [body.value(text, "a result") for text in outputs]
+    body = body_with_flow(graph, part, library, f"{where}: main graph", stands_for)
+    places = [_place(text, where) for text in references]
+    body.decode([*(name for name, k in places if stands_for(name, k) is None), *effects])
+    graph.outputs = [body.value(text, "a result") for text in references]
     graph.output_names = [name for name, _ in wanted]
     # As in a session: what is fetched runs all that it depends on, effects too.
     graph.effects = [

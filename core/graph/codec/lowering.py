@@ -68,6 +68,8 @@ class Lowering:
         library: the functions that nodes may call.
         where: the graph, for errors.
         given: what stands for an output of a node instead of what the node computes.
+        stands: whether there is such a thing, asked without making it; of a node that is only
+            waited for, whether it runs outside. None asks `given`.
         depth: how many functions this body is inside.
     """
 
@@ -78,6 +80,7 @@ class Lowering:
         library: FunctionLibrary,
         where: str,
         given: Callable[[str, int], Value | None],
+        stands: Callable[[str, int], bool] | None = None,
         depth: int = 0,
     ) -> None:
         if depth > _DEEPEST:
@@ -87,7 +90,8 @@ class Lowering:
         self.graph = graph
         self.messages = messages
         self.given = given
-        self.level = Level(messages, self._is_given, where)
+        self._stands = stands
+        self.level = Level(messages, self.stands_outside, where)
         self.body = Body(graph, messages, library, where, given=given, flow=self)
         self._library = library
         self._where = where
@@ -107,12 +111,13 @@ class Lowering:
             message = self.messages.get(name)
             if message is None:
                 return False
-            if self._is_given(name, 0):
+            if self.stands_outside(name, 0):
                 return True
             if flow_op(message) != "Identity" or len(message.input) != 1:
-                return is_flow(message) and name not in self.level.choices
+                ends = name in self.level.choices or name in self.level.exits
+                return is_flow(message) and not ends
             name, position = place_of(message.input[0])
-            if self._is_given(name, position):
+            if self.stands_outside(name, position):
                 return True
         return False
 
@@ -135,7 +140,10 @@ class Lowering:
             )
         return None
 
-    def _is_given(self, name: str, position: int) -> bool:
+    def stands_outside(self, name: str, position: int) -> bool:
+        """Whether something else stands for an output of a node, or has run before."""
+        if self._stands is not None:
+            return self._stands(name, position)
         return self.given(name, position) is not None
 
     # Loops.
@@ -211,22 +219,25 @@ class Lowering:
             for variable, start, shape in zip(loop.variables, starts, shapes, strict=True)
         }
 
-        def given(name: str, position: int) -> Value | None:
-            message = self.messages.get(name)
-            op = "" if message is None else flow_op(message)
-            if op == "Merge" and name in held:
-                return held[name] if position == 0 else None
-            if op == "Switch":
-                inputs = data_inputs(message)  # type: ignore[arg-type]  # its op is known
-                places = [place_of(text)[0] for text in inputs]
-                if places[1:] == [loop.test] and places[0] in held:
-                    return held[places[0]]
-            if op == "Enter" and name in loop.seen:
-                return function.capture(place_of(self._data(name)))
-            return function.capture((name, position)) if self._is_given(name, position) else None
+        def stands(name: str, position: int) -> bool:
+            is_inner = loop.variable_at(self.messages, name, position) or self._enters(loop, name)
+            return bool(is_inner) or self.stands_outside(name, position)
 
-        function.decode(given, [self._data(end) for end in ends], self._waits(ends))
+        def given(name: str, position: int) -> Value | None:
+            variable = loop.variable_at(self.messages, name, position)
+            if variable:
+                return held[variable]
+            if self._enters(loop, name):
+                return function.capture(place_of(self._data(name)))
+            return function.capture((name, position)) if stands(name, position) else None
+
+        function.decode(given, stands, [self._data(end) for end in ends], self._waits(ends))
         return function
+
+    def _enters(self, loop: Loop, name: str) -> bool:
+        """Whether a node brings a value into a loop."""
+        message = self.messages.get(name)
+        return message is not None and flow_op(message) == "Enter" and name in loop.seen
 
     def _waits(self, names: Iterable[str]) -> list[str]:
         return [one for name in names for one in control_inputs(self.messages[name])]
@@ -282,8 +293,11 @@ class Lowering:
             text = self.level.outside(choice.condition, (name, position))
             return function.capture(place_of(text)) if text else None
 
+        def stands(name: str, position: int) -> bool:
+            return self.level.outside(choice.condition, (name, position)) is not None
+
         references = [sides[index] for sides in choice.merges.values()]
-        function.decode(given, references, [])
+        function.decode(given, stands, references, [])
         results: list[Value] = []
         for name, value in zip(choice.merges, function.graph.outputs, strict=True):
             results.append(value)
@@ -306,9 +320,15 @@ class Lowering:
         names = (text[1:] for text in texts if text[:1] == "^")
         return [self.body.node(name) for name in names if self.body.has_node(name)]
 
-    def inner(self, graph: Graph, given: Callable[[str, int], Value | None]) -> Lowering:
+    def inner(
+        self,
+        graph: Graph,
+        given: Callable[[str, int], Value | None],
+        stands: Callable[[str, int], bool],
+    ) -> Lowering:
         """What builds a function inside this body."""
-        return Lowering(graph, self.messages, self._library, self._where, given, self._depth + 1)
+        depth = self._depth + 1
+        return Lowering(graph, self.messages, self._library, self._where, given, stands, depth)
 
 
 class _Function:
@@ -358,14 +378,15 @@ class _Function:
     def decode(
         self,
         given: Callable[[str, int], Value | None],
+        stands: Callable[[str, int], bool],
         references: list[str],
         waits: list[str],
     ) -> None:
         """Build what the references and the nodes waited for need."""
-        inner = self._outer.inner(self.graph, given)
+        inner = self._outer.inner(self.graph, given, stands)
         places = [place_of(text) for text in references]
         names = [name for name, position in places if given(name, position) is None]
-        waits = [name for name in waits if given(name, 0) is None]
+        waits = [name for name in waits if not stands(name, 0)]
         inner.body.decode([*names, *waits])
         waiting = [inner.body.node(name) for name in waits]
         self.graph.outputs = [inner.value(place) for place in places]

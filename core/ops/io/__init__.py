@@ -5,6 +5,7 @@
 from pinnace.framework.dispatch import operators as _operators
 from pinnace.ops.io import examples as examples
 from pinnace.ops.io import gfile as gfile
+from pinnace.ops.io import sequence_examples as sequence_examples
 from pinnace.ops.io.compressed import *
 from pinnace.ops.io.csv import *
 from pinnace.ops.io.files import *

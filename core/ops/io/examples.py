@@ -1,4 +1,4 @@
-"""Example messages as tensors: ParseExampleV2, ParseSingleExample."""
+"""Example messages as tensors: ParseExample, ParseExampleV2, ParseSingleExample."""
 
 from __future__ import annotations
 
@@ -304,6 +304,32 @@ def _parse_kernel(
     )
 
 
+def _parse_v1_kernel(
+    serialized: Array,
+    names: Array,
+    sparse_keys: tuple[Array, ...],
+    dense_keys: tuple[Array, ...],
+    dense_defaults: tuple[Array, ...],
+    *,
+    sparse_types: tuple[DType, ...],
+    Tdense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
+    dense_shapes: tuple[Shape, ...],
+) -> tuple[Array, ...]:
+    del names
+    return _outputs(
+        _strings(serialized),
+        False,
+        _dense_of(_keys(dense_keys), Tdense, dense_shapes, dense_defaults),
+        list(zip(_keys(sparse_keys), sparse_types, strict=True)),
+        [],
+    )
+
+
+def _keys(arrays: Sequence[Array]) -> list[bytes]:
+    """Keys that are tensors of their own."""
+    return [key for array in arrays for key in _strings(array)]
+
+
 def _parse_single_kernel(
     serialized: Array,
     dense_defaults: tuple[Array, ...],
@@ -357,12 +383,41 @@ def _infer_parse(call: InferCall) -> tuple[Shape, ...]:
     )
 
 
+def _infer_parse_v1(call: InferCall) -> tuple[Shape, ...]:
+    shape = call.spec(0).shape
+    if shape.rank not in {1, None}:
+        call.fail("serialized must be a vector")
+    if len(call.attrs["dense_shapes"]) != len(call.attrs["Tdense"]):
+        call.fail("one dense shape is required for each dense type")
+    front = Shape((None,)) if shape.rank is None else shape
+    return _infer_shapes(call, 1, front, len(call.attrs["sparse_types"]))
+
+
 def _infer_single(call: InferCall) -> tuple[Shape, ...]:
     if call.spec(0).shape.rank not in {0, None}:
         call.fail("serialized must be a scalar")
     return _infer_shapes(call, 0, Shape(()), int(call.attrs["num_sparse"]))
 
 
+PARSE_EXAMPLE = register(
+    OpDef(
+        name="ParseExample",
+        signature=(
+            "serialized: string, names: string, sparse_keys: Nsparse*string, "
+            "dense_keys: Ndense*string, dense_defaults: (Tdense) -> "
+            "sparse_indices: Nsparse*int64, sparse_values: (sparse_types), "
+            "sparse_shapes: Nsparse*int64, dense_values: (Tdense)"
+        ),
+        attrs={
+            "sparse_types": attr("list(type)"),
+            "Tdense": attr("list(type)"),
+            "dense_shapes": attr("list(shape)"),
+        },
+        infer=_infer_parse_v1,
+        kernel=_parse_v1_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 PARSE_EXAMPLE_V2 = register(
     OpDef(
         name="ParseExampleV2",

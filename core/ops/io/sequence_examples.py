@@ -1,4 +1,4 @@
-"""SequenceExample messages as tensors: ParseSequenceExampleV2."""
+"""SequenceExample messages as tensors: ParseSequenceExample, V2, ParseSingleSequenceExample."""
 
 from __future__ import annotations
 
@@ -106,6 +106,55 @@ def _splits(lengths: Array, kind: DType) -> Array:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(kind.numpy)
 
 
+class _Wanted(NamedTuple):
+    """Keys, dtypes and shapes of what is parsed, of the context and of the feature lists."""
+
+    context_dense: Sequence[examples._Dense]
+    context_sparse: Sequence[tuple[Any, DType]]
+    context_ragged: Sequence[tuple[Any, DType, DType]]
+    sparse: Sequence[tuple[bytes, DType]]
+    dense: Sequence[tuple[bytes, DType, Shape, bool]]
+    ragged: Sequence[tuple[bytes, DType, DType]]
+
+
+def _parsed(serialized: Array, wanted: _Wanted) -> tuple[Array, ...]:
+    """The flat outputs of ParseSequenceExampleV2."""
+    # `import pinnace` does without protobuf.
+    from google.protobuf.message import DecodeError
+
+    from pinnace.proto.example_pb2 import Example, SequenceExample
+
+    single = serialized.ndim == 0
+    contexts, lists = [], []
+    for record, text in enumerate(examples._strings(serialized)):
+        try:
+            message = SequenceExample.FromString(text)
+        except DecodeError:
+            raise InvalidArgumentError(f"{_WHO}: record {record} is no SequenceExample") from None
+        contexts.append(Example(features=message.context).SerializeToString())
+        lists.append(message.feature_lists.feature_list)
+    of_context = examples._outputs(
+        contexts, single, wanted.context_dense, wanted.context_sparse, wanted.context_ragged
+    )
+    sparse = [_sparse_steps(_steps_of(lists, key, kind), single) for key, kind in wanted.sparse]
+    dense = [
+        _dense_steps(_steps_of(lists, key, kind), key, kind, shape, may_miss, single)
+        for key, kind, shape, may_miss in wanted.dense
+    ]
+    ragged = []
+    for key, kind, split in wanted.ragged:
+        found = _steps_of(lists, key, kind)
+        outer = np.zeros(0, split.numpy) if single else _splits(found.steps, split)
+        ragged.append((found.values, outer, _splits(found.step_lengths, split)))
+    return (
+        *of_context,
+        *[part for position in range(3) for part in [one[position] for one in sparse]],
+        *[one[0] for one in dense],
+        *[np.asarray(one[1], np.int64) for one in dense],
+        *[part for position in range(3) for part in [one[position] for one in ragged]],
+    )
+
+
 def _kernel(
     serialized: Array,
     debug_name: Array,
@@ -129,82 +178,167 @@ def _kernel(
     feature_list_ragged_split_types: tuple[DType, ...],
     feature_list_dense_shapes: tuple[Shape, ...],
 ) -> tuple[Array, ...]:
-    # `import pinnace` does without protobuf.
-    from google.protobuf.message import DecodeError
-
-    from pinnace.proto.example_pb2 import Example, SequenceExample
-
     del debug_name
-    single = serialized.ndim == 0
-    contexts, lists = [], []
-    for record, text in enumerate(examples._strings(serialized)):
-        try:
-            message = SequenceExample.FromString(text)
-        except DecodeError:
-            raise InvalidArgumentError(f"{_WHO}: record {record} is no SequenceExample") from None
-        contexts.append(Example(features=message.context).SerializeToString())
-        lists.append(message.feature_lists.feature_list)
-    of_context = examples._outputs(
-        contexts,
-        single,
+    strings = examples._strings
+    allowed = feature_list_dense_missing_assumed_empty.reshape(-1).tolist()
+    return _parsed(
+        serialized,
+        _Wanted(
+            examples._dense_of(
+                strings(context_dense_keys),
+                Tcontext_dense,
+                context_dense_shapes,
+                context_dense_defaults,
+            ),
+            _pairs(strings(context_sparse_keys), context_sparse_types),
+            list(
+                zip(
+                    strings(context_ragged_keys),
+                    context_ragged_value_types,
+                    context_ragged_split_types,
+                    strict=True,
+                )
+            ),
+            _pairs(strings(feature_list_sparse_keys), feature_list_sparse_types),
+            list(
+                zip(
+                    strings(feature_list_dense_keys),
+                    feature_list_dense_types,
+                    feature_list_dense_shapes,
+                    allowed,
+                    strict=True,
+                )
+            ),
+            list(
+                zip(
+                    strings(feature_list_ragged_keys),
+                    feature_list_ragged_value_types,
+                    feature_list_ragged_split_types,
+                    strict=True,
+                )
+            ),
+        ),
+    )
+
+
+def _pairs(keys: Sequence[bytes], kinds: Sequence[DType]) -> list[tuple[bytes, DType]]:
+    return list(zip(keys, kinds, strict=True))
+
+
+def _v1_kernel(
+    serialized: Array,
+    debug_name: Array,
+    context_dense_defaults: tuple[Array, ...],
+    *,
+    feature_list_dense_missing_assumed_empty: tuple[Any, ...],
+    context_sparse_keys: tuple[Any, ...],
+    context_dense_keys: tuple[Any, ...],
+    feature_list_sparse_keys: tuple[Any, ...],
+    feature_list_dense_keys: tuple[Any, ...],
+    Tcontext_dense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
+    context_sparse_types: tuple[DType, ...],
+    context_dense_shapes: tuple[Shape, ...],
+    feature_list_dense_types: tuple[DType, ...],
+    feature_list_sparse_types: tuple[DType, ...],
+    feature_list_dense_shapes: tuple[Shape, ...],
+) -> tuple[Array, ...]:
+    del debug_name
+    return _without_ragged(
+        serialized,
+        _bytes(feature_list_dense_missing_assumed_empty),
+        _pairs(_bytes(context_sparse_keys), context_sparse_types),
         examples._dense_of(
-            examples._strings(context_dense_keys),
+            context_dense_keys, Tcontext_dense, context_dense_shapes, context_dense_defaults
+        ),
+        _pairs(_bytes(feature_list_sparse_keys), feature_list_sparse_types),
+        _bytes(feature_list_dense_keys),
+        feature_list_dense_types,
+        feature_list_dense_shapes,
+    )
+
+
+def _single_kernel(
+    serialized: Array,
+    feature_list_dense_missing_assumed_empty: Array,
+    context_sparse_keys: tuple[Array, ...],
+    context_dense_keys: tuple[Array, ...],
+    feature_list_sparse_keys: tuple[Array, ...],
+    feature_list_dense_keys: tuple[Array, ...],
+    context_dense_defaults: tuple[Array, ...],
+    debug_name: Array,
+    *,
+    Tcontext_dense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
+    context_sparse_types: tuple[DType, ...],
+    context_dense_shapes: tuple[Shape, ...],
+    feature_list_dense_types: tuple[DType, ...],
+    feature_list_sparse_types: tuple[DType, ...],
+    feature_list_dense_shapes: tuple[Shape, ...],
+) -> tuple[Array, ...]:
+    del debug_name
+    found = _without_ragged(
+        serialized,
+        examples._strings(feature_list_dense_missing_assumed_empty),
+        _pairs(examples._keys(context_sparse_keys), context_sparse_types),
+        examples._dense_of(
+            examples._keys(context_dense_keys),
             Tcontext_dense,
             context_dense_shapes,
             context_dense_defaults,
         ),
-        list(zip(examples._strings(context_sparse_keys), context_sparse_types, strict=True)),
-        list(
-            zip(
-                examples._strings(context_ragged_keys),
-                context_ragged_value_types,
-                context_ragged_split_types,
-                strict=True,
-            )
-        ),
+        _pairs(examples._keys(feature_list_sparse_keys), feature_list_sparse_types),
+        examples._keys(feature_list_dense_keys),
+        feature_list_dense_types,
+        feature_list_dense_shapes,
     )
-    sparse = [
-        _sparse_steps(_steps_of(lists, key, kind), single)
-        for key, kind in zip(
-            examples._strings(feature_list_sparse_keys), feature_list_sparse_types, strict=True
-        )
-    ]
-    allowed = feature_list_dense_missing_assumed_empty.reshape(-1).tolist()
+    # Unlike the others it does not tell how long the lists are: they are as long as they are.
+    return found[: len(found) - len(feature_list_dense_types)]
+
+
+def _without_ragged(
+    serialized: Array,
+    may_miss: Sequence[bytes],
+    context_sparse: Sequence[tuple[bytes, DType]],
+    context_dense: Sequence[examples._Dense],
+    sparse: Sequence[tuple[bytes, DType]],
+    keys: Sequence[bytes],
+    kinds: Sequence[DType],
+    shapes: Sequence[Shape],
+) -> tuple[Array, ...]:
+    """What the ops of version 1 give; the lists that may be missing are named."""
     dense = [
-        _dense_steps(_steps_of(lists, key, kind), key, kind, shape, may_miss, single)
-        for key, kind, shape, may_miss in zip(
-            examples._strings(feature_list_dense_keys),
-            feature_list_dense_types,
-            feature_list_dense_shapes,
-            allowed,
-            strict=True,
-        )
+        (key, kind, shape, key in may_miss)
+        for key, kind, shape in zip(keys, kinds, shapes, strict=True)
     ]
-    ragged = []
-    for key, kind, split in zip(
-        examples._strings(feature_list_ragged_keys),
-        feature_list_ragged_value_types,
-        feature_list_ragged_split_types,
-        strict=True,
-    ):
-        found = _steps_of(lists, key, kind)
-        outer = np.zeros(0, split.numpy) if single else _splits(found.steps, split)
-        ragged.append((found.values, outer, _splits(found.step_lengths, split)))
-    return (
-        *of_context,
-        *[part for position in range(3) for part in [one[position] for one in sparse]],
-        *[one[0] for one in dense],
-        *[np.asarray(one[1], np.int64) for one in dense],
-        *[part for position in range(3) for part in [one[position] for one in ragged]],
-    )
+    return _parsed(serialized, _Wanted(context_dense, context_sparse, (), sparse, dense, ()))
+
+
+def _bytes(keys: Sequence[Any]) -> list[bytes]:
+    return [examples._key(key) for key in keys]
 
 
 def _infer(call: InferCall) -> tuple[Shape, ...]:
-    attrs = call.attrs
-    front = call.spec(0).shape
-    rank = front.rank
-    if (rank or 0) > 1:
+    if (call.spec(0).shape.rank or 0) > 1:
         call.fail("serialized must be a scalar or a vector")
+    return _shapes(call, call.spec(0).shape)
+
+
+def _infer_v1(call: InferCall) -> tuple[Shape, ...]:
+    if call.spec(0).shape.rank not in {1, None}:
+        call.fail("serialized must be a vector")
+    front = call.spec(0).shape
+    return _shapes(call, Shape((None,)) if front.rank is None else front)
+
+
+def _infer_single(call: InferCall) -> tuple[Shape, ...]:
+    if call.spec(0).shape.rank not in {0, None}:
+        call.fail("serialized must be a scalar")
+    found = _shapes(call, Shape(()))
+    return found[: len(found) - len(call.attrs["feature_list_dense_types"])]
+
+
+def _shapes(call: InferCall, front: Shape) -> tuple[Shape, ...]:
+    attrs = call.attrs
+    rank = front.rank
     unknown = rank is None
     width = None if unknown else rank + 1  # type: ignore[operator]
     deep = None if unknown else rank + 2  # type: ignore[operator]
@@ -219,8 +353,8 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
     splits = Shape((None,))
     if rank == 1 and front[0] is not None:
         splits = Shape((front[0] + 1,))
-    ragged, lists = len(attrs["context_ragged_value_types"]), "feature_list_"
-    deep_ragged = len(attrs[f"{lists}ragged_value_types"])
+    ragged, lists = len(attrs.get("context_ragged_value_types", ())), "feature_list_"
+    deep_ragged = len(attrs.get(f"{lists}ragged_value_types", ()))
     return (
         *sparse(len(attrs["context_sparse_types"]), width),
         *[Shape(None) if unknown else front + s for s in attrs["context_dense_shapes"]],
@@ -282,6 +416,71 @@ PARSE_SEQUENCE_EXAMPLE_V2 = register(
         },
         infer=_infer,
         kernel=_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+_V1_TYPES = tuple(name for name in _LISTS if "ragged" not in name)
+_V1_OUTPUTS = (
+    "context_sparse_indices: Ncontext_sparse*int64, "
+    "context_sparse_values: (context_sparse_types), "
+    "context_sparse_shapes: Ncontext_sparse*int64, "
+    "context_dense_values: (Tcontext_dense), "
+    "feature_list_sparse_indices: Nfeature_list_sparse*int64, "
+    "feature_list_sparse_values: (feature_list_sparse_types), "
+    "feature_list_sparse_shapes: Nfeature_list_sparse*int64, "
+    "feature_list_dense_values: (feature_list_dense_types)"
+)
+PARSE_SEQUENCE_EXAMPLE = register(
+    OpDef(
+        name="ParseSequenceExample",
+        signature=(
+            "serialized: string, debug_name: string, context_dense_defaults: (Tcontext_dense) -> "
+            f"{_V1_OUTPUTS}, feature_list_dense_lengths: Nfeature_list_dense*int64"
+        ),
+        attrs={
+            **{
+                name: attr("list(string)")
+                for name in (
+                    "feature_list_dense_missing_assumed_empty",
+                    "context_sparse_keys",
+                    "context_dense_keys",
+                    "feature_list_sparse_keys",
+                    "feature_list_dense_keys",
+                )
+            },
+            "Ncontext_sparse": attr("int", default=0),
+            "Ncontext_dense": attr("int", default=0),
+            "Nfeature_list_sparse": attr("int", default=0),
+            "Nfeature_list_dense": attr("int", default=0),
+            **{name: attr("list(type)", default=()) for name in _V1_TYPES},
+            "context_dense_shapes": attr("list(shape)", default=()),
+            "feature_list_dense_shapes": attr("list(shape)", default=()),
+        },
+        infer=_infer_v1,
+        kernel=_v1_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+PARSE_SINGLE_SEQUENCE_EXAMPLE = register(
+    OpDef(
+        name="ParseSingleSequenceExample",
+        signature=(
+            "serialized: string, feature_list_dense_missing_assumed_empty: string, "
+            "context_sparse_keys: Ncontext_sparse*string, "
+            "context_dense_keys: Ncontext_dense*string, "
+            "feature_list_sparse_keys: Nfeature_list_sparse*string, "
+            "feature_list_dense_keys: Nfeature_list_dense*string, "
+            f"context_dense_defaults: (Tcontext_dense), debug_name: string -> {_V1_OUTPUTS}"
+        ),
+        attrs={
+            **{name: attr("list(type)", default=()) for name in _V1_TYPES},
+            "context_dense_shapes": attr("list(shape)", default=()),
+            "feature_list_dense_shapes": attr("list(shape)", default=()),
+        },
+        infer=_infer_single,
+        kernel=_single_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )
 )

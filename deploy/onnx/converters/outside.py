@@ -10,8 +10,10 @@ refuses(
     "DecodeRaw",
     "ParseExample",
     "ParseExampleV2",
+    "ParseSequenceExample",
     "ParseSequenceExampleV2",
     "ParseSingleExample",
+    "ParseSingleSequenceExample",
     "ParseTensor",
     "SerializeTensor",
 )

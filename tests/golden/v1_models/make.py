@@ -1,0 +1,41 @@
+"""Writes the models beside itself that `make test` runs: some of tests/interop/v1_*.py.
+
+Run with a Python that has tensorflow-cpu 2.21: python tests/golden/v1_models/make.py
+"""
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TESTS = HERE.parent.parent
+sys.path.insert(0, str(TESTS))
+
+from support.golden import record  # noqa: E402 - the path is set above
+
+NAMES = (
+    "asked_whether_initialised",
+    "conditions_by_reference",
+    "counter_by_reference",
+    "frozen_from_the_middle",
+    "frozen_loop",
+    "frozen_mlp_resources_as_text",
+    "half_plus_two",
+    "hash_table_by_reference",
+    "loops_by_reference",
+    "only_initialised_resources",
+    "partly_initialised",
+    "regressor",
+    "restored_from_checkpoint",
+    "scattered_by_reference",
+    "serve_and_train",
+    "table_in_a_condition",
+    "text_file_columns",
+    "unknown_rank",
+)
+
+subprocess.run([sys.executable, TESTS / "interop" / "v1_writing.py", HERE, *NAMES], check=True)
+for name in NAMES:
+    made_with = f"tensorflow {version('tensorflow-cpu')}"
+    record(f"v1_models/{name}", script="v1_models/make.py", made_with=made_with)
