@@ -17,6 +17,7 @@ from pinnace.framework.visible_text import visible
 from pinnace.ops import gate
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
+from pinnace.ops.memory import claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input, scalar
 
@@ -182,12 +183,13 @@ def _nested(array: Array, summarize: int, depth: int) -> str:
 def _format_kernel(
     inputs: tuple[Array, ...], *, template: str, placeholder: str, summarize: int
 ) -> Array:
-    pieces = template.split(placeholder)
-    text = pieces[0]
-    for array, piece in zip(inputs, pieces[1:], strict=False):
-        text += array_text(np.asarray(array), summarize) + piece
+    first, *pieces = _text(template).split(_text(placeholder))
+    parts = [first.encode()]
+    for array, piece in zip(inputs, pieces, strict=False):
+        parts.append(f"{array_text(np.asarray(array), summarize)}{piece}".encode())
+        claim(len(parts[-1]))
     out = np.empty((), object)
-    out[()] = text.encode()
+    out[()] = joined(b"", parts)
     return out
 
 
