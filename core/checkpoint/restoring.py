@@ -65,9 +65,7 @@ class Restoration:
             waiting.extend(self._below(number, target))
             if any(child not in self._found for _, child in self._graph[number].children):
                 self._wait_for_children(number, target)
-        for number, kept in (
-            kept_by_optimizers(self._graph, self._found) if self._has_slots else ()
-        ):
+        for number, kept in kept_by_optimizers(self._graph, self._found) if self._has_slots else ():
             self._found[number] = kept
             self._restore(number, kept)
 

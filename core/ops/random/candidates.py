@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import Attrs
     from pinnace.ops.running import RunContext
 
 __all__ = [
@@ -376,7 +377,12 @@ _ATTRS = {"num_true": attr("int"), "num_sampled": attr("int"), "unique": attr("b
 _RANGED = {**_ATTRS, "range_max": attr("int")}
 
 
-def _sampler(name: str, kernel: Callable[..., Any], attrs: dict[str, Any]) -> OpDef:
+def _sampler(
+    name: str,
+    kernel: Callable[..., Any],
+    attrs: dict[str, Any],
+    reaches: str | Callable[[Attrs], str] = "",
+) -> OpDef:
     return register(
         OpDef(
             name=name,
@@ -386,6 +392,7 @@ def _sampler(name: str, kernel: Callable[..., Any], attrs: dict[str, Any]) -> Op
             kernel=kernel,
             gradient=NOT_DIFFERENTIABLE,
             effect="random",
+            reaches=reaches,
         )
     )
 
@@ -410,6 +417,7 @@ FIXED: OpDef = _sampler(
         "shard": attr("int", default=0),
         "unigrams": attr("list(float)", default=()),
     },
+    reaches=lambda attrs: "files" if attrs["vocab_file"] else "",
 )
 ALL: OpDef = _sampler("AllCandidateSampler", _all_kernel, _ATTRS)
 COMPUTE_ACCIDENTAL_HITS: OpDef = register(
