@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.build import plan_of
-from pinnace.framework import structure
+from pinnace.framework import dtypes, structure
+from pinnace.framework.columns import column_array
 from pinnace.framework.composite import CompositeSpec, components_of
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
@@ -152,13 +153,18 @@ class ConcreteFunction(Trackable):
         """A call by name on arrays, for servers: shapes and dtypes must fit the signature already.
 
         Args:
-            feeds: one array per input name.
+            feeds: one array per input name; text is bytes, or becomes them.
 
         Returns:
             One array per output name.
         """
         names = self._input_order()
-        results = self.run([*[feeds[name] for name in names], *self._captured_arrays])
+        given = [feeds[name] for name in names]
+        specs = self.structured_input_signature[1]
+        for index, name in enumerate(names):
+            if specs[name].dtype is dtypes.string:
+                given[index] = column_array(given[index], f"{self.name}: input {name!r}")
+        results = self.run([*given, *self._captured_arrays])
         return dict(zip(self._output_order(), results, strict=True))
 
     def _input_order(self) -> list[str]:

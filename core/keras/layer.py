@@ -6,9 +6,9 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
-import numpy as np
-
 from pinnace.framework import structure
+from pinnace.framework.columns import is_column
+from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
@@ -32,7 +32,7 @@ from pinnace.keras.call_signature import (
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.penalties import Penalised
-from pinnace.keras.plain_lists import is_numbers
+from pinnace.keras.plain_lists import is_values
 from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.ops.array import casting
 
@@ -233,7 +233,7 @@ class Layer(Penalised):
             args = (self._cast(args[0]),)
             if not kwargs or (len(kwargs) == 1 and "training" in kwargs):
                 return args, kwargs, False
-        elif args and is_numbers(args[0]):
+        elif args and is_values(args[0]):
             args = (convert_to_tensor(args[0]), *args[1:])
         symbolic = False
 
@@ -243,10 +243,10 @@ class Layer(Penalised):
                 return self._cast(x)
             if isinstance(x, KerasTensor):
                 symbolic = True
-            elif isinstance(x, (np.ndarray, np.generic)):
-                return self._cast(convert_to_tensor(x))
             elif isinstance(x, Variable):
                 return self._cast(x.value())
+            elif is_column(x) and not is_composite(x):
+                return self._cast(convert_to_tensor(x))
             return x
 
         args = tuple([structure.map_structure(leaf, arg) for arg in args])

@@ -16,6 +16,7 @@ from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.layer import Layer
 from pinnace.keras.layers.categories import checked_mode, encoded, on_elements, refuse_sparse
 from pinnace.keras.layers.preprocessing import batches_of_data
+from pinnace.keras.plain_lists import one_array
 from pinnace.lookup.initializers import KeyValueTensorInitializer
 from pinnace.lookup.static import StaticHashTable
 from pinnace.ops.array import casting, constants, selecting, shapes
@@ -136,7 +137,8 @@ class IndexLookup(Layer):
             vocabulary = Path(vocabulary).read_text(encoding="utf-8").splitlines()
         if isinstance(vocabulary, Tensor):
             vocabulary = vocabulary.numpy()
-        return [self._entry(x) for x in np.asarray(vocabulary, object).ravel().tolist()]
+        entries = one_array(vocabulary, f"{type(self).__name__}: the vocabulary")
+        return [self._entry(x) for x in entries.ravel().tolist()]
 
     def _entry(self, x: Any) -> Any:
         if self._kind is dtypes.string:

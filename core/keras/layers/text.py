@@ -135,7 +135,7 @@ class TextVectorization(Layer):
 
         def documents() -> Any:
             for batch in batches_of_data(data, steps):
-                words = self._words(convert_to_tensor(np.asarray(batch, object)))
+                words = self._words(convert_to_tensor(batch))
                 if is_composite(words):
                     yield from words.to_list()
                 else:
