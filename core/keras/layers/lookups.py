@@ -302,11 +302,14 @@ class IndexLookup(Layer):
         told: int | None = self.__dict__["_told_size"]
         return told if told and self._table is None else self.vocabulary_size()
 
+    def _dtype_of_shapes(self) -> str:
+        return "int64" if self.invert else self._kind.name
+
     def _encoded(self, numbers: Any) -> Any:
-        kind = dtypes.as_dtype(floatx())
         if self.output_mode == "tf_idf":
-            return encoded(numbers, "count", self._depth(), kind) * self._row_of_weights()
-        return encoded(numbers, self.output_mode, self._depth(), kind)
+            counts = encoded(numbers, "count", self._depth(), dtypes.as_dtype(floatx()))
+            return counts * self._row_of_weights()
+        return encoded(numbers, self.output_mode, self._depth(), dtypes.int64)
 
     def _row_of_weights(self) -> Tensor:
         weights = self.__dict__["_weights"]

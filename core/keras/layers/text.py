@@ -177,6 +177,9 @@ class TextVectorization(Layer):
             return _ragged_strings().unicode_split(x, "UTF-8")
         return self.split(x)
 
+    def _dtype_of_shapes(self) -> str:
+        return "string"
+
     def call(self, x: Any) -> Tensor:
         """The rows."""
         words = self._words(convert_to_tensor(x))

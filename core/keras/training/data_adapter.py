@@ -374,9 +374,7 @@ def _tensors_in(who: str, name: str, part: Any) -> Any:
         return part
     if not is_values(part):
         if type(part) is dict:
-            return {
-                key: _tensors_in(who, f"{name}[{key!r}]", value) for key, value in part.items()
-            }
+            return {key: _tensors_in(who, f"{name}[{key!r}]", value) for key, value in part.items()}
         if structure.is_nested(part):
             return structure.map_structure(lambda leaf: _tensors_in(who, name, leaf), part)
     return wrap(_array(who, name, part))

@@ -1,4 +1,4 @@
-"""Columns: text is the same bytes from whatever holds it, and what no tensor can hold is refused."""
+"""Columns: text is the same bytes whatever holds it; what no tensor can hold is refused."""
 
 from __future__ import annotations
 

@@ -115,8 +115,7 @@ def test_a_frame_of_numbers_and_text_goes_in_as_a_dict_of_columns() -> None:
     word = tf.keras.Input((1,), dtype="string", name="word")
     number = tf.keras.Input((1,), name="number")
     found = tf.keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="one_hot")(word)
-    wide = tf.keras.layers.Lambda(lambda x: tf.cast(x, tf.float32))(found)
-    model = tf.keras.Model([word, number], tf.keras.layers.Concatenate()([wide, number]))
+    model = tf.keras.Model([word, number], tf.keras.layers.Concatenate()([found, number]))
     wanted = [[0, 1, 0, 1], [0, 0, 1, 2], [1, 0, 0, 3], [0, 1, 0, 4]]
     assert model.predict(dict(frame), verbose=0).tolist() == wanted
     with pytest.raises(ValueError, match=r"predict: x must hold text only or numbers only.*int"):
