@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.framework.columns import column_array, is_column
 from pinnace.framework.context import state
 from pinnace.framework.dispatch import operators
 from pinnace.framework.dtypes import DType
@@ -15,6 +16,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, wrap
 
 _INT32 = np.iinfo(np.int32)
+_OPAQUE = frozenset({dtypes.variant, dtypes.resource})
 _DOUBLES = frozenset({dtypes.float64, dtypes.complex128})
 
 
@@ -56,9 +58,8 @@ def _natural(value: object) -> Array:
         return np.array(value.as_list(), np.int32)
     if isinstance(value, DType):
         return np.array(value.enum, np.int32)
-    if isinstance(value, (np.ndarray, np.generic)):
-        array = np.array(value)
-        return _strings(array) if array.dtype.kind in "SUO" else _known(array)
+    if is_column(value):
+        return np.array(column_array(value))
     if value is None:
         message = "None cannot become a tensor"
         raise ValueError(message)
@@ -70,7 +71,7 @@ def _natural_nested(value: object) -> Array:
     array = _nested(value)
     if array.dtype.kind in "SUO":
         return _nested_strings(value, array.dtype.kind != "O")
-    if array.size == 0 and array.dtype == np.float64 and not isinstance(value, np.ndarray):
+    if array.size == 0 and array.dtype == np.float64:
         return array.astype(np.float32)
     if not _holds_numpy(value):
         if array.dtype == np.float64:
@@ -101,7 +102,7 @@ def _holds_numpy(value: object) -> bool:
     """Whether the first leaf of a nested sequence carries a NumPy dtype of its own."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
-    return isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__")
+    return is_column(value)
 
 
 def _nested(value: object) -> Array:
@@ -146,10 +147,12 @@ def _bytes(item: object) -> bytes:
 
 
 def _as_dtype(value: object, dtype: DType) -> Array:
+    if isinstance(value, np.ndarray) and dtype in _OPAQUE:
+        return _cast_array(value, dtype, value)
+    if is_column(value):
+        return _cast_array(column_array(value), dtype, value)
     if dtype is dtypes.string:
         return _strings(value)
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _cast_array(np.asarray(value), dtype, value)
     if isinstance(value, (bool, int, float, complex)):
         _check_scalar(value, dtype)
         return np.array(value, dtype.numpy)
@@ -175,6 +178,8 @@ def _check_scalar(value: complex, dtype: DType) -> None:
         fits = dtype.is_complex
     if not fits:
         message = f"cannot convert {value!r} ({type(value).__name__}) to a tensor of {dtype.name}"
+        if isinstance(value, float) and dtype.is_integer:
+            message += "\n  Try: make the integers floats: cast(x, 'float32')"
         raise TypeError(message)
 
 
@@ -193,10 +198,16 @@ def _cast_array(array: Array, dtype: DType, value: object) -> Array:
         and (source != "c" or dtype.is_complex)
     )
     if not allowed:
-        found = dtypes.from_numpy(array.dtype).name
+        found = dtypes.from_numpy(array.dtype)
+        # An integer beside a fraction: it is the integer that can become the other losing nothing.
+        remedy = (
+            f"make the {dtype.name} a {found.name}: cast(x, '{found.name}')"
+            if found.is_floating and dtype.is_integer
+            else f"cast(x, '{dtype.name}')"
+        )
         message = (
-            f"cannot convert {found} values to a tensor of {dtype.name}: {_excerpt(value)}\n"
-            f"  Try: cast(x, '{dtype.name}')"
+            f"cannot convert {found.name} values to a tensor of {dtype.name}: {_excerpt(value)}\n"
+            f"  Try: {remedy}"
         )
         raise TypeError(message)
     if dtype.is_integer and array.size and (array.min() < dtype.min or array.max() > dtype.max):

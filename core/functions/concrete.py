@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.build import plan_of
-from pinnace.framework import structure
+from pinnace.framework import dtypes, structure
+from pinnace.framework.columns import column_array
 from pinnace.framework.composite import CompositeSpec, components_of
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
@@ -160,16 +161,25 @@ class ConcreteFunction(Trackable):
         """What `run_arrays` answers: likewise."""
         return named_tensors(self.structured_outputs)
 
+    @functools.cached_property
+    def _text_inputs(self) -> list[tuple[int, str]]:
+        """Position and name of the inputs that are strings."""
+        inputs = enumerate(self.array_inputs.items())
+        return [(n, name) for n, (name, spec) in inputs if spec.dtype is dtypes.string]
+
     def run_arrays(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """A call by name on arrays, for servers: shapes and dtypes must fit the signature already.
 
         Args:
-            feeds: one array per name of `array_inputs`.
+            feeds: one array per name of `array_inputs`; text is bytes, or becomes them.
 
         Returns:
             One array per name of `array_outputs`.
         """
-        results = self.run([*[feeds[name] for name in self.array_inputs], *self._captured_arrays])
+        given = [feeds[name] for name in self.array_inputs]
+        for index, name in self._text_inputs:
+            given[index] = column_array(given[index], f"{self.name}: input {name!r}")
+        results = self.run([*given, *self._captured_arrays])
         return dict(zip(self.array_outputs, results, strict=True))
 
     def _packed(self, outputs: Sequence[Tensor]) -> Any:

@@ -6,13 +6,12 @@ import inspect
 import weakref
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pinnace.framework import structure
+from pinnace.framework.columns import is_column
 from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Tensor
+from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import Variable
 
 if TYPE_CHECKING:
@@ -153,10 +152,12 @@ def _in_class(function: Callable[..., Any]) -> bool:
 
 
 def to_tensors(args: Any) -> Any:
-    """NumPy arrays become tensors, as leaves of the call; Python values stay what they are."""
+    """Arrays and columns become tensors, as leaves of the call; Python values stay as they are."""
     return structure.map_structure(
         lambda leaf: (
-            convert_to_tensor(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
+            convert_to_tensor(leaf)
+            if not isinstance(leaf, Operands) and is_column(leaf) and not is_composite(leaf)
+            else leaf
         ),
         args,
     )

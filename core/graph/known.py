@@ -11,11 +11,12 @@ from pinnace.framework.shapes import Shape
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Value
+    from pinnace.graph.graph import Node, Value
 
 # How far back a value is followed, and how large it may be.
 _DEPTH = 16
 _LARGEST = 4096
+_ELEMENTWISE = frozenset({"AddV2", "Sub", "Mul", "FloorDiv", "Maximum", "Minimum"})
 _FOLDED = frozenset(
     {
         "AddV2",
@@ -51,24 +52,34 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
         return None
     if name in {"Identity", "StopGradient", "EnsureShape"}:
         return known_value(node.inputs[0], depth - 1)
-    if name == "Shape":
-        shape = node.inputs[0].shape
-        return _sizes(shape.as_list(), node.attrs["out_type"]) if shape.is_fully_defined() else None
-    if name == "Rank":
-        rank = node.inputs[0].shape.rank
-        return None if rank is None else np.array(rank, np.int32)
-    if name == "Size":
-        shape = node.inputs[0].shape
-        return (
-            _sizes(shape.num_elements(), node.attrs["out_type"])
-            if shape.is_fully_defined()
-            else None
-        )
-    if name in {"Pack", "ConcatV2", "StridedSlice", "Slice"}:
+    if name in {"Shape", "Rank", "Size"}:
+        return _told_by_shape(node)
+    found = _gathered_sizes(value, depth)
+    return _folded(value, depth) if found is None else found
+
+
+def _told_by_shape(node: Node) -> Array | None:
+    """Shape, Rank or Size of a tensor whose shape is known."""
+    shape = node.inputs[0].shape
+    if node.op.name == "Rank":
+        return None if shape.rank is None else np.array(shape.rank, np.int32)
+    if not shape.is_fully_defined():
+        return None
+    sizes = shape.as_list() if node.op.name == "Shape" else shape.num_elements()
+    return _sizes(sizes, node.attrs["out_type"])
+
+
+def _gathered_sizes(value: Value, depth: int) -> Array | None:
+    """Sizes that were picked out or put together, of shapes that need not be known as a whole."""
+    name = value.node.op.name
+    if name == "StridedSlice" and value.shape.rank == 0:
+        size = _picked(value.node, depth)
+        return None if size is None else _sizes(size, value.dtype)
+    if name in {"Pack", "ConcatV2", "StridedSlice", "Slice"} and value.shape.rank == 1:
         sizes = known_shape(value, depth)
-        if sizes is not None and sizes.is_fully_defined() and value.shape.rank == 1:
+        if sizes is not None and sizes.is_fully_defined():
             return _sizes(sizes.as_list(), value.dtype)
-    return _folded(value, depth)
+    return None
 
 
 def _sizes(sizes: object, dtype: DType) -> Array | None:
@@ -120,6 +131,8 @@ def known_shape(value: Value, depth: int = _DEPTH) -> Shape | None:
         return Shape([size for part in parts for size in part])
     if name == "StridedSlice":
         return _sliced(node, depth)
+    if name in _ELEMENTWISE and value.shape.rank == 1:
+        return _computed(node, depth)
     folded = _folded(value, depth) if value.shape.rank == 1 else None
     return None if folded is None else _shape_of(folded)
 
@@ -146,6 +159,53 @@ def _sliced(node: Any, depth: int) -> Shape | None:
         None if masks["begin_mask"] & 1 else begin, None if masks["end_mask"] & 1 else end, step
     )
     return Shape(source.as_list()[part] if source.is_fully_defined() else list(source)[part])
+
+
+def _picked(node: Any, depth: int) -> int | None:
+    """shape(x)[a], whatever the other sizes are."""
+    masks = node.attrs
+    source, begin = (
+        known_shape(node.inputs[0], depth - 1),
+        known_value(node.inputs[1], depth - 1),
+    )
+    if source is None or source.rank is None or begin is None or begin.size != 1:
+        return None
+    others = ("begin_mask", "ellipsis_mask", "new_axis_mask")
+    if masks["shrink_axis_mask"] != 1 or any(masks[name] for name in others):
+        return None
+    index = int(begin[0])
+    return source[index] if -source.rank <= index < source.rank else None
+
+
+def _computed(node: Any, depth: int) -> Shape | None:
+    """Arithmetic of sizes of which some are known: those results that follow from known ones."""
+    sides = [_known_numbers(v, depth) for v in node.inputs]
+    length = max((len(side) for side in sides if side is not None), default=0)
+    if any(side is None or len(side) not in {1, length} for side in sides):
+        return None
+    rows = zip(
+        *[side * (length if len(side) == 1 else 1) for side in sides if side is not None],
+        strict=True,
+    )
+    kind = node.inputs[0].dtype.numpy
+
+    def result(row: tuple[int | None, ...]) -> int | None:
+        if None in row:
+            return None
+        with np.errstate(all="ignore"):
+            found = int(node.op.kernel(*[np.asarray(n, kind) for n in row]))
+        return None if found < 0 else found
+
+    return Shape([result(row) for row in rows])
+
+
+def _known_numbers(value: Value, depth: int) -> list[int | None] | None:
+    """A vector's or a scalar's numbers, None for those that the graph does not tell."""
+    exact = known_value(value, depth - 1)
+    if exact is not None and exact.dtype.kind in "iu" and exact.size <= _LARGEST:
+        return [int(n) for n in exact.ravel()]
+    shape = known_shape(value, depth - 1) if value.shape.rank == 1 else None
+    return None if shape is None or shape.rank is None else list(shape)
 
 
 def _shape_of(array: Array) -> Shape | None:

@@ -6,9 +6,9 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
-import numpy as np
-
 from pinnace.framework import structure
+from pinnace.framework.columns import is_column
+from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
@@ -32,7 +32,7 @@ from pinnace.keras.call_signature import (
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.penalties import Penalised
-from pinnace.keras.plain_lists import is_numbers
+from pinnace.keras.plain_lists import is_values
 from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.ops.array import casting
 
@@ -84,6 +84,9 @@ class Layer(Penalised):
     }
     _call_signature: ClassVar[CallSignature | None] = None
     _computes_masks: ClassVar[bool] = False
+    # Whether integers and bools become floats in the first argument, as Keras promotes them beside
+    # weights; else they stay what they are.
+    _takes_floats: ClassVar[bool] = False
 
     _nodes: list[Node]
     _autocast: bool
@@ -230,10 +233,10 @@ class Layer(Penalised):
     ) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
         """Arguments as tensors, floats cast; whether a KerasTensor is among them."""
         if len(args) == 1 and isinstance(args[0], Tensor):
-            args = (self._cast(args[0]),)
+            args = (self._cast(args[0], self._takes_floats),)
             if not kwargs or (len(kwargs) == 1 and "training" in kwargs):
                 return args, kwargs, False
-        elif args and is_numbers(args[0]):
+        elif args and is_values(args[0]):
             args = (convert_to_tensor(args[0]), *args[1:])
         symbolic = False
 
@@ -243,21 +246,32 @@ class Layer(Penalised):
                 return self._cast(x)
             if isinstance(x, KerasTensor):
                 symbolic = True
-            elif isinstance(x, (np.ndarray, np.generic)):
-                return self._cast(convert_to_tensor(x))
             elif isinstance(x, Variable):
                 return self._cast(x.value())
+            elif is_column(x) and not is_composite(x):
+                return self._cast(convert_to_tensor(x))
             return x
 
+        if args and self._takes_floats:
+            first = structure.map_structure(leaf, args[0])
+            args = (structure.map_structure(self._floating, first), *args[1:])
         args = tuple([structure.map_structure(leaf, arg) for arg in args])
         kwargs = {key: structure.map_structure(leaf, value) for key, value in kwargs.items()}
         return args, kwargs, symbolic
 
-    def _cast(self, x: Tensor) -> Tensor:
-        """`x` in the dtype the layer computes in, if both are floats."""
+    def _floating(self, x: Any) -> Any:
+        return self._cast(x, True) if isinstance(x, Tensor) else x
+
+    def _cast(self, x: Tensor, numbers: bool = False) -> Tensor:
+        """`x` in the dtype the layer computes in, if both are floats, or `numbers` of any kind."""
         wanted = self._policy._compute
         found = x.dtype
-        if found is wanted or not (self._autocast and found.is_floating and wanted.is_floating):
+        if found is wanted or not wanted.is_floating:
+            return x
+        if found.is_floating:
+            if not self._autocast:
+                return x
+        elif not numbers or not (found.is_integer or found.is_bool):
             return x
         cast = casting.cast(x, wanted)
         masks.attach(cast, getattr(x, "_keras_mask", None))
@@ -350,7 +364,13 @@ class Layer(Penalised):
         overridden = type(self).compute_output_shape is not Layer.compute_output_shape
         if overridden and not options.keys() - {"training"}:
             return self._specs_by_shapes(specs)
-        outer, known = state.scope, masks.foreseen((args, kwargs))
+        return self._traced_specs(specs, options, (args, kwargs))
+
+    def _traced_specs(
+        self, specs: tuple[Any, ...], options: dict[str, Any], given: Any = None
+    ) -> Any:
+        """What `call` gives for these specs, found by tracing it; `given` may carry masks."""
+        outer, known = state.scope, masks.foreseen(given or (specs, options))
 
         def call(held: Any, *inputs: Any, **others: Any) -> Any:
             state.scope = outer  # weights are named as in a call from here
@@ -370,10 +390,35 @@ class Layer(Penalised):
         self.__dict__["_output_specs"] = found
         return found
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shapes of the outputs for inputs of these shapes."""
-        specs = as_specs(input_shape, self.compute_dtype)
-        return as_shapes(self.compute_output_spec(specs))
+    def compute_output_shape(self, *shapes: Any, **named_shapes: Any) -> Any:
+        """The shapes of the outputs for inputs of these shapes.
+
+        Args:
+            *shapes: one for each tensor that `call` takes.
+            **named_shapes: likewise, by the parameter's name and `_shape`.
+        """
+        dtype = self._dtype_of_shapes()
+        specs = [as_specs(shape, dtype) for shape in shapes]
+        named = {
+            key.removesuffix("_shape"): as_specs(shape, dtype)
+            for key, shape in named_shapes.items()
+        }
+        if not specs and named.keys() == {"input"}:
+            specs, named = [named["input"]], {}
+        return as_shapes(self._twin()._traced_specs(tuple(specs), named))
+
+    def _twin(self) -> Layer:
+        """This layer if it is built, else one like it: asking for shapes builds nothing."""
+        if self.built:
+            return self
+        try:
+            return type(self).from_config(self.get_config())
+        except Exception:  # a configuration that cannot be read back, such as a Lambda's
+            return self
+
+    def _dtype_of_shapes(self) -> str:
+        """Of inputs that are told by their shape alone."""
+        return self.compute_dtype
 
     @property
     def input(self) -> Any:

@@ -79,6 +79,8 @@ class LeakyReLU(Layer):
         **options: see Layer.
     """
 
+    _takes_floats = True
+
     def __init__(self, negative_slope: float = 0.3, **options: Any) -> None:
         if "alpha" in options:  # its older name
             negative_slope = options.pop("alpha")
@@ -104,6 +106,8 @@ class ELU(Layer):
         **options: see Layer.
     """
 
+    _takes_floats = True
+
     def __init__(self, alpha: float = 1.0, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
         self.supports_masking = True
@@ -125,6 +129,8 @@ class Softmax(Layer):
     Shapes:
         x [...], mask broadcastable to x or None → as x; 0 where the mask is.
     """
+
+    _takes_floats = True
 
     def __init__(self, axis: int | Sequence[int] = -1, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
@@ -168,6 +174,8 @@ class PReLU(Layer):
         shared_axes: axes along which alpha is the same.
         **options: see Layer.
     """
+
+    _takes_floats = True
 
     def __init__(
         self,

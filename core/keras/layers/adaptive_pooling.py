@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class _AdaptivePooling(Layer):
     """A window for each place i of n: from floor(i size / n) up to ceil((i + 1) size / n)."""
 
+    _takes_floats = True
+
     _rank: ClassVar[int]
     _mean: ClassVar[bool]
 

@@ -54,6 +54,8 @@ class Attention(Layer):
         Luong et al. 2015; Keras `Attention`.
     """
 
+    _takes_floats = True
+
     def __init__(
         self,
         use_scale: bool = False,
@@ -193,6 +195,8 @@ class MultiHeadAttention(Layer):
     Source:
         Vaswani et al. 2017; Keras `MultiHeadAttention`.
     """
+
+    _takes_floats = True
 
     def __init__(
         self,

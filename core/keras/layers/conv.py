@@ -46,6 +46,8 @@ class BaseConv(Layer):
         **options: see Layer.
     """
 
+    _takes_floats = True
+
     _rank: ClassVar[int]
     _paddings: ClassVar[tuple[str, ...]] = ("valid", "same")
 

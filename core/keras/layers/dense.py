@@ -37,6 +37,8 @@ class Dense(Layer):
         Keras `Dense`; weight names and their order are those of its SavedModels.
     """
 
+    _takes_floats = True
+
     def __init__(
         self,
         units: int,

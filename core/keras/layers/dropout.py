@@ -30,6 +30,8 @@ class Dropout(Layer):
         Keras `Dropout`; Srivastava et al. 2014.
     """
 
+    _takes_floats = True
+
     def __init__(
         self,
         rate: float,
@@ -111,6 +113,8 @@ class GaussianNoise(Layer):
         **options: see Layer.
     """
 
+    _takes_floats = True
+
     def __init__(
         self, stddev: float, seed: int | None = None, **options: Unpack[LayerOptions]
     ) -> None:
@@ -138,6 +142,8 @@ class GaussianDropout(Layer):
         seed: of the draws.
         **options: see Layer.
     """
+
+    _takes_floats = True
 
     def __init__(
         self, rate: float, seed: int | None = None, **options: Unpack[LayerOptions]

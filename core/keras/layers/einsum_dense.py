@@ -40,6 +40,8 @@ class EinsumDense(Layer):
         Keras `EinsumDense`.
     """
 
+    _takes_floats = True
+
     def __init__(
         self,
         equation: str,

@@ -43,6 +43,8 @@ class GroupNormalization(Layer):
         Wu and He 2018; Keras `GroupNormalization`.
     """
 
+    _takes_floats = True
+
     def __init__(
         self,
         groups: int = 32,
@@ -143,6 +145,8 @@ class RMSNormalization(Layer):
     Source:
         Zhang and Sennrich 2019; Keras `RMSNormalization`.
     """
+
+    _takes_floats = True
 
     def __init__(
         self,

@@ -46,6 +46,8 @@ class GroupedQueryAttention(Layer):
         Ainslie et al. 2023; Keras `GroupQueryAttention`.
     """
 
+    _takes_floats = True
+
     # What Keras shows it as; files of weights know it by the name above.
     _shown_as = "GroupQueryAttention"
 

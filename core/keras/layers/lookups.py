@@ -16,6 +16,7 @@ from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.layer import Layer
 from pinnace.keras.layers.categories import checked_mode, encoded, on_elements, refuse_sparse
 from pinnace.keras.layers.preprocessing import batches_of_data
+from pinnace.keras.plain_lists import one_array
 from pinnace.lookup.initializers import KeyValueTensorInitializer
 from pinnace.lookup.static import StaticHashTable
 from pinnace.ops.array import casting, constants, selecting, shapes
@@ -136,7 +137,8 @@ class IndexLookup(Layer):
             vocabulary = Path(vocabulary).read_text(encoding="utf-8").splitlines()
         if isinstance(vocabulary, Tensor):
             vocabulary = vocabulary.numpy()
-        return [self._entry(x) for x in np.asarray(vocabulary, object).ravel().tolist()]
+        entries = one_array(vocabulary, f"{type(self).__name__}: the vocabulary")
+        return [self._entry(x) for x in entries.ravel().tolist()]
 
     def _entry(self, x: Any) -> Any:
         if self._kind is dtypes.string:
@@ -300,11 +302,14 @@ class IndexLookup(Layer):
         told: int | None = self.__dict__["_told_size"]
         return told if told and self._table is None else self.vocabulary_size()
 
+    def _dtype_of_shapes(self) -> str:
+        return "int64" if self.invert else self._kind.name
+
     def _encoded(self, numbers: Any) -> Any:
-        kind = dtypes.as_dtype(floatx())
         if self.output_mode == "tf_idf":
-            return encoded(numbers, "count", self._depth(), kind) * self._row_of_weights()
-        return encoded(numbers, self.output_mode, self._depth(), kind)
+            counts = encoded(numbers, "count", self._depth(), dtypes.as_dtype(floatx()))
+            return counts * self._row_of_weights()
+        return encoded(numbers, self.output_mode, self._depth(), dtypes.int64)
 
     def _row_of_weights(self) -> Tensor:
         weights = self.__dict__["_weights"]

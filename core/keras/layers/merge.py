@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.framework import dtypes
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.ops.array import constants, joining, reshaping
 from pinnace.ops.math import arithmetic, einstein, logic, reduction
 from pinnace.ops.nn import normalization
@@ -31,7 +32,7 @@ class _Merge(Layer):
 
     def call(self, xs: Sequence[Tensor]) -> Tensor:
         """The joined inputs."""
-        return functools.reduce(self._join, xs)
+        return functools.reduce(self._join, alike(*xs))
 
     def _join(self, x: Tensor, y: Tensor) -> Tensor:
         raise NotImplementedError
@@ -76,7 +77,8 @@ class Average(_Merge):
 
     def call(self, xs: Sequence[Tensor]) -> Tensor:
         """The mean."""
-        return functools.reduce(arithmetic.add, xs) / len(xs)
+        total = functools.reduce(arithmetic.add, alike(*xs))
+        return floating(total) / len(xs)
 
 
 class Maximum(_Merge):
@@ -107,7 +109,7 @@ class Concatenate(_Merge):
 
     def call(self, xs: Sequence[Tensor]) -> Tensor:
         """The concatenation."""
-        return joining.concat(list(xs), self.axis)
+        return joining.concat(list(alike(*xs)), self.axis)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """The masks, one after the other or over each other; an input without one counts."""
@@ -146,7 +148,7 @@ class Dot(_Merge):
 
     def call(self, xs: Sequence[Tensor]) -> Tensor:
         """The products."""
-        x, y = xs
+        x, y = pair(*xs)
         first, second = (self.axes,) * 2 if isinstance(self.axes, int) else self.axes
         first, second = first % len(x.shape), second % len(y.shape)
         if self.normalize:

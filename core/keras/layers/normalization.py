@@ -51,6 +51,8 @@ class BatchNormalization(Layer):
         Ioffe and Szegedy 2015; Keras `BatchNormalization`.
     """
 
+    _takes_floats = True
+
     def __init__(
         self,
         axis: int = -1,
@@ -210,6 +212,8 @@ class LayerNormalization(Layer):
         Ba et al. 2016; Keras `LayerNormalization`.
     """
 
+    _takes_floats = True
+
     def __init__(
         self,
         axis: int | Sequence[int] = -1,
@@ -285,6 +289,8 @@ class UnitNormalization(Layer):
         axis: or axes that make one vector.
         **options: see Layer.
     """
+
+    _takes_floats = True
 
     def __init__(self, axis: int | Sequence[int] = -1, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)

@@ -88,6 +88,8 @@ class MaxPooling3D(BasePooling):
 class AveragePooling1D(BasePooling):
     """The mean of each window: [b, steps, c] → [b, steps', c]; arguments: see BasePooling."""
 
+    _takes_floats = True
+
     _rank = 1
     _pool = staticmethod(pooling.avg_pool1d)
 
@@ -95,12 +97,16 @@ class AveragePooling1D(BasePooling):
 class AveragePooling2D(BasePooling):
     """The mean of each window: [b, h, w, c] → [b, h', w', c]; arguments: see BasePooling."""
 
+    _takes_floats = True
+
     _rank = 2
     _pool = staticmethod(pooling.avg_pool2d)
 
 
 class AveragePooling3D(BasePooling):
     """The mean of each window over three axes; arguments: see BasePooling."""
+
+    _takes_floats = True
 
     _rank = 3
     _pool = staticmethod(pooling.avg_pool3d)
@@ -139,6 +145,8 @@ class BaseGlobalPooling(Layer):
 class GlobalAveragePooling1D(BaseGlobalPooling):
     """The mean over the steps that count: [b, steps, c] → [b, c]; see BaseGlobalPooling."""
 
+    _takes_floats = True
+
     _rank = 1
     _reduce = staticmethod(reduction.reduce_mean)
 
@@ -160,12 +168,16 @@ class GlobalAveragePooling1D(BaseGlobalPooling):
 class GlobalAveragePooling2D(BaseGlobalPooling):
     """The mean over rows and columns: [b, h, w, c] → [b, c]; arguments: see BaseGlobalPooling."""
 
+    _takes_floats = True
+
     _rank = 2
     _reduce = staticmethod(reduction.reduce_mean)
 
 
 class GlobalAveragePooling3D(BaseGlobalPooling):
     """The mean over three axes; arguments: see BaseGlobalPooling."""
+
+    _takes_floats = True
 
     _rank = 3
     _reduce = staticmethod(reduction.reduce_mean)

@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from pinnace.framework.columns import is_column
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Tensor
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.windows import checked_format
+from pinnace.keras.plain_lists import one_array
 from pinnace.ops.array import casting, padding, reshaping
 from pinnace.ops.image import resizing
 from pinnace.ops.math import arithmetic, exponents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from pinnace.framework.tensor import Tensor
 
 
 class Rescaling(Layer):
@@ -268,14 +271,14 @@ def _shape_of(value: Any, shape: list[Any]) -> list[Any]:
 
 def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
     """What `adapt` goes through: an array at once, a dataset batch by batch."""
-    if isinstance(data, (np.ndarray, Tensor, list, tuple)) or np.isscalar(data):
-        yield np.asarray(data)
-        return
     if is_composite(data):
         yield data
+        return
+    if is_column(data) or isinstance(data, (list, tuple)) or np.isscalar(data):
+        yield one_array(data, "adapt: the data")
         return
     for index, batch in enumerate(data):
         if steps is not None and index >= steps:
             return
         features = batch[0] if isinstance(batch, tuple) else batch
-        yield features if is_composite(features) else np.asarray(features)
+        yield features if is_composite(features) else one_array(features, "adapt: a batch")

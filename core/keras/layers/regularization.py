@@ -33,6 +33,8 @@ class AlphaDropout(Layer):
         Klambauer et al. 2017; Keras `AlphaDropout`.
     """
 
+    _takes_floats = True
+
     def __init__(
         self,
         rate: float,

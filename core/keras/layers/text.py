@@ -135,7 +135,7 @@ class TextVectorization(Layer):
 
         def documents() -> Any:
             for batch in batches_of_data(data, steps):
-                words = self._words(convert_to_tensor(np.asarray(batch, object)))
+                words = self._words(convert_to_tensor(batch))
                 if is_composite(words):
                     yield from words.to_list()
                 else:
@@ -176,6 +176,9 @@ class TextVectorization(Layer):
         if self.split == "character":
             return _ragged_strings().unicode_split(x, "UTF-8")
         return self.split(x)
+
+    def _dtype_of_shapes(self) -> str:
+        return "string"
 
     def call(self, x: Any) -> Tensor:
         """The rows."""

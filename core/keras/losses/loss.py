@@ -11,7 +11,7 @@ from pinnace.keras import registry
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
 from pinnace.keras.masks import mask_of
 from pinnace.keras.names import class_name_in_snake_case
-from pinnace.keras.plain_lists import is_numbers
+from pinnace.keras.plain_lists import is_values
 from pinnace.ops.array import casting, reshaping, shapes
 from pinnace.ops.math import arithmetic, division, logic, reduction
 
@@ -90,7 +90,7 @@ class Loss:
         return reduce_weighted_values(values, sample_weight, self.reduction, self._dtype, mask)
 
     def _numbers(self, x: Any) -> Any:
-        return self._number(x) if is_numbers(x) else structure.map_structure(self._number, x)
+        return self._number(x) if is_values(x) else structure.map_structure(self._number, x)
 
     def _number(self, x: Any) -> Any:
         if not isinstance(x, Operands):

@@ -82,6 +82,9 @@ class Model(Fitting):
         self.__dict__["_build_specs"] = structure.map_structure(_spec_of, inputs)
         self.built = True
 
+    def _twin(self) -> Layer:
+        return self  # its layers may be shared with other models
+
     # Calling it.
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:

@@ -247,7 +247,7 @@ class Optimizer(OptimizerState):
                 f"{type(self).__name__}.apply: there must be a gradient per variable, got "
                 f"{len(grads)} gradients and {len(variables)} variables"
             )
-        if variables and not self.built:
+        if variables and not (self.built and self._index):
             with init_scope():
                 self.build(variables)
         self._check_known(variables)

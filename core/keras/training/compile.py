@@ -11,6 +11,7 @@ from pinnace.keras.metrics.means import Mean
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.training.compiled_loss import CompileLoss
 from pinnace.keras.training.compiled_metrics import CompileMetrics
+from pinnace.keras.training.outputs import names_of_outputs
 from pinnace.ops.array import casting, shapes
 
 if TYPE_CHECKING:
@@ -80,9 +81,10 @@ class Compiled(Layer):
             )
         given: Any = None if optimizer is None else _optimizers.get(optimizer)
         self.optimizer = given
+        names = names_of_outputs(self)
         self.__dict__["_compiled"] = _Compilation(
-            None if loss is None else CompileLoss(loss, loss_weights),
-            CompileMetrics(metrics, weighted_metrics),
+            None if loss is None else CompileLoss(loss, loss_weights, names),
+            CompileMetrics(metrics, weighted_metrics, output_names=names),
             {
                 "optimizer": optimizer,
                 "loss": loss,
@@ -146,11 +148,19 @@ class Compiled(Layer):
 
     @property
     def metrics(self) -> list[Metric]:
-        """The loss's mean, those of `compile`, and those that are attributes of layers."""
+        """The loss's mean, what `compile` was given as one, and the attributes of layers.
+
+        What `compile` was given is a CompileMetrics: its `update_state(y, y_pred, sample_weight=…)`
+        keeps the weights from metrics that are not weighted.
+        """
         found: dict[int, Metric] = {}
         tracker = self.__dict__.get("_loss_tracker")
         if tracker is not None:
             found[id(tracker)] = tracker
+        compilation = self.__dict__.get("_compiled")
+        if compilation is not None:
+            for metric in compilation.all_metrics():
+                found[id(metric)] = metric
         for layer in self._flatten_layers():
             for child in layer._trackable_children().values():
                 items = (
@@ -161,10 +171,9 @@ class Compiled(Layer):
                 for item in items:
                     if isinstance(item, Metric):
                         found[id(item)] = item
-        compilation = self.__dict__.get("_compiled")
-        if compilation is not None:
-            for metric in compilation.all_metrics():
-                found[id(metric)] = metric
+        within = () if compilation is None else compilation.metrics.metrics
+        for metric in within:
+            found.pop(id(metric), None)
         return list(found.values())
 
     @property
@@ -185,14 +194,9 @@ class Compiled(Layer):
     def get_metrics_result(self) -> dict[str, Any]:
         """Name -> what each metric says now."""
         results: dict[str, Any] = {}
-        compilation = self.__dict__.get("_compiled")
-        prefixed = {} if compilation is None else compilation.names()
         for metric in self.metrics:
             result = metric.result()
-            if isinstance(result, dict):
-                results.update(result)
-            else:
-                results[prefixed.get(id(metric), metric.name)] = result
+            results.update(result if isinstance(result, dict) else {metric.name: result})
         return results
 
     # Loss and metrics of a batch.
@@ -265,10 +269,6 @@ class _Compilation:
         self.given = given
 
     def all_metrics(self) -> list[Metric]:
-        """Those of the losses of several outputs, then those of `compile`."""
-        own = [] if self.loss is None else self.loss.trackers
-        return [*own, *self.metrics.all()]
-
-    def names(self) -> dict[int, str]:
-        """Id of a metric -> its name with that of its output."""
-        return self.metrics.names
+        """What `compile` was given as one, then those of the losses of several outputs."""
+        own = [] if self.metrics.is_empty else [self.metrics]
+        return [*own, *([] if self.loss is None else self.loss.trackers)]

@@ -11,6 +11,8 @@ from pinnace.keras.training.outputs import aligned, outputs_by_name, spread
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.keras.metrics.metric import Metric
 
 
@@ -20,10 +22,14 @@ class CompileLoss:
     Args:
         loss: a name, function or Loss; a list or dict of them.
         loss_weights: a factor, or a list or dict of them.
+        output_names: of outputs in a list; output_0, … if None.
     """
 
-    def __init__(self, loss: Any, loss_weights: Any = None) -> None:
+    def __init__(
+        self, loss: Any, loss_weights: Any = None, output_names: Sequence[str] | None = None
+    ) -> None:
         self._given = loss
+        self._names = output_names
         self._weights = loss_weights
         self._pairs: list[tuple[str, Loss | None, float | None]] | None = None
         self.trackers: list[Metric] = []
@@ -34,7 +40,7 @@ class CompileLoss:
     def build(self, y: Any, y_pred: Any) -> None:
         """Decide which loss each output has."""
         del y
-        outputs = outputs_by_name(y_pred)
+        outputs = outputs_by_name(y_pred, self._names)
         losses = spread("loss", self._given, outputs, same=self._single)
         weights = spread("loss_weights", self._weights, outputs, same=len(outputs) == 1)
         for weight in weights:
@@ -54,7 +60,7 @@ class CompileLoss:
         if self._pairs is None:
             self.build(y, y_pred)
         assert self._pairs is not None  # noqa: S101 (build sets it)
-        predictions = [value for _, value in outputs_by_name(y_pred)]
+        predictions = [value for _, value in outputs_by_name(y_pred, self._names)]
         names = [name for name, _, _ in self._pairs]
         truths = aligned("y", y, names)
         weights = aligned("sample_weight", sample_weight, names, same=True)

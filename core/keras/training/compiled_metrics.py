@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
 from pinnace.keras import metrics as _metrics
@@ -11,55 +11,107 @@ from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.training.outputs import aligned, outputs_by_name, spread_lists
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-class CompileMetrics:
-    """The metrics of all outputs.
+    from pinnace.framework.variable import Variable
+
+
+class CompileMetrics(Metric):
+    """The metrics of all outputs, as one: what stands in `model.metrics`.
 
     Args:
         metrics: a list of names, functions or Metrics; a list or dict of lists.
         weighted_metrics: likewise, with sample weights.
+        name: `compile_metrics`, unless another is wanted.
+        output_names: of outputs in a list; output_0, … if None.
     """
 
-    def __init__(self, metrics: Any, weighted_metrics: Any) -> None:
-        self._given = (metrics, weighted_metrics)
-        self._per_output: list[tuple[str, list[Metric], list[Metric]]] | None = None
-        # Metrics that are objects are known before anything is built.
-        self._objects = [m for m in _flat((metrics, weighted_metrics)) if isinstance(m, Metric)]
-        self.names: dict[int, str] = {}
+    def __init__(
+        self,
+        metrics: Any,
+        weighted_metrics: Any,
+        name: str = "compile_metrics",
+        output_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(name=name)
+        # Not through __setattr__: the metrics are no children of this one.
+        self.__dict__.update(
+            _given=(metrics, weighted_metrics),
+            _output_names=output_names,
+            _per_output=None,
+            # Metrics that are objects are known before anything is built.
+            _objects=[m for m in _flat((metrics, weighted_metrics)) if isinstance(m, Metric)],
+            _names={},
+        )
+
+    _given: tuple[Any, Any]
+    _output_names: Sequence[str] | None
+    _per_output: list[tuple[str, list[Metric], list[Metric]]] | None
+    _objects: list[Metric]
+    _names: dict[int, str]
 
     @property
     def built(self) -> bool:
         """Whether each output's metrics are decided."""
         return self._per_output is not None
 
-    def all(self) -> list[Metric]:
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        return not _flat(self._given)
+
+    @property
+    def metrics(self) -> list[Metric]:
         """Every metric."""
         if self._per_output is None:
             return list(self._objects)
         return [metric for _, plain, weighted in self._per_output for metric in (*plain, *weighted)]
 
+    @property
+    def variables(self) -> list[Variable]:
+        """The states of all."""
+        return [variable for metric in self.metrics for variable in metric.variables]
+
+    def reset_state(self) -> None:
+        """Forget everything."""
+        for metric in self.metrics:
+            metric.reset_state()
+
+    def result(self) -> dict[str, Any]:
+        """Name -> what each says so far; of several outputs the name begins with the output's."""
+        results: dict[str, Any] = {}
+        for metric in self.metrics:
+            found = metric.result()
+            if isinstance(found, dict):
+                results.update(found)
+            else:
+                results[self._names.get(id(metric), metric.name)] = found
+        return results
+
     def build(self, y: Any, y_pred: Any) -> None:
         """Decide which metrics each output has; `accuracy` depends on shapes."""
-        outputs = outputs_by_name(y_pred)
+        outputs = outputs_by_name(y_pred, self._output_names)
         truths = aligned("y", y, [name for name, _ in outputs])
         plain = spread_lists("metrics", self._given[0], outputs)
         weighted = spread_lists("weighted_metrics", self._given[1], outputs)
-        self._per_output = []
+        made_for: list[tuple[str, list[Metric], list[Metric]]] = []
         for (name, output), true, one, other in zip(outputs, truths, plain, weighted, strict=True):
             made = [[metric_of(m, true, output) for m in group] for group in (one, other)]
-            self._per_output.append((name, *made))  # type: ignore[arg-type]  # two lists
+            made_for.append((name, made[0], made[1]))
             if len(outputs) > 1:
                 for metric in (*made[0], *made[1]):
-                    self.names[id(metric)] = f"{name}_{metric.name}"
+                    self._names[id(metric)] = f"{name}_{metric.name}"
+        self.__dict__["_per_output"] = made_for
         self._number_repeated_names()
 
     def _number_repeated_names(self) -> None:
         seen: dict[str, int] = {}
-        for metric in self.all():
-            name = self.names.get(id(metric), metric.name)
+        for metric in self.metrics:
+            name = self._names.get(id(metric), metric.name)
             count = seen[name] = seen.get(name, 0) + 1
             if count > 1:
-                self.names[id(metric)] = f"{name}_{count - 1}"
+                self._names[id(metric)] = f"{name}_{count - 1}"
 
     def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Take one batch into account."""
@@ -68,7 +120,7 @@ class CompileMetrics:
         assert self._per_output is not None  # noqa: S101 (build sets it)
         names = [name for name, _, _ in self._per_output]
         truths = aligned("y", y, names)
-        predictions = [value for _, value in outputs_by_name(y_pred)]
+        predictions = [value for _, value in outputs_by_name(y_pred, self._output_names)]
         weights = aligned("sample_weight", sample_weight, names, same=True)
         for (_, plain, weighted), true, predicted, weight in zip(
             self._per_output, truths, predictions, weights, strict=True

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework import dtypes, structure
+from pinnace.framework import structure
+from pinnace.framework.composite import is_composite
 from pinnace.framework.tensor import Array, Operands, Tensor, wrap
-from pinnace.framework.variable import Variable
 from pinnace.keras.dtype_policy import floatx
-from pinnace.keras.plain_lists import is_numbers
+from pinnace.keras.plain_lists import is_values, one_array
 from pinnace.keras.seeds import make_default_seed
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ class IterableBatches(Batches):
     Args:
         source: gives batches: x, or a tuple (x, y) or (x, y, sample_weight).
         steps: batches in an epoch; None takes all there are.
-        weigh: adds sample weights, from the class weights.
+        weigh: makes tensors of a batch, and adds sample weights from the class weights.
     """
 
     def __init__(
-        self, source: Iterable[Any], steps: int | None, weigh: Callable[[Batch], Batch]
+        self, source: Iterable[Any], steps: int | None, weigh: Callable[[Any], Batch]
     ) -> None:
         self._source = source
         self._steps = steps
@@ -113,7 +113,7 @@ class IterableBatches(Batches):
                 except StopIteration:
                     break
             done += 1
-            yield self._weigh(_tensors(batch))
+            yield self._weigh(batch)
         if self.count is None and done:
             self.count = done
 
@@ -125,10 +125,10 @@ class SequenceBatches(Batches):
         source: item i is a batch; `on_epoch_begin` and `on_epoch_end` are called if there are such,
             and where it has more than one of `workers`, so many threads make batches ahead.
         shuffle: whether each epoch has an order of its own.
-        weigh: adds sample weights, from the class weights.
+        weigh: makes tensors of a batch, and adds sample weights from the class weights.
     """
 
-    def __init__(self, source: Any, shuffle: bool, weigh: Callable[[Batch], Batch]) -> None:
+    def __init__(self, source: Any, shuffle: bool, weigh: Callable[[Any], Batch]) -> None:
         self._source = source
         self._weigh = weigh
         self._generator = np.random.default_rng(make_default_seed()) if shuffle else None
@@ -155,7 +155,7 @@ class SequenceBatches(Batches):
         else:
             items = (self._source[int(index)] for index in order)
         for item in items:
-            yield self._weigh(_tensors(item))
+            yield self._weigh(item)
 
     def _made_ahead(self, order: Iterable[int]) -> Iterator[Any]:
         """Items in their order; an error in one surfaces in its place."""
@@ -207,8 +207,8 @@ def batches_of(
         ValueError: arrays of different lengths, nothing at all, or `y` beside a generator.
     """
 
-    def weigh(batch: Batch) -> Batch:
-        return _class_weighted(who, batch, class_weight)
+    def weigh(batch: Any) -> Batch:
+        return _class_weighted(who, _tensors(who, batch), class_weight)
 
     if _is_arrays(x):
         parts = array_parts(who, x, y, sample_weight)
@@ -356,38 +356,28 @@ def _arrays(who: str, name: str, part: Any) -> Any:
 
 
 def _array(who: str, name: str, value: Any) -> Array:
-    if isinstance(value, Variable):
-        value = value.numpy()
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ValueError(f"{who}: {name} must be rectangular: {error}") from None
+    array = one_array(value, f"{who}: {name}")
     if array.dtype == np.float64:
         return array.astype(floatx() if floatx() != "bfloat16" else "float32")
-    if array.dtype.kind == "U":
-        return np.array([s.encode() for s in array.reshape(-1)], object).reshape(array.shape)
-    if array.dtype.kind == "O" and not isinstance(array.reshape(-1)[:1].tolist()[0], (str, bytes)):
-        raise ValueError(
-            f"{who}: {name} must hold numbers, got an array of objects: {value!r:.100}"
-        )
-    dtypes.from_numpy(array.dtype)
     return array
 
 
-def _tensors(batch: Any) -> Batch:
+def _tensors(who: str, batch: Any) -> Batch:
     """One batch of a generator as tensors."""
     parts = batch if isinstance(batch, (tuple, list)) else (batch,)
-    return tuple(
-        structure.map_structure(
-            lambda leaf: (
-                leaf
-                if leaf is None or isinstance(leaf, Tensor)
-                else wrap(_array("fit", "a batch", leaf))
-            ),
-            np.asarray(part) if is_numbers(part) else part,
-        )
-        for part in parts
-    )
+    names = itertools.chain(("x", "y", "sample_weight"), itertools.repeat("a batch"))
+    return tuple(_tensors_in(who, name, part) for name, part in zip(names, parts, strict=False))
+
+
+def _tensors_in(who: str, name: str, part: Any) -> Any:
+    if part is None or isinstance(part, Tensor) or is_composite(part):
+        return part
+    if not is_values(part):
+        if type(part) is dict:
+            return {key: _tensors_in(who, f"{name}[{key!r}]", value) for key, value in part.items()}
+        if structure.is_nested(part):
+            return structure.map_structure(lambda leaf: _tensors_in(who, name, leaf), part)
+    return wrap(_array(who, name, part))
 
 
 def _class_weighted(who: str, parts: Batch, weights: Mapping[int, float] | None) -> Batch:

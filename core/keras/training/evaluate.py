@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework import structure
 from pinnace.keras.callbacks.callback import Callback, CallbackList
 from pinnace.keras.training.data_adapter import Batches, batches_of
-from pinnace.keras.training.step import Steps, in_order, python_number, tensors_of
+from pinnace.keras.training.step import Steps, in_order, numbers_of, tensors_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -82,8 +82,7 @@ class Evaluating(Steps):
 
     def _logs(self, logs: dict[str, Any], plain: bool) -> dict[str, Any]:
         """What a step gave, or what the metrics say, as numbers by name in alphabetical order."""
-        found = self.get_metrics_result() if plain else logs
-        return {name: python_number(found[name]) for name in sorted(found)}
+        return numbers_of(self.get_metrics_result() if plain else logs)
 
     def predict(
         self,

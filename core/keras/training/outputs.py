@@ -8,13 +8,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def outputs_by_name(y_pred: Any) -> list[tuple[str, Any]]:
-    """The outputs of a model: a dict's by key, others as output_0, …."""
+def outputs_by_name(y_pred: Any, known: Sequence[str] | None = None) -> list[tuple[str, Any]]:
+    """The outputs of a model: a dict's by key, others by the names known, or as output_0, …."""
     if isinstance(y_pred, dict):
         return [(str(key), y_pred[key]) for key in sorted(y_pred)]
-    if isinstance(y_pred, (list, tuple)):
-        return [(f"output_{index}", value) for index, value in enumerate(y_pred)]
-    return [("output_0", y_pred)]
+    values = list(y_pred) if isinstance(y_pred, (list, tuple)) else [y_pred]
+    if known is None or len(set(known)) != len(values):
+        known = [f"output_{index}" for index in range(len(values))]
+    return list(zip(known, values, strict=True))
+
+
+def names_of_outputs(model: Any) -> list[str] | None:
+    """The layers that give a functional model's outputs; None of another model. Source: Keras."""
+    names: list[str] | None = getattr(model, "output_names", None)
+    return names
 
 
 def aligned(what: str, value: Any, names: Sequence[str], *, same: bool = False) -> list[Any]:

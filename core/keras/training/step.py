@@ -127,7 +127,9 @@ class Steps(Compiled):
                 compilation.loss.build(open_y, y_pred)
             if not compilation.metrics.built:
                 compilation.metrics.build(open_y, y_pred)
-        if training and self.optimizer is not None and not self._optimizer_built():
+        # Layers that only the step itself calls are built in it, and the optimizer after them.
+        whole = all(layer.built for layer in self._flatten_layers(include_self=False))
+        if training and whole and self.optimizer is not None and not self._optimizer_built():
             with init_scope():
                 self.optimizer.build(self.trainable_variables)
 
@@ -182,7 +184,7 @@ class Steps(Compiled):
         self._prepare(batch, training=kind == "train")
         self.reset_metrics()  # Keras: what is told is of this batch alone
         logs = self._step_function(kind, batch, quiet=False)(*tensors_of(batch))
-        found = {name: python_number(value) for name, value in logs.items()}
+        found = numbers_of(logs)
         return found if return_dict else in_order(self, found)
 
     def predict_on_batch(self, x: Any) -> Any:
@@ -201,10 +203,22 @@ def tensors_of(batch: Batch) -> list[Tensor]:
 
 def in_order(model: Compiled, logs: dict[str, Any]) -> Any:
     """The loss, then the metrics in the order of `model.metrics`; the loss alone as a number."""
-    names = list(model.get_metrics_result()) if model.compiled else []
-    known = [name for name in names if name in logs]
-    values = [logs[name] for name in (*known, *(name for name in logs if name not in known))]
+    names: list[str] = []
+    for metric in model.metrics:
+        names += [m.name for m in getattr(metric, "metrics", [metric])]
+    known = [name for name in dict.fromkeys(names) if name in logs]
+    # Keras: those that are named after an output too come last, by name.
+    values = [logs[name] for name in (*known, *sorted(set(logs) - set(known)))]
     return values[0] if len(values) == 1 else values
+
+
+def numbers_of(logs: dict[str, Any]) -> dict[str, Any]:
+    """What a step gave as numbers, in alphabetical order; what a dict in it holds stands beside."""
+    found: dict[str, Any] = {}
+    for name in sorted(logs):
+        value = logs[name]
+        found.update(numbers_of(value) if isinstance(value, dict) else {name: python_number(value)})
+    return found
 
 
 def python_number(value: Any) -> Any:

@@ -67,6 +67,8 @@ class RecurrentCell(Layer):
     first needs inputs only, so that a layer does it for all steps at once.
     """
 
+    _takes_floats = True
+
     _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"_kept_masks"}
 
     # How many parts of `units` columns the kernels have.

@@ -20,7 +20,7 @@ from pinnace.ops.array import constants, joining, reshaping, shapes
 from pinnace.ops.nn import convolutions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
@@ -119,19 +119,20 @@ class ConvLSTMCell(LSTMCell):
         """States of zeros, in the size that pictures have after the convolution."""
         if batch_size is None and inputs is not None:
             batch_size = shapes.shape(inputs)[0]
-        sizes = self._picture_after()
+        sizes = self.picture_after(self.__dict__["_picture"])
         kind = dtype or self.compute_dtype
         return [constants.zeros([batch_size, *sizes], kind) for _ in range(2)]
 
-    def _picture_after(self) -> list[int]:
+    def picture_after(self, picture: Sequence[int | None]) -> list[int | None]:
+        """The sizes of a picture after the convolution, without the batch axis."""
         first = self.data_format == "channels_first"
-        sizes = self.__dict__["_picture"][1:] if first else self.__dict__["_picture"][:-1]
-        after = []
+        sizes = picture[1:] if first else picture[:-1]
+        after: list[int | None] = []
         for size, window, step, spread in zip(
             sizes, self.kernel_size, self.strides, self.dilation_rate, strict=True
         ):
             reach = 1 if self.padding == "same" else (window - 1) * spread + 1
-            after.append(-(-(size - reach + 1) // step))
+            after.append(None if size is None else -(-(size - reach + 1) // step))
         return [self.units, *after] if first else [*after, self.units]
 
     # Running it.
@@ -147,7 +148,8 @@ class ConvLSTMCell(LSTMCell):
     def _state_masks(self, x: Tensor, training: bool) -> list[Tensor] | None:
         if not training or not 0 < self.recurrent_dropout < 1:
             return None
-        return self._masks("states", x, self._picture_after(), self.recurrent_dropout)
+        after = self.picture_after(self.__dict__["_picture"])
+        return self._masks("states", x, after, self.recurrent_dropout)
 
     def _stepper(
         self, x: Tensor, training: bool
@@ -309,8 +311,8 @@ class ConvLSTM(CellLayer):
     def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
         """[b, picture], or [b, steps, picture]; the shapes of the states after it."""
         del initial_state_shape
-        picture = self.cell._picture_after()  # type: ignore[attr-defined]  # the cell is a ConvLSTMCell
-        batch, length = sequences_shape[0], sequences_shape[1]
+        batch, length, *before = sequences_shape
+        picture = self.cell.picture_after(before)  # type: ignore[attr-defined]  # the cell is a ConvLSTMCell
         output = (batch, length, *picture) if self.return_sequences else (batch, *picture)
         if not self.return_state:
             return output

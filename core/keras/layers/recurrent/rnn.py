@@ -68,6 +68,8 @@ class RNN(Layer):
         Keras `RNN`.
     """
 
+    _takes_floats = True
+
     def __init__(
         self,
         cell: Any,
