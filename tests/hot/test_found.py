@@ -121,7 +121,7 @@ def test_integers_in_a_loop_wrap_as_they_do_without_one(name: str, bits: int) ->
     def loops(x: Any, n: Any) -> Any:
         return [
             tf.while_loop(
-                lambda i, a: i < n,
+                lambda i, *_: i < n,
                 lambda i, a, c=c: (i + 1, step(a, tf.constant(c, dtype))),
                 [0, x],
             )[1]

@@ -13,7 +13,7 @@ _WRAPS = (ast.Add, ast.Sub, ast.Mult)
 
 
 class _Unsigned(ast.NodeTransformer):
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802 (ast names it)
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.op, _WRAPS):
             return node
