@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.workspace import Workspaces
-from pinnace.framework import errors
+from pinnace.framework import config, errors
 from pinnace.framework.context import state
 from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.graph.walk import ordered
@@ -151,7 +151,9 @@ class Plan:
         Nothing is leased and no state is set: that costs as much as a few kernels, and loops over
         scalars come here twice per turn.
         """
-        run = self._run if self.turns is None else self.turns.function()
+        run = self._run
+        if self.turns is not None and config.settings.pinned_tier not in {"plan", "eager"}:
+            run = self.turns.function()
 
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
             try:

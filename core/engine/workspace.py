@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.blas import has_products, one_thread
+from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
 from pinnace.framework.variable import Resource
 from pinnace.graph.graph import constant_of
@@ -41,6 +42,8 @@ _PATIENCE = 3
 # Seconds that a shape has run for when its elementwise steps are compiled: what has cost that much
 # will cost it again. Compiling takes another thread about as long, once per machine.
 _HOT_S = 0.25
+# What `Layout.seconds` is when no more is to be compiled, and when all is before the call.
+_SETTLED_S, _FORCED_S = float("-inf"), float("inf")
 # Steps of a plan that may become one kernel.
 _FEWEST, _MOST = 4, 256
 
@@ -110,7 +113,7 @@ class Layout:
         self.known = known
         # What the arguments' shapes determine is not computed again.
         self.settled = settled or {}
-        # What runs with this layout took so far: what is hot is compiled.
+        # What runs with this layout took so far: what is hot is compiled, and settled then.
         self.seconds = 0.0
         # The clusters that compiled kernels were asked for; None until they are.
         self.fused: Mapping[int, Region | None] | None = None
@@ -197,6 +200,10 @@ class Workspaces:
         self._lock = threading.Lock()
         self._layouts: dict[object, Layout | None] = {}
         self._seen: dict[object, int] = {}
+        # The tier that `_layouts` are for, and the layouts of pinned plans while another is chosen:
+        # what was compiled is nothing for those.
+        self._tier = "auto"
+        self._others: dict[bool, dict[object, Layout | None]] = {}
         self._candidates = _candidates(plan)
         self._has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
@@ -206,18 +213,21 @@ class Workspaces:
         """A workspace for arguments of these shapes, None where there is nothing to gain."""
         if not self._worthwhile:
             return None
+        if config.settings.tier != self._tier:
+            self._change_tier()
+        layouts = self._layouts
         key = tuple([array.shape for array in arrays])
-        layout = self._layouts.get(key)
+        layout = layouts.get(key)
         if layout is None:
-            if key in self._layouts:
+            if key in layouts or self._tier == "eager":
                 return None
-            layout = self._prepare(key, arrays)
+            layout = self._prepare(layouts, key, arrays)
             if layout is None:
                 return None
         if layout.seconds > _HOT_S:
-            layout = self._improved(key, layout, arrays)
-            if layout.small is not None and layout.small.kernel.function is not None:
-                return layout.small
+            layout = self._improved(layouts, key, layout, arrays)
+        if layout.small is not None and layout.small.kernel.function is not None:
+            return layout.small
         with self._lock:
             if layout.spare:
                 return layout.spare.pop()
@@ -231,48 +241,81 @@ class Workspaces:
             if len(workspace.layout.spare) < _SPARE:
                 workspace.layout.spare.append(workspace)
 
-    def _prepare(self, key: object, arrays: Sequence[Array]) -> Layout | None:
+    def _change_tier(self) -> None:
+        """Go on with the layouts of the tier that was chosen."""
+        with self._lock:
+            before, tier = self._tier, config.settings.tier
+            self._tier = tier
+            pinned = [one in {"plan", "eager"} for one in (before, tier)]
+            if pinned[0] is not pinned[1]:
+                self._others[pinned[0]] = self._layouts
+                self._layouts = self._others.pop(pinned[1], {})
+            if tier == "compiled":
+                # What was too little to be laid out may be compiled all the same.
+                kept = {key: one for key, one in self._layouts.items() if one is not None}
+                for layout in kept.values():
+                    layout.seconds = _FORCED_S
+                self._layouts = {**kept}
+
+    def _prepare(
+        self, layouts: dict[object, Layout | None], key: object, arrays: Sequence[Array]
+    ) -> Layout | None:
+        forced = self._tier == "compiled"
         with self._lock:
             count = self._seen[key] = self._seen.get(key, 0) + 1
-            if count < _PATIENCE:
+            if count < _PATIENCE and not forced:
                 if len(self._seen) > 1024:
                     self._seen.clear()
                 return None
-            if key not in self._layouts:
-                if len(self._layouts) >= _SHAPES:
-                    return None
-                self._layouts[key] = self._lay_out(arrays)
-            return self._layouts[key]
+            if key not in layouts:
+                if len(layouts) >= _SHAPES:
+                    if not forced:
+                        return None
+                    del layouts[next(iter(layouts))]
+                layouts[key] = self._lay_out(arrays, anyway=forced)
+            return layouts[key]
 
-    def _improved(self, key: object, layout: Layout, arrays: Sequence[Array]) -> Layout:
-        """The layout, or, once its kernels are made, one that calls them."""
+    def _improved(
+        self,
+        layouts: dict[object, Layout | None],
+        key: object,
+        layout: Layout,
+        arrays: Sequence[Array],
+    ) -> Layout:
+        """The layout, or, once its kernels are made, one that calls them.
+
+        Where compiled functions are forced, their kernels are waited for.
+        """
+        forced = self._tier == "compiled"
         if layout.whole:
             if layout.small is None:
-                layout.small = self._small(arrays)
-            if layout.small is not None and not layout.small.kernel.done.is_set():
+                try:
+                    layout.small = self._small(arrays)
+                except Exception:  # such as an index out of range: the plan says so, with the node
+                    return layout
+            if layout.small is not None and not is_tried(layout.small.kernel, wait=forced):
                 return layout
             layout.whole = False
         if layout.small is not None and layout.small.kernel.function is not None:
+            layout.seconds = _SETTLED_S
             return layout
         fused = layout.fused
         if fused is None:
             fused = layout.fused = self._wanted(layout, arrays)
-        if not fused:
+        regions = [one for one in fused.values() if one is not None]
+        if not all(is_tried(one.kernel, wait=forced) for one in regions):
             return layout
-        waited_for = [one.kernel for one in fused.values() if one is not None]
-        if not all(kernel.done.is_set() for kernel in waited_for):
-            return layout
-        refused = [one for one in fused.values() if one is not None and not one.kernel.function]
+        refused = [one for one in regions if not one.kernel.function]
         lost = {place for one in refused for place in one.cluster.members}
         made = {place: one for place, one in fused.items() if place not in lost}
         if not made:
-            layout.fused = {}
+            layout.seconds = _SETTLED_S
             return layout
         with self._lock:
-            current = self._layouts.get(key)
+            current = layouts.get(key)
             if current is not None and current is not layout:
                 return current  # another call was quicker
-            better = self._layouts[key] = Layout(
+            better = layouts[key] = Layout(
                 self._plan,
                 layout.known,
                 self._buffered(layout.known),
@@ -280,7 +323,7 @@ class Workspaces:
                 made,
                 layout.settled,
             )
-            better.fused, better.whole = {}, False
+            better.fused, better.whole, better.seconds = {}, False, _SETTLED_S
         return better
 
     def _small(self, arrays: Sequence[Array]) -> SmallPlan | None:
@@ -321,13 +364,18 @@ class Workspaces:
             and int(np.prod(shape, dtype=np.int64)) * value.dtype.numpy.itemsize >= _SMALLEST
         }
 
-    def _lay_out(self, arrays: Sequence[Array]) -> Layout | None:
-        """Memory and threads for these arguments, from the shapes that inference finds."""
+    def _lay_out(self, arrays: Sequence[Array], *, anyway: bool) -> Layout | None:
+        """Memory and threads for these arguments, from the shapes that inference finds.
+
+        Args:
+            arrays: arguments of the plan.
+            anyway: also where there is no memory to reuse and no product.
+        """
         from pinnace.engine.sizes import sizes_for
 
         known, settled = sizes_for(self._plan, arrays)
         sizes = self._buffered(known)
-        if not sizes and not self._has_products and not self._is_small:
+        if not sizes and not self._has_products and not self._is_small and not anyway:
             return None
         for value, array in zip(self._plan.graph.inputs, arrays, strict=True):
             known[value] = array.shape
@@ -340,6 +388,7 @@ class Workspaces:
         settled = {value: array for value, array in settled.items() if value not in results}
         layout = Layout(self._plan, known, sizes, self._has_products, settled=settled)
         layout.versions = [_version(array) for array in arrays]
+        layout.seconds = _FORCED_S if anyway else 0.0
         return layout
 
 

@@ -49,8 +49,7 @@ class Settings:
     """What the process is set to. Read where it is used, changed through the functions below.
 
     Attributes:
-        tier: how functions run: by the eager kernels, a plan, a plan with compiled regions, or,
-            with `auto`, by what measured best.
+        tier: how functions run: see `set_tier`.
         fusion: whether elementwise chains become one kernel.
         deterministic: whether results must not depend on the order of threads; pins the tier.
         run_eagerly: whether functions run as plain Python.
@@ -199,6 +198,12 @@ def get_tier() -> Tier:
 
 def set_tier(tier: Tier) -> None:
     """Choose how functions run; takes effect between calls.
+
+    Args:
+        tier: `auto` compiles what has taken long enough, in the background, and goes on with the
+            plan until then. `compiled` compiles what can be compiled before the call, however
+            short it is, and waits for it: for tests of the compiler. `plan` calls no compiled
+            region; `eager` does not reuse memory between calls either: each kernel by itself.
 
     Raises:
         InvalidArgumentError: there is no such tier.

@@ -23,6 +23,7 @@ from pinnace.engine.codegen.array_steps import Unfit
 from pinnace.engine.codegen.loop_lists import is_same
 from pinnace.engine.codegen.statements import fit
 from pinnace.engine.codegen.turn import Turn
+from pinnace.engine.waiting import is_tried
 from pinnace.ops.state.list_values import TensorList, handle_of_list
 
 if TYPE_CHECKING:
@@ -58,12 +59,15 @@ class Recurrence:
         kernels = [one.kernel for one in self._variants.values() if one is not None]
         return all(kernel.done.is_set() and kernel.function is None for kernel in kernels)
 
-    def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
+    def run(
+        self, values: Sequence[Array], check: Callable[[], None], *, wait: bool = False
+    ) -> Sequence[Array]:
         """The loop variables after as many turns as the kernel could take.
 
         Args:
             values: the loop variables.
             check: called now and then; raises if the run was cancelled.
+            wait: for the kernel, if it is not made yet.
         """
         key = tuple([_form(value) for value in values])
         if key not in self._variants:
@@ -71,7 +75,11 @@ class Recurrence:
                 return values
             self._variants[key] = self._variant(values)
         variant = self._variants[key]
-        if variant is None or variant.kernel.function is None:
+        if variant is None:
+            return values
+        if variant.kernel.function is None and not (
+            is_tried(variant.kernel, wait=wait) and variant.kernel.function is not None
+        ):
             return values
         if not bool(self._test.namespace["run"](values, None)[0]):
             return values

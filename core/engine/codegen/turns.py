@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.codegen.regions import fuse
+from pinnace.engine.waiting import is_tried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,11 @@ class Turns:
         self._fused = fused
         self._clusters = [one for one in fused.values() if one is not None]
         self._made: Callable[..., Any] | None = None
+
+    def wait(self) -> None:
+        """Until the compiler is through with all kernels."""
+        for cluster in self._clusters:
+            is_tried(cluster.kernel, wait=True)
 
     def function(self) -> Callable[..., Any]:
         """The function to call from now on."""
