@@ -85,6 +85,8 @@ class _Writer:
             operands = [of[value] for value in forms.operands(node)]
             of[node.outputs[0]] = self._member(index, place, steps, operands)
         self._outputs = {of[value]: n for n, value in enumerate(cluster.outputs)}
+        # The first loop that computes an item: from there on it can be read.
+        self._written_in: dict[_Item, int] = {}
 
     def _input(self, index: int, kind: str) -> _Item:
         self.types.append({"scalar": "float32", "full": "ROWS"}.get(kind, "READ"))
@@ -133,6 +135,7 @@ class _Writer:
         last = max(item.loop for item in self._items)
         loops = [self._needed(loop) for loop in range(last + 1)]
         kept = {item: f"k{n}" for n, item in enumerate(self._kept(loops))}
+        assert set(self._outputs) <= set(self._written_in)  # noqa: S101 - what is not written is garbage
         lines = [f"    {name} = np.empty(width, np.float32)" for name in kept.values()]
         lines += ["    for r in range(start, stop):", "        base = r * width"]
         lines += [f"        {line}" for line in self._per_row]
@@ -160,7 +163,7 @@ class _Writer:
         return [item for item in self._items if item.reduced and item.uses[0].loop == loop]
 
     def _needed(self, loop: int) -> set[_Item]:
-        """What has to be at hand in a loop."""
+        """What has to be at hand in a loop; to be asked loop by loop, from the first on."""
         pending = [item.uses[0] for item in self._totals(loop)]
         pending += [item for item in self._outputs if item.loop == loop]
         needed: set[_Item] = set()
@@ -171,13 +174,20 @@ class _Writer:
             needed.add(item)
             if not self._is_read_back(item, loop):
                 pending += item.uses
+                self._written_in.setdefault(item, loop)
         return needed
 
     def _is_read_back(self, item: _Item, loop: int) -> bool:
-        return item.loop < loop and (item.costly or item in self._outputs)
+        """Whether an earlier loop has computed it and put it where this one finds it.
+
+        That it could have been computed there is not enough: a loop computes what it needs, and
+        what is first needed behind a reduction is in no loop before.
+        """
+        is_kept = item.costly or item in self._outputs
+        return is_kept and self._written_in.get(item, loop) < loop
 
     def _kept(self, loops: Sequence[set[_Item]]) -> list[_Item]:
-        """What is costly, no output and needed by a loop after its own."""
+        """What is costly, no output and needed by a loop after the one that computes it."""
         found = {
             item: None
             for loop, needed in enumerate(loops)
@@ -195,7 +205,7 @@ class _Writer:
                 lines.append(f"{item.name} = {places[item]}[c]")
                 continue
             lines.append(f"{item.name} = {item.written}")
-            if item in places and item.loop == loop:
+            if item in places and self._written_in[item] == loop:
                 lines.append(f"{places[item]}[c] = {item.name}")
         lines += [
             f"{t.name}_total = {_JOINS[t.reduced]}({t.name}_total, {t.uses[0].name})"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen.integer_text import wrapping
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ _FUNCTIONS = frozenset(
     | {"sinh", "sqrt", "tan", "tanh"}
 )
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
+# What leaves an integer as it is, and would make a float64 of it on the way.
+_ROUNDINGS = re.compile(r"\b(?:ceil|floor|rint)\(")
 _HEADER = """import math
 from math import (
     acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, erf, erfc, exp, expm1, log, log1p,
@@ -160,11 +163,18 @@ class _Writer:
 
 
 def literal(array: Array, dtype: str) -> str | None:
-    """A scalar as text; None if it has none."""
+    """A scalar as text; None if it has none.
+
+    Python's digits of a float64 are exact, and so are those of a float32, written as a float64. An
+    integer's are taken for an int64, which holds every one of `SCALARS`.
+    """
     kind = SCALARS.get(dtype)
-    if kind is None or np.ndim(array) or not np.isfinite(array):
+    if kind is None or np.ndim(array):
         return None
-    return f"{kind}({np.asarray(array).item()!r})"
+    value = np.asarray(array).item()
+    if not np.isfinite(array):
+        return f"{kind}({'np.nan' if np.isnan(array) else '-np.inf' if value < 0 else 'np.inf'})"
+    return f"{kind}({value!r})"
 
 
 def expression(node: Node, names: Sequence[str | None], functions: Collection[str]) -> str | None:
@@ -189,8 +199,12 @@ def expression(node: Node, names: Sequence[str | None], functions: Collection[st
         return None
     form = re.sub(r"\bmax\(", "maximum(", re.sub(r"\bmin\(", "minimum(", form))
     form = re.sub(r"\bT\(", f"{kind}(", form)
+    is_integer = node.outputs[0].dtype.is_integer
+    if is_integer:
+        form = _ROUNDINGS.sub("(", form)
     arguments = [argument.name for argument in node.op.inputs]
-    return f"{kind}({form.format(**dict(zip(arguments, names, strict=True)))})"
+    written = form.format(**dict(zip(arguments, names, strict=True)))
+    return f"{kind}({wrapping(written) if is_integer else written})"
 
 
 def _is_scalar(value: Value) -> bool:

@@ -1,0 +1,1 @@
+"""Differences between the tiers: graphs are drawn, run in every way, and compared."""
