@@ -15,6 +15,7 @@ from pinnace.framework.errors import (
     UnavailableError,
 )
 from pinnace.serving.calls import Call
+from pinnace.serving.control import ModelControl
 from pinnace.serving.errors import LOG, RequestTooLargeError, canonical_code
 from pinnace.serving.handlers import check_feeds
 from pinnace.serving.lingering import Lingering
@@ -75,12 +76,16 @@ class Exchange:
         settings: limits and times.
         repository: of the models.
         metrics: counts and times every request.
+
+    Attributes:
+        control: judges requests to change what is served.
     """
 
     def __init__(self, settings: Settings, repository: Repository, metrics: Metrics) -> None:
         self.settings = settings
         self.repository = repository
         self.metrics = metrics
+        self.control = ModelControl(settings)
         self.policies: list[Policy] = []
         self.observers: list[Observer] = []
         self.lingering = Lingering()

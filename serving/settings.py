@@ -69,6 +69,8 @@ class Settings:
         gzip: pack replies for clients that ask for it.
         kserve_status: add KServe v1's `name` and `ready` to the status of a model.
         metrics_path: where Prometheus reads; empty turns it off.
+        model_control: let clients load, unload and replace models. With API keys they may anyway.
+        model_control_urls: let them name URLs that models are fetched from.
         api_keys_file: keys that clients must ask with; empty asks for none.
         health_without_key: answer questions for health to anybody.
         metrics_without_key: let anybody read the metrics.
@@ -120,6 +122,8 @@ class Settings:
     gzip: bool = False
     kserve_status: bool = False
     metrics_path: str = "/monitoring/prometheus/metrics"
+    model_control: bool = False
+    model_control_urls: bool = False
     api_keys_file: str = ""
     health_without_key: bool = True
     metrics_without_key: bool = True
