@@ -170,6 +170,7 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             drain_timeout_s=given.drain_timeout_in_ms / 1e3,
             max_body_bytes=given.max_body_bytes,
             max_body_bytes_of=tuple(given.model_max_body_bytes),
+            max_expansion_bytes=given.max_expansion_bytes,
             max_concurrent_requests=given.max_concurrent_requests,
             max_inflight_bytes=given.max_inflight_bytes,
             max_waiting_runs=given.max_waiting_runs,
@@ -328,6 +329,13 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=N",
         help="another limit for one model; may be given several times",
+    )
+    add(
+        "max_expansion_bytes",
+        _positive,
+        defaults.max_expansion_bytes,
+        "N",
+        "memory that reading a request may take; 16 times its body if that is more",
     )
     add("max_concurrent_requests", _natural, 0, "N", "then 503; 0: no limit")
     add("max_inflight_bytes", _natural, defaults.max_inflight_bytes, "N", "of bodies, then 503")

@@ -22,6 +22,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
 Guard: TypeAlias = Callable[[Callable[[Arrays], Arrays]], Callable[[Arrays], Arrays]]
 
+_CODERS = 2  # so few, for each takes the memory that one request may
 _MAX_REMEMBERED = 1024
 _NEAR = 0.9  # run times that differ by less make no other expectations
 
@@ -152,6 +153,9 @@ class Servable:
         batching: how calls are joined; None joins none.
         checks_batches: compare the first joined batches with the same calls alone.
         guard: makes a signature's function keep to limits.
+
+    Attributes:
+        coders: threads that read large requests and write large answers.
     """
 
     def __init__(
@@ -177,6 +181,7 @@ class Servable:
         self._closed = False
         count = threads or options.threads or os.cpu_count() or 1
         self._runners = Runners(f"pinnace-{name}-{version}", count)
+        self.coders = Runners(f"pinnace-{name}-{version}-code", _CODERS)
         self._times = {key: RunTimes() for key in model.signatures}
         self._runs = {
             key: guard(signature.run_arrays) for key, signature in self.signatures.items()
@@ -274,6 +279,7 @@ class Servable:
         self._closed = True
         self.remembered.clear()
         self._runners.close()
+        self.coders.close()
 
 
 def _may_join(signature: Runnable) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.batching import BatchOptions
+from pinnace.serving.expansion import MOST_BYTES
 from pinnace.serving.model_config import ModelConfig, check_models, read_model_config
 from pinnace.serving.traffic import Shadow, Split, check_targets, check_traffic
 
@@ -14,6 +15,7 @@ _ABOVE_ZERO = (
     "request_timeout_s",
     "body_timeout_s",
     "max_body_bytes",
+    "max_expansion_bytes",
     "max_waiting_runs",
     "record_max_bytes",
     "workers",
@@ -49,6 +51,8 @@ class Settings:
         drain_timeout_s: longest time that requests get to finish when the server stops.
         max_body_bytes: largest body, unpacked.
         max_body_bytes_of: other limits for single models, by name.
+        max_expansion_bytes: what a request may take while it is read, or 16 times its body if that
+            is more: packed bodies, values that fill a shape, JSON.
         max_concurrent_requests: requests that are answered at once, then 503; 0 for no limit.
         max_inflight_bytes: bytes of bodies that are held at once, then 503; 0 for no limit.
         max_waiting_runs: largest number of runs that wait for a thread, per model version.
@@ -106,6 +110,7 @@ class Settings:
     drain_timeout_s: float = 30.0
     max_body_bytes: int = 64 * 2**20
     max_body_bytes_of: tuple[tuple[str, int], ...] = ()
+    max_expansion_bytes: int = MOST_BYTES
     max_concurrent_requests: int = 0
     max_inflight_bytes: int = 2**30
     max_waiting_runs: int = 1024
