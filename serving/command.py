@@ -166,6 +166,9 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             load_retry_s=given.load_retry_interval_micros / 1e6,
             allow_labels_for_unavailable_versions=given.allow_version_labels_for_unavailable_models,
             request_timeout_s=given.rest_api_timeout_in_ms / 1e3,
+            header_timeout_s=given.header_timeout_in_ms / 1e3,
+            max_header_bytes=given.max_header_bytes,
+            max_connections=given.max_connections,
             body_timeout_s=given.body_timeout_in_ms / 1e3,
             drain_timeout_s=given.drain_timeout_in_ms / 1e3,
             max_body_bytes=given.max_body_bytes,
@@ -319,6 +322,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("max_num_load_retries", _integer, defaults.max_load_retries, "N", "after a failed load")
     add("load_retry_interval_micros", _integer, 60_000_000, "US", "time between these")
+    add("header_timeout_in_ms", _positive, 10000, "MS", "longest time for headers to arrive")
+    add("max_header_bytes", _positive, defaults.max_header_bytes, "N", "of one request, then 431")
+    add("max_connections", _natural, 0, "N", "HTTP, then 503; 0: as many as files, at most 8192")
     add("body_timeout_in_ms", _positive, 30000, "MS", "longest time for a body to arrive")
     add("drain_timeout_in_ms", _positive, 30000, "MS", "time to finish requests at the end")
     add("max_body_bytes", _positive, defaults.max_body_bytes, "N", "largest body, unpacked")

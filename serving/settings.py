@@ -14,13 +14,21 @@ from pinnace.serving.traffic import Shadow, Split, check_targets, check_traffic
 _ABOVE_ZERO = (
     "request_timeout_s",
     "body_timeout_s",
+    "header_timeout_s",
+    "max_header_bytes",
     "max_body_bytes",
     "max_expansion_bytes",
     "max_waiting_runs",
     "record_max_bytes",
     "workers",
 )
-_ZERO_FOR_NONE = ("max_concurrent_requests", "max_inflight_bytes", "max_run_s", "max_run_bytes")
+_ZERO_FOR_NONE = (
+    "max_connections",
+    "max_concurrent_requests",
+    "max_inflight_bytes",
+    "max_run_s",
+    "max_run_bytes",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,10 @@ class Settings:
         allow_labels_for_unavailable_versions: let a label name a version that is not loaded.
         request_timeout_s: longest time from a parsed request to its answer.
         body_timeout_s: longest time for a body to arrive.
+        header_timeout_s: longest time for the headers of a request to arrive.
+        max_header_bytes: of one request.
+        max_connections: HTTP connections at once; 0 for as many as the process may have files open,
+            at most 8192.
         drain_timeout_s: longest time that requests get to finish when the server stops.
         max_body_bytes: largest body, unpacked.
         max_body_bytes_of: other limits for single models, by name.
@@ -107,6 +119,9 @@ class Settings:
     allow_labels_for_unavailable_versions: bool = False
     request_timeout_s: float = 30.0
     body_timeout_s: float = 30.0
+    header_timeout_s: float = 10.0
+    max_header_bytes: int = 2**16
+    max_connections: int = 0
     drain_timeout_s: float = 30.0
     max_body_bytes: int = 64 * 2**20
     max_body_bytes_of: tuple[tuple[str, int], ...] = ()
