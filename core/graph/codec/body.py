@@ -72,6 +72,7 @@ class Body:
         given: what stands for an output of a node instead of what the node computes: from the
             node's name and the output's index to a value or None.
         flow: what builds the nodes that mean something only together.
+        results: the references of a function's results.
     """
 
     def __init__(
@@ -83,8 +84,10 @@ class Body:
         arguments: Mapping[str, Value] | None = None,
         given: Callable[[str, int], Value | None] | None = None,
         flow: Flow | None = None,
+        results: Iterable[str] = (),
     ) -> None:
         self._graph = graph
+        self._results = tuple(results)
         self._flow = flow
         # The outputs of nodes that became a part of another.
         self._lowered: dict[str, tuple[Value, ...]] = {}
@@ -364,11 +367,12 @@ class Body:
         """The outputs of a node that other nodes take: argument -> how many."""
         if self._uses is None:
             self._uses = {}
-            for message in self._messages.values():
-                for text in message.input:
+            users = [(f"node {one.name!r}", one.input) for one in self._messages.values()]
+            for user, texts in (*users, ("a result", self._results)):
+                for text in texts:
                     if text[:1] == "^" or self._is_argument(text.split(":", 1)[0]):
                         continue
-                    found = self._parse(text, f"node {message.name!r}")
+                    found = self._parse(text, user)
                     outputs = self._uses.setdefault(found.node, {})
                     output = found.output or "output"
                     count = min(max(found.position, 0), _MOST_TENSORS - 1) + 1

@@ -300,7 +300,7 @@ def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) 
     for name in arguments:
         if name in nodes:
             raise InvalidArgumentError(f"{where}: {name!r} is an argument and a node")
-    body = Body(graph, nodes, library, where, arguments)
+    body = Body(graph, nodes, library, where, arguments, results=message.ret.values())
     body.decode(nodes)
     for result in signature.output_arg:
         if result.name not in message.ret:
