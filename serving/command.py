@@ -86,6 +86,7 @@ _SWITCHES = {
     "metrics_without_key",
     "model_control",
     "model_control_urls",
+    "partial_models",
     "otel",
     "enable_batching",
     "enable_model_warmup",
@@ -185,7 +186,9 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             batching_per_model=given.enable_per_model_batching_parameters,
             warmup_iterations=given.enable_model_warmup * given.num_request_iterations_for_warmup,
             max_run_s=given.max_run_ms / 1e3,
-            max_run_bytes=given.max_run_bytes,
+            max_run_bytes=_run_bytes(given),
+            max_load_s=given.max_load_ms / 1e3,
+            partial_models=given.partial_models,
             cors=given.rest_api_enable_cors_support or given.cors,
             gzip=given.gzip,
             kserve_status=given.kserve_status,
@@ -217,6 +220,14 @@ def _batching(given: argparse.Namespace) -> BatchOptions | None:
     if given.batching_parameters_file:
         return read_batching_parameters(given.batching_parameters_file)
     return BatchOptions()
+
+
+def _run_bytes(given: argparse.Namespace) -> int:
+    if given.max_run_bytes is not None:
+        return int(given.max_run_bytes)
+    from pinnace.serving.limits import default_run_bytes  # late: `--help` needs no engine
+
+    return default_run_bytes()
 
 
 def _metrics_path(given: argparse.Namespace) -> str:
@@ -345,8 +356,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("max_concurrent_requests", _natural, 0, "N", "then 503; 0: no limit")
     add("max_inflight_bytes", _natural, defaults.max_inflight_bytes, "N", "of bodies, then 503")
-    add("max_run_ms", _natural, 0, "MS", "longest run of a model, then 504; 0: no limit")
-    add("max_run_bytes", _natural, 0, "N", "memory of a run, then 429; 0: no limit")
+    run_ms = round(defaults.max_run_s * 1e3)
+    add("max_run_ms", _natural, run_ms, "MS", "longest run of a model, then 504; 0: no limit")
+    parser.add_argument(
+        "--max_run_bytes",
+        type=_natural,
+        metavar="N",
+        help="memory of a run, then 429; 0: no limit (default half of what there is)",
+    )
+    add("max_load_ms", _positive, round(defaults.max_load_s * 1e3), "MS", "to load a version")
     add("workers", _positive, defaults.workers, "N", "processes that answer")
     add("api_keys_file", str, "", "FILE", "keys that clients must send, one a line")
     add("tls_cert", str, "", "FILE", "certificates, for HTTP and gRPC")
@@ -375,6 +393,7 @@ def _parser() -> argparse.ArgumentParser:
         ("cors", "the same"),
         ("kserve_status", "show name and ready, as KServe v1, beside TensorFlow Serving's status"),
         ("gzip", "pack replies for clients that accept it"),
+        ("partial_models", "serve the signatures that can run of a model where others cannot"),
         ("model_control", "let clients load, unload and replace models; API keys may without it"),
         ("model_control_urls", "let these clients name URLs that models are fetched from"),
         ("otel", "send OpenTelemetry traces (extra otel; OTEL_* variables say where)"),

@@ -15,6 +15,7 @@ _ABOVE_ZERO = (
     "request_timeout_s",
     "body_timeout_s",
     "header_timeout_s",
+    "max_load_s",
     "max_header_bytes",
     "max_body_bytes",
     "max_expansion_bytes",
@@ -80,6 +81,8 @@ class Settings:
             `onnxruntime` through an export to ONNX.
         warmup_iterations: how often the warm-up requests of a version run; 0 runs none.
         max_run_s: longest time that a run of a model may take; 0 for no limit.
+        max_load_s: longest time to load a version and to run it for the first time.
+        partial_models: serve what can run of a model that has signatures that cannot.
         max_run_bytes: memory that a run of a model may take; 0 for no limit.
         cors: answer with CORS headers for any origin.
         gzip: pack replies for clients that ask for it.
@@ -136,7 +139,9 @@ class Settings:
     batching_per_model: bool = False
     engines: Mapping[str, str] = field(default_factory=dict)
     warmup_iterations: int = 1
-    max_run_s: float = 0.0
+    max_run_s: float = 30.0
+    max_load_s: float = 300.0
+    partial_models: bool = False
     max_run_bytes: int = 0
     cors: bool = False
     gzip: bool = False
