@@ -84,6 +84,9 @@ _SWITCHES = {
     "health_without_key",
     "kserve_status",
     "metrics_without_key",
+    "model_control",
+    "model_control_urls",
+    "partial_models",
     "otel",
     "enable_batching",
     "enable_model_warmup",
@@ -164,10 +167,14 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             load_retry_s=given.load_retry_interval_micros / 1e6,
             allow_labels_for_unavailable_versions=given.allow_version_labels_for_unavailable_models,
             request_timeout_s=given.rest_api_timeout_in_ms / 1e3,
+            header_timeout_s=given.header_timeout_in_ms / 1e3,
+            max_header_bytes=given.max_header_bytes,
+            max_connections=given.max_connections,
             body_timeout_s=given.body_timeout_in_ms / 1e3,
             drain_timeout_s=given.drain_timeout_in_ms / 1e3,
             max_body_bytes=given.max_body_bytes,
             max_body_bytes_of=tuple(given.model_max_body_bytes),
+            max_expansion_bytes=given.max_expansion_bytes,
             max_concurrent_requests=given.max_concurrent_requests,
             max_inflight_bytes=given.max_inflight_bytes,
             max_waiting_runs=given.max_waiting_runs,
@@ -179,11 +186,15 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             batching_per_model=given.enable_per_model_batching_parameters,
             warmup_iterations=given.enable_model_warmup * given.num_request_iterations_for_warmup,
             max_run_s=given.max_run_ms / 1e3,
-            max_run_bytes=given.max_run_bytes,
+            max_run_bytes=_run_bytes(given),
+            max_load_s=given.max_load_ms / 1e3,
+            partial_models=given.partial_models,
             cors=given.rest_api_enable_cors_support or given.cors,
             gzip=given.gzip,
             kserve_status=given.kserve_status,
             metrics_path=_metrics_path(given),
+            model_control=given.model_control,
+            model_control_urls=given.model_control_urls,
             api_keys_file=given.api_keys_file,
             health_without_key=given.health_without_key,
             metrics_without_key=given.metrics_without_key,
@@ -209,6 +220,14 @@ def _batching(given: argparse.Namespace) -> BatchOptions | None:
     if given.batching_parameters_file:
         return read_batching_parameters(given.batching_parameters_file)
     return BatchOptions()
+
+
+def _run_bytes(given: argparse.Namespace) -> int:
+    if given.max_run_bytes is not None:
+        return int(given.max_run_bytes)
+    from pinnace.serving.limits import default_run_bytes  # late: `--help` needs no engine
+
+    return default_run_bytes()
 
 
 def _metrics_path(given: argparse.Namespace) -> str:
@@ -314,6 +333,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("max_num_load_retries", _integer, defaults.max_load_retries, "N", "after a failed load")
     add("load_retry_interval_micros", _integer, 60_000_000, "US", "time between these")
+    add("header_timeout_in_ms", _positive, 10000, "MS", "longest time for headers to arrive")
+    add("max_header_bytes", _positive, defaults.max_header_bytes, "N", "of one request, then 431")
+    add("max_connections", _natural, 0, "N", "HTTP, then 503; 0: as many as files, at most 8192")
     add("body_timeout_in_ms", _positive, 30000, "MS", "longest time for a body to arrive")
     add("drain_timeout_in_ms", _positive, 30000, "MS", "time to finish requests at the end")
     add("max_body_bytes", _positive, defaults.max_body_bytes, "N", "largest body, unpacked")
@@ -325,10 +347,24 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=N",
         help="another limit for one model; may be given several times",
     )
+    add(
+        "max_expansion_bytes",
+        _positive,
+        defaults.max_expansion_bytes,
+        "N",
+        "memory that reading a request may take; 16 times its body if that is more",
+    )
     add("max_concurrent_requests", _natural, 0, "N", "then 503; 0: no limit")
     add("max_inflight_bytes", _natural, defaults.max_inflight_bytes, "N", "of bodies, then 503")
-    add("max_run_ms", _natural, 0, "MS", "longest run of a model, then 504; 0: no limit")
-    add("max_run_bytes", _natural, 0, "N", "memory of a run, then 429; 0: no limit")
+    run_ms = round(defaults.max_run_s * 1e3)
+    add("max_run_ms", _natural, run_ms, "MS", "longest run of a model, then 504; 0: no limit")
+    parser.add_argument(
+        "--max_run_bytes",
+        type=_natural,
+        metavar="N",
+        help="memory of a run, then 429; 0: no limit (default half of what there is)",
+    )
+    add("max_load_ms", _positive, round(defaults.max_load_s * 1e3), "MS", "to load a version")
     add("workers", _positive, defaults.workers, "N", "processes that answer")
     add("api_keys_file", str, "", "FILE", "keys that clients must send, one a line")
     add("tls_cert", str, "", "FILE", "certificates, for HTTP and gRPC")
@@ -357,6 +393,9 @@ def _parser() -> argparse.ArgumentParser:
         ("cors", "the same"),
         ("kserve_status", "show name and ready, as KServe v1, beside TensorFlow Serving's status"),
         ("gzip", "pack replies for clients that accept it"),
+        ("partial_models", "serve the signatures that can run of a model where others cannot"),
+        ("model_control", "let clients load, unload and replace models; API keys may without it"),
+        ("model_control_urls", "let these clients name URLs that models are fetched from"),
         ("otel", "send OpenTelemetry traces (extra otel; OTEL_* variables say where)"),
         ("enable_serialization_as_tensor_content", "answer gRPC with raw bytes, not with lists"),
         ("enable_per_model_batching_parameters", "read batching_params.pbtxt of each model"),

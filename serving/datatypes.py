@@ -36,8 +36,10 @@ BY_NAME: dict[str, DType] = {
     "BYTES": dtypes.string,
 }
 _NAMES = {dtype: name for name, dtype in BY_NAME.items()}
-_MAX_RANK = 32
+MAX_RANK = 32
+SLICE = 2**15  # elements that are turned into Python's numbers at once: others wait meanwhile
 _MAX_SIZE = 2**63
+_MAX_ELEMENTS = 2**58  # NumPy counts bytes in 63 bits, also of arrays without elements
 
 
 def datatype(dtype: DType) -> str:
@@ -78,12 +80,17 @@ def checked_shape(name: str, shape: object) -> tuple[int, ...]:
     """
     if (
         not isinstance(shape, list | tuple)
-        or len(shape) > _MAX_RANK
+        or len(shape) > MAX_RANK
         or any(type(size) is not int or not 0 <= size < _MAX_SIZE for size in shape)
     ):
+        shown = str(shape[:MAX_RANK] if isinstance(shape, list | tuple) else type(shape).__name__)
         raise InvalidArgumentError(
-            f"shape of tensor '{name}' must be a list of at most {_MAX_RANK} sizes, "
-            f"got {str(shape)[:100]}"
+            f"shape of tensor '{name[:200]}' must be a list of at most {MAX_RANK} sizes, "
+            f"got {shown[:100]}"
+        )
+    if count([size for size in shape if size]) > _MAX_ELEMENTS:
+        raise InvalidArgumentError(
+            f"shape of tensor '{name[:200]}' is larger than any tensor can be: {str(shape)[:100]}"
         )
     return tuple(shape)
 

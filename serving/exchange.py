@@ -15,7 +15,9 @@ from pinnace.framework.errors import (
     UnavailableError,
 )
 from pinnace.serving.calls import Call
+from pinnace.serving.control import ModelControl
 from pinnace.serving.errors import LOG, RequestTooLargeError, canonical_code
+from pinnace.serving.expansion import ALLOWANCE, allowed_bytes, held_bytes
 from pinnace.serving.handlers import check_feeds
 from pinnace.serving.lingering import Lingering
 from pinnace.serving.packed_rows import PackedRows
@@ -36,7 +38,9 @@ Policy: TypeAlias = "Callable[[Request], None]"
 Observer: TypeAlias = "Callable[[Exchanging, Reply | None, BaseException | None], None]"
 Charge: TypeAlias = "Callable[[int], None]"
 
-_LARGE_BYTES = 2**20  # decoding and encoding beyond it would keep the event loop from its work
+_LARGE_BYTES = 2**20  # encoding beyond it would keep the event loop from its work
+_SLOW_BYTES = 2**16  # the same of decoding, where each value is looked at
+_MOST_TEXTS = 1024  # strings of an output whose sizes are counted on the event loop
 _MAX_TIMEOUT_DIGITS = 12
 _NEVER = float("inf")
 
@@ -75,12 +79,16 @@ class Exchange:
         settings: limits and times.
         repository: of the models.
         metrics: counts and times every request.
+
+    Attributes:
+        control: judges requests to change what is served.
     """
 
     def __init__(self, settings: Settings, repository: Repository, metrics: Metrics) -> None:
         self.settings = settings
         self.repository = repository
         self.metrics = metrics
+        self.control = ModelControl(settings)
         self.policies: list[Policy] = []
         self.observers: list[Observer] = []
         self.lingering = Lingering()
@@ -89,6 +97,7 @@ class Exchange:
         self.enough = settings.max_concurrent_requests or 2**62
         self.plenty = settings.max_inflight_bytes or 2**62
         self._body_limits = dict(settings.max_body_bytes_of)
+        self.most_expanded = settings.max_expansion_bytes
         # No body of this size is too large for any model.
         self.harmless_bytes = min([settings.max_body_bytes, *self._body_limits.values()])
 
@@ -124,7 +133,7 @@ class Exchange:
         if exchanging.is_over:
             return exchanging
         limit = request.allowed_s
-        if limit is None or request.size > _LARGE_BYTES:
+        if limit is None or request.size > _SLOW_BYTES:
             exchanging.start(came, exchanging.begun, None, begin)
             return exchanging
         # What `start` does, where most of what it looks at is known.
@@ -135,6 +144,7 @@ class Exchange:
             headers = request.headers
             found = exchanging.servable = self.repository.route(request.which, headers)
             wire: HotWire = request.wire  # type: ignore[assignment]
+            ALLOWANCE.most = self.most_expanded
             exchanging.wait(found, wire.decode(found, came, headers, begin))
         except Exception as error:
             exchanging.fail(error)
@@ -334,7 +344,9 @@ class Exchanging(Call):
             self.allowed_s = limit
             self.deadline = now + limit
             servable = self.servable = exchange.repository.route(request.which, request.headers)
-            if size > _LARGE_BYTES:
+            if size > _SLOW_BYTES and not request.wire.is_quick(
+                servable, body, request.headers, begin
+            ):
                 self._decode_in_thread(servable, body, begin)
             else:
                 self.wait(servable, self._decode(servable, body, begin))
@@ -355,21 +367,39 @@ class Exchanging(Call):
         self._exchange.bytes_in_flight -= self.charged
 
     def _decode_in_thread(self, servable: Servable, body: bytes, begin: int) -> None:
-        def done(future: asyncio.Future[Decoded]) -> None:
+        loop = asyncio.get_running_loop()
+        late = loop.call_later(max(self.deadline - time.perf_counter(), 0.0), self._give_up)
+
+        def work() -> None:
+            decoded = error = None
+            if not self.is_over:
+                try:
+                    decoded = self._decode(servable, body, begin)
+                except BaseException as problem:  # whoever waits gets it
+                    error = problem
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(done, decoded, error)
+
+        def done(decoded: Decoded | None, error: BaseException | None) -> None:
+            late.cancel()
             if self.is_over:
-                future.cancelled() or future.exception()
+                return
+            if decoded is None:
+                self.fail(error if error is not None else UnavailableError("The server ends"))
                 return
             try:
-                self.wait(servable, future.result())
-            except Exception as error:
-                self.fail(error)
+                self.wait(servable, decoded)
+            except Exception as problem:
+                self.fail(problem)
 
-        loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(None, self._decode, servable, body, begin)
-        future.add_done_callback(done)
+        servable.coders.start(work)
+
+    def _give_up(self) -> None:
+        self.fail(DeadlineExceededError(f"The request was not read in {self.allowed_s:.3g} s"))
 
     def _decode(self, servable: Servable, body: bytes, begin: int) -> Decoded:
         wire, headers = self.request.wire, self.request.headers
+        ALLOWANCE.most = allowed_bytes(self.request.size, self._exchange.most_expanded)
         if not begin:
             return wire.decode(servable, body, headers)
         return cast("HotWire", wire).decode(servable, body, headers, begin)
@@ -390,6 +420,10 @@ class Exchanging(Call):
             name
         ):
             check_feeds(servable.signature(name), feeds)
+        if type(feeds) is not PackedRows:
+            held = held_bytes(feeds)
+            if held > self.charged:
+                self.charge(held)
         self.decoded = decoded
         self.feeds = feeds
         self.group = decoded.together
@@ -441,16 +475,26 @@ class Exchanging(Call):
         exchange.metrics.count_run(run, answered)
 
     def _encode_in_thread(self, encode: Callable[[Arrays], Reply], outputs: Arrays) -> None:
-        def done(future: asyncio.Future[Reply]) -> None:
-            try:
-                reply = future.result()
-            except Exception as error:
-                self.fail(error)
-            else:
-                self._succeed(reply)
-
         loop = asyncio.get_running_loop()
-        loop.run_in_executor(None, encode, outputs).add_done_callback(done)
+
+        def work() -> None:
+            reply = error = None
+            if not self.is_over:
+                try:
+                    reply = encode(outputs)
+                except BaseException as problem:  # whoever waits gets it
+                    error = problem
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(done, reply, error)
+
+        def done(reply: Reply | None, error: BaseException | None) -> None:
+            if reply is not None:
+                self._succeed(reply)
+            elif error is not None:
+                self.fail(error)
+
+        if self.servable is not None:
+            self.servable.coders.start(work)
 
     def _succeed(self, reply: Reply) -> None:
         if self.is_over:
@@ -486,7 +530,14 @@ class Exchanging(Call):
 
 def _is_large(outputs: Arrays) -> bool:
     """Whether to encode them takes so long that the event loop should do other things meanwhile."""
-    return sum([array.size for array in outputs.values()]) * 16 > _LARGE_BYTES
+    size = 0
+    for array in outputs.values():
+        size += array.size * 16
+        if array.dtype == object and size <= _LARGE_BYTES:
+            if array.size > _MOST_TEXTS:
+                return True
+            size += sum([len(text) for text in array.flat if isinstance(text, bytes | str)])
+    return size > _LARGE_BYTES
 
 
 async def _unless_left(future: asyncio.Future[Reply], leaving: Awaitable[object]) -> Reply:

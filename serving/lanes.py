@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pinnace.framework.errors import DeadlineExceededError, UnavailableError
 from pinnace.serving.batching import agree, batch_key, can_split, count_elements, join, split
 from pinnace.serving.errors import LOG, one_line
+from pinnace.serving.limits import ASKED
 from pinnace.serving.packed_rows import PackedRows
 from pinnace.serving.runs import Run
 
@@ -40,6 +41,8 @@ _LONE = 5
 # of the time that is short otherwise.
 _BESIDE = 0.25
 _NEVER = float("inf")
+_GRACE_S = 2.0  # after the last deadline of a run, in which it should notice that it is over
+_MOST_LOST = 8  # threads of a version that are replaced for not coming back from a run
 _CALM = 16  # turns of the loop with one call each, after which a call need not wait for others
 _LOOP_SLICE_S = 0.005  # longest time that runs on the loop keep it from reading and writing
 
@@ -86,6 +89,7 @@ class Lane:
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
         self._in_threads: list[Run] = []
+        self._stuck: list[Run] = []  # those whose threads were replaced
         self._late: list[Call] = []  # taken too late to run; told so on the event loop
         self._is_scheduled = False
         self._came = 0  # calls since the last turn that ran any
@@ -94,6 +98,7 @@ class Lane:
         self._usual_size, self._usual_s = -1, 0.0  # the last call's size, and what it should take
         self._ample_s = _NEVER  # in which whatever waits is surely over
         self._sweep: asyncio.TimerHandle | None = None
+        self._sweep_at = _NEVER
 
     @property
     def waiting(self) -> int:
@@ -140,6 +145,9 @@ class Lane:
             self._ample_s = self._usual_s * (self._max_waiting + 2 * self._threads)
         if call.deadline < now + self._ample_s:
             self._refuse_if_late(call, now, self._usual_s)
+        if call.deadline < self._sweep_at and self._sweep is not None:
+            self._sweep.cancel()  # it would come too late for this one
+            self._sweep = None
         waiting.append(call)
         self._came += 1
         if not self._is_scheduled:
@@ -342,6 +350,10 @@ class Lane:
         """The run that a thread goes on with; None if it gives itself back."""
         with self._lock:
             following = None
+            if done in self._stuck:  # it came back: another thread has its place
+                self._stuck.remove(done)
+                self._runners.regain()
+                return None
             # Batches that wait for more calls begin on the event loop, which has the timers.
             if not self._runners.is_asked and not self._options.batch_timeout_s:
                 following = self._take(time.perf_counter())
@@ -360,19 +372,24 @@ class Lane:
     def _execute(self, run: Run) -> None:
         """Find the outcomes of a run. Any thread."""
         run.started = time.perf_counter()
+        ASKED.calls = run.calls
         for call in run.calls:
             call.run = run
         if not run.is_joined or not self._run_joined(run):
             run.outcomes = [self._run_alone(call) for call in run.calls]
+        ASKED.calls = ()
         run.ended = self._measured_at = time.perf_counter()
 
     def _run_alone(self, call: Call) -> Outcome:
         begin = time.perf_counter()
+        if call.is_over or call.deadline <= begin:
+            return None, self._too_late(call)
         try:
             outputs = self._run(call.feeds)
         except BaseException as error:  # whoever waits gets it
             return None, error
-        self._times.record(call.elements, time.perf_counter() - begin)
+        if not self._stuck or call.run not in self._stuck:  # how long that took says nothing
+            self._times.record(call.elements, time.perf_counter() - begin)
         return outputs, None
 
     def _run_joined(self, run: Run) -> bool:
@@ -412,8 +429,12 @@ class Lane:
         if self._sweep is not None:
             return
         nearest = min((call.deadline for call in self._unanswered()), default=_NEVER)
+        with self._lock:
+            for run in self._in_threads:
+                nearest = min(nearest, self._gone_at(run))
         if nearest != _NEVER:
             loop = asyncio.get_running_loop()
+            self._sweep_at = nearest
             delay = max(nearest - time.perf_counter(), 0.0)
             self._sweep = loop.call_later(delay + 0.001, self._sweep_late)
 
@@ -425,7 +446,24 @@ class Lane:
                 call.settle(None, self._too_late(call))
         with self._lock:
             self._waiting = deque([call for call in self._waiting if not call.is_over])
+            gone = [run for run in self._in_threads if self._gone_at(run) <= now]
+            for run in gone:
+                # Its thread may never come back; there are so many that may be replaced.
+                if not self._runners.lose(_MOST_LOST):
+                    break
+                self._in_threads.remove(run)
+                self._stuck.append(run)
+                LOG.error("%s does not end a run that nobody waits for: it goes on", self._name)
         self._arm_sweep()
+        if gone and self._waiting:
+            self._schedule()
+
+    def _gone_at(self, run: Run) -> float:
+        """When a run that should have ended by itself counts as one that never does."""
+        if not run.started or run.ended:
+            return _NEVER
+        last = max((call.deadline for call in run.calls), default=_NEVER)
+        return last + _GRACE_S if self._runners.lost < _MOST_LOST else _NEVER
 
     def _unanswered(self) -> list[Call]:
         with self._lock:

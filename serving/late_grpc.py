@@ -6,7 +6,7 @@ The first answers over HTTP do not wait for it; the server is not ready before i
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import OpError
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pinnace.serving.exchange import Exchange
 
+_RETRY_S = 2.0
 _DELAY_S = 0.03  # whoever waited at the door of HTTP is answered first
 
 
@@ -38,8 +39,15 @@ async def opened_late(
 
     async def live() -> None:
         await asyncio.sleep(delay_s)
-        listening = await asyncio.to_thread(_listening)
-        if ending.is_set():
+        listening = None
+        while listening is None and not ending.is_set():
+            try:
+                listening = await asyncio.to_thread(_listening)
+            except (ImportError, OSError) as error:  # as without a free file descriptor
+                LOG.error("gRPC is not served yet, which is tried again: %s", one_line(error))
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ending.wait(), _RETRY_S)
+        if listening is None or ending.is_set():
             return
         async with listening(exchange, address):
             repository.closed_doors -= 1

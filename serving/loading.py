@@ -119,6 +119,7 @@ def _load(path: Path) -> LoadedModel:
 def _load_saved_model(path: Path) -> LoadedModel:
     # Imported here: the rest of the server, and `serving.client`, run without the loader.
     from pinnace.framework.variable import forget_values
+    from pinnace.saved_model.missing_kernels import unsupported_signatures
     from pinnace.saved_model.options import LoadOptions
     from pinnace.saved_model.reading import load
 
@@ -132,7 +133,12 @@ def _load_saved_model(path: Path) -> LoadedModel:
         for variable in function.variables
     }
     forget = partial(forget_values, tuple(variables.values()))
-    return LoadedModel(signatures, read_definitions(path), loaded, forget=forget)
+    missing = {
+        name: "; ".join(map(str, ops))
+        for name, ops in unsupported_signatures(loaded.signatures).items()
+    }
+    definitions = read_definitions(path)
+    return LoadedModel(signatures, definitions, loaded, missing=missing, forget=forget)
 
 
 def _onnx_file(path: Path) -> Path | None:

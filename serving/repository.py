@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +22,7 @@ from pinnace.framework.errors import (
     FailedPreconditionError,
     NotFoundError,
     OpError,
+    UnimplementedError,
 )
 from pinnace.serving.batching_config import PER_MODEL_FILE, read_batching_parameters
 from pinnace.serving.errors import one_line
@@ -28,6 +30,7 @@ from pinnace.serving.limits import RunLimits
 from pinnace.serving.load_metrics import LoadMetrics
 from pinnace.serving.loading import load_model
 from pinnace.serving.model_config import Latest, ModelConfig, check_models, read_model_config
+from pinnace.serving.patience import done_within
 from pinnace.serving.polling import Timer
 from pinnace.serving.servable import LoadedModel, Servable
 from pinnace.serving.served import ServedModel
@@ -372,6 +375,7 @@ class Repository:
             model.problem = error
             return
         model.problem = None
+        model.forget_failures(found.keys())
         aside = model.table.aside
         wanted = self._wanted(model, found.keys())
         for version in sorted(wanted, reverse=True):
@@ -413,11 +417,25 @@ class Repository:
         count = self.loads.count_load
         try:
             with place.fetched() as path:
-                servable = self._make_servable(name, version, path)
+                within = f"{where} was not loaded"
+                servable = done_within(
+                    partial(self._make_servable, name, version, path), settings.max_load_s, within
+                )
                 now = time.perf_counter()
                 count(where, now - begin, is_good=True)
                 begin, count = now, self.loads.count_warmup
-                warm_up(servable, path, settings.warmup_iterations)
+                done_within(
+                    partial(
+                        warm_up,
+                        servable,
+                        path,
+                        settings.warmup_iterations,
+                        self._limits,
+                        is_urgent=not self._started,
+                    ),
+                    settings.max_load_s,
+                    f"{where} did not run for the first time",
+                )
             if settings.warmup_iterations > 0:
                 count(where, time.perf_counter() - begin, is_good=True)
         except Exception as error:  # whatever a model does, the server and the old version go on
@@ -452,6 +470,15 @@ class Repository:
 
     def _load(self, name: str, path: Path) -> LoadedModel:
         model = self._loader(path)
+        if model.missing:
+            reasons = "; ".join(f"signature '{key}': {why}" for key, why in model.missing.items())
+            kept = {k: v for k, v in model.signatures.items() if k not in model.missing}
+            if not self._settings.partial_models or not kept:
+                raise UnimplementedError(
+                    f"{reasons}\n  Try: pinnace serve --partial_models, which serves what can run"
+                )
+            LOG.warning("model '%s': not served: %s", name, " ".join(reasons.split()))
+            model = replace(model, signatures=kept)
         engines = self._settings.engines
         if engines.get(name, engines.get("", "pinnace")) == "pinnace" or not model.definitions:
             return model

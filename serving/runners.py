@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from pinnace.serving.errors import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,6 +34,8 @@ def quick_turns() -> Iterator[None]:
 class Runners:
     """Threads that are made when they are needed. Any thread may ask.
 
+    Nobody waits for them when the process ends: one may be in a kernel that never does.
+
     Args:
         name: of the threads.
         count: how many.
@@ -40,41 +44,97 @@ class Runners:
     def __init__(self, name: str, count: int) -> None:
         self.count = count
         self._name = name
-        self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
+        self._changed = threading.Condition(threading.Lock())
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._alive = self._idle = self._made = self._lost = 0
         self._is_closed = False
-        self._asked = self._begun = 0
 
     @property
     def is_asked(self) -> bool:
         """Whether work waits for a thread: whoever has one is to give it back."""
-        return self._asked > self._begun
+        return bool(self._waiting)
+
+    @property
+    def lost(self) -> int:
+        """Threads that do not come back from a run, as far as anybody knows."""
+        return self._lost
 
     def start(self, work: Callable[[], None]) -> None:
         """Do it in a thread, as soon as one is free.
 
         Raises:
-            RuntimeError: the interpreter ends.
+            RuntimeError: the interpreter ends, or the system gives no more threads.
         """
+        with self._changed:
+            self._waiting.append(work)
+            self._see_to_it()
 
-        def begin() -> None:
-            with self._lock:
-                self._begun += 1
-            work()
+    def lose(self, most: int) -> bool:
+        """Let another thread take the place of one that does not come back.
 
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self.count, self._name)
-            pool = self._pool
-            if self._is_closed:  # a late caller of a version that was replaced: its own threads
-                self._pool = None
-            pool.submit(begin)
-            self._asked += 1
+        Args:
+            most: threads that may be lost.
+
+        Returns:
+            False if so many are.
+        """
+        with self._changed:
+            if self._lost >= most:
+                return False
+            self._lost += 1
+            self._see_to_it()
+            return True
+
+    def regain(self) -> None:
+        """A thread that was lost came back."""
+        with self._changed:
+            self._lost -= 1
 
     def close(self) -> None:
         """Give the threads back when they are done."""
-        with self._lock:
+        with self._changed:
             self._is_closed = True
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=False)
+            self._changed.notify_all()
+
+    def _see_to_it(self) -> None:
+        """Have a thread take what waits, if it waits for one."""
+        if not self._waiting:
+            return
+        if self._idle >= len(self._waiting):
+            self._changed.notify()
+            return
+        if self._alive >= self.count + self._lost:
+            return
+        self._made += 1
+        name = f"{self._name}_{self._made}"
+        try:
+            threading.Thread(target=self._live, name=name, daemon=True).start()
+        except RuntimeError:
+            if not self._alive:  # nobody would ever do it
+                self._waiting.pop()
+                raise
+        else:
+            self._alive += 1
+
+    def _live(self) -> None:
+        while True:
+            work = self._next()
+            if work is None:
+                return
+            try:
+                work()
+            except BaseException:
+                LOG.exception("%s failed", self._name)
+
+    def _next(self) -> Callable[[], None] | None:
+        """What a thread does next; None if it is to end."""
+        with self._changed:
+            while not self._waiting:
+                # Somebody may have taken its place while it was lost.
+                if self._is_closed or self._alive > self.count + self._lost:
+                    self._alive -= 1
+                    return None
+                self._idle += 1
+                self._changed.wait()
+                self._idle -= 1
+            return self._waiting.popleft()

@@ -22,6 +22,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
 Guard: TypeAlias = Callable[[Callable[[Arrays], Arrays]], Callable[[Arrays], Arrays]]
 
+_CODERS = 2  # so few, for each takes the memory that one request may
 _MAX_REMEMBERED = 1024
 _NEAR = 0.9  # run times that differ by less make no other expectations
 
@@ -85,6 +86,7 @@ class LoadedModel:
             May be empty.
         owner: kept alive as long as the model is: whatever holds its variables.
         platform: what kind of file it is, by the Open Inference Protocol's names.
+        missing: why signatures cannot run, by name; those that can are not in it.
         forget: gives the memory of its weights back, when nobody runs it any more; None if they
             go with the model itself.
     """
@@ -93,6 +95,7 @@ class LoadedModel:
     definitions: Mapping[str, SignatureDefinition] = field(default_factory=dict)
     owner: object = None
     platform: str = "tensorflow_savedmodel"
+    missing: Mapping[str, str] = field(default_factory=dict)
     forget: Callable[[], None] | None = None
 
 
@@ -152,6 +155,9 @@ class Servable:
         batching: how calls are joined; None joins none.
         checks_batches: compare the first joined batches with the same calls alone.
         guard: makes a signature's function keep to limits.
+
+    Attributes:
+        coders: threads that read large requests and write large answers.
     """
 
     def __init__(
@@ -177,6 +183,7 @@ class Servable:
         self._closed = False
         count = threads or options.threads or os.cpu_count() or 1
         self._runners = Runners(f"pinnace-{name}-{version}", count)
+        self.coders = Runners(f"pinnace-{name}-{version}-code", _CODERS)
         self._times = {key: RunTimes() for key in model.signatures}
         self._runs = {
             key: guard(signature.run_arrays) for key, signature in self.signatures.items()
@@ -253,10 +260,19 @@ class Servable:
         finally:
             call.cancel()
 
-    def run_now(self, signature_name: str, feeds: Arrays) -> Arrays:
-        """The outputs of a signature, in this thread."""
+    def run_now(self, signature_name: str, feeds: Arrays, guard: Guard | None = None) -> Arrays:
+        """The outputs of a signature, in this thread.
+
+        Args:
+            signature_name: which one to run.
+            feeds: arrays that fit it.
+            guard: makes its function keep to limits, in place of those of all runs.
+        """
         begin = time.perf_counter()
-        outputs = self._runs[signature_name](feeds)
+        run = self._runs[signature_name]
+        if guard is not None:
+            run = guard(self.signatures[signature_name].run_arrays)
+        outputs = run(feeds)
         self._times[signature_name].record(count_elements(feeds), time.perf_counter() - begin)
         return outputs
 
@@ -274,6 +290,7 @@ class Servable:
         self._closed = True
         self.remembered.clear()
         self._runners.close()
+        self.coders.close()
 
 
 def _may_join(signature: Runnable) -> bool:

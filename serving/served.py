@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pinnace.framework.errors import (
     INVALID_ARGUMENT,
     OK,
+    DeadlineExceededError,
     NotFoundError,
     OpError,
     exception_type_from_error_code,
@@ -18,7 +19,12 @@ from pinnace.serving.tables import Table
 from pinnace.serving.versions import State, VersionStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from pinnace.serving.model_config import ModelConfig
+
+
+_MOST_TRIES = 2**31
 
 
 @dataclass(slots=True)
@@ -72,9 +78,21 @@ class ServedModel:
         """A version did not load."""
         before = self.failures.get(version)
         tries = before.tries if before is not None and before.fingerprint == fingerprint else 0
+        if isinstance(error, DeadlineExceededError):
+            tries = _MOST_TRIES  # each try may leave a thread behind
         self.failures[version] = _Failure(fingerprint, tries + 1, time.monotonic())
         status = VersionStatus(version, State.END, canonical_code(error), one_line(error))
         self.table = self.table.with_status(status)
+
+    def forget_failures(self, found: AbstractSet[int]) -> None:
+        """Forget the versions that did not load and are not there any longer.
+
+        Args:
+            found: versions that are there.
+        """
+        for version in self.failures.keys() - found:
+            del self.failures[version]
+            self.table = self.table.without_status(version)
 
     def log_failure(self, version: int) -> None:
         """Let the log say why a version did not load."""

@@ -25,6 +25,7 @@ from pinnace.framework.errors import (
 )
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.example_request import example_command
+from pinnace.serving.http.connections import BoundedH11, bounds_of, raise_open_files_limit
 from pinnace.serving.late_app import LateApplication
 from pinnace.serving.late_grpc import opened_late
 from pinnace.serving.ledger import Ledger
@@ -65,6 +66,7 @@ def serve(settings: Settings, loader: Loader = load_model) -> int:
         0 after SIGINT or SIGTERM, when the requests that were running are answered; 1 if the start
         failed.
     """
+    raise_open_files_limit()
     try:
         with bind(settings.host, settings.rest_api_port) as listener:
             if settings.workers == 1:
@@ -225,6 +227,7 @@ def _run(service: Service, certificates: Credentials, listener: socket.socket) -
         loop="uvloop" if importlib.util.find_spec("uvloop") else "asyncio",
         interface="asgi3",
         http=_front(service),
+        h11_max_incomplete_event_size=settings.max_header_bytes,
         ws="none",
         lifespan="on",
         log_level="error",  # a flood of invalid requests must not fill the log
@@ -270,12 +273,15 @@ def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:
     return [lambda exchange: listening(exchange, address, credentials)]
 
 
-def _front(service: Service) -> str | type[asyncio.Protocol]:
+def _front(service: Service) -> type[asyncio.Protocol]:
     """What reads the connections: the hot front where it gives what the application would give."""
+    bounds = {"bounds": bounds_of(service.settings)}
     if not importlib.util.find_spec("httptools"):
-        return "h11"
+        return type("BoundH11", (BoundedH11,), bounds)
     if service.settings.cors:  # replies of the application have more headers then
-        return "httptools"
+        from pinnace.serving.http.bounded_httptools import BoundedHttpTools
+
+        return type("BoundHttpTools", (BoundedHttpTools,), bounds)
     from pinnace.serving.http.protocol import bound
 
     return bound(service.exchange)

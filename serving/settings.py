@@ -7,18 +7,29 @@ from dataclasses import dataclass, field
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.batching import BatchOptions
+from pinnace.serving.expansion import MOST_BYTES
 from pinnace.serving.model_config import ModelConfig, check_models, read_model_config
 from pinnace.serving.traffic import Shadow, Split, check_targets, check_traffic
 
 _ABOVE_ZERO = (
     "request_timeout_s",
     "body_timeout_s",
+    "header_timeout_s",
+    "max_load_s",
+    "max_header_bytes",
     "max_body_bytes",
+    "max_expansion_bytes",
     "max_waiting_runs",
     "record_max_bytes",
     "workers",
 )
-_ZERO_FOR_NONE = ("max_concurrent_requests", "max_inflight_bytes", "max_run_s", "max_run_bytes")
+_ZERO_FOR_NONE = (
+    "max_connections",
+    "max_concurrent_requests",
+    "max_inflight_bytes",
+    "max_run_s",
+    "max_run_bytes",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +57,15 @@ class Settings:
         allow_labels_for_unavailable_versions: let a label name a version that is not loaded.
         request_timeout_s: longest time from a parsed request to its answer.
         body_timeout_s: longest time for a body to arrive.
+        header_timeout_s: longest time for the headers of a request to arrive.
+        max_header_bytes: of one request.
+        max_connections: HTTP connections at once; 0 for as many as the process may have files open,
+            at most 8192.
         drain_timeout_s: longest time that requests get to finish when the server stops.
         max_body_bytes: largest body, unpacked.
         max_body_bytes_of: other limits for single models, by name.
+        max_expansion_bytes: what a request may take while it is read, or 16 times its body if that
+            is more: packed bodies, values that fill a shape, JSON.
         max_concurrent_requests: requests that are answered at once, then 503; 0 for no limit.
         max_inflight_bytes: bytes of bodies that are held at once, then 503; 0 for no limit.
         max_waiting_runs: largest number of runs that wait for a thread, per model version.
@@ -64,11 +81,15 @@ class Settings:
             `onnxruntime` through an export to ONNX.
         warmup_iterations: how often the warm-up requests of a version run; 0 runs none.
         max_run_s: longest time that a run of a model may take; 0 for no limit.
+        max_load_s: longest time to load a version and to run it for the first time.
+        partial_models: serve what can run of a model that has signatures that cannot.
         max_run_bytes: memory that a run of a model may take; 0 for no limit.
         cors: answer with CORS headers for any origin.
         gzip: pack replies for clients that ask for it.
         kserve_status: add KServe v1's `name` and `ready` to the status of a model.
         metrics_path: where Prometheus reads; empty turns it off.
+        model_control: let clients load, unload and replace models. With API keys they may anyway.
+        model_control_urls: let them name URLs that models are fetched from.
         api_keys_file: keys that clients must ask with; empty asks for none.
         health_without_key: answer questions for health to anybody.
         metrics_without_key: let anybody read the metrics.
@@ -101,9 +122,13 @@ class Settings:
     allow_labels_for_unavailable_versions: bool = False
     request_timeout_s: float = 30.0
     body_timeout_s: float = 30.0
+    header_timeout_s: float = 10.0
+    max_header_bytes: int = 2**16
+    max_connections: int = 0
     drain_timeout_s: float = 30.0
     max_body_bytes: int = 64 * 2**20
     max_body_bytes_of: tuple[tuple[str, int], ...] = ()
+    max_expansion_bytes: int = MOST_BYTES
     max_concurrent_requests: int = 0
     max_inflight_bytes: int = 2**30
     max_waiting_runs: int = 1024
@@ -114,12 +139,16 @@ class Settings:
     batching_per_model: bool = False
     engines: Mapping[str, str] = field(default_factory=dict)
     warmup_iterations: int = 1
-    max_run_s: float = 0.0
+    max_run_s: float = 30.0
+    max_load_s: float = 300.0
+    partial_models: bool = False
     max_run_bytes: int = 0
     cors: bool = False
     gzip: bool = False
     kserve_status: bool = False
     metrics_path: str = "/monitoring/prometheus/metrics"
+    model_control: bool = False
+    model_control_urls: bool = False
     api_keys_file: str = ""
     health_without_key: bool = True
     metrics_without_key: bool = True

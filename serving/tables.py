@@ -58,6 +58,11 @@ class Table:
             del statuses[version]
         return replace(self, statuses=statuses)
 
+    def without_status(self, version: int) -> Table:
+        """The table with nothing known of a version."""
+        statuses = {number: s for number, s in self.statuses.items() if number != version}
+        return replace(self, statuses=statuses)
+
     def with_servables(self, servables: Mapping[int, Servable]) -> Table:
         """The table with these versions loaded and no others."""
         newest = max(servables.keys() - self.aside, default=None)

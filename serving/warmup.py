@@ -12,15 +12,24 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.errors import InvalidArgumentError, OpError
-from pinnace.serving.errors import one_line
+from pinnace.framework.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    UnimplementedError,
+)
+from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.handlers import check_feeds
+from pinnace.serving.limits import NO_LIMITS
 from pinnace.storage.record import read_records
 
 if TYPE_CHECKING:
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.proto.prediction_log_pb2 import PredictionLog
+    from pinnace.serving.limits import RunLimits
     from pinnace.serving.servable import Array, Arrays, Runnable, Servable
     from pinnace.serving.wires import Wire
 
@@ -38,29 +48,41 @@ _MAX_RECORDS = 1000
 _MOST_SHOWN = 4096  # elements of a request that is kept as an example
 _MAX_ELEMENTS = 2**22  # of zeros for one input
 _NICENESS = 10
+_ZEROS_S = 10.0  # for all signatures together
+_BROKEN = (UnimplementedError, InternalError, DataLossError, FailedPreconditionError)
 
 
-def warm_up(servable: Servable, path: Path, iterations: int) -> None:
+def warm_up(
+    servable: Servable,
+    path: Path,
+    iterations: int,
+    limits: RunLimits = NO_LIMITS,
+    *,
+    is_urgent: bool = False,
+) -> None:
     """Let a version answer its warm-up requests.
 
     Args:
         servable: that nobody asks yet.
         path: its folder.
         iterations: how often each request is answered; 0 for none at all.
+        limits: of each run.
+        is_urgent: whether nobody else is served yet.
 
     Raises:
         InvalidArgumentError: the file of requests is damaged or too long, or the version cannot
             answer one of them; the message names the record.
+        OpError: a signature cannot run, whatever it is asked.
     """
     if iterations <= 0:
         return
     file = path / FILE
-    with low_priority():
+    with contextlib.nullcontext() if is_urgent else low_priority():
         if file.is_file():
             for _ in range(iterations):
                 _answer_file(servable, file)
         else:
-            _answer_zeros(servable)
+            _answer_zeros(servable, limits)
 
 
 def example_feeds(servable: Servable, path: Path, most: int) -> dict[str, list[Arrays]]:
@@ -158,15 +180,28 @@ def _failed(file: Path, number: int, error: OpError) -> InvalidArgumentError:
     return InvalidArgumentError(f"{file}: warm-up request {number} failed: {one_line(error)}")
 
 
-def _answer_zeros(servable: Servable) -> None:
+def _answer_zeros(servable: Servable, limits: RunLimits) -> None:
+    """Run what can be run on zeros.
+
+    Zeros need not be a request that makes sense, as in a table's keys, and a loop may never end
+    with them: only what would fail with any request counts as a failure.
+    """
+    until = time.perf_counter() + _ZEROS_S
     for name, signature in servable.signatures.items():
         known = zeros(signature) if signature.is_pure else None
-        if known is None:
+        left = until - time.perf_counter()
+        if known is None or left <= 0:
             continue
-        # Zeros need not be a request that makes sense, as in a table's keys.
-        with contextlib.suppress(Exception):
+        guard = limits.no_longer_than(left).guard
+        try:
             for _ in range(2):  # the first run compiles, the second is the measure
-                servable.run_now(name, known)
+                servable.run_now(name, known, guard)
+        except OpError as error:
+            if isinstance(error, _BROKEN):
+                raise type(error)(f"signature '{name}' cannot run: {error}") from error
+            LOG.info("model '%s': '%s' on zeros: %s", servable.name, name, one_line(error))
+        except Exception as error:  # a kernel may not like zeros
+            LOG.info("model '%s': '%s' on zeros: %s", servable.name, name, one_line(error))
 
 
 def zeros(signature: Runnable) -> dict[str, Array] | None:

@@ -75,6 +75,18 @@ class Wire(Protocol):
             OpError: it cannot be understood.
         """
 
+    def is_quick(
+        self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int, /
+    ) -> bool:
+        """Whether a large body is decoded without a look at its values: the event loop may do it.
+
+        Args:
+            servable: the version that will answer.
+            body: unpacked; it ends with these bytes.
+            headers: names in lower case.
+            begin: where it begins in them.
+        """
+
     def refuse(self, error: BaseException) -> Reply:
         """The reply for an error, in this protocol's form."""
 

@@ -27,7 +27,7 @@ M = TypeVar("M", bound=Message)
 Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
 _MAX_DETAILS = 1024
-_LARGE_BYTES = 2**20  # reading more would keep the event loop from its work
+_LARGE_BYTES = 2**16  # reading more would keep the event loop from its work
 
 
 class Context(Protocol):

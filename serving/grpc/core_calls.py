@@ -91,6 +91,7 @@ class CoreCall:
         if route.stream is not None:
             self._run(self._live(route.stream), server.streams)
         else:
+            server.receiving[self] = time.monotonic()
             core.start_server_batch((cygrpc.ReceiveMessageOperation(0),), self._received)
 
     def invocation_metadata(self) -> Metadata:
@@ -157,6 +158,7 @@ class CoreCall:
 
     def _received(self, event: Any) -> None:
         """The only message is there, or there is none."""
+        self._server.receiving.pop(self, None)
         data = event.batch_operations[0].message()
         route = self._route
         if self._is_over or route is None or route.unary is None:

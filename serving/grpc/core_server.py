@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from grpc._cython import cygrpc  # type: ignore[attr-defined]  # the stubs know no core
 
-from pinnace.framework.errors import UnavailableError
+from pinnace.framework.errors import DEADLINE_EXCEEDED, UNAVAILABLE, UnavailableError
+from pinnace.serving.calls import Reply
 from pinnace.serving.errors import LOG
 from pinnace.serving.grpc.calls import headers_of
 from pinnace.serving.grpc.core_calls import CoreCall, Route
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 _ASKED = 32  # calls that the core may hand over before it is asked for more
 _MOST_EVENTS = 256  # in one turn of the event loop: then others have theirs
 _MAX_HEADERS = 256  # sets of metadata that are remembered
+_MOMENT_S = 1.0  # in which a message arrives where nothing is wrong
 _LAST_S = 5.0  # for calls that were cancelled to be over
 _CALL = "call"
 _END = "end"
@@ -68,8 +71,11 @@ class CoreServer:
         methods: that it answers.
         options: of the channel, as gRPC names them.
         guard: raises what refuses a call of this path and these headers.
+        message_s: longest time for the message of a call to arrive.
+        slow_messages: that may take longer than a moment to arrive, at once.
 
     Attributes:
+        receiving: calls whose message did not arrive yet, and since when.
         loop: that it belongs to.
         routes: its methods by path, as the core has it.
         guard: as above.
@@ -82,8 +88,15 @@ class CoreServer:
         methods: Methods,
         options: Sequence[tuple[str, int]],
         guard: Callable[[str, Mapping[bytes, bytes]], None] | None,
+        *,
+        message_s: float = 30.0,
+        slow_messages: int = 1024,
     ) -> None:
         self.loop = asyncio.get_running_loop()
+        self.receiving: dict[CoreCall, float] = {}
+        self._message_s = message_s
+        self._slow_messages = slow_messages
+        self._sweep: asyncio.TimerHandle | None = None
         self.guard = guard
         self.routes = {
             path.encode(): Route(path, methods) for path in (*methods.unary, *methods.streams)
@@ -124,12 +137,33 @@ class CoreServer:
             self._server.request_call(self._queue, self._queue, _CALL)
         self._thread = threading.Thread(target=self._wait, name="pinnace-grpc", daemon=True)
         self._thread.start()
+        self._sweep = self.loop.call_later(_MOMENT_S, self._end_slow)
+
+    def _end_slow(self) -> None:
+        """End calls whose messages take too long, or are too many that take long.
+
+        A message is held as far as it came, and nobody counts it before it is there.
+        """
+        self._sweep = self.loop.call_later(_MOMENT_S, self._end_slow)
+        if not self.receiving:
+            return
+        now = time.monotonic()
+        slow = [call for call, since in self.receiving.items() if now - since > _MOMENT_S]
+        late = [call for call in slow if now - self.receiving[call] > self._message_s]
+        for call in late:
+            text = f"The message did not arrive within {self._message_s:g} s"
+            call.answer(Reply(text.encode(), DEADLINE_EXCEEDED))
+        # Those that began first have had most of the time.
+        for call in slow[len(late) : len(slow) - self._slow_messages]:
+            call.answer(Reply(b"Too many messages arrive slowly; try again later", UNAVAILABLE))
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls, and end those that are still there after a time."""
         if self._thread is None or self._is_ending:
             return
         self._is_ending = True
+        if self._sweep is not None:
+            self._sweep.cancel()
         self._server.shutdown(self._queue, _END)
         for stream in list(self.streams):
             stream.cancel()

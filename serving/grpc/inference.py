@@ -14,6 +14,8 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.proto.inference_service_pb2 import ModelInferResponse
 from pinnace.serving.calls import Reply
 from pinnace.serving.datatypes import (
+    MAX_RANK,
+    SLICE,
     checked_shape,
     count,
     datatype_of,
@@ -78,8 +80,17 @@ class Infer:
             if output not in signature.outputs:
                 known = ", ".join(sorted(signature.outputs))
                 raise InvalidArgumentError(f"there is no output '{output}'; there are {known}")
+        if len(set(outputs)) < len(outputs):  # each is written as often as it is asked
+            raise InvalidArgumentError("an output is asked twice")
         is_raw = bool(message.raw_input_contents)
         return Decoded(name, self._feeds(), _Inferred(servable, message.id, outputs, is_raw))
+
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Whether the tensors are bytes, and none of them is of strings."""
+        message = self._message
+        if len(message.raw_input_contents) != len(message.inputs):
+            return False
+        return all(tensor.datatype != "BYTES" for tensor in message.inputs)
 
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
@@ -98,7 +109,7 @@ class Infer:
             if tensor.name in feeds:
                 raise InvalidArgumentError(f"input '{tensor.name}' is given twice")
             dtype = dtype_named(tensor.datatype)
-            shape = checked_shape(tensor.name, list(tensor.shape))
+            shape = checked_shape(tensor.name, list(tensor.shape[: MAX_RANK + 1]))
             if raws:
                 if tensor.HasField("contents"):
                     raise InvalidArgumentError(
@@ -164,7 +175,8 @@ def _typed(name: str, dtype: DType, shape: tuple[int, ...], contents: InferTenso
         )
     if dtype is dtypes.string:
         array = np.empty(len(values), dtype=object)
-        array[:] = list(values)
+        for begin in range(0, len(values), SLICE):
+            array[begin : begin + SLICE] = values[begin : begin + SLICE]
         return array.reshape(shape)
     if dtype.is_integer:
         wide = np.array(values, np.uint64 if dtype is dtypes.uint64 else np.int64)
@@ -179,7 +191,10 @@ def _typed(name: str, dtype: DType, shape: tuple[int, ...], contents: InferTenso
 
 def _fill(contents: InferTensorContents, array: Array) -> None:
     dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
-    values = array.ravel().tolist()
-    if dtype is dtypes.string:
-        values = [item if isinstance(item, bytes) else str(item).encode() for item in values]
-    getattr(contents, _FIELDS[dtype]).extend(values)
+    field = getattr(contents, _FIELDS[dtype])
+    flat = array.ravel()
+    for begin in range(0, flat.size, SLICE):
+        values = flat[begin : begin + SLICE].tolist()
+        if dtype is dtypes.string:
+            values = [item if isinstance(item, bytes) else str(item).encode() for item in values]
+        field.extend(values)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pinnace.framework.errors import NotFoundError
 from pinnace.proto import inference_service_pb2 as pb
 from pinnace.serving.datatypes import datatype
-from pinnace.serving.grpc.calls import answer, parsed
+from pinnace.serving.grpc.calls import answer, headers_of, parsed
 from pinnace.serving.grpc.inference import Infer
 from pinnace.serving.grpc.messages import parse, which_version
 from pinnace.serving.grpc.packed_forms import PackedForms, taker
@@ -121,14 +121,16 @@ class InferenceService:
                     )
         return response.SerializeToString()
 
-    async def repository_model_load(self, data: bytes, _: Context) -> bytes:
+    async def repository_model_load(self, data: bytes, context: Context) -> bytes:
         """Serve a model again that was unloaded, or look for its new versions."""
+        self._exchange.control.check(headers_of(context.invocation_metadata()))
         message = parse(pb.RepositoryModelLoadRequest, data)
         await asyncio.to_thread(self._repository.load, message.model_name)
         return pb.RepositoryModelLoadResponse().SerializeToString()
 
-    async def repository_model_unload(self, data: bytes, _: Context) -> bytes:
+    async def repository_model_unload(self, data: bytes, context: Context) -> bytes:
         """Stop serving a model until it is loaded again."""
+        self._exchange.control.check(headers_of(context.invocation_metadata()))
         message = parse(pb.RepositoryModelUnloadRequest, data)
         await asyncio.to_thread(self._repository.unload, message.model_name)
         return pb.RepositoryModelUnloadResponse().SerializeToString()

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pinnace.serving.grpc.core_server import CoreServer
     from pinnace.serving.tls import Certificates
 
+_MOST_STREAMS = 1024  # calls on one connection; clients let others wait
+_METADATA_BYTES = 2**14
+_PING_STRIKES = 2  # pings that come too often, before the connection is closed
 _MARGIN_BYTES = 2**20  # of a message beside its tensors
 _HEALTH_METHODS = frozenset(
     {
@@ -116,13 +119,25 @@ async def listening(
     options = [
         ("grpc.max_receive_message_length", settings.max_body_bytes + _MARGIN_BYTES),
         ("grpc.max_send_message_length", -1),
+        ("grpc.max_concurrent_streams", _MOST_STREAMS),
+        ("grpc.max_metadata_size", _METADATA_BYTES),
+        ("grpc.absolute_max_metadata_size", 2 * _METADATA_BYTES),
+        ("grpc.server_handshake_timeout_ms", round(settings.header_timeout_s * 1e3)),
+        ("grpc.http2.max_ping_strikes", _PING_STRIKES),
         ("grpc.so_reuseport", 1 if settings.workers > 1 else 0),
     ]
     methods = Methods()
     for service in (PredictionService, ModelService, InferenceService, Health):
         service(exchange).register(methods)
-    kind = _server_type() if on_core else AioServer
-    server = kind(methods, options, guard)
+    kind = _server_type() if on_core else None
+    server: CoreServer | AioServer
+    if kind is None:
+        server = AioServer(methods, options, guard)
+    else:
+        # As many as would hold, each at its largest, what all requests may hold.
+        slow = max((settings.max_inflight_bytes or 2**40) // settings.max_body_bytes, 1)
+        message_s = settings.body_timeout_s
+        server = kind(methods, options, guard, message_s=message_s, slow_messages=slow)
     port = server.add_port(address, credentials)
     await server.start()
     try:
@@ -131,7 +146,8 @@ async def listening(
         await server.stop(settings.drain_timeout_s)
 
 
-def _server_type() -> type[CoreServer | AioServer]:
+def _server_type() -> type[CoreServer] | None:
+    """The server on grpcio's core; None where that is not as it is known."""
     try:
         from pinnace.serving.grpc.core_server import CoreServer, is_known
     except ImportError:
@@ -141,4 +157,4 @@ def _server_type() -> type[CoreServer | AioServer]:
     if known:
         return CoreServer
     LOG.warning("this grpcio has another core than is known: gRPC is served by grpc.aio, slower")
-    return AioServer
+    return None

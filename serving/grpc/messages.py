@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Message)
 
+_SMALL_BYTES = 2**16
+_MAX_FIELDS = 4096  # inputs, outputs and parameters of a request together
+_VARINT, _LENGTH = 0, 2  # kinds of fields on the wire
+_FIXED = {1: 8, 5: 4}
+_LONGEST_VARINT = 10
+
 
 def parse(kind: type[M], data: bytes) -> M:
     """The message in the bytes of a request.
@@ -23,12 +29,55 @@ def parse(kind: type[M], data: bytes) -> M:
     Raises:
         InvalidArgumentError: there is none.
     """
+    check_fields(data)
     message = kind()
     try:
         message.ParseFromString(data)
     except DecodeError:
         raise InvalidArgumentError(f"The request is no {kind.DESCRIPTOR.name}") from None
     return message
+
+
+def check_fields(data: bytes) -> None:
+    """Nothing, if a message has no more fields than a request can need.
+
+    To read a field of two bytes can make an object of hundreds.
+
+    Args:
+        data: of the message; what lies within its fields is not looked at.
+
+    Raises:
+        InvalidArgumentError: it has more.
+    """
+    if len(data) <= _SMALL_BYTES:
+        return
+    begin, end = 0, len(data)
+    for _ in range(_MAX_FIELDS):
+        if begin >= end:
+            return
+        tag, begin = _varint(data, begin)
+        kind = tag & 7
+        if kind == _LENGTH:
+            size, begin = _varint(data, begin)
+            begin += size
+        elif kind == _VARINT:
+            _, begin = _varint(data, begin)
+        elif kind in _FIXED:
+            begin += _FIXED[kind]
+        else:
+            return  # the parser says what is wrong with it
+    raise InvalidArgumentError(f"The request has more than {_MAX_FIELDS} fields")
+
+
+def _varint(data: bytes, begin: int) -> tuple[int, int]:
+    """A number, and where it ends; beyond the end of the data for one that is cut short."""
+    value = shift = 0
+    for i in range(begin, min(begin + _LONGEST_VARINT, len(data))):
+        value |= (data[i] & 127) << shift
+        if data[i] < 128:
+            return value, i + 1
+        shift += 7
+    return value, len(data)
 
 
 def which_model(spec: ModelSpec) -> Which:

@@ -16,6 +16,7 @@ from pinnace.proto.model_service_pb2 import (
     ReloadConfigResponse,
 )
 from pinnace.serving.errors import canonical_code, one_line
+from pinnace.serving.grpc.calls import headers_of
 from pinnace.serving.grpc.messages import parse, which_model
 from pinnace.serving.model_config import decode_model_config
 
@@ -35,6 +36,7 @@ class ModelService:
 
     def __init__(self, exchange: Exchange) -> None:
         self._repository = exchange.repository
+        self._control = exchange.control
 
     def register(self, methods: Methods) -> None:
         """Add the methods of the service to those of a server."""
@@ -56,8 +58,9 @@ class ModelService:
             row.status.error_message = status.message
         return response.SerializeToString()
 
-    async def handle_reload_config_request(self, data: bytes, _: Context) -> bytes:
+    async def handle_reload_config_request(self, data: bytes, context: Context) -> bytes:
         """Serve the models of the request and no others."""
+        self._control.check(headers_of(context.invocation_metadata()))
         message = parse(ReloadConfigRequest, data)
         response = ReloadConfigResponse()
         response.status.SetInParent()
@@ -65,6 +68,7 @@ class ModelService:
             raise InvalidArgumentError("config.model_config_list must be given")
         try:
             models = decode_model_config(message.config)
+            self._control.check_sources(models)
             await asyncio.to_thread(self._repository.replace_models, models)
         except OpError as error:
             response.status.error_code = canonical_code(error)  # type: ignore[assignment]

@@ -112,6 +112,11 @@ class PackedForm:
         feeds = PackedRows(known.kind, body[len(self.head) :], self._shape[0])
         return Decoded(known.signature_name, feeds, known.encode, known.encode)
 
+    def is_quick(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes], ___: int) -> bool:
+        """Whether the version takes rows of this form as they are."""
+        known = servable.remembered.get(self)
+        return known is not None and known.kind is not None
+
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
         return refusal(error)

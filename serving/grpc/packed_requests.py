@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.proto.inference_service_pb2 import ModelInferRequest
 from pinnace.proto.predict_pb2 import PredictRequest
-from pinnace.serving.datatypes import BY_NAME
+from pinnace.serving.datatypes import BY_NAME, MAX_RANK
 from pinnace.serving.grpc.inference import Infer
 from pinnace.serving.grpc.messages import which_model, which_version
 from pinnace.serving.grpc.packed_forms import Reader, Reading
@@ -58,6 +58,8 @@ def _read_predict(data: bytes) -> Reading | None:
         return None
     ((name, tensor),) = message.inputs.items()
     dtype = _BY_ENUM.get(tensor.dtype)
+    if len(tensor.tensor_shape.dim) > MAX_RANK:
+        return None
     shape = tuple([dim.size for dim in tensor.tensor_shape.dim])
     raw = tensor.tensor_content
     if dtype in _LISTS and not raw:
@@ -79,7 +81,7 @@ def _read_infer(data: bytes) -> Reading | None:
     if message.id or len(message.inputs) != 1 or len(message.raw_input_contents) != 1:
         return None
     tensor = message.inputs[0]
-    if tensor.HasField("contents"):
+    if tensor.HasField("contents") or len(tensor.shape) > MAX_RANK:
         return None
     signature = None
     if "signature_name" in message.parameters:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
+from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor, list_tensor
 from pinnace.proto.inference_pb2 import (
     ClassificationResponse,
@@ -21,6 +22,8 @@ from pinnace.proto.inference_pb2 import (
 )
 from pinnace.proto.predict_pb2 import PredictResponse
 from pinnace.serving.calls import Reply
+from pinnace.serving.datatypes import MAX_RANK, SLICE
+from pinnace.serving.expansion import COPIES, check_expansion
 from pinnace.serving.grpc.messages import refusal
 from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.inference import classifications, example_feeds, regressions
@@ -83,9 +86,16 @@ class Predict:
         feeds = {}
         for key, value in given.items():
             array = _raw_array(value, inputs[key])
-            feeds[key] = decode_tensor(value, f"input '{key}'") if array is None else array
+            if array is None:
+                _check_filled(value, f"input '{key[:200]}'")
+                array = decode_tensor(value, f"input '{key[:200]}'")
+            feeds[key] = array
         wanted = self._wanted(servable.signatures[name].outputs)
         return Decoded(name, feeds, _Predicted(servable, name, wanted, self._as_content))
+
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Whether the tensors are bytes."""
+        return all(tensor.tensor_content for tensor in self._message.inputs.values())
 
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
@@ -170,6 +180,10 @@ class Classify:
 
         return Decoded(name, example_feeds(servable, name, examples), encode)
 
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Never: each example is written again."""
+        return False
+
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
         return refusal(error)
@@ -207,6 +221,10 @@ class Regress:
 
         return Decoded(name, example_feeds(servable, name, examples), encode)
 
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Never: each example is written again."""
+        return False
+
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
         return refusal(error)
@@ -220,12 +238,35 @@ def _raw_array(message: TensorProto, spec: TensorSpec) -> Array | None:
     """
     content = message.tensor_content
     dtype = spec.dtype
-    if not content or message.dtype != dtype.enum or dtype not in _LISTS:
+    dims = message.tensor_shape.dim
+    if not content or message.dtype != dtype.enum or dtype not in _LISTS or len(dims) > MAX_RANK:
         return None
-    shape = [dim.size for dim in message.tensor_shape.dim]
+    shape = [dim.size for dim in dims]
     if math.prod(shape) * dtype.numpy.itemsize != len(content) or min(shape, default=0) < 0:
         return None
     return np.frombuffer(content, dtype.numpy).reshape(shape)
+
+
+def _check_filled(message: TensorProto, where: str) -> None:
+    """Nothing, if what a tensor's last value stands for may be made of it.
+
+    Raises:
+        InvalidArgumentError: it has more axes than any tensor.
+        RequestTooLargeError: it may not.
+    """
+    dims = message.tensor_shape.dim
+    if len(dims) > MAX_RANK:
+        raise InvalidArgumentError(f"{where}: a tensor has at most {MAX_RANK} axes")
+    dtype = decode_dtype(message.dtype, f"{where}.dtype")
+    texts = message.string_val
+    if message.tensor_content and dtype is not dtypes.string:
+        return  # as many bytes as the shape needs, or it is refused
+    count = math.prod([max(dim.size, 0) for dim in dims])
+    size = dtype.numpy.itemsize
+    if dtype is dtypes.string:
+        size += len(texts[-1]) if texts else 0
+    # What is there without being filled in is no more than a few times the body.
+    check_expansion(COPIES * size * count, f"{where} of {count} elements")
 
 
 def _put(message: TensorProto, array: Array, as_content: bool) -> None:
@@ -242,8 +283,11 @@ def _put(message: TensorProto, array: Array, as_content: bool) -> None:
         dims.add().size = size
     if as_content:
         message.tensor_content = array.tobytes()
-    else:
-        getattr(message, values).extend(array.ravel().tolist())
+        return
+    field = getattr(message, values)
+    flat = array.ravel()
+    for begin in range(0, flat.size, SLICE):
+        field.extend(flat[begin : begin + SLICE].tolist())
 
 
 def signature_name(servable: Servable, spec: ModelSpec) -> str:
@@ -275,6 +319,7 @@ def read_input(message: Input) -> list[bytes]:
         context, examples = both.context.SerializeToString(), both.examples
     else:
         raise InvalidArgumentError("Input is empty: there must be at least one example")
+    check_expansion(len(context) * len(examples), "the context before each example")
     return [context + example.SerializeToString() for example in examples]
 
 

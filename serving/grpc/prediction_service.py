@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _NAME = "tensorflow.serving.PredictionService"
 _SIGNATURES = "signature_def"
+_MAX_TASKS = 64
 
 
 class PredictionService:
@@ -87,6 +88,8 @@ class PredictionService:
         message = await parsed(MultiInferenceRequest, data)
         if not message.tasks:
             raise InvalidArgumentError("Inference request has no tasks")
+        if len(message.tasks) > _MAX_TASKS:  # each reads the same examples
+            raise InvalidArgumentError(f"A request has at most {_MAX_TASKS} tasks")
         if len({task.model_spec.name for task in message.tasks}) > 1:
             raise InvalidArgumentError("All tasks of a request must be of one model")
         response = MultiInferenceResponse()
@@ -115,9 +118,10 @@ class PredictionService:
         """The signatures of a model."""
         message = parse(GetModelMetadataRequest, data)
         which = which_model(message.model_spec)
-        if list(message.metadata_field) != [_SIGNATURES]:
+        if list(message.metadata_field[:2]) != [_SIGNATURES]:
             raise InvalidArgumentError(
-                f"metadata_field must be ['{_SIGNATURES}'], got {list(message.metadata_field)[:10]}"
+                f"metadata_field must be ['{_SIGNATURES}'], "
+                f"got {str(list(message.metadata_field[:10]))[:400]}"
             )
         found = handlers.metadata(self._exchange.repository, which)
         signatures = SignatureDefMap()

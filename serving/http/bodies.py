@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import orjson
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from pinnace.framework.errors import CancelledError, InvalidArgumentError
 from pinnace.serving.errors import EncodingError, RequestTooLargeError, SlowRequestError
 from pinnace.serving.exchange import Request as Judged
+from pinnace.serving.expansion import MOST_BYTES, allowed_bytes
 from pinnace.serving.http.replies import refusal
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 VERSION_HEADER = "X-Model-Version"
 EXCHANGED = "pinnace.exchanged"  # in the scope: a list that is filled if the exchange answers
 
+_MOST_ENCODINGS = 4  # of one body
+_UNPACKERS = ThreadPoolExecutor(2, "pinnace-unpack")  # so few, for each takes much memory
 _ZLIB_FORMATS = {
     "gzip": 16 + zlib.MAX_WBITS,
     "x-gzip": 16 + zlib.MAX_WBITS,
@@ -35,7 +39,11 @@ _ZLIB_FORMATS = {
 
 
 async def read_body(
-    request: Request, max_bytes: int, timeout_s: float, charge: Charge = lambda _: None
+    request: Request,
+    max_bytes: int,
+    timeout_s: float,
+    charge: Charge = lambda _: None,
+    most_expanded: int = MOST_BYTES,
 ) -> bytes:
     """The body of a request, unpacked.
 
@@ -44,6 +52,7 @@ async def read_body(
         max_bytes: largest size, as sent and unpacked.
         timeout_s: longest time that it may take to arrive.
         charge: told of the bytes that came so far; may refuse more.
+        most_expanded: bytes that any request may take while it is read.
 
     Raises:
         RequestTooLargeError: it is larger; the rest is not read.
@@ -71,9 +80,12 @@ async def read_body(
         raise SlowRequestError(f"The body did not arrive within {timeout_s:g} s") from None
     body = parts[0] if len(parts) == 1 else b"".join(parts)
     encodings = request.headers.get("content-encoding")
-    return (
-        body if encodings is None else await asyncio.to_thread(unpack, body, encodings, max_bytes)
-    )
+    if encodings is None:
+        return body
+    # While it is put together what was unpacked is there twice.
+    most = min(max_bytes, allowed_bytes(len(body), most_expanded) // 2)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_UNPACKERS, unpack, body, encodings, most)
 
 
 def unpack(body: bytes, encodings: str, max_bytes: int) -> bytes:
@@ -84,7 +96,10 @@ def unpack(body: bytes, encodings: str, max_bytes: int) -> bytes:
         EncodingError: an encoding is not known.
         InvalidArgumentError: the body is not in that encoding.
     """
-    for encoding in reversed([word.strip().lower() for word in encodings.split(",")]):
+    words = encodings.split(",")
+    if len(words) > _MOST_ENCODINGS:
+        raise EncodingError(f"A body has at most {_MOST_ENCODINGS} encodings, got {len(words)}")
+    for encoding in reversed([word.strip().lower() for word in words]):
         if encoding in ("", "identity"):
             continue
         wbits = _ZLIB_FORMATS.get(encoding)
@@ -122,7 +137,9 @@ async def exchange_response(request: Request, wire: Wire, which: Which) -> Respo
     limit = exchange.body_limit(which.name)
 
     async def read(charge: Charge) -> bytes:
-        return await read_body(request, limit, settings.body_timeout_s, charge)
+        return await read_body(
+            request, limit, settings.body_timeout_s, charge, settings.max_expansion_bytes
+        )
 
     async def leaving() -> None:
         while (await request.receive())["type"] != "http.disconnect":

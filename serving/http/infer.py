@@ -42,6 +42,8 @@ _BINARY: tuple[bytes, bytes] = (b"content-type", b"application/octet-stream")
 _NOT_IN_JSON = (dtypes.float16, dtypes.bfloat16)
 _MAX_HEADER_BYTES = 4096
 _MAX_HEADS = 64
+_LONG_HEADER_BYTES = 2**16  # of JSON: reading it would keep the event loop from its work
+_MAX_LENGTH_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,18 @@ class Infer:
                 return Decoded(known.signature_name, feeds, encode, encode)
             question, raw = known.question, memoryview(body)[stop:]
         return _decoded(servable, question, raw)
+
+    def is_quick(
+        self, _: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int
+    ) -> bool:
+        """Whether the tensors are bytes behind a short header, and none of them is of strings."""
+        text = headers.get(LENGTH_HEADER, b"")
+        if not text.isdigit() or len(text) > _MAX_LENGTH_DIGITS:
+            return False
+        size = int(text)
+        if size > _LONG_HEADER_BYTES:
+            return False
+        return body.find(b"BYTES", begin, begin + size) < 0
 
     def refuse(self, error: BaseException) -> Reply:
         """`{"error": message}`."""
@@ -345,7 +359,7 @@ def _decode_raw(servable: Servable, body: bytes) -> Decoded:
 
 
 def _header_length(text: bytes, total: int) -> int:
-    if not text.isdigit() or len(text) > 15 or int(text) > total:
+    if not text.isdigit() or len(text) > _MAX_LENGTH_DIGITS or int(text) > total:
         raise InvalidArgumentError(
             f"Inference-Header-Content-Length must be from 0 to the body's {total} bytes, "
             f"got '{text[:40].decode('latin-1')}'"
@@ -433,6 +447,9 @@ def _parameters(owner: dict[str, Any], whose: str) -> dict[str, Any]:
 def _wanted(signature: Runnable, question: _Question) -> tuple[_Output, ...]:
     if question.outputs is None:
         return tuple(_Output(name, question.is_binary, 0) for name in signature.outputs)
+    # Each is written as often as it is asked.
+    if len({output.name for output in question.outputs}) < len(question.outputs):
+        raise InvalidArgumentError("an output is asked twice")
     for output in question.outputs:
         if output.name not in signature.outputs:
             known = ", ".join(sorted(signature.outputs))

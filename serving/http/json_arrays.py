@@ -27,7 +27,7 @@ from pinnace.framework.errors import (
 from pinnace.serving.http.json_text import dump_excerpt, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from pinnace.framework.dtypes import DType
     from pinnace.serving.http.json_text import Json
@@ -36,6 +36,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 MAX_RANK = 32  # what every NumPy that is supported can hold
 
+_MOST_AT_ONCE = 2**16  # elements that are written as one text
 _LONG_ROW = 32  # elements from which a list is packed by itself
 
 _FLOATS = frozenset({dtypes.float32, dtypes.float64})
@@ -118,8 +119,21 @@ def encode_array(array: Array, name: str = "") -> bytes:
         return encode_array(array.reshape(1))[1:-1]
     if not array.flags.c_contiguous:
         array = np.ascontiguousarray(array)
+    if array.size > _MOST_AT_ONCE:
+        return b"[" + b",".join(_encode_parts(array)) + b"]"
     text = orjson.dumps(array, option=orjson.OPT_SERIALIZE_NUMPY)
     return _name_nonfinite(text, array) if b"null" in text else text
+
+
+def _encode_parts(array: Array) -> Iterator[bytes]:
+    """The elements of a large array as JSON, some at a time: others wait while one text is made."""
+    step = max(_MOST_AT_ONCE // array[0].size, 1)
+    for begin in range(0, len(array), step):
+        part = array[begin : begin + step]
+        if part.size > _MOST_AT_ONCE:
+            yield encode_array(part[0])
+        else:
+            yield encode_array(part)[1:-1]
 
 
 def is_base64_object(value: Json) -> bool:

@@ -15,6 +15,7 @@ import orjson
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.proto.example_pb2 import Example
 from pinnace.serving.calls import Reply
+from pinnace.serving.expansion import check_expansion
 from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.http.json_arrays import encode_array, is_base64_object
 from pinnace.serving.http.json_text import dump_excerpt, parse_json, type_name
@@ -61,6 +62,10 @@ class JsonExamples:
 
         return Decoded(signature_name, example_feeds(servable, signature_name, examples), encode)
 
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Never: each value is looked at."""
+        return False
+
     def refuse(self, error: BaseException) -> Reply:
         """`{"error": message}`."""
         return refusal(error)
@@ -94,6 +99,7 @@ def read_examples(body: bytes) -> tuple[str, list[bytes]]:
     context = b""
     if "context" in document:
         context = _serialize(document["context"], "context")
+        check_expansion(len(context) * len(examples), "'context' before each of 'examples'")
     return name, [
         context + _serialize(example, f"example {i}") for i, example in enumerate(examples)
     ]

@@ -40,6 +40,7 @@ try:
 except ImportError:  # no wheel for this platform: the full rules decode everything
     simdjson = None  # type: ignore[assignment]
 
+_LARGE_BYTES = 2**22
 _WIDE = np.dtype(np.float64)
 _FLOATS = (np.dtype(np.float32), _WIDE)
 
@@ -90,6 +91,12 @@ class JsonPredict:
             encode = _Encoder(form, str(servable.version).encode())
             servable.remember(form, encode)
         return Decoded(name, feeds, encode, encode)
+
+    def is_quick(
+        self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int
+    ) -> bool:
+        """Whether the tensors are bytes behind a short header."""
+        return LENGTH_HEADER in headers and INFER.is_quick(servable, body, headers, begin)
 
     def refuse(self, error: BaseException) -> Reply:
         """`{"error": message}`."""
@@ -179,7 +186,9 @@ def _decode_numbers(servable: Servable, body: bytes) -> tuple[str, PackedRows] |
         return None
     document = rows = None
     try:
-        document = _PARSERS.parser.parse(body)
+        # One that read a large body would keep several times its size.
+        parser = simdjson.Parser() if len(body) > _LARGE_BYTES else _PARSERS.parser
+        document = parser.parse(body)
         keys = len(document)
         name = DEFAULT_SIGNATURE if keys == 1 else document["signature_name"]
         if keys > 2 or type(name) is not str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.expansion import check_expansion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,8 @@ Json: TypeAlias = (
 )
 
 _EXCERPT_BYTES = 256
+_LARGE_BYTES = 2**20  # nothing that is smaller takes more than any request may
+_LIST_BYTES, _ITEM_BYTES = 64, 28  # what Python takes for each
 _BLANKS = re.compile(r"[ \t\r\n]*")
 # A string is matched first, so that `Inf` within one is left alone.
 _STRING_OR_INF = re.compile(r'"(?:[^"\\]|\\.)*"|Inf(?!inity)', re.DOTALL)
@@ -41,7 +44,13 @@ def parse_json(body: bytes) -> Json:
 
     Raises:
         InvalidArgumentError: it says none; the message has the offset.
+        RequestTooLargeError: its lists and numbers would take too much memory.
     """
+    if len(body) > _LARGE_BYTES:
+        lists = body.count(b"[") + body.count(b"{")
+        check_expansion(
+            lists * _LIST_BYTES + body.count(b",") * _ITEM_BYTES, f"JSON of {lists} lists"
+        )
     try:
         value: Json = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -54,6 +54,8 @@ def read_npy(body: bytes, dtype: DType) -> Array:
             f"The .npy file must hold numbers, bools or strings, got dtype {kind}"
         )
     shape = checked_shape("of the .npy file", list(shape))
+    if count([size for size in shape if size]) * kind.itemsize >= 2**63:
+        raise InvalidArgumentError(f"The .npy file of {kind} is larger than any array can be")
     rest = memoryview(body)[file.tell() :]
     needed = count(shape) * kind.itemsize
     if len(rest) != needed:

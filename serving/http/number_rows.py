@@ -144,9 +144,12 @@ def note_numbers(size: int) -> None:
         return
     _read_bytes += size
     if _read_bytes >= _WORTH_BYTES:
-        from pinnace.engine.codegen.number_rows import reader  # late: few processes come here
+        try:
+            from pinnace.engine.codegen.number_rows import reader  # late: few processes come here
 
-        _reader = reader()
+            _reader = reader()
+        except OSError:  # no file descriptor is free
+            _read_bytes = 0
 
 
 def _kind(servable: Servable, name: str, shape: tuple[int, ...]) -> RowKind | None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pinnace.framework.specs import TensorSpec
+    from pinnace.serving.control import ModelControl
 
 _MODEL = "/v2/models/{name:word}"
 _VERSION = _MODEL + "/versions/{version:digits}"
@@ -142,14 +143,20 @@ async def repository_index(models: Models) -> Response:
     return json_response(orjson.dumps(rows))
 
 
-@router.post("/v2/repository/models/{name:word}/load")
+async def _controlled(request: Request) -> None:
+    """Nothing, if the request may change what is served."""
+    control: ModelControl = request.app.state.exchange.control
+    control.check(dict(request.headers.raw))
+
+
+@router.post("/v2/repository/models/{name:word}/load", dependencies=[Depends(_controlled)])
 async def load_model(models: Models, name: ModelName) -> Response:
     """Serve a model again that was unloaded, or look for new versions of one that is served."""
     await asyncio.to_thread(models.load, name)
     return Response()
 
 
-@router.post("/v2/repository/models/{name:word}/unload")
+@router.post("/v2/repository/models/{name:word}/unload", dependencies=[Depends(_controlled)])
 async def unload_model(models: Models, name: ModelName) -> Response:
     """Stop serving a model until it is loaded again."""
     await asyncio.to_thread(models.unload, name)

@@ -13,10 +13,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from pinnace.serving.errors import SlowRequestError
 from pinnace.serving.exchange import Request
+from pinnace.serving.http.bounded_httptools import BoundedHttpTools
+from pinnace.serving.http.connections import bounds_of
 from pinnace.serving.http.infer import INFER
 from pinnace.serving.http.json_predict import PREDICT
 from pinnace.serving.policies import accepts
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
     from pinnace.serving.exchange import Exchange, Exchanging
     from pinnace.serving.wires import HotWire
 
-_MAX_BLOCKS = 4096
+_MAX_BLOCKS = 1024
+_MAX_KNOWN_BYTES = 2048  # of a block that is remembered
 _MAX_BLOCK_BYTES = 8192
 _MAX_HELD_BYTES = 65536
 _MAX_HEADS = 64
@@ -205,7 +208,7 @@ class _Head:
         return b"%b%d%b\r\nconnection: close\r\n\r\n" % (self._before, length, self._after)
 
 
-class InferenceProtocol(HttpToolsProtocol):
+class InferenceProtocol(BoundedHttpTools):
     """A connection. Use `bound`: uvicorn makes the objects, and has no place for an exchange.
 
     Args:
@@ -232,7 +235,7 @@ class InferenceProtocol(HttpToolsProtocol):
 
     exchange: ClassVar[Exchange]
     _blocks: ClassVar[dict[bytes, _Block | None]]
-    _heads: ClassVar[_Heads]
+    _replies: ClassVar[_Heads]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -290,6 +293,10 @@ class InferenceProtocol(HttpToolsProtocol):
         self._parses = False
         super().on_message_complete()
 
+    def is_idle(self, now: float) -> bool:
+        """Whether nobody waits for an answer on the connection, for some time already."""
+        return not (self._in_flight or self._missing) and super().is_idle(now)
+
     def shutdown(self) -> None:
         """Close when the request on its way is answered."""
         if self._in_flight:
@@ -318,6 +325,8 @@ class InferenceProtocol(HttpToolsProtocol):
                 return
         if self.timeout_keep_alive_task is not None:
             self._unset_keepalive_if_required()
+        if self._late_head is not None:
+            self._end_head()
         self._in_flight = True
         more = len(data) - end - request.size
         if more == 0:
@@ -353,6 +362,8 @@ class InferenceProtocol(HttpToolsProtocol):
         found = read_block(block)
         if found is not None and self.exchange.settings.gzip and accepts(found.headers):
             found = None  # the application packs replies
+        if len(block) > _MAX_KNOWN_BYTES:
+            return found
         if len(self._blocks) >= _MAX_BLOCKS:
             self._blocks.clear()  # clients that never send the same block twice
         self._blocks[block] = found
@@ -406,7 +417,7 @@ class InferenceProtocol(HttpToolsProtocol):
         state.total_requests += 1
         body = reply.body
         length = len(body)
-        head = self._heads.of(reply, state.default_headers)
+        head = self._replies.of(reply, state.default_headers)
         if head.ends or self._ends:
             transport.write((head.whole(length) if head.ends else head.closing(length)) + body)
             transport.close()
@@ -448,5 +459,10 @@ class InferenceProtocol(HttpToolsProtocol):
 
 def bound(exchange: Exchange) -> type[InferenceProtocol]:
     """The protocol class whose connections answer through this exchange."""
-    members = {"exchange": exchange, "_blocks": {}, "_heads": _Heads()}
+    members = {
+        "exchange": exchange,
+        "bounds": bounds_of(exchange.settings),
+        "_blocks": {},
+        "_replies": _Heads(),
+    }
     return type("BoundInferenceProtocol", (InferenceProtocol,), members)

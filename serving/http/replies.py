@@ -7,6 +7,7 @@ import orjson
 from pinnace.serving.calls import Headers, Reply
 from pinnace.serving.errors import http_status, public_message
 
+_MAX_CHARACTERS = 4096  # a message may quote names of the request
 JSON: tuple[bytes, bytes] = (b"content-type", b"application/json")
 
 
@@ -20,5 +21,5 @@ def refusal(error: BaseException) -> Reply:
         headers = (JSON, (b"www-authenticate", b"Bearer"))
     elif status in (408, 413):
         headers = (JSON, (b"connection", b"close"))  # the rest of the body is not worth reading
-    text = public_message(error).encode("utf-8", "replace").decode()
+    text = public_message(error)[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
     return Reply(orjson.dumps({"error": text}), status, headers)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 31
 # One that is a single value everywhere is shown without memory of its own from this size on.
 _SPREAD = 1 << 16
+_SLICE = 1 << 15
 _MOST_AXES = 64  # NumPy's limit
 
 _FIELDS: dict[DType, str] = {
@@ -182,7 +183,8 @@ def _listed(message: TensorProto, dtype: DType, where: str) -> Array:
     field: Any = getattr(message, _FIELDS.get(dtype, "int_val"))
     if dtype is dtypes.string:
         strings = np.empty(len(field), object)
-        strings[:] = list(field)
+        for begin in range(0, len(field), _SLICE):  # other threads wait for each of them
+            strings[begin : begin + _SLICE] = field[begin : begin + _SLICE]
         return strings
     if dtype.is_complex:
         if len(field) % 2:

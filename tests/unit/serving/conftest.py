@@ -21,7 +21,10 @@ def server(tmp_path: Path) -> Iterator[Server]:
     """A server of one model `m`, version 7, with a signature for everything."""
     write_version(tmp_path / "m", 7)
     settings = Settings(
-        models=(ModelConfig("m", str(tmp_path / "m")),), file_system_poll_s=0, max_body_bytes=10**6
+        models=(ModelConfig("m", str(tmp_path / "m")),),
+        file_system_poll_s=0,
+        max_body_bytes=10**6,
+        model_control=True,
     )
     with running(settings, lambda _: every_kind()) as server:
         yield server

@@ -44,8 +44,10 @@ def test_flags_of_tensorflow_serving_have_their_units() -> None:
         ]
     )
     assert remarks == []
+    assert settings.max_run_bytes > 2**20  # by default a part of what the machine has
     assert settings == Settings(
         models=(ModelConfig("default", "/m"),),
+        max_run_bytes=settings.max_run_bytes,
         request_timeout_s=1.5,
         file_system_poll_s=0,
         max_load_retries=2,

@@ -181,22 +181,34 @@ def test_a_start_that_fails_is_told(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_what_cannot_be_made_is_an_error_of_each_request(
+def test_what_cannot_be_made_is_tried_again_and_told_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(late_app, "_RETRY_S", 0.1)
     app = LateApplication(make_service(tmp_path))
+    make = late_app._make_routes
+    problems: list[Exception] = [OSError(24, "Too many open files"), ImportError("half a module")]
 
-    def fail(_: Service) -> Any:
-        raise ImportError("fastapi is missing")
+    def fail(service: Service) -> Any:
+        if problems:
+            raise problems.pop()
+        return make(service)
 
     monkeypatch.setattr(late_app, "_make_routes", fail)
+    paths = ("/readyz", "/", "/monitoring/prometheus/metrics", "/docs", "/v1/models/m")
 
     async def ask() -> None:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-            for _ in range(2):
-                with pytest.raises(ImportError, match="fastapi is missing"):
-                    await client.get("/")
+            assert (await client.get("/healthz")).json() == {"live": True}
+            reply = await client.get("/readyz")
+            assert (reply.status_code, reply.headers["retry-after"]) == (503, "1")
+            assert "half a module" in reply.json()["error"]
+            async with asyncio.timeout(60):
+                while (await client.get("/readyz")).status_code != 200:
+                    await asyncio.sleep(0.01)
+            assert [(await client.get(path)).status_code for path in paths] == [200] * 5
 
     sent = asyncio.run(live(app, ask))
     assert sent[-1] == "lifespan.shutdown.complete"
+    assert not problems

@@ -128,3 +128,26 @@ def test_a_port_that_somebody_took_meanwhile_is_said_and_the_server_is_not_ready
                     assert not service.repository.is_ready()
 
     asyncio.run(work())
+
+
+def test_an_import_that_fails_once_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_grpc, "_RETRY_S", 0.05)
+    real = late_grpc._listening
+    problems: list[Exception] = [OSError(24, "Too many open files"), ImportError("half a module")]
+
+    def fail() -> Any:
+        if problems:
+            raise problems.pop()
+        return real()
+
+    monkeypatch.setattr(late_grpc, "_listening", fail)
+
+    async def work() -> None:
+        service = service_on(tmp_path, free_port())
+        async with service.running():
+            await until(service.repository.is_ready)
+            assert not problems
+
+    asyncio.run(work())

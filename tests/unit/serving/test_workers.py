@@ -38,6 +38,7 @@ def ask(url: str, value: float = 1.0) -> httpx.Response:
 def test_workers_answer_and_count_as_one(tmp_path: Path) -> None:
     write_version(tmp_path / "half", 1, 2)
     flags = ("--rest_api_port=0", "--port=0", "--workers=3", "--file_system_poll_wait_seconds=0")
+    flags = (*flags, "--model_control")
     with process(*flags, f"half={tmp_path / 'half'}") as server:
         url, lines = read_url(server)
         assert sum(line.startswith("half ") for line in lines) == 1

@@ -72,7 +72,9 @@ def serving(
     """Ask a server on a port of its own: one on grpcio's core, and one on grpc.aio."""
     write_version(tmp_path / "m", 7)
     models = (ModelConfig("m", str(tmp_path / "m")),)
-    settings = Settings(models=models, file_system_poll_s=0, max_body_bytes=10**6)
+    settings = Settings(
+        models=models, file_system_poll_s=0, max_body_bytes=10**6, model_control=True
+    )
 
     async def run(repository: Repository, on_core: bool) -> None:
         exchange = Exchange(settings, repository, Metrics(lambda name: name in repository))

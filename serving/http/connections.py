@@ -1,0 +1,197 @@
+"""What a connection may cost before its request is known: headers, time, and how many there are.
+
+A front reads whatever comes until a request's headers are complete, and nobody has looked at a key
+by then. Each front that uvicorn has is bounded here in the same way.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import orjson
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from pinnace.serving.settings import Settings
+
+MAX_HEADERS = 256  # of one request, trailers included
+MAX_PIPELINED = 64  # requests that came before the first of them is answered
+_MOST_CONNECTIONS = 8192
+_SPARE_FILES = 256  # for models, other fronts, and what is opened late
+_LOOK_S = 10.0  # between looks whether a client reads
+_LEAST_READ_BYTES = 2**14  # between two looks
+_LOOKED_AT = 256  # connections among which an idle one is looked for
+_IDLE_S = 1.0  # from which on a connection may make room for another one
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds of the connections of one front.
+
+    Attributes:
+        header_bytes: of one request's headers.
+        header_s: longest time for these to arrive.
+        connections: at once.
+    """
+
+    header_bytes: int
+    header_s: float
+    connections: int
+
+
+def bounds_of(settings: Settings) -> Bounds:
+    """The bounds that the settings say; as many connections as the process may have files."""
+    most = settings.max_connections
+    if not most:
+        files = open_files_limit()
+        most = min(_MOST_CONNECTIONS, max(files - _SPARE_FILES, files // 2))
+    return Bounds(settings.max_header_bytes, settings.header_timeout_s, most)
+
+
+def open_files_limit() -> int:
+    """How many files the process may have open."""
+    try:
+        import resource
+    except ImportError:  # not on every system
+        return _MOST_CONNECTIONS + _SPARE_FILES
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _MOST_CONNECTIONS + _SPARE_FILES if soft == resource.RLIM_INFINITY else soft
+
+
+def raise_open_files_limit() -> None:
+    """Let the process have as many files open as it may let itself, up to what it can use."""
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * _MOST_CONNECTIONS
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class Bounded:
+    """Bounds a connection of uvicorn's; stands before its class.
+
+    A class that has it calls `_await_head` when headers begin to arrive and `_end_head` when they
+    are there.
+    """
+
+    __slots__ = ()
+
+    bounds: ClassVar[Bounds]
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    connections: set[Any]
+    cycle: Any
+    _late_head: asyncio.TimerHandle | None
+    _unread: asyncio.TimerHandle | None
+    _made_at: float
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._late_head = self._unread = None
+        self._made_at = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """A client is there: it may stay if there is room."""
+        super().connection_made(transport)  # type: ignore[misc]  # of uvicorn's class
+        self._made_at = time.monotonic()
+        if len(self.connections) > self.bounds.connections and not self._make_room():
+            self.refuse(503, "The server has too many connections; try again later")
+            return
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._end_head()
+        if self._unread is not None:
+            self._unread.cancel()
+        super().connection_lost(exc)  # type: ignore[misc]
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than it is written to."""
+        super().pause_writing()  # type: ignore[misc]
+        if self._unread is None:
+            self._watch_reading(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """The client read what was written."""
+        super().resume_writing()  # type: ignore[misc]
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def is_idle(self, now: float) -> bool:
+        """Whether nobody waits for an answer on the connection, for some time already.
+
+        Args:
+            now: on `time.monotonic`'s clock.
+        """
+        is_free = self.cycle is None or self.cycle.response_complete
+        return is_free and now - self._made_at > _IDLE_S
+
+    def refuse(self, status: int, message: str) -> None:
+        """Answer without a request that is complete, and close."""
+        body = orjson.dumps({"error": message})
+        self.transport.write(
+            b"HTTP/1.1 %d Refused\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+            b"retry-after: 1\r\nconnection: close\r\n\r\n%b" % (status, len(body), body)
+        )
+        self.transport.close()
+
+    def _make_room(self) -> bool:
+        """Close a connection on which nothing happens; whether there was one."""
+        now = time.monotonic()
+        for other in islice(self.connections, _LOOKED_AT):
+            if other is not self and other.is_idle(now):
+                other.transport.close()
+                return True
+        return False
+
+    def _await_head(self) -> None:
+        if self._late_head is None:
+            self._late_head = self.loop.call_later(self.bounds.header_s, self._end_slow_head)
+
+    def _end_head(self) -> None:
+        if self._late_head is not None:
+            self._late_head.cancel()
+            self._late_head = None
+
+    def _end_slow_head(self) -> None:
+        self._late_head = None
+        if not self.transport.is_closing():
+            seconds = f"{self.bounds.header_s:g}"
+            self.refuse(408, f"The headers of a request did not arrive within {seconds} s")
+
+    def _watch_reading(self, before: int) -> None:
+        """Give a client up that does not read its answer."""
+
+        def look() -> None:
+            left = self.transport.get_write_buffer_size()
+            if left > before - _LEAST_READ_BYTES:
+                self.transport.abort()
+            else:
+                self._watch_reading(left)
+
+        self._unread = self.loop.call_later(_LOOK_S, look)
+
+
+class BoundedH11(Bounded, H11Protocol):
+    """A connection read by h11, which bounds the size of headers itself, see `uvicorn.Config`."""
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a request, or of several."""
+        before = self.cycle
+        if before is None or before.response_complete:
+            self._await_head()
+        super().data_received(data)
+        if self.cycle is not before:
+            self._end_head()
