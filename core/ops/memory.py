@@ -13,7 +13,11 @@ from pinnace.framework.context import state
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-POINTER = 8  # bytes of an element of a list
+# Bytes of Python's and NumPy's objects, about.
+POINTER = 8  # an element of a list
+NUMBER = 32 + POINTER
+LIST = 56 + POINTER  # an empty one
+ARRAY = 112 + POINTER  # without its elements
 _TEXT = 33  # bytes of an empty text
 _PIECE = 1 << 16  # bytes that are counted at once
 

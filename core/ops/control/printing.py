@@ -17,7 +17,7 @@ from pinnace.framework.visible_text import visible
 from pinnace.ops import gate
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
-from pinnace.ops.memory import claim, joined
+from pinnace.ops.memory import NUMBER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input, scalar
 
@@ -186,6 +186,8 @@ def _format_kernel(
     first, *pieces = _text(template).split(_text(placeholder))
     parts = [first.encode()]
     for array, piece in zip(inputs, pieces, strict=False):
+        if summarize < 0 or 2 * summarize > max(np.shape(array), default=0):
+            claim(np.size(array) * NUMBER)
         parts.append(f"{array_text(np.asarray(array), summarize)}{piece}".encode())
         claim(len(parts[-1]))
     out = np.empty((), object)

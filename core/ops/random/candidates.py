@@ -13,6 +13,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import candidates
+from pinnace.ops.memory import POINTER, claim
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.random import stateful
 from pinnace.ops.random.seeds import get_seed
@@ -315,6 +316,7 @@ def _fixed_kernel(
 
     def make() -> candidates.Frequencies:
         given = candidates.frequencies_of_file(vocab_file) if vocab_file else unigrams
+        claim(num_reserved_ids * POINTER)
         weights = [0.0] * num_reserved_ids + [float(w) ** distortion for w in given]
         found = weights[shard::num_shards]
         if len(found) != range_max:

@@ -12,7 +12,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.math import ranges
-from pinnace.ops.memory import POINTER, claim, joined
+from pinnace.ops.memory import LIST, POINTER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import reduced_shape, register
 from pinnace.ops.strings.elements import strings_of
@@ -101,9 +101,6 @@ def reduce_join(
     return execute(  # type: ignore[no-any-return]
         REDUCE_JOIN, x, axes, keep_dims=bool(keepdims), separator=separator, name=name
     )
-
-
-_EMPTY_LIST = 64  # bytes
 
 
 def _bytes(text: str | bytes) -> bytes:
@@ -206,7 +203,7 @@ def _segment_join_kernel(
             f"got {segment_ids.min()} to {segment_ids.max()}"
         )
         raise InvalidArgumentError(message)
-    claim(count * (_EMPTY_LIST + POINTER * int(np.prod(inputs.shape[segment_ids.ndim :]))))
+    claim(count * (LIST + POINTER * int(np.prod(inputs.shape[segment_ids.ndim :]))))
     rest = inputs.shape[segment_ids.ndim :]
     rows = inputs.reshape(segment_ids.size, -1 if inputs.size else 0).tolist()
     parts: list[list[list[bytes]]] = [[] for _ in range(count)]
