@@ -21,6 +21,7 @@ from pinnace.framework.errors import (
     InvalidArgumentError,
     OpError,
 )
+from pinnace.framework.extras import install_command
 from pinnace.framework.specs import TensorSpec
 from pinnace.serving.batching import agree
 from pinnace.serving.errors import LOG, one_line
@@ -76,7 +77,7 @@ class OnnxSignature:
             import onnxruntime  # late: an extra, and 40 MB
         except ImportError:
             raise FailedPreconditionError(
-                "ONNX models need ONNX Runtime\n  Try: pip install 'pinnace[onnx]'"
+                f"ONNX models need ONNX Runtime\n  Try: {install_command('onnx')}"
             ) from None
         options = onnxruntime.SessionOptions()
         # Requests run side by side: threads within one would take cores from the others.
@@ -136,7 +137,7 @@ def through_onnx(name: str, model: LoadedModel, path: Path) -> LoadedModel:
             except ImportError:
                 raise FailedPreconditionError(
                     "--engine onnxruntime needs onnx and onnxruntime\n"
-                    "  Try: pip install 'pinnace[onnx]'"
+                    f"  Try: {install_command('onnx')}"
                 ) from None
             except OpError as error:
                 reasons[key] = one_line(error)

@@ -31,6 +31,7 @@ from pinnace.framework.errors import (
     UnavailableError,
     UnimplementedError,
 )
+from pinnace.framework.extras import install_command
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.private_copy import (
     SPARE_BYTES,
@@ -203,7 +204,7 @@ def _open_store(url: str) -> tuple[Any, str]:
         import fsspec
     except ImportError:
         raise FailedPreconditionError(
-            f"{url}: models at URLs need fsspec\n  Try: pip install 'pinnace[remote]'"
+            f"{url}: models at URLs need fsspec\n  Try: {install_command('remote')}"
         ) from None
     scheme = url.partition(":")[0].lower()
     try:
@@ -211,7 +212,7 @@ def _open_store(url: str) -> tuple[Any, str]:
         store, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except ImportError as error:
         extra = _PACKAGES.get(scheme)
-        remedy = f"pip install 'pinnace[{extra}]'" if extra else one_line(error)
+        remedy = install_command(extra) if extra else one_line(error)
         raise FailedPreconditionError(f"{url}: {one_line(error)}\n  Try: {remedy}") from None
     except ValueError as error:
         raise InvalidArgumentError(f"{url}: {one_line(error)}") from None

@@ -23,6 +23,7 @@ from pinnace.framework.errors import (
     UnavailableError,
     UnimplementedError,
 )
+from pinnace.framework.extras import install_command
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.example_request import example_command
 from pinnace.serving.http.connections import BoundedH11, bounds_of, raise_open_files_limit
@@ -253,7 +254,7 @@ def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:
     if not importlib.util.find_spec("grpc"):
         raise UnavailableError(
             f"gRPC port {port} cannot be served: grpcio is not installed\n"
-            "  Try: pip install 'pinnace[grpc]'"
+            f"  Try: {install_command('grpc')}"
         )
     try:
         bind(settings.host, port or DEFAULT_GRPC_PORT, is_shared=settings.workers > 1).close()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.errors import CANCELLED, CODE_NAMES, OK, UnavailableError
+from pinnace.framework.extras import install_command
 from pinnace.serving.access_log import stages_of
 from pinnace.serving.background import Background
 from pinnace.serving.errors import canonical_code, public_message
@@ -148,5 +149,5 @@ def _provider() -> Any:
 
 def _missing() -> UnavailableError:
     return UnavailableError(
-        "--otel needs OpenTelemetry's SDK and its OTLP exporter\n  Try: pip install 'pinnace[otel]'"
+        f"--otel needs OpenTelemetry's SDK and its OTLP exporter\n  Try: {install_command('otel')}"
     )

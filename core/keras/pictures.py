@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.extras import install_command
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -20,7 +22,7 @@ def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError("pictures need Pillow\n  Try: pip install 'pinnace[image]'") from None
+        raise ImportError(f"pictures need Pillow\n  Try: {install_command('image')}") from None
     return Image
 
 

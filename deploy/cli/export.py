@@ -107,10 +107,17 @@ def export(
 
 def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:
     """What was made, and what was left out."""
-    yield (
-        f"{output}: {found.node_count} nodes, opset {opset}, checked against ONNX Runtime, "
-        f"largest difference {found.largest_difference:.1e}"
-    )
+    if found.variant is None:
+        yield (
+            f"{output}: {found.node_count} nodes, opset {opset}, checked against ONNX Runtime, "
+            f"largest difference {found.largest_difference:.1e}"
+        )
+    else:
+        yield (
+            f"{output}: {found.node_count} nodes, opset {opset}, as {found.variant.kind}; differs "
+            f"from float32 by {found.variant.largest_relative:.2%} of an output's largest value; "
+            f"float32 itself agreed with ONNX Runtime to {found.largest_difference:.1e}"
+        )
     effects = [f"{count} {op}" for op, count in found.dropped.items() if op in _TOLD]
     if effects:
         yield f"left out: {', '.join(effects)}; an ONNX model neither stops nor prints"

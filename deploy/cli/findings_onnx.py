@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.deploy.cli.findings import Findings
 from pinnace.deploy.cli.terminal import size_text
 from pinnace.framework.errors import DataLossError, InvalidArgumentError
+from pinnace.framework.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ def findings_of(path: Path) -> Findings:
         from google.protobuf.message import DecodeError
     except ImportError:
         raise InvalidArgumentError(
-            f"{path} needs the package onnx\n  Try: pip install 'pinnace[onnx]'"
+            f"{path} needs the package onnx\n  Try: {install_command('onnx')}"
         ) from None
     try:
         model = onnx.load(path, load_external_data=False)

@@ -16,6 +16,7 @@ from pinnace.deploy.cli.expressions import evaluate
 from pinnace.deploy.cli.models import unknown_name
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.framework.extras import install_command
 from pinnace.storage.regular_files import open_regular
 
 if TYPE_CHECKING:
@@ -335,7 +336,7 @@ def _read_picture(path: Path, data: bytes, spec: TensorSpec, scale: PictureScale
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         raise InvalidArgumentError(
-            f"{path} needs Pillow to be read\n  Try: pip install 'pinnace[image]'"
+            f"{path} needs Pillow to be read\n  Try: {install_command('image')}"
         ) from None
     dims = spec.shape.dims
     sizes = [None, None, None] if dims is None else list(dims[-3:])

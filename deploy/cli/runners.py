@@ -10,6 +10,7 @@ import numpy as np
 from pinnace.deploy.cli.models import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.extras import install_command
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 
@@ -121,7 +122,7 @@ def _onnx_runner(path: Path, signature: str | None) -> Runner:
         import onnxruntime
     except ImportError:
         raise InvalidArgumentError(
-            f"{path} needs ONNX Runtime\n  Try: pip install 'pinnace[onnx]'"
+            f"{path} needs ONNX Runtime\n  Try: {install_command('onnx')}"
         ) from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3

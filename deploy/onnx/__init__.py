@@ -2,6 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+from pinnace.framework.extras import install_command
+
+try:
+    import onnx as _onnx  # noqa: F401 (asked for before all that needs it)
+except ImportError as _error:
+    raise ModuleNotFoundError(
+        f"the export needs the package onnx\n  Try: {install_command('onnx')}", name="onnx"
+    ) from _error
+
 from pinnace.deploy.onnx import registry
 from pinnace.deploy.onnx.exporting import export as export
 from pinnace.deploy.onnx.registry import converts as converts

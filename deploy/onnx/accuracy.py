@@ -3,7 +3,7 @@
 import math
 import os
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ class OutputAccuracy:
         sqnr: signal to noise in dB; infinite if nothing differs, None for outputs without floats.
         top1: how many rows (0 to 1) have their largest value in the same place; None if the output
             has no rows of two values or more.
+        rows: how many rows that is a share of; 0 where `top1` is None.
     """
 
     largest: float
@@ -40,6 +41,7 @@ class OutputAccuracy:
     mean: float
     sqnr: float | None
     top1: float | None
+    rows: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON, which has no infinity."""
@@ -50,6 +52,7 @@ class OutputAccuracy:
             "mean": self.mean,
             "sqnr_db": sqnr,
             "top1": self.top1,
+            "rows": self.rows,
         }
 
 
@@ -77,6 +80,11 @@ class VariantReport:
     float32_bytes: int
     file_bytes: int
     notes: tuple[str, ...] = ()
+
+    @property
+    def largest_relative(self) -> float:
+        """The largest difference from float32, relative to its output's largest value."""
+        return max((one.relative for one in self.outputs.values()), default=0.0)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
@@ -106,13 +114,13 @@ class VariantReport:
             if one.sqnr is not None:
                 line += f", SQNR {one.sqnr:.1f} dB"
             if one.top1 is not None:
-                line += f", top-1 the same in {one.top1:.1%}"
+                line += f", top-1 the same in {one.top1:.1%} of {one.rows} rows"
             found.append(line)
         return found + [f"  {note}" for note in self.notes]
 
 
 def measure(
-    kind: str, names: Sequence[str], feeds: Sequence[Mapping[str, Array]], exact: Any, small: Any
+    kind: str, names: Sequence[str], feeds: Iterable[Mapping[str, Array]], exact: Any, small: Any
 ) -> dict[str, OutputAccuracy]:
     """Run both sessions on the same inputs.
 
@@ -205,16 +213,21 @@ def _accuracy(pairs: Sequence[tuple[Array, Array]]) -> OutputAccuracy:
         noise, signal = float(np.sum(gaps**2)), float(np.sum(a**2))
         sqnr = math.inf if not noise else 10 * math.log10(signal / noise) if signal else -math.inf
     mean = float(gaps.mean()) if gaps.size else 0.0
-    return OutputAccuracy(largest, largest / size if size else largest, mean, sqnr, _top1(pairs))
+    relative = largest / size if size else largest
+    return OutputAccuracy(largest, relative, mean, sqnr, *_top1(pairs))
 
 
-def _top1(pairs: Sequence[tuple[Array, Array]]) -> float | None:
+def _top1(pairs: Sequence[tuple[Array, Array]]) -> tuple[float | None, int]:
+    """The share of rows whose largest value is in the same place, and how many rows there are."""
     rows = [
         np.argmax(a, -1).reshape(-1) == np.argmax(b, -1).reshape(-1)
         for a, b in pairs
         if a.dtype.kind == "f" and a.ndim > 1 and a.shape[-1] > 1 and a.size
     ]
-    return float(np.mean(np.concatenate(rows))) if rows else None
+    if not rows:
+        return None, 0
+    agree = np.concatenate(rows)
+    return float(np.mean(agree)), agree.size
 
 
 def calibration_feeds(

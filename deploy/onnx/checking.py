@@ -21,6 +21,7 @@ from pinnace.framework.errors import (
     InternalError,
     OpError,
 )
+from pinnace.framework.extras import install_command
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 
@@ -85,7 +86,7 @@ def open_session(
         import onnxruntime
     except ImportError as error:
         message = (
-            "export: the check needs onnxruntime\n  Try: pip install 'pinnace[onnx]', or "
+            f"export: the check needs onnxruntime\n  Try: {install_command('onnx')}, or "
             "export(..., verify=False)"
         )
         raise FailedPreconditionError(message) from error

@@ -1,7 +1,7 @@
 """What is made of a file that is right: a smaller form, ORT's format, a page for the browser."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import onnx
 
 from pinnace.deploy.onnx.accuracy import VariantReport, held_out, measure, overflows
 from pinnace.deploy.onnx.checking import feeds_of, open_session, run_session, same
-from pinnace.deploy.onnx.samples import Run
+from pinnace.deploy.onnx.samples import Run, more_of
 from pinnace.deploy.onnx.sources import Program
 from pinnace.deploy.onnx.variants import make_variant, mobile_paths, to_mobile, watched
 from pinnace.deploy.onnx.web import Page
@@ -18,10 +18,15 @@ from pinnace.framework.tensor import Array
 
 # WebAssembly's kernels sum in other orders than those of a PC; a smaller form adds twice its cost.
 _PAGE_TOLERANCE = 1e-4
+# Examples to compare a smaller form on where nobody gave any, and the longest that it may take.
+_ROWS, _MEASURED_S = 100, 3.0
+# Above this share of float32's bytes nothing was won.
+_HARDLY = 0.9
 
 
 def smaller_form(
     kind: str,
+    program: Program,
     model: onnx.ModelProto,
     names: Sequence[str],
     feeds: Sequence[Mapping[str, Array]],
@@ -32,6 +37,7 @@ def smaller_form(
 
     Args:
         kind: of `variants.KINDS`.
+        program: whose inputs more are drawn of, if they were drawn.
         model: the float32 model.
         names: of its outputs, in order.
         feeds: inputs to compare on.
@@ -46,8 +52,14 @@ def smaller_form(
     made = make_variant(kind, model, calibration)
     small = made.model.SerializeToString(deterministic=True)
     exact = open_session(serialised)
-    outputs = measure(kind, names, feeds, exact, open_session(small))
+    compared_feeds: Iterable[Mapping[str, Array]] = feeds
+    if compared == "random":
+        compared_feeds = more_of(program, feeds, _ROWS, _MEASURED_S)
+    outputs = measure(kind, names, compared_feeds, exact, open_session(small))
     notes = made.notes
+    if kind == "int8" and len(small) > _HARDLY * len(serialised):
+        hint = "int8_static (--int8-static --calibration FILE.npz) takes convolutions, too"
+        notes += (f"hardly smaller than float32: int8 takes matrix products alone; {hint}",)
     if kind == "float16":
         watching, inner = watched(made.model, model)
         notes += overflows(feeds, exact, open_session(watching.SerializeToString()), inner)

@@ -318,6 +318,7 @@ def _smaller(
     kind = str(options.kind)
     model, variant = smaller_form(
         kind,
+        program,
         stage.message(),
         [converted.names[name] for name in program.outputs],
         feeds_of(program, runs),

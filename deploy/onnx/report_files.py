@@ -105,11 +105,21 @@ def _summary(told: Mapping[str, Any]) -> Iterator[str]:
         yield f"The strings are cut off: `{where}` says how {numbers} are made of {texts}."
     yield ""
     if told["batches"]:
-        yield (
-            f"onnx.checker accepts it; ONNX Runtime gave pinnace's outputs on {told['batches']} "
+        gave = (
+            f"ONNX Runtime gave pinnace's outputs on {told['batches']} "
             f"sets of inputs, with differences of {told['largest_relative']:.1e} at most, relative "
             "to the largest value of an output."
         )
+        if told["variant"] is None:
+            yield f"onnx.checker accepts it; {gave}"
+        else:
+            kind = told["variant"]["kind"]
+            largest = max(one["relative"] for one in told["variant"]["outputs"].values())
+            yield (
+                f"onnx.checker accepts it. As {kind} it differs from float32 by {largest:.2%} of "
+                "the largest value of an output at most; the table below has more. "
+                f"Of the float32 form that it was made of: {gave}"
+            )
     else:
         yield "onnx.checker accepts it. **It was not run**: verification was switched off."
     yield ""
@@ -156,7 +166,7 @@ def _variant(variant: Mapping[str, Any] | None) -> Iterator[str]:
             f"{one['relative']:.2%}",
             f"{one['mean']:.2e}",
             "" if one["sqnr_db"] is None else f"{one['sqnr_db']:.1f} dB",
-            "" if one["top1"] is None else f"{one['top1']:.1%}",
+            "" if one["top1"] is None else f"{one['top1']:.1%} of {one['rows']} rows",
         )
         for name, one in variant["outputs"].items()
     ]

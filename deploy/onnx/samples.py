@@ -6,7 +6,7 @@ generators need not be loaded.
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,6 +171,31 @@ def _drawn(program: Program, words: Array, patience: _Patience) -> Iterator[Run]
         yield Run(arrays, expected)
         if found >= 2 and all(len(seen[kind]) >= missing[kind] for kind in seen):
             return
+
+
+def more_of(
+    program: Program, feeds: Sequence[Mapping[str, Array]], rows: int, most_s: float
+) -> Iterator[Mapping[str, Array]]:
+    """The inputs, then others of the shapes of the last, until there are enough rows.
+
+    Args:
+        program: whose inputs they are.
+        feeds: inputs by name that the program takes.
+        rows: how many examples to give, counted on the first axis.
+        most_s: seconds after which no more are given: a large network is not run a hundred times.
+    """
+    yield from feeds
+    began = time.perf_counter()
+    shapes = {name: array.shape for name, array in feeds[-1].items()}
+    each = max((shape[0] if shape else 1 for shape in shapes.values()), default=1)
+    streams = (key_counter_from_seed((_SEED + 1, number)) for number in itertools.count())
+    for _ in range(-(-rows // max(each, 1))):
+        if time.perf_counter() - began > most_s:
+            return
+        yield {
+            name: _draw(next(streams), TensorSpec(shapes[name], spec.dtype), 1, 1, 10, _WORDS)
+            for name, spec in program.inputs.items()
+        }
 
 
 def _last_row(program: Program, arrays: list[Array]) -> list[Array] | None:

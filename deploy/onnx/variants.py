@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 
 from pinnace.framework.errors import FailedPreconditionError, InternalError, InvalidArgumentError
+from pinnace.framework.extras import install_command
 from pinnace.framework.tensor import Array
 
 KINDS = ("float16", "int8", "int8_static")
@@ -58,7 +59,7 @@ def make_variant(kind: str, model: onnx.ModelProto, calibration: Sequence[Feeds]
     except ImportError as error:
         message = (
             f"export: {kind} needs onnxruntime with its tools ({error})"
-            "\n  Try: pip install 'pinnace[onnx]'"
+            f"\n  Try: {install_command('onnx')}"
         )
         raise FailedPreconditionError(message) from error
     except (FailedPreconditionError, InvalidArgumentError):

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.errors import DataLossError, NotFoundError, ResourceExhaustedError
+from pinnace.framework.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ def library() -> Any:
     except ImportError:
         raise ImportError(
             ".keras, .h5 and .weights.h5 files need h5py\n"
-            "  Try: pip install 'pinnace[hdf5]'; or a path without an ending, for a SavedModel "
+            f"  Try: {install_command('hdf5')}; or a path without an ending, for a SavedModel "
             "or a checkpoint"
         ) from None
     return h5py

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.extras import install_command
 from pinnace.ops.image import bitmaps
 from pinnace.ops.memory import claim
 
@@ -238,7 +239,7 @@ def _pillow(op: str) -> Any:
     try:
         return importlib.import_module("PIL.Image")
     except ImportError:
-        message = f"{op}: picture files need Pillow\n  Try: pip install 'pinnace[image]'"
+        message = f"{op}: picture files need Pillow\n  Try: {install_command('image')}"
         raise UnimplementedError(message) from None
 
 

@@ -315,3 +315,17 @@ def test_the_report_is_json(folder: Path) -> None:
     found = json.loads(json.dumps(export(folder, float16=True).as_dict(), allow_nan=False))
     assert found["variant"]["kind"] == "float16"
     assert found["variant"]["outputs"]["y"]["sqnr_db"] > 40
+
+
+def test_a_smaller_form_is_told_with_the_rows_it_was_compared_on(
+    folder: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "small.onnx"
+    report = export(folder, made, float16=True, report=tmp_path / "small.md")
+    assert report.variant is not None
+    (one,) = report.variant.outputs.values()
+    assert one.rows >= 100
+    told = (tmp_path / "small.md").read_text()
+    assert f"of {one.rows} rows" in told
+    assert "As float16 it differs from float32 by" in told
+    assert f"of {one.rows} rows" in "\n".join(report.variant.lines())
