@@ -34,6 +34,8 @@ registry.later.add(
     "pinnace.ops.math.integrals",
     "pinnace.ops.nn.data_formats",
     "pinnace.ops.nn.pooling.fractional",
+    "pinnace.ops.nn.packed_rnn",
+    "pinnace.ops.nn.recurrent_blocks",
     "pinnace.ops.random.indices",
 )
 
