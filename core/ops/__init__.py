@@ -37,6 +37,7 @@ registry.later.add(
     "pinnace.ops.nn.packed_rnn",
     "pinnace.ops.nn.recurrent_blocks",
     "pinnace.ops.random.indices",
+    "pinnace.ops.state.optimizer_steps",
 )
 
 
