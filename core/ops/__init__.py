@@ -28,6 +28,7 @@ registry.later.add(
     "pinnace.ops.dataset",
     "pinnace.ops.summary",
     "pinnace.ops.audio",
+    "pinnace.ops.trees",
     "pinnace.ops.array.earlier",
     "pinnace.ops.array.replacing",
     "pinnace.ops.math.bessel",

@@ -14,6 +14,10 @@ UNCOVERED: dict[str, str] = {
     **dict.fromkeys(
         (
             *("ApproxTopK", "FFTND", "IFFTND", "IRFFTND", "MaxPoolGradGradWithArgmax", "RFFTND"),
+            *("BoostedTreesBucketize", "BoostedTreesCreateEnsemble", "BoostedTreesPredict"),
+            *("BoostedTreesDeserializeEnsemble", "BoostedTreesEnsembleResourceHandleOp"),
+            *("BoostedTreesGetEnsembleStates", "BoostedTreesSerializeEnsemble"),
+            "IsBoostedTreesEnsembleInitialized",
             *("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3", "CudnnRNNParamsSize"),
             *("CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"),
             *("CudnnRNNCanonicalToParams", "CudnnRNNCanonicalToParamsV2"),
