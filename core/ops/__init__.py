@@ -29,13 +29,17 @@ registry.later.add(
     "pinnace.ops.dataset",
     "pinnace.ops.summary",
     "pinnace.ops.audio",
+    "pinnace.ops.trees",
     "pinnace.ops.array.earlier",
     "pinnace.ops.array.replacing",
     "pinnace.ops.math.bessel",
     "pinnace.ops.math.integrals",
     "pinnace.ops.nn.data_formats",
     "pinnace.ops.nn.pooling.fractional",
+    "pinnace.ops.nn.packed_rnn",
+    "pinnace.ops.nn.recurrent_blocks",
     "pinnace.ops.random.indices",
+    "pinnace.ops.state.optimizer_steps",
 )
 
 

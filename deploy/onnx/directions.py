@@ -56,13 +56,13 @@ def _partners(g: GraphBuilder) -> dict[Node, Node]:
     known = set(g.inputs)
     before: dict[Node, set[Value]] = {}
     for node in g.nodes:
-        if node.kind in _USUAL:
+        if node.kind in _USUAL and node.attrs.get("direction") in {None, *_OPPOSITE}:
             before[node] = set(known)
             attrs = {key: value for key, value in node.attrs.items() if key in _SHARED}
             lengths = node.inputs[4] if len(node.inputs) > 4 else None
             states = tuple(_given(node, i) is not None for i in _STATES)
             key = (node.kind, node.inputs[0], lengths, str(sorted(attrs.items())), states)
-            way = node.attrs.get("direction", "forward")
+            way = node.attrs.get("direction") or "forward"
             other = waiting.get((key, _OPPOSITE[way]))
             late = [v for v in node.inputs if v is not None and v.array is None]
             inside = other is not None and all(v in before[other] or v.node is None for v in late)

@@ -128,3 +128,9 @@ def rounded_inverse(call: Call) -> bool:
     exact = (matrices @ inverse == np.eye(3)).all() and (found * 1024 % 1 == 0).all()
     # Another order of elimination divides by other pivots: powers of two keep them all exact.
     return not exact or not (np.frexp(np.abs(matrices[matrices != 0]))[0] == 0.5).all()
+
+
+def cut_short(call: Call) -> bool:
+    """Whether a recurrent layer runs fewer steps than its input has."""
+    length, x = call.flat()[:2]
+    return x.ndim > 0 and int(length.reshape(-1)[0]) < len(x)

@@ -36,6 +36,7 @@ MODELS = {
     "arrays": pairs(),
     "vocabulary": words(),
     "gradient_of_branches": pairs(),
+    "batched": pairs(),
 }
 
 

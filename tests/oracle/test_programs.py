@@ -47,6 +47,14 @@ def pairs(draw: st.DrawFn) -> list[Any]:
 
 
 @st.composite
+def pairs_with_rows(draw: st.DrawFn) -> list[Any]:
+    """Two matrices and some of their rows, none twice."""
+    x, y = matrices(draw, np.float32, np.float64)
+    rows = draw(st.lists(st.integers(0, len(x) - 1), unique=True, min_size=1))
+    return [x, y, np.array(rows, draw(st.sampled_from([np.int32, np.int64])))]
+
+
+@st.composite
 def with_rows(draw: st.DrawFn) -> list[Any]:
     """Two matrices and some of their rows, none twice."""
     x, y = matrices(draw, np.float32, np.float64, np.int32, np.int64)
@@ -166,6 +174,8 @@ PROGRAMS = {
         f"draws.{name}": logits_and_seed()
         for name in ("seeded", "stateful", "distributions", "sampled")
     },
+    "steps.dense": pairs(),
+    "steps.sparse": pairs_with_rows(),
     "quantities.quantized": singles(),
     "quantities.from_the_first": singles(),
     "pictures.without_loss": pairs(),

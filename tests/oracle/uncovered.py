@@ -12,7 +12,16 @@ _REMOVED = (
 
 UNCOVERED: dict[str, str] = {
     **dict.fromkeys(
-        ("ApproxTopK", "FFTND", "IFFTND", "IRFFTND", "MaxPoolGradGradWithArgmax", "RFFTND"),
+        (
+            *("ApproxTopK", "FFTND", "IFFTND", "IRFFTND", "MaxPoolGradGradWithArgmax", "RFFTND"),
+            *("BoostedTreesBucketize", "BoostedTreesCreateEnsemble", "BoostedTreesPredict"),
+            *("BoostedTreesDeserializeEnsemble", "BoostedTreesEnsembleResourceHandleOp"),
+            *("BoostedTreesGetEnsembleStates", "BoostedTreesSerializeEnsemble"),
+            "IsBoostedTreesEnsembleInitialized",
+            *("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3", "CudnnRNNParamsSize"),
+            *("CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"),
+            *("CudnnRNNCanonicalToParams", "CudnnRNNCanonicalToParamsV2"),
+        ),
         _NO_KERNEL,
     ),
     **dict.fromkeys(("WriteHistogramSummary", "WriteImageSummary"), _SUMMARIES),

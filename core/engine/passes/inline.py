@@ -7,12 +7,12 @@ from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, Node
 from pinnace.graph.walk import ordered
 
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_CALLS = frozenset({"BatchFunction", "PartitionedCall", "StatefulPartitionedCall"})
 _DEPTH = 200
 
 
 def inline(graph: Graph) -> Graph:
-    """The same program without PartitionedCall: what nothing needs is left out on the way.
+    """The same program without calls: what nothing needs is left out on the way.
 
     What a stateful call had to wait for, its stateful nodes wait for; what had to wait for the call
     waits for all of them.

@@ -15,7 +15,11 @@ from pinnace.graph.codec.nodes import (
 )
 from pinnace.graph.codec.opaque import INPUTS, op_from_uses, output_types_attr
 from pinnace.ops import gate, registry
-from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
+from pinnace.ops.functional.calls import (
+    BATCH_FUNCTION,
+    PARTITIONED_CALL,
+    STATEFUL_PARTITIONED_CALL,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -253,7 +257,7 @@ class Body:
                 inputs.append(self.value(text, f"node {message.name!r}"))
         op, attrs, ranges = self._op(message, inputs, where)
         check_inputs(op, attrs, inputs, where)
-        if op is PARTITIONED_CALL or op is STATEFUL_PARTITIONED_CALL:
+        if op in {BATCH_FUNCTION, PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL}:
             self._check_call(attrs, where)
         specs = declared_specs(op, attrs, message.attr, where)
         try:
@@ -356,7 +360,11 @@ class Body:
         """Hold that a function is called with what it takes, and for what it gives."""
         name = attrs["f"].name
         for what, wanted, given in (
-            ("takes", self._library.argument_types(name), attrs["Tin"]),
+            (
+                "takes",
+                self._library.argument_types(name),
+                (*attrs["Tin"], *attrs.get("Tcaptured", ())),
+            ),
             ("gives", self._library.result_types(name), attrs["Tout"]),
         ):
             if tuple(wanted) != tuple(given):

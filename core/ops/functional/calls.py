@@ -1,4 +1,4 @@
-"""Calling a function of the graph."""
+"""Calling a function of the graph: PartitionedCall, and BatchFunction, which calls it at once."""
 
 from __future__ import annotations
 
@@ -50,5 +50,50 @@ STATEFUL_PARTITIONED_CALL = register(
         kernel=_call_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="write",
+    )
+)
+
+
+def _batch_kernel(
+    in_tensors: tuple[Array, ...], captured_tensors: tuple[Array, ...], *, f: Any, ctx: RunContext
+) -> tuple[Array, ...]:
+    # Joining the calls of several threads changes when a result comes, not what it is; a server
+    # here joins requests before the graph runs.
+    return ctx.call(f, (*in_tensors, *captured_tensors))
+
+
+_SIZE, _SIZES = attr("int", default=0), attr("list(int)", default=())
+BATCH_FUNCTION = register(
+    OpDef(
+        name="BatchFunction",
+        signature="in_tensors: (Tin), captured_tensors: (Tcaptured) -> out_tensors: (Tout)",
+        attrs={
+            "f": attr("func"),
+            "Tin": attr("list(type)"),
+            "Tcaptured": attr("list(type)"),
+            "Tout": attr("list(type)"),
+            **{
+                name: attr("int")
+                for name in ("num_batch_threads", "max_batch_size", "batch_timeout_micros")
+            },
+            "max_enqueued_batches": attr("int", default=10),
+            "allowed_batch_sizes": _SIZES,
+            **{
+                name: attr("string", default="")
+                for name in ("container", "shared_name", "batching_queue")
+            },
+            "low_priority_max_batch_size": _SIZE,
+            "low_priority_batch_timeout_micros": _SIZE,
+            "low_priority_allowed_batch_sizes": _SIZES,
+            "low_priority_max_enqueued_batches": _SIZE,
+            "mixed_priority_policy": attr(
+                "string", default="low_priority_padding_with_max_batch_size"
+            ),
+            "batch_padding_policy": attr("string", default="PAD_UP"),
+            "enable_large_batch_splitting": attr("bool", default=False),
+        },
+        infer=_infer_call,
+        kernel=_batch_kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
 )

@@ -23,6 +23,7 @@ registry.later.add(
             "quantization",
             "ragged",
             "audio",
+            "trees",
             "composites",
             "outside",
         )

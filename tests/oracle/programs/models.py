@@ -117,3 +117,30 @@ def gradient_of_branches(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[A
     tf.saved_model.save(model, folder.numpy().decode())
     found = model(x, y)
     return [found["y0"], found["y1"]]
+
+
+def batched(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
+    """Functions that join the calls of several threads, one with a variable of its own."""
+    weight = tf.Variable(tf.ones([], x.dtype) * 3)
+
+    @tf.nondifferentiable_batch_function(1, 8, 1000, allowed_batch_sizes=[4, 8])  # type: ignore[misc]
+    def added(x: Any, y: Any) -> Any:
+        return x + tf.reduce_sum(y, 1, keepdims=True), tf.square(y)
+
+    @tf.nondifferentiable_batch_function(1, 8, 1000)  # type: ignore[misc]
+    def scaled(x: Any) -> Any:
+        return x * weight
+
+    class Model(tf.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.weight = weight
+
+        @tf.function(input_signature=[tf.TensorSpec(a.shape, a.dtype) for a in (x, y)])
+        def __call__(self, x0: Any, x1: Any) -> Any:
+            first, second = added(x0, x1)
+            return {"y0": first, "y1": second, "y2": scaled(x0)}
+
+    model = Model()
+    tf.saved_model.save(model, folder.numpy().decode())
+    found = model(x, y)
+    return [found["y0"], found["y1"], found["y2"]]

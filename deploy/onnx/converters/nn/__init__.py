@@ -14,5 +14,15 @@ from pinnace.deploy.onnx.converters.nn import smooth as smooth
 from pinnace.deploy.onnx.converters.nn import softmaxes as softmaxes
 
 registry.later.add(
-    *(f"{__name__}.{module}" for module in ("ctc", "data_formats", "isotonic", "morphology"))
+    *(
+        f"{__name__}.{module}"
+        for module in (
+            "ctc",
+            "data_formats",
+            "isotonic",
+            "morphology",
+            "packed_rnn",
+            "recurrent_blocks",
+        )
+    )
 )

@@ -1,5 +1,6 @@
 """Converters of `core/ops/state`."""
 
+from pinnace.deploy.onnx.converters.state import optimizer_steps as optimizer_steps
 from pinnace.deploy.onnx.converters.state import scatters as scatters
 from pinnace.deploy.onnx.converters.state import tables as tables
 from pinnace.deploy.onnx.converters.state import tensor_arrays as tensor_arrays

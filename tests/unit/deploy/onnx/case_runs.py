@@ -50,6 +50,11 @@ REFUSALS = {
     "UnravelIndex": "how many axes there are must be known",
     "UpperBound": "ONNX has no order of",
 }
+REFUSALS.update(
+    dict.fromkeys(
+        ("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"), "how many layers, units and inputs there are"
+    )
+)
 _WINDOW = "the (size of the window|number of channels|shape of the filter) must be known"
 _SPARSE = "how many axes .* must be known"
 REFUSALS.update(

@@ -1,0 +1,3 @@
+"""Trees that vote: the ops BoostedTrees… of inference."""
+
+from pinnace.ops.trees import boosted as boosted
