@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pinnace.checkpoint.restoring import stored_objects
@@ -59,8 +60,7 @@ from pinnace.saved_model.stored_variables import restore_variables
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from pinnace.graph.graph import Graph
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
 
@@ -118,6 +118,20 @@ class Loader:
 
     def load(self) -> Any:
         """The root, complete."""
+        self.prepare()
+        for number, item in enumerate(self._saved.items):
+            self._attach_functions(number, item)
+        self._fill_from_assets()
+        root = self._public(0)
+        self._describe_model(root)
+        return root
+
+    def prepare(self) -> None:
+        """Make and connect all objects; no function is made, and nothing of the model runs.
+
+        Raises:
+            OpError: the model cannot be loaded.
+        """
         items = self._saved.items
         for number in range(len(items)):
             self._make(number)
@@ -128,12 +142,53 @@ class Loader:
         for number, item in enumerate(items):
             self._keep_slots(number, item)
         self._restore_variables(self._objects[0])
-        for number, item in enumerate(items):
-            self._attach_functions(number, item)
-        self._fill_from_assets()
-        root = self._public(0)
-        self._describe_model(root)
-        return root
+
+    def signature_names(self) -> dict[str, str]:
+        """The signatures, and the functions that they are."""
+        found = {}
+        for name, child in self._saved.items[0].children:
+            if name == layout.SIGNATURES:
+                for signature, number in self._saved.items[child].children:
+                    kind = self._saved.items[number].kind
+                    if isinstance(kind, ConcreteObject):
+                        found[signature] = kind.name
+        return found
+
+    def graphs_behind(self, name: str) -> list[Graph]:
+        """A function, and what makes and fills the tables that it needs; nothing of it runs.
+
+        Raises:
+            OpError: the function cannot be made.
+        """
+        found: list[Graph] = []
+        # In the order in which they are made: functions by name, what is bound to them by number.
+        waiting: list[tuple[str, int | None]] = [(name, None)]
+        seen: set[str] = set()
+        while waiting:
+            one, number = waiting.pop()
+            if number is not None:
+                self._check_bound(number, f"{self._where}: function {one!r}")
+                waiting += [(maker, None) for maker in reversed(self._makers_of(number))]
+            elif one not in seen:
+                seen.add(one)
+                found.append(self._checked(one)[0])
+                bound = self._saved.functions[one].bound
+                waiting += [(one, number) for number in reversed(bound)]
+        return found
+
+    def _makers_of(self, number: int) -> list[str]:
+        """The functions that make and fill an object, if it is a table."""
+        if not isinstance(self._objects[number], RestoredResource):
+            return []
+        names: list[str] = []
+        for name, child in self._saved.items[number].children:
+            kind = self._saved.items[child].kind
+            if name in (layout.CREATE, layout.INITIALIZE):
+                if isinstance(kind, FunctionObject):
+                    names += kind.concrete[:1]
+                elif isinstance(kind, ConcreteObject):
+                    names.append(kind.name)
+        return [name for name in names if name in self._saved.functions]
 
     def _fill_from_assets(self) -> None:
         """Fill tables now if files may be what fills them: later the folder may be another model.
@@ -349,7 +404,8 @@ class Loader:
             )
         return found
 
-    def _concrete_function(self, name: str, *, by_name: bool) -> ConcreteFunction:
+    def _checked(self, name: str) -> tuple[Graph, Any, Any]:
+        """A function as a graph that fits what it is called with and gives; and these."""
         info = self._saved.functions[name]
         where = f"{self._where}: function {name!r}"
         arguments = _decode_arguments(info.arguments, where)
@@ -362,8 +418,15 @@ class Loader:
                 f"signature has {_tensors_in(arguments)} and {_tensors_in(results)}, and "
                 f"{len(info.bound)} are bound to it"
             )
+        return graph, arguments, results
+
+    def _concrete_function(self, name: str, *, by_name: bool) -> ConcreteFunction:
+        where = f"{self._where}: function {name!r}"
+        graph, arguments, results = self._checked(name)
+        numbers = self._saved.functions[name].bound
         with init_scope():
-            bound = [self._bound(number, where) for number in info.bound]
+            bound = [self._bound(number, where) for number in numbers]
+        taken = len(graph.inputs) - len(numbers)
         for (tensor, _), value in zip(bound, graph.inputs[taken:], strict=True):
             if tensor.dtype is not value.dtype:
                 raise InvalidArgumentError(
@@ -384,20 +447,26 @@ class Loader:
             by_name=by_name,
         )
 
+    def _check_bound(self, number: int, where: str) -> None:
+        """Hold that an object is one that a function can capture, and that its file is there."""
+        target = self._objects[number]
+        if not isinstance(target, (Variable, Tensor, Asset, RestoredResource)):
+            raise UnimplementedError(
+                f"{where} captures object {number}, which is no variable, constant, asset or table"
+            )
+        if isinstance(target, Asset) and not Path(target.path).is_file():
+            raise NotFoundError(f"{where} needs the asset {target.path}, which is missing")
+
     def _bound(self, number: int, where: str) -> tuple[Tensor, Variable | None]:
         """The tensor that stands for a captured object, and the variable if it is one."""
+        self._check_bound(number, where)
         target = self._objects[number]
         if isinstance(target, Variable):
             return target.handle, target
-        if isinstance(target, Tensor):
-            return target, None
         if isinstance(target, Asset):
             return target.asset_path, None
-        if isinstance(target, RestoredResource):
-            return target.resource_handle, None
-        raise UnimplementedError(
-            f"{where} captures object {number}, which is no variable, constant, asset or table"
-        )
+        found: Tensor = target if isinstance(target, Tensor) else target.resource_handle
+        return found, None
 
     def _constant(self, name: str) -> Tensor:
         if self._constants is None:
