@@ -11,6 +11,7 @@ import pytest
 import pinnace as tf
 from pinnace.deploy.cli.findings import Findings
 from pinnace.deploy.cli.findings_readiness import add_readiness
+from pinnace.engine.plan import Plan
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.inspection import ModelReport, inspect
 from support.command_line import pinnace
@@ -123,3 +124,12 @@ def test_what_makes_a_table_counts(tmp_path: Path) -> None:
     loaded = tf.saved_model.load(folder)
     with pytest.raises(tf.errors.UnimplementedError, match="SimpleMLCreateModelResource"):
         loaded.signatures["serving_default"]
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if not name.startswith("saved_models/v1")])
+def test_nothing_of_a_model_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a plan was made")
+
+    monkeypatch.setattr(Plan, "__init__", refuse)
+    assert inspect(GOLDEN / name / "model").load_error == ""
