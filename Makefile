@@ -252,7 +252,9 @@ oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare every op with TensorFlo
 	ORACLE_EXAMPLES=$(ORACLE_EXAMPLES) $(VENV)/bin/pytest -q -m oracle --hypothesis-seed=$$seed tests/oracle $(ARGS)
 
 .PHONY: interop
-interop: $(INSTALLED) $(TENSORFLOW)/.installed $(DIGITS)/saved_model.pb ## TensorFlow's models here, ours there
+interop: export PINNACE_KERAS2 = $(abspath $(KERAS2))
+interop: $(INSTALLED) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/saved_model.pb ## TensorFlow's models here, ours there
+	$(VENV)/bin/python tests/interop/version2/corpus.py
 	$(VENV)/bin/python tests/interop/corpus.py --paths $(INTEROP_PATHS)
 	$(TENSORFLOW)/bin/python tests/tools/tf_check.py $(DIGITS) --paths $(INTEROP_PATHS)
 	PINNACE_TF_PATHS=$(INTEROP_PATHS) $(VENV)/bin/pytest -q -m interop $(ARGS)

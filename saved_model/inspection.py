@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from pinnace.saved_model.frozen_graphs import load_frozen_graph, read_frozen_gra
 from pinnace.saved_model.inspection_writer import keras_of, writer_of
 from pinnace.saved_model.options import LoadOptions
 from pinnace.saved_model.picture.page import signature_page
+from pinnace.saved_model.readiness import Readiness, readiness_of
 from pinnace.saved_model.reading import choose_graph, load, read_messages
 from pinnace.saved_model.restored import described
 from pinnace.storage.bundle import BundleReader, index_path
@@ -49,12 +50,21 @@ class TensorReport:
 
 @dataclass(frozen=True, slots=True)
 class SignatureReport:
-    """One signature."""
+    """One signature.
+
+    Attributes:
+        name: of the signature.
+        inputs: by name.
+        outputs: by name.
+        method: what kind of answer it gives.
+        problems: why it cannot run, or might not; empty if it can.
+    """
 
     name: str
     inputs: tuple[TensorReport, ...]
     outputs: tuple[TensorReport, ...]
     method: str
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,7 @@ class ModelReport:
         file_bytes: size of each file in the folder.
         problems: what could not be read, in words.
         keras: which Keras wrote the model, empty if none did.
+        load_error: what `load` will say; empty if the model loads.
     """
 
     path: str
@@ -131,6 +142,7 @@ class ModelReport:
     file_bytes: Mapping[str, int]
     problems: tuple[str, ...]
     keras: str = ""
+    load_error: str = ""
 
     @property
     def unsupported(self) -> tuple[OpReport, ...]:
@@ -168,29 +180,34 @@ def inspect(
         meta = choose_graph(read_messages(folder), tags, layout.model_path(folder))
         form = "TensorFlow 2" if meta.HasField("object_graph_def") else "TensorFlow 1"
     problems: list[str] = []
+    readiness = readiness_of(folder, meta)
     return ModelReport(
         os.fspath(export_dir),
         tuple(meta.meta_info_def.tags),
         writer_of(meta),
         form,
-        _signatures(meta, problems),
-        _ops(meta),
+        _signatures(meta, problems, readiness),
+        _ops(meta, readiness),
         _variables(folder, problems),
         _functions(meta, problems),
         _assets(folder, meta),
         _files(folder),
         tuple(problems),
         keras_of(folder, meta),
+        readiness.error,
     )
 
 
-def _signatures(meta: MetaGraphDef, problems: list[str]) -> tuple[SignatureReport, ...]:
+def _signatures(
+    meta: MetaGraphDef, problems: list[str], readiness: Readiness
+) -> tuple[SignatureReport, ...]:
+    unready = {one.name: one.problems for one in readiness.unready}
     found = []
     for name in sorted(meta.signature_def):
         if name in (layout.INIT_SIGNATURE, layout.TRAIN_SIGNATURE):
             continue
         message = meta.signature_def[name]
-        found.append(_signature(name, message, problems))
+        found.append(replace(_signature(name, message, problems), problems=unready.get(name, ())))
     return tuple(found)
 
 
@@ -215,7 +232,7 @@ def _signature(name: str, message: SignatureDef, problems: list[str]) -> Signatu
     )
 
 
-def _ops(meta: MetaGraphDef) -> tuple[OpReport, ...]:
+def _ops(meta: MetaGraphDef, readiness: Readiness) -> tuple[OpReport, ...]:
     functions = {one.signature.name: one for one in meta.graph_def.library.function}
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
@@ -231,7 +248,8 @@ def _ops(meta: MetaGraphDef) -> tuple[OpReport, ...]:
                 called.extend(one.name for one in value.list.func)
         return called
 
-    if meta.HasField("object_graph_def"):
+    has_objects = meta.HasField("object_graph_def")
+    if has_objects:
         waiting = list(meta.object_graph_def.concrete_functions)
     else:
         waiting = count(_served_nodes(meta), "main graph")
@@ -241,8 +259,14 @@ def _ops(meta: MetaGraphDef) -> tuple[OpReport, ...]:
         if name in functions and name not in seen:
             seen.add(name)
             waiting.extend(count(functions[name].node_def, name))
+    # The nodes of a main graph become others: loops and branches, variables.
+    is_known = not has_objects and not readiness.error
+
+    def is_supported(op: str) -> bool:
+        return op not in readiness.missing if is_known else _is_supported(op, functions)
+
     return tuple(
-        OpReport(op, number, _is_supported(op, functions), examples[op])
+        OpReport(op, number, is_supported(op), examples[op])
         for op, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
-from pinnace.graph.codec.opaque import WITHOUT_KERNEL
+from pinnace.graph.codec.opaque import remedy_for
 from pinnace.graph.graph import FunctionRef
 from pinnace.graph.walk import needed
 
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
     from pinnace.functions.concrete import ConcreteFunction
     from pinnace.graph.graph import Graph, Node
-
-_NATIVE = (
-    "it comes from a native library; no library is ever loaded into this process\n"
-    "  Try: save the model without that step, and do it before or after the model"
-)
-_UNKNOWN = (
-    "it is not implemented\n"
-    "  Try: a signature that does not reach it, or a model saved without that step"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +102,3 @@ def _callees(node: Node) -> Iterator[Graph]:
         for one in value if isinstance(value, tuple) else (value,):
             if isinstance(one, FunctionRef):
                 yield one.graph
-
-
-def remedy_for(op: str) -> str:
-    """Why an op has no kernel, and what to do instead."""
-    known = WITHOUT_KERNEL.get(op)
-    if known is not None:
-        return known
-    return _NATIVE if ">" in op else _UNKNOWN

@@ -39,7 +39,7 @@ class RestoredObject(AutoTrackable):
         """A function that could not be made when the model was loaded: it says again why."""
         lazy = self.__dict__.get("_refused_functions", {}).get(name)
         if lazy is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return object.__getattribute__(self, name)  # raises what it raised, also of a property
         return lazy.get()
 
     def _refuse(self, name: str, function: LazyConcrete) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pinnace.checkpoint.restoring import stored_objects
-from pinnace.framework import structure
 from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
-from pinnace.framework.context import init_scope
 from pinnace.framework.errors import (
     InvalidArgumentError,
     NotFoundError,
     OpError,
-    UnimplementedError,
 )
-from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable, VariableAggregation, VariableSynchronization
@@ -45,7 +40,6 @@ from pinnace.saved_model.codecs.objects import (
     VariableObject,
     decode_objects,
 )
-from pinnace.saved_model.codecs.structures import OpaqueSpec, decode_structure
 from pinnace.saved_model.restored import (
     LazyConcrete,
     RestoredCallable,
@@ -55,12 +49,15 @@ from pinnace.saved_model.restored import (
     RestoredResource,
     SignatureMap,
 )
+from pinnace.saved_model.saved_functions import SavedFunctions
 from pinnace.saved_model.stored_variables import restore_variables
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from pinnace.graph.graph import Graph
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
 
@@ -92,7 +89,7 @@ class Loader:
         self._options = options
         self._where = str(layout.model_path(folder))
         self._saved: Objects = decode_objects(meta.object_graph_def, self._where)
-        self._library = FunctionLibrary(
+        library = FunctionLibrary(
             meta.graph_def.library.function,
             self._where,
             meta.meta_info_def.stripped_op_list.op,
@@ -110,14 +107,30 @@ class Loader:
             child: name for item in reversed(self._saved.items) for name, child in item.children
         }
         self._objects: dict[int, Any] = {}
-        self._concrete: dict[tuple[str, bool], LazyConcrete] = {}
         self._constants: dict[str, Tensor] | None = None
         # Functions make tables, and tables call functions: one lock for all of them.
         self._lock = threading.RLock()
+        self._functions = SavedFunctions(
+            self._saved, self._objects, library, self._where, self._lock
+        )
         self._left_out = 0  # elements of lists that are not in the file
 
     def load(self) -> Any:
         """The root, complete."""
+        self.prepare()
+        for number, item in enumerate(self._saved.items):
+            self._attach_functions(number, item)
+        self._fill_from_assets()
+        root = self._public(0)
+        self._describe_model(root)
+        return root
+
+    def prepare(self) -> None:
+        """Make and connect all objects; no function is made, and nothing of the model runs.
+
+        Raises:
+            OpError: the model cannot be loaded.
+        """
         items = self._saved.items
         for number in range(len(items)):
             self._make(number)
@@ -128,12 +141,25 @@ class Loader:
         for number, item in enumerate(items):
             self._keep_slots(number, item)
         self._restore_variables(self._objects[0])
-        for number, item in enumerate(items):
-            self._attach_functions(number, item)
-        self._fill_from_assets()
-        root = self._public(0)
-        self._describe_model(root)
-        return root
+
+    def signature_names(self) -> dict[str, str]:
+        """The signatures, and the functions that they are."""
+        found = {}
+        for name, child in self._saved.items[0].children:
+            if name == layout.SIGNATURES:
+                for signature, number in self._saved.items[child].children:
+                    kind = self._saved.items[number].kind
+                    if isinstance(kind, ConcreteObject):
+                        found[signature] = kind.name
+        return found
+
+    def graphs_behind(self, function: str) -> list[Graph]:
+        """A function, and what makes and fills the tables that it needs; nothing of it runs.
+
+        Raises:
+            OpError: the function cannot be made.
+        """
+        return self._functions.graphs_behind(function)
 
     def _fill_from_assets(self) -> None:
         """Fill tables now if files may be what fills them: later the folder may be another model.
@@ -185,7 +211,7 @@ class Loader:
         if isinstance(kind, VariableObject):
             return self._make_variable(kind)
         if isinstance(kind, FunctionObject):
-            traces = [self._lazy(name, by_name=False) for name in kind.concrete]
+            traces = [self._functions.lazy(name, by_name=False) for name in kind.concrete]
             name = self._known_as.get(number) or (kind.concrete or (f"function {number}",))[0]
             try:
                 return RestoredFunction(name, kind.spec, traces)
@@ -194,7 +220,7 @@ class Loader:
                     f"{self._where}: function {name!r}: {error.message}"
                 ) from error
         if isinstance(kind, ConcreteObject):
-            return self._lazy(kind.name, by_name=kind.name not in self._traced)
+            return self._functions.lazy(kind.name, by_name=kind.name not in self._traced)
         if isinstance(kind, ConstantObject):
             return self._constant(kind.node)
         if isinstance(kind, AssetObject):
@@ -230,7 +256,7 @@ class Loader:
         kind = self._saved.items[number].kind
         if not isinstance(kind, ConcreteObject):
             raise InvalidArgumentError(f"{self._where}: object {number} is not a signature")
-        return self._lazy(kind.name, by_name=True)
+        return self._functions.lazy(kind.name, by_name=True)
 
     def _attach_children(self, number: int, item: SavedItem) -> None:
         """The children of an object, but for functions that stand by themselves."""
@@ -330,74 +356,7 @@ class Loader:
         found = self._objects[number]
         return found.get() if isinstance(found, LazyConcrete) else found
 
-    # Functions and what they capture.
-
-    def _lazy(self, name: str, *, by_name: bool) -> LazyConcrete:
-        found = self._concrete.get((name, by_name))
-        if found is None:
-            info = self._saved.functions.get(name)
-            if info is None or name not in self._library:
-                raise InvalidArgumentError(
-                    f"{self._where}: there is no function {name!r}, which an object refers to"
-                )
-            where = f"{self._where}: function {name!r}"
-            found = self._concrete[name, by_name] = LazyConcrete(
-                name,
-                lambda: _decode_arguments(info.arguments, where),
-                lambda: self._concrete_function(name, by_name=by_name),
-                self._lock,
-            )
-        return found
-
-    def _concrete_function(self, name: str, *, by_name: bool) -> ConcreteFunction:
-        info = self._saved.functions[name]
-        where = f"{self._where}: function {name!r}"
-        arguments = _decode_arguments(info.arguments, where)
-        results = decode_structure(info.results, f"{where}, results")
-        graph = self._library.graph(name)
-        taken = len(graph.inputs) - len(info.bound)
-        if not _fits(taken, arguments) or not _fits(len(graph.outputs), results):
-            raise InvalidArgumentError(
-                f"{where} takes {len(graph.inputs)} tensors and gives {len(graph.outputs)}; its "
-                f"signature has {_tensors_in(arguments)} and {_tensors_in(results)}, and "
-                f"{len(info.bound)} are bound to it"
-            )
-        with init_scope():
-            bound = [self._bound(number, where) for number in info.bound]
-        for (tensor, _), value in zip(bound, graph.inputs[taken:], strict=True):
-            if tensor.dtype is not value.dtype:
-                raise InvalidArgumentError(
-                    f"{where}: argument {value.node.name!r} is a {value.dtype.name}, bound to it "
-                    f"is a {tensor.dtype.name}"
-                )
-        for (_, variable), value in zip(bound, graph.inputs[taken:], strict=True):
-            if variable is not None and value.handle is None:
-                value.handle = TensorSpec.of(variable.shape, variable.dtype)
-        if by_name:
-            by_name = not arguments[0] and isinstance(results, Mapping)
-        return ConcreteFunction(
-            graph,
-            [tensor for tensor, _ in bound],
-            arguments,
-            results,
-            [variable for _, variable in bound if variable is not None],
-            by_name=by_name,
-        )
-
-    def _bound(self, number: int, where: str) -> tuple[Tensor, Variable | None]:
-        """The tensor that stands for a captured object, and the variable if it is one."""
-        target = self._objects[number]
-        if isinstance(target, Variable):
-            return target.handle, target
-        if isinstance(target, Tensor):
-            return target, None
-        if isinstance(target, Asset):
-            return target.asset_path, None
-        if isinstance(target, RestoredResource):
-            return target.resource_handle, None
-        raise UnimplementedError(
-            f"{where} captures object {number}, which is no variable, constant, asset or table"
-        )
+    # Constants and assets.
 
     def _constant(self, name: str) -> Tensor:
         if self._constants is None:
@@ -476,34 +435,5 @@ class Loader:
         found: dict[str, list[ConcreteFunction]] = {}
         for name, alias in self._meta.meta_info_def.function_aliases.items():
             if name in self._saved.functions:
-                found.setdefault(alias, []).append(self._lazy(name, by_name=False).get())
+                found.setdefault(alias, []).append(self._functions.lazy(name, by_name=False).get())
         return {alias: one[0] if len(one) == 1 else one for alias, one in found.items()}
-
-
-def _decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """`(args, kwargs)`."""
-    found = decode_structure(message, f"{where}, arguments")
-    if (
-        not isinstance(found, tuple)
-        or len(found) != 2
-        or not isinstance(found[0], tuple)
-        or not isinstance(found[1], dict)
-    ):
-        raise InvalidArgumentError(f"{where}: the arguments are not a tuple and a dict")
-    return found
-
-
-def _fits(count: int, specs: Any) -> bool:
-    """Whether a structure of specs may stand for so many tensors."""
-    least = _tensors_in(specs)
-    leaves = structure.flatten(specs, expand_composites=True)
-    # Of a class that is not known here, older files do not say of how many tensors it consists.
-    is_exact = all(leaf.tensors for leaf in leaves if isinstance(leaf, OpaqueSpec))
-    return count == least if is_exact else count >= least
-
-
-def _tensors_in(specs: Any) -> int:
-    """How many tensors a structure of specs stands for, as far as it tells."""
-    leaves = structure.flatten(specs, expand_composites=True)
-    opaque = sum(leaf.tensors for leaf in leaves if isinstance(leaf, OpaqueSpec))
-    return opaque + sum(isinstance(leaf, TensorSpec) for leaf in leaves)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from pinnace.framework import dtypes
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
     from pinnace.functions.concrete import ConcreteFunction
 
+_log = logging.getLogger("pinnace")
+
 
 def saveable_functions(
     resource: TrackableResource,
@@ -27,8 +30,15 @@ def saveable_functions(
         TensorFlow `saveable_object_util.trace_save_restore_functions`.
     """
     table = resource._resource()
-    # TensorFlow: a dense table is stored as its buckets, which depend on its hash function.
-    if not isinstance(table, table_state.Table) or not table.stored_values() or table.is_dense:
+    if not isinstance(table, table_state.Table) or not table.stored_values():
+        return None
+    if table.is_dense:
+        # TensorFlow: a dense table is stored as its buckets, which depend on its hash function.
+        _log.warning(
+            "save: what %r holds is written so that pinnace restores it, TensorFlow does not: "
+            "it is a dense table (Try: MutableHashTable)",
+            resource,
+        )
         return None
     handle, keys, values = resource.resource_handle, table.key_dtype, table.value_dtype
 

@@ -179,14 +179,11 @@ class Plan:
     def _check_kernels(self) -> None:
         missing = sorted({step.node.op.name for step in self.steps if step.node.op.kernel is None})
         if missing:
-            from pinnace.graph.codec.opaque import WITHOUT_KERNEL
+            from pinnace.graph.codec.opaque import without_kernels
 
             where = next(step.node for step in self.steps if step.node.op.name == missing[0])
-            names = ", ".join(missing)
-            message = f"{self.graph.name}: no kernel for {names} (first at node {where.name!r})"
-            message += "".join(
-                f"\n  {WITHOUT_KERNEL[op]}" for op in missing if op in WITHOUT_KERNEL
-            )
+            said = without_kernels(missing, f"node {where.name!r}")
+            message = f"{self.graph.name}: {said}"
             raise errors.UnimplementedError(message)
 
     def _note_deaths(self) -> None:

@@ -60,9 +60,11 @@ def _findings(path: Path, kind: str) -> Findings:
         from pinnace.deploy.cli import findings_keras
 
         return findings_keras.findings_of(path)
-    from pinnace.deploy.cli import findings_saved_model
+    from pinnace.deploy.cli import findings_readiness, findings_saved_model
 
-    return findings_saved_model.findings_of(path)
+    found = findings_saved_model.findings_of(path)
+    findings_readiness.add_readiness(found, path)
+    return found
 
 
 def _print(terminal: Terminal, found: Scan) -> None:

@@ -85,6 +85,7 @@ def show(
     _print_files(terminal, report, everything)
     for problem in report.problems:
         terminal.line(f"problem: {problem}", "red")
+    _print_readiness(terminal, report)
 
 
 def _show_graph(
@@ -143,6 +144,21 @@ def _print_ops(terminal: Terminal, report: "ModelReport", everything: bool) -> N
     for op in missing:
         terminal.line(f"  not supported: {op.name} ({op.count}), as in {op.example}", "red")
     terminal.line()
+
+
+def _print_readiness(terminal: Terminal, report: "ModelReport") -> None:
+    """What loading and running will say."""
+    if report.load_error:
+        terminal.heading("loading", "it cannot be loaded here")
+        terminal.line(f"  {report.load_error}", "red")
+        return
+    unready = [one for one in report.signatures if one.problems]
+    count = len(report.signatures)
+    ready = f"{count - len(unready)} of {count} signatures can run" if unready else ""
+    terminal.heading("loading", ready or "it loads, and every signature can run")
+    for signature in unready:
+        for problem in signature.problems:
+            terminal.line(f"  {signature.name}: {problem}", "red")
 
 
 def _print_variables(terminal: Terminal, report: "ModelReport", everything: bool) -> None:

@@ -35,10 +35,59 @@ _KINDS = frozenset({"int", "float", "bool", "string", "type", "shape", "tensor",
 # Why an op will never have a kernel, and what to do instead.
 WITHOUT_KERNEL = {
     "XlaCallModule": (
-        "XlaCallModule holds a whole program compiled for XLA, as jax2tf writes it; it is not run\n"
+        "it holds a whole program compiled for XLA, as jax2tf writes it, which is not run\n"
         "  Try: jax2tf.convert(..., native_serialization=False), which writes TensorFlow's ops"
     ),
 }
+_FAMILIES = (
+    (
+        ("SimpleML",),
+        "it belongs to TensorFlow Decision Forests\n  Try: serve that model with ydf",
+    ),
+    (
+        ("TPU", "ConfigureDistributedTPU", "_TPU"),
+        "it runs on TPUs alone\n  Try: save the model for a processor",
+    ),
+    (
+        ("TRTEngine", "GetCalibrationDataOp"),
+        "it holds a program of TensorRT\n  Try: the model as it was before that conversion",
+    ),
+    (
+        ("Cudnn",),
+        "it runs on GPUs of Nvidia alone\n  Try: save the model with layers that run anywhere",
+    ),
+)
+_NATIVE = (
+    "it comes from a native library; none is ever loaded into this process\n"
+    "  Try: save the model without that step, and do it before or after the model"
+)
+_UNKNOWN = (
+    "it is not implemented\n"
+    "  Try: a signature that does not reach it, or the model saved without that step"
+)
+
+
+def remedy_for(op: str) -> str:
+    """Why an op has no kernel, and what to do instead."""
+    known = WITHOUT_KERNEL.get(op)
+    if known is not None:
+        return known
+    for prefixes, text in _FAMILIES:
+        if op.startswith(prefixes):
+            return text
+    return _NATIVE if ">" in op else _UNKNOWN
+
+
+def without_kernels(ops: Iterable[str], place: str) -> str:
+    """What is said of ops without a kernel: their names, where the first is, what to do.
+
+    Args:
+        ops: their names.
+        place: a node that has the first of them.
+    """
+    names = sorted(ops)
+    remedies = dict.fromkeys(map(remedy_for, names))
+    return f"no kernel for {', '.join(names)} (first at {place}): {'; '.join(remedies)}"
 
 
 def is_own(name: str) -> bool:

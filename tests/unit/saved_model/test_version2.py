@@ -1,5 +1,7 @@
 """SavedModels of TensorFlow 2 as people have them: slots, holes, tables, functions as roots."""
 
+import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentErr
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.missing_kernels import unsupported_signatures
 from support.golden import golden
-from support.recorded import largest_difference
+from support.recorded import largest_difference, recorded_calls
 
 FOLDER = Path(__file__).parents[2] / "golden" / "version2"
 ALL = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
@@ -101,8 +103,6 @@ def test_an_element_that_is_not_tracked_is_none() -> None:
 
 def changed(folder: Path, name: str, change: Any) -> Path:
     """A golden model with its message changed."""
-    import shutil
-
     shutil.copytree(model_of(name), folder)
     path = folder / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())
@@ -141,6 +141,29 @@ def test_a_function_may_be_the_root() -> None:
     assert list(grow.signatures) == ["three"]
     assert grow.tensorflow_version.startswith("2.")
     assert tf.saved_model.load(model_of("concrete_root"))(tf.constant(x))["y"].shape == [1, 2]
+
+
+def test_no_thread_sees_a_table_that_is_not_filled_yet() -> None:
+    (signature, feeds, wanted) = recorded_calls(FOLDER / "table_from_file" / "io.npz")[0]
+    for _ in range(10):
+        loaded = tf.saved_model.load(model_of("table_from_file"))
+        start = threading.Barrier(8)
+        found: list[Any] = []
+
+        def ask(loaded: Any = loaded, start: Any = start, found: list[Any] = found) -> None:
+            start.wait()
+            found.append(loaded.signatures[signature].run_arrays(feeds))
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 8
+        for answer in found:
+            assert {k: v.tolist() for k, v in answer.items()} == {
+                k: v.tolist() for k, v in wanted.items()
+            }
 
 
 def test_a_ragged_result_is_its_parts_to_a_server() -> None:

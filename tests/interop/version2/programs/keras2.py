@@ -338,3 +338,93 @@ def transposed_convolution(folder: Path) -> Any:
     trained(model, LEGACY.Adam(), numbers(2, 4, 4, 2), numbers(2, 14, 14, 2))
     model.save(folder, save_format="tf")
     return served(folder, numbers(2, 4, 4, 2))
+
+
+@case("keras2 plain")
+def feature_columns(folder: Path) -> Any:
+    column = tf.feature_column
+    colours = column.categorical_column_with_vocabulary_list("colour", ["red", "green", "blue"])
+    ages = column.numeric_column("age")
+    columns = [
+        ages,
+        column.bucketized_column(ages, [-0.5, 0.5]),
+        column.indicator_column(colours),
+        column.embedding_column(column.categorical_column_with_hash_bucket("name", 5), 2),
+    ]
+    inputs = {
+        "age": tf_keras.Input((1,), name="age"),
+        "colour": tf_keras.Input((1,), dtype="string", name="colour"),
+        "name": tf_keras.Input((1,), dtype="string", name="name"),
+    }
+    x = tf_keras.layers.DenseFeatures(columns)(inputs)
+    model = tf_keras.Model(inputs, tf_keras.layers.Dense(1, "sigmoid")(x))
+    model.save(folder, save_format="tf")
+    feeds = {
+        "age": numbers(3, 1),
+        "colour": texts("red", "none", "blue").reshape(3, 1),
+        "name": texts("ann", "bo", "cy").reshape(3, 1),
+    }
+    return [("serving_default", feeds)]
+
+
+@case("recommenders")
+def two_towers(folder: Path) -> Any:
+    class Model(tf_keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.users = tf_keras.Sequential(
+                [
+                    tf_keras.layers.StringLookup(vocabulary=["ann", "bo"]),
+                    tf_keras.layers.Embedding(3, 2),
+                ]
+            )
+            self.titles = tf_keras.Sequential(
+                [
+                    tf_keras.layers.TextVectorization(vocabulary=["the", "cat", "dog"]),
+                    tf_keras.layers.Embedding(5, 2, mask_zero=True),
+                    tf_keras.layers.GlobalAveragePooling1D(),
+                ]
+            )
+            self.score = tf_keras.Sequential([tf_keras.layers.Dense(3, "relu")])
+
+        def call(self, inputs: Any) -> Any:
+            joined = tf.concat([self.users(inputs["user"]), self.titles(inputs["title"])], 1)
+            return self.score(joined)
+
+    model = Model()
+    feeds = {"user": texts("ann", "cy"), "title": texts("the cat", "a dog the dog")}
+    given = {key: tf.constant(value) for key, value in feeds.items()}
+    model(given)
+    model.compile(LEGACY.Adagrad(0.1), "mse")
+    model.train_on_batch(given, numbers(2, 3))
+    model.save(folder, save_format="tf")
+    return [("serving_default", feeds)]
+
+
+@case("signatures")
+def serving_function(folder: Path) -> Any:
+    model = dense()
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "lines")])
+    def parse(lines: Any) -> Any:
+        columns = tf.io.decode_csv(lines, [[0.0]] * 3)
+        return {"scores": model(tf.stack(columns, 1))}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32, "x")])
+    def classes(x: Any) -> Any:
+        return {"class": tf.argmax(model(x), 1)}
+
+    model.save(folder, save_format="tf", signatures={"lines": parse, "classes": classes})
+    return [("lines", {"lines": texts("1,2,3", "0.5,,1")}), ("classes", {"x": numbers(4, 3)})]
+
+
+@case("signatures")
+def stateful_recurrent(folder: Path) -> Any:
+    model = tf_keras.Sequential(
+        [
+            tf_keras.layers.SimpleRNN(2, stateful=True, batch_input_shape=(1, 3, 2)),
+            tf_keras.layers.Dense(1),
+        ]
+    )
+    model.save(folder, save_format="tf")
+    return served(folder, numbers(1, 3, 2), numbers(1, 3, 2))

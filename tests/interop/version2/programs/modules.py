@@ -287,20 +287,91 @@ def table_that_grows(folder: Path) -> Any:
         def __init__(self) -> None:
             self.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
             self.table.insert(tf.constant(["a", "b"]), tf.constant([10, 20], tf.int64))
-            self.dense = tf.lookup.experimental.DenseHashTable(
-                tf.int64, tf.int64, -1, empty_key=-1, deleted_key=-2
-            )
-            self.dense.insert(tf.constant([5], tf.int64), tf.constant([50], tf.int64))
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "words")])
         def add(self, words: Any) -> Any:
             found = self.table.lookup(words)
             self.table.insert(words, found + 1)
-            return {"before": found, "dense": self.dense.lookup(found // 2)}
+            return {"before": found}
 
     model = Count()
     tf.saved_model.save(model, str(folder), signatures=model.add)
     return [("serving_default", {"words": texts("a", "z", "b")})] * 2
+
+
+@case("tables")
+def dense_table(folder: Path) -> Any:
+    class Look(tf.Module):
+        def __init__(self) -> None:
+            self.table = tf.lookup.experimental.DenseHashTable(
+                tf.int64, tf.int64, -1, empty_key=-1, deleted_key=-2, initial_num_buckets=16
+            )
+            self.table.insert(tf.constant([5, 21], tf.int64), tf.constant([50, 60], tf.int64))
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, "keys")])
+        def find(self, keys: Any) -> Any:
+            return {"found": self.table.lookup(keys)}
+
+    model = Look()
+    tf.saved_model.save(model, str(folder), signatures=model.find)
+    return [("serving_default", {"keys": np.int64([5, 6, 21])})]
+
+
+@case("recommenders")
+def brute_force(folder: Path) -> Any:
+    class Index(tf.Module):
+        def __init__(self) -> None:
+            self.names = tf.Variable([b"red", b"green", b"blue", b"grey"])
+            self.vectors = tf.Variable(numbers(4, 3))
+            users = tf.lookup.KeyValueTensorInitializer(["ann", "bo"], tf.constant([1, 2]))
+            self.users = tf.lookup.StaticHashTable(users, 0)
+            self.embedding = tf.Variable(numbers(3, 3))
+            self.query = self.best.get_concrete_function()
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "user")])
+        def best(self, user: Any) -> Any:
+            wanted = tf.gather(self.embedding, self.users.lookup(user))
+            scores, where = tf.math.top_k(wanted @ tf.transpose(self.vectors), 2)
+            return {"scores": scores, "names": tf.gather(self.names, where)}
+
+    model = Index()
+    tf.saved_model.save(model, str(folder), signatures=model.best)
+    return [("serving_default", {"user": texts("bo", "nobody", "ann")})]
+
+
+@case("images")
+def encoded_image(folder: Path) -> Any:
+    class Look(tf.Module):
+        def __init__(self) -> None:
+            self.w = tf.Variable(numbers(3, 2))
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "bytes")])
+        def classify(self, data: Any) -> Any:
+            def decode(one: Any) -> Any:
+                image = tf.io.decode_png(one, 3)
+                return tf.image.resize(tf.image.convert_image_dtype(image, tf.float32), [4, 4])
+
+            images = tf.map_fn(decode, data, fn_output_signature=tf.float32)
+            return {"scores": tf.nn.softmax(tf.reduce_mean(images, [1, 2]) @ self.w)}
+
+    model = Look()
+    tf.saved_model.save(model, str(folder), signatures=model.classify)
+    pictures = [tf.io.encode_png(integers(255, 5, 6, 3).astype("uint8") // n) for n in (1, 2)]
+    return [("serving_default", {"bytes": np.array([one.numpy() for one in pictures], object)})]
+
+
+@case("images")
+def base64_image(folder: Path) -> Any:
+    class Look(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([], tf.string, "text")])
+        def shape(self, text: Any) -> Any:
+            image = tf.io.decode_image(tf.io.decode_base64(text), 1, expand_animations=False)
+            return {"mean": tf.reduce_mean(tf.cast(image, tf.float32)), "shape": tf.shape(image)}
+
+    model = Look()
+    tf.saved_model.save(model, str(folder), signatures=model.shape)
+    picture = tf.io.encode_png(integers(255, 5, 6, 1).astype("uint8"))
+    return [("serving_default", {"text": tf.io.encode_base64(picture).numpy()})]
 
 
 @case("modules")

@@ -40,14 +40,21 @@ def write(name: str, out: Path) -> dict[str, Any]:
         given = {key: tf.constant(value) for key, value in inputs.items()}
         outputs = loaded.signatures[signature](**given)
         for side, values in (("in", inputs), ("out", outputs)):
-            for key, value in values.items():
-                flat = tf.nest.flatten(value, expand_composites=True)
-                for index, one in enumerate(flat):
-                    part = key if len(flat) == 1 else f"{key}|{index}"
-                    recorded[f"{number:03}/{signature}/{side}/{part}"] = plain(one)
+            for key, value in flat(values).items():
+                recorded[f"{number:03}/{signature}/{side}/{key}"] = plain(value)
     np.savez(folder / "io.npz", **recorded)
     size = sum(path.stat().st_size for path in (folder / "model").rglob("*") if path.is_file())
     return {"name": name, "ok": True, "bytes": size, "calls": len(calls)}
+
+
+def flat(values: dict[str, Any]) -> dict[str, Any]:
+    """Each tensor by a name: those of one value by its name and their number."""
+    found = {}
+    for key, value in values.items():
+        parts = tf.nest.flatten(value, expand_composites=True)
+        for index, one in enumerate(parts):
+            found[key if len(parts) == 1 else f"{key}|{index}"] = one
+    return found
 
 
 def plain(value: Any) -> np.ndarray:

@@ -1,0 +1,124 @@
+"""What loading a SavedModel and running its signatures will say, found out without running it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pinnace.framework.context import init_scope
+from pinnace.framework.errors import OpError
+from pinnace.graph.codec.opaque import without_kernels
+from pinnace.saved_model import layout
+from pinnace.saved_model.missing_kernels import MissingKernel, missing_below
+from pinnace.saved_model.options import LoadOptions
+from pinnace.saved_model.restoring import Loader
+from pinnace.saved_model.v1_graphs import load_main_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pinnace.functions.concrete import ConcreteFunction
+    from pinnace.graph.graph import Graph
+    from pinnace.proto.saved_model_pb2 import MetaGraphDef
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureReadiness:
+    """Whether a signature can run.
+
+    Attributes:
+        name: of the signature.
+        error: what asking for it will say; empty if it can be made.
+        missing: the ops without a kernel that it reaches, those that make its tables among them.
+    """
+
+    name: str
+    error: str = ""
+    missing: tuple[MissingKernel, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why it cannot run, or might not; empty if it can."""
+        said = list(filter(None, [self.error]))
+        if self.missing:
+            said.append(without_kernels([one.op for one in self.missing], self.missing[0].place))
+        return tuple(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether a model can be loaded, and its signatures run.
+
+    Attributes:
+        error: what `load` will say; empty if it loads.
+        signatures: of a model that loads, by name.
+    """
+
+    error: str = ""
+    signatures: tuple[SignatureReadiness, ...] = ()
+
+    @property
+    def unready(self) -> tuple[SignatureReadiness, ...]:
+        """The signatures that cannot run, or might not."""
+        return tuple(one for one in self.signatures if one.problems)
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """The ops without a kernel that signatures reach."""
+        return frozenset(one.op for signature in self.signatures for one in signature.missing)
+
+
+def readiness_of(folder: Path, meta: MetaGraphDef, options: LoadOptions | None = None) -> Readiness:
+    """What loading a model and running its signatures will say.
+
+    Args:
+        folder: the model.
+        meta: its graph.
+        options: as they will be given to `load`.
+    """
+    chosen = options or LoadOptions()
+    try:
+        with init_scope():
+            if meta.HasField("object_graph_def"):
+                return _with_objects(Loader(folder, meta, chosen))
+            return _main_graph(folder, meta, chosen)
+    except OpError as error:
+        return Readiness(error.message)
+
+
+def _with_objects(loader: Loader) -> Readiness:
+    loader.prepare()
+    found = []
+    for name, function in sorted(loader.signature_names().items()):
+        try:
+            graphs = loader.graphs_behind(function)
+            found.append(SignatureReadiness(name, missing=_missing(graphs)))
+        except OpError as error:
+            found.append(SignatureReadiness(name, error.message))
+    return Readiness("", tuple(found))
+
+
+def _main_graph(folder: Path, meta: MetaGraphDef, options: LoadOptions) -> Readiness:
+    # Without its checkpoint nothing of the model runs.
+    skipping = LoadOptions(experimental_skip_checkpoint=True, allow_io=options.allow_io)
+    signatures: Mapping[str, ConcreteFunction] = load_main_graph(folder, meta, skipping).signatures
+    found = []
+    for name in sorted(signatures):
+        if name == layout.INIT_SIGNATURE:
+            continue
+        try:
+            graph = signatures[name].graph
+            found.append(SignatureReadiness(name, missing=_missing([graph])))
+        except OpError as error:
+            found.append(SignatureReadiness(name, error.message))
+    return Readiness("", tuple(found))
+
+
+def _missing(graphs: Iterable[Graph]) -> tuple[MissingKernel, ...]:
+    """The ops without a kernel that any of these reaches, each once."""
+    found: dict[str, MissingKernel] = {}
+    for graph in graphs:
+        for one in missing_below(graph):
+            found.setdefault(one.op, one)
+    return tuple(found[name] for name in sorted(found))
