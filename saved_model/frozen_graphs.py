@@ -133,6 +133,9 @@ class _Frozen:
         self._refuse_variables()
         main = MainGraph(Path(self._where), self._meta(), self._options, self._where)
         main.initialise()
+        return self._function(main)
+
+    def _function(self, main: MainGraph) -> ConcreteFunction:
         return main.function(
             "frozen_graph",
             {name: (name, spec) for name, spec in self._specs.items()},
@@ -142,8 +145,8 @@ class _Frozen:
 
     def described(self) -> MetaGraphDef:
         """The graph with the signature that it has as a function."""
-        function = self.function()
         meta = self._meta()
+        function = self._function(MainGraph(Path(self._where), meta, self._options, self._where))
         inputs = {name: _tensor(name, spec) for name, spec in self._specs.items()}
         outputs = {name: _tensor(name, spec) for name, spec in function.structured_outputs.items()}
         message = encode_signature(GraphSignature(inputs, outputs))

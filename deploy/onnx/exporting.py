@@ -70,6 +70,8 @@ def export(
     report: str | os.PathLike[str] | None = None,
     cut_strings: bool = False,
     profile: str | None = None,
+    tags: str | Sequence[str] | None = None,
+    shapes: Mapping[str, Any] | None = None,
 ) -> ExportReport:
     """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
 
@@ -77,10 +79,10 @@ def export(
     once that is verified; what it costs is measured against it and stands in `report.variant`.
 
     Args:
-        model: the folder of a SavedModel, what `saved_model.load` gave, a Keras model, or a
-            ConcreteFunction.
+        model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` or
+            `saved_model.load_frozen_graph` gave, a Keras model, or a ConcreteFunction.
         path: of the file; None writes none, the message is in the report.
-        signature: which one.
+        signature: which one; of a model with one signature that one, whatever its name.
         opset: version of the operators, 18 to 26; 18 runs everywhere.
         ir_version: version of the format, 8 to 13.
         verify: whether ONNX Runtime is asked to load the model and to give the same outputs.
@@ -106,6 +108,9 @@ def export(
             says how these are made, and `tokenizer.js` and `tokenizer.py`, which do it.
         profile: where the file has to run: "server" (ONNX Runtime from 1.19 on), "node", "browser"
             (WebAssembly), "webgpu", "phone", or "everywhere" for all but "webgpu".
+        tags: which of several graphs of a folder; None takes the only one, or that for serving.
+        shapes: of inputs by name, None for a size that may be any; for inputs of unknown rank,
+            which ONNX cannot have, and where a fixed size is wanted.
 
     Returns:
         What was written and how well it agrees.
@@ -138,6 +143,8 @@ def export(
         report=report,
         cut_strings=cut_strings,
         profile=profile,
+        tags=[tags] if isinstance(tags, str) else tags,
+        shapes=shapes,
     )
     options.check()
     refuse_own_files(model, path)
@@ -153,7 +160,7 @@ def export(
 
 
 def _export(model: object, options: Options) -> ExportReport:
-    whole = with_states(find_program(model, options.signature))
+    whole = with_states(find_program(model, options.signature, options.tags, options.shapes))
     trim(whole.weights)
     cut = _cut(whole, options) if options.cut_strings else None
     program = whole if cut is None else cut.program

@@ -1,7 +1,7 @@
 """What an export is asked for."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ class Options:
     report: StrPath | None
     cut_strings: bool
     profile: str | None
+    tags: Sequence[str] | None = None
+    shapes: Mapping[str, Any] | None = None
 
     @property
     def needs_runs(self) -> bool:
