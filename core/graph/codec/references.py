@@ -174,6 +174,8 @@ class _Part:
         self._is_assigned = not ops.isdisjoint({*_ASSIGNMENTS, *_ASKING})
         self._handles: dict[Place, _Handle | None] = {}
         self._reads: dict[tuple[str, ...], str] = {}
+        # How often a name was taken already.
+        self._numbers: dict[str, int] = {}
 
     def _reached(self, texts: Iterable[str]) -> list[NodeDef]:
         found: list[NodeDef] = []
@@ -322,10 +324,10 @@ class _Part:
         found = self._reads.get(key)
         if found is None:
             base = f"{handle.root or user}/value"
-            found, number = base, 0
+            found = base
             while found in self._result:
-                number += 1
-                found = f"{base}_{number}"
+                self._numbers[base] = self._numbers.get(base, 0) + 1
+                found = f"{base}_{self._numbers[base]}"
             node = NodeDef(name=found, op="ReadVariableOp", input=[handle.text, *waits])
             if handle.dtype is not None:
                 node.attr["dtype"].CopyFrom(handle.dtype)
