@@ -58,6 +58,7 @@ def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
 
 def _copy_node(node: Node, copy: Copy) -> None:
     given = [copy.values[value] for value in node.inputs]
+    shapes: Sequence[Shape]
     if node.op.name in _LOOPS:
         attrs, shapes = _loop(node, given)
     elif node.op.name in _CALLS:
