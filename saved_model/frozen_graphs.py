@@ -133,6 +133,9 @@ class _Frozen:
         self._refuse_variables()
         main = MainGraph(Path(self._where), self._meta(), self._options, self._where)
         main.initialise()
+        return self._function(main)
+
+    def _function(self, main: MainGraph) -> ConcreteFunction:
         return main.function(
             "frozen_graph",
             {name: (name, spec) for name, spec in self._specs.items()},
@@ -142,8 +145,8 @@ class _Frozen:
 
     def described(self) -> MetaGraphDef:
         """The graph with the signature that it has as a function."""
-        function = self.function()
         meta = self._meta()
+        function = self._function(MainGraph(Path(self._where), meta, self._options, self._where))
         inputs = {name: _tensor(name, spec) for name, spec in self._specs.items()}
         outputs = {name: _tensor(name, spec) for name, spec in function.structured_outputs.items()}
         message = encode_signature(GraphSignature(inputs, outputs))
@@ -191,12 +194,13 @@ class _Frozen:
 
     def _placeholders(self, given: Collection[str] = ()) -> list[str]:
         """The placeholders that the outputs need, once some nodes are given."""
-        found: dict[str, None] = {}
-        for name in self._outputs:
-            for node in needed_messages(self._nodes, name.partition(":")[0], given):
-                if node.op in _PLACEHOLDERS:
-                    found[node.name] = None
-        return [node.name for node in self._graph.node if node.name in found]
+        return [node.name for node in self._needed(given) if node.op in _PLACEHOLDERS]
+
+    def _needed(self, given: Collection[str]) -> list[NodeDef]:
+        """What computes the outputs, once some nodes are given; in the order of the file."""
+        roots = [name.partition(":")[0] for name in self._outputs]
+        found = {node.name for node in needed_messages(self._nodes, *roots, without=given)}
+        return [node for node in self._graph.node if node.name in found]
 
     def _spec(self, name: str) -> TensorSpec:
         node = self._node(name, "input")
@@ -215,16 +219,13 @@ class _Frozen:
         return int(self._graph.versions.producer)
 
     def _refuse_variables(self) -> None:
-        fed = {name.partition(":")[0] for name in self._inputs}
-        for name in self._outputs:
-            for node in needed_messages(self._nodes, name.partition(":")[0], fed):
-                if node.op in VARIABLES or node.op == "VarHandleOp":
-                    raise InvalidArgumentError(
-                        f"{self._where}: variable {node.name!r} has no value here: the graph is "
-                        "not frozen, its variables are in a checkpoint\n"
-                        "  Try: tf.compat.v1.graph_util.convert_variables_to_constants, or a "
-                        "SavedModel"
-                    )
+        for node in self._needed({name.partition(":")[0] for name in self._inputs}):
+            if node.op in VARIABLES or node.op == "VarHandleOp":
+                raise InvalidArgumentError(
+                    f"{self._where}: variable {node.name!r} has no value here: the graph is not "
+                    "frozen, its variables are in a checkpoint\n"
+                    "  Try: tf.compat.v1.graph_util.convert_variables_to_constants, or a SavedModel"
+                )
 
 
 def _tensor(name: str, spec: TensorSpec) -> GraphTensor:

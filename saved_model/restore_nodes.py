@@ -158,10 +158,10 @@ def _source(body: _Body, node: NodeDef, position: int) -> Source:
 
 
 def needed_messages(
-    nodes: Mapping[str, NodeDef], root: str, without: Collection[str] = ()
+    nodes: Mapping[str, NodeDef], *roots: str, without: Collection[str] = ()
 ) -> Iterable[NodeDef]:
-    """A node and all that it needs; not the nodes `without`, nor what only they need."""
-    waiting = [root] if root in nodes and root not in without else []
+    """Some nodes and all that they need; not the nodes `without`, nor what only those need."""
+    waiting = [root for root in dict.fromkeys(roots) if root in nodes and root not in without]
     seen = {*waiting, *without}
     while waiting:
         node = nodes[waiting.pop()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NoReturn
 
@@ -65,7 +66,6 @@ _IGNORED = (
     _Ignored("tensorflow_inter_op_parallelism", _NO_SESSION),
     _Ignored("tensorflow_session_config_file", _NO_SESSION),
     _Ignored("platform_config_file", _NO_SESSION),
-    _Ignored("saved_model_tags", "the graph tagged 'serve' is served"),
     _Ignored("flush_filesystem_caches", "files are mapped, not cached", is_switch=True),
     _Ignored("remove_unused_fields_from_bundle_metagraph", _NO_SESSION, is_switch=True),
     _Ignored("enforce_session_run_timeout", _NO_SESSION, is_switch=True),
@@ -121,7 +121,11 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write(f"pinnace serve: {remark}\n")
     from pinnace.serving.server import serve  # late: `--help` needs no server
 
-    return serve(settings)
+    if not settings.saved_model_tags:
+        return serve(settings)
+    from pinnace.serving.loading import load_model
+
+    return serve(settings, partial(load_model, tags=settings.saved_model_tags))
 
 
 def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
@@ -153,6 +157,7 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
         settings = Settings(
             models=tuple(models),
             model_config_file=given.model_config_file,
+            saved_model_tags=tuple(one for one in given.saved_model_tags.split(",") if one),
             model_config_file_poll_s=given.model_config_file_poll_wait_seconds,
             version_weights=tuple(map(parse_split, given.version_weights)),
             shadows=tuple(map(parse_shadow, given.shadow)),
@@ -311,6 +316,7 @@ def _parser() -> argparse.ArgumentParser:
     add("model_base_path", str, "", "PATH", "folder of a single model")
     add("model_config_file", str, "", "FILE", "TensorFlow Serving's models.config")
     add("model_config_file_poll_wait_seconds", _seconds, 0.0, "S", "look at it again; 0: never")
+    add("saved_model_tags", str, "", "TAGS", "tags of the graph to serve, comma-separated")
     add("rest_api_port", _integer, defaults.rest_api_port, "PORT", "HTTP port; 0: a free one")
     parser.add_argument(
         "--port", type=_integer, metavar="PORT", help="gRPC port; 0: none (default 8500 if free)"

@@ -13,7 +13,7 @@ from pinnace.serving.private_copy import copy_privately, held_copy
 from pinnace.serving.servable import LoadedModel, SignatureDefinition, TensorDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pinnace.framework.specs import TensorSpec
@@ -63,11 +63,12 @@ class FunctionSignature:
         self.is_bounded = not has_loops(self.graph)
 
 
-def load_model(path: Path) -> LoadedModel:
+def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     """The SavedModel in a folder, ready to run.
 
     Args:
         path: of the folder that holds `saved_model.pb`, or one ONNX file; or of an ONNX file.
+        tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
 
     Raises:
         DataLossError: a variable does not match its checksum.
@@ -79,10 +80,10 @@ def load_model(path: Path) -> LoadedModel:
         raise NotFoundError(f"{path}: saved_model.pb is missing")
     copy = held_copy(path) or copy_privately(path)
     if copy is None:
-        return _load(path)
+        return _load(path, tags)
     inside = copy.path / path.name if path.is_file() else copy.path
     try:
-        model = _load(inside)
+        model = _load(inside, tags)
     except OpError as error:
         copy.release()
         if path.is_file() and isinstance(error, InvalidArgumentError):
@@ -107,23 +108,23 @@ def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:
     return model
 
 
-def _load(path: Path) -> LoadedModel:
+def _load(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     file = _onnx_file(path)
     if file is None:
-        return _load_saved_model(path)
+        return _load_saved_model(path, tags)
     from pinnace.serving.engines import load_onnx
 
     return load_onnx(file)
 
 
-def _load_saved_model(path: Path) -> LoadedModel:
+def _load_saved_model(path: Path, tags: Sequence[str]) -> LoadedModel:
     # Imported here: the rest of the server, and `serving.client`, run without the loader.
     from pinnace.framework.variable import forget_values
     from pinnace.saved_model.missing_kernels import unsupported_signatures
     from pinnace.saved_model.options import LoadOptions
     from pinnace.saved_model.reading import load
 
-    loaded = load(str(path), options=LoadOptions(verify=True))
+    loaded = load(str(path), tags or None, LoadOptions(verify=True))
     signatures: dict[str, Runnable] = {
         name: FunctionSignature(function) for name, function in loaded.signatures.items()
     }
@@ -137,7 +138,7 @@ def _load_saved_model(path: Path) -> LoadedModel:
         name: "; ".join(map(str, ops))
         for name, ops in unsupported_signatures(loaded.signatures).items()
     }
-    definitions = read_definitions(path)
+    definitions = read_definitions(path, tags)
     return LoadedModel(signatures, definitions, loaded, missing=missing, forget=forget)
 
 
@@ -149,11 +150,12 @@ def _onnx_file(path: Path) -> Path | None:
     return files[0] if len(files) == 1 and not (path / "saved_model.pb").is_file() else None
 
 
-def read_definitions(path: Path) -> dict[str, SignatureDefinition]:
+def read_definitions(path: Path, tags: Sequence[str] = ()) -> dict[str, SignatureDefinition]:
     """The signatures of a SavedModel as its file has them, those that cannot be run included.
 
     Args:
         path: of the folder that holds `saved_model.pb`.
+        tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
 
     Raises:
         DataLossError: the file is no SavedModel.
@@ -168,9 +170,10 @@ def read_definitions(path: Path) -> dict[str, SignatureDefinition]:
         message.ParseFromString((path / "saved_model.pb").read_bytes())
     except DecodeError:
         raise DataLossError(f"{path / 'saved_model.pb'}: not a SavedModel, or cut short") from None
-    graph = _served_graph(list(message.meta_graphs))
+    graph = _served_graph(list(message.meta_graphs), tags)
     if graph is None:
-        raise InvalidArgumentError(f"{path / 'saved_model.pb'}: no graph is tagged '{SERVING_TAG}'")
+        wanted = ", ".join(tags) or SERVING_TAG
+        raise InvalidArgumentError(f"{path / 'saved_model.pb'}: no graph is tagged '{wanted}'")
     return {name: _decode_signature(signature) for name, signature in graph.signature_def.items()}
 
 
@@ -182,7 +185,9 @@ def define_signature(signature: Runnable) -> SignatureDefinition:
     )
 
 
-def _served_graph(graphs: list[MetaGraphDef]) -> MetaGraphDef | None:
+def _served_graph(graphs: list[MetaGraphDef], tags: Sequence[str]) -> MetaGraphDef | None:
+    if tags:
+        return next((one for one in graphs if set(one.meta_info_def.tags) == set(tags)), None)
     tagged = [graph for graph in graphs if SERVING_TAG in graph.meta_info_def.tags]
     exact = [graph for graph in tagged if list(graph.meta_info_def.tags) == [SERVING_TAG]]
     return next(iter(exact + tagged), None)

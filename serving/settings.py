@@ -39,6 +39,8 @@ class Settings:
     Attributes:
         models: to serve; more may come from `model_config_file`.
         model_config_file: TensorFlow Serving's `models.config`.
+        saved_model_tags: of the graph that is served, where models have several; none takes the
+            one that is tagged `serve`.
         model_config_file_poll_s: seconds between looks at that file; 0 reads it once.
         version_weights: how requests that name no version are divided between versions.
         shadows: versions that get copies of requests and never answer.
@@ -106,6 +108,7 @@ class Settings:
 
     models: tuple[ModelConfig, ...] = ()
     model_config_file: str = ""
+    saved_model_tags: tuple[str, ...] = ()
     model_config_file_poll_s: float = 0.0
     version_weights: tuple[Split, ...] = ()
     shadows: tuple[Shadow, ...] = ()

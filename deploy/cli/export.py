@@ -18,9 +18,47 @@ _TOLD = frozenset({"Assert", "Print", "PrintV2"})
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A SavedModel's folder, or a .keras or .h5 file.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="A SavedModel's folder, or a .keras or .h5 file, or a frozen graph.pb."
+        ),
+    ],
     output: Annotated[Path, typer.Argument(help="The ONNX file to write.")],
-    signature: Annotated[str, typer.Option(help="Which signature.")] = "serving_default",
+    signature: Annotated[
+        str,
+        typer.Option("--signature", "--signature_def", help="Which signature, if there are more."),
+    ] = "serving_default",
+    tags: Annotated[
+        str | None,
+        typer.Option("--tags", "--tag_set", help="Tag set, comma-separated.", metavar="TAGS"),
+    ] = None,
+    shapes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            help="NAME=SHAPE, such as image=?,224,224,3: the shape of an input, where the model "
+            "does not tell it. May be repeated.",
+            metavar="NAME=SHAPE",
+        ),
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a frozen graph, the tensors that are given, comma-separated.", metavar="NAMES"
+        ),
+    ] = None,
+    outputs: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a frozen graph, the tensors that are wanted, comma-separated.",
+            metavar="NAMES",
+        ),
+    ] = None,
+    sample: Annotated[
+        Path | None,
+        typer.Option(help="Inputs to compare on: .npz, arrays by input.", metavar="FILE"),
+    ] = None,
     opset: Annotated[int, typer.Option(help="ONNX opset version.")] = 18,
     ir_version: Annotated[int, typer.Option(help="ONNX IR version.")] = 8,
     float16: Annotated[bool, typer.Option("--float16", help="Half precision inside.")] = False,
@@ -67,7 +105,7 @@ def export(
 ) -> None:
     """Convert MODEL to ONNX, check it, run it in ONNX Runtime and compare."""
     from pinnace.deploy import onnx
-    from pinnace.deploy.cli.models import find_model
+    from pinnace.deploy.cli.inputs import read_arrays, shapes_of
     from pinnace.framework.errors import InvalidArgumentError
 
     if int8_static != (calibration is not None):
@@ -78,7 +116,7 @@ def export(
     gc.freeze()  # what was imported stays: the collector need not look at it again
     try:
         found = onnx.export(
-            find_model(model)[0],
+            _found(model, inputs, outputs),
             output,
             signature=signature,
             opset=opset,
@@ -94,6 +132,9 @@ def export(
             profile=profile,
             cut_strings=cut_strings,
             verify_timeout_s=verify_timeout,
+            tags=tags.split(",") if tags else None,
+            shapes=shapes_of(shapes or []),
+            sample=None if sample is None else read_arrays(sample),
         )
     finally:
         gc.unfreeze()
@@ -103,6 +144,30 @@ def export(
         typer.echo(visible(f"{report}: nodes, runtimes, differences"))
     if web is not None:
         typer.echo(visible(f"{web}: a page; look at it with: python -m http.server -d {web}"))
+
+
+def _found(model: Path, inputs: str | None, outputs: str | None) -> object:
+    """What is exported: a folder, or the function that a frozen graph is."""
+    from pinnace.deploy.cli.inputs import names_of
+    from pinnace.deploy.cli.models import FROZEN, SAVED_MODEL, find_model
+    from pinnace.framework.errors import InvalidArgumentError
+
+    path, kind = find_model(model, (SAVED_MODEL, FROZEN))
+    if kind == FROZEN:
+        from pinnace.saved_model.frozen_graphs import load_frozen_graph
+
+        # The first output of a node goes by the node's name, which ONNX allows as it is.
+        given, wanted = (
+            None if one is None else [name.removesuffix(":0") for name in names_of(one)]
+            for one in (inputs, outputs)
+        )
+        return load_frozen_graph(path, given, wanted)
+    if inputs is not None or outputs is not None:
+        raise InvalidArgumentError(
+            f"{path} has signatures, which say its inputs and outputs; --inputs and --outputs are "
+            "for frozen graphs\n  Try: --input NAME=SHAPE for the shape of an input"
+        )
+    return path
 
 
 def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:

@@ -127,6 +127,27 @@ def shapes_of(given: Iterable[str]) -> dict[str, list[int | None]]:
     return found
 
 
+def read_arrays(path: Path) -> dict[str, Array]:
+    """All arrays of an `.npz` file.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidArgumentError: it is no `.npz` file.
+    """
+    if not path.is_file():
+        raise NotFoundError(f"there is no file {path}")
+    try:
+        found = np.load(path, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            raise InvalidArgumentError(f"{path} is one array; a .npz file has them by name")
+        with found:
+            return {name: found[name] for name in found.files}
+    except (ValueError, EOFError) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
+        raise InvalidArgumentError(f"{path} is no NumPy file: {error}") from None
+
+
 def random_input(spec: TensorSpec, random: np.random.Generator) -> Array:
     """Some array of that spec; axes of any length have 1, if they are the first, else 2."""
     dims = (1,) if spec.shape.dims is None else spec.shape.dims

@@ -71,6 +71,8 @@ def export(
     cut_strings: bool = False,
     profile: str | None = None,
     verify_timeout_s: float = 60.0,
+    tags: str | Sequence[str] | None = None,
+    shapes: Mapping[str, Any] | None = None,
 ) -> ExportReport:
     """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
 
@@ -78,10 +80,10 @@ def export(
     once that is verified; what it costs is measured against it and stands in `report.variant`.
 
     Args:
-        model: the folder of a SavedModel, what `saved_model.load` gave, a Keras model, or a
-            ConcreteFunction.
+        model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` or
+            `saved_model.load_frozen_graph` gave, a Keras model, or a ConcreteFunction.
         path: of the file; None writes none, the message is in the report.
-        signature: which one.
+        signature: which one; of a model with one signature that one, whatever its name.
         opset: version of the operators, 18 to 26; 18 runs everywhere.
         ir_version: version of the format, 8 to 13.
         verify: whether ONNX Runtime is asked to load the model and to give the same outputs.
@@ -109,6 +111,9 @@ def export(
             (WebAssembly), "webgpu", "phone", or "everywhere" for all but "webgpu".
         verify_timeout_s: the longest that one run of the check may take, in pinnace and in ONNX
             Runtime, in seconds.
+        tags: which of several graphs of a folder; None takes the only one, or that for serving.
+        shapes: of inputs by name, None for a size that may be any; for inputs of unknown rank,
+            which ONNX cannot have, and where a fixed size is wanted.
 
     Returns:
         What was written and how well it agrees.
@@ -143,6 +148,8 @@ def export(
         cut_strings=cut_strings,
         profile=profile,
         verify_timeout_s=verify_timeout_s,
+        tags=[tags] if isinstance(tags, str) else tags,
+        shapes=shapes,
     )
     options.check()
     refuse_own_files(model, path)
@@ -158,7 +165,7 @@ def export(
 
 
 def _export(model: object, options: Options) -> ExportReport:
-    found = find_program(model, options.signature)
+    found = find_program(model, options.signature, options.tags, options.shapes)
     whole = with_states(replace(found, limit_s=options.verify_timeout_s))
     trim(whole.weights)
     cut = _cut(whole, options) if options.cut_strings else None

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ class Options:
     cut_strings: bool
     profile: str | None
     verify_timeout_s: float = 60.0
+    tags: Sequence[str] | None = None
+    shapes: Mapping[str, Any] | None = None
 
     @property
     def needs_runs(self) -> bool:

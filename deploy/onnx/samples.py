@@ -98,7 +98,8 @@ def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = _
         message = (
             f"export: no inputs were found that the model itself can be run on{within}, so "
             "nothing could be compared\n"
-            f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}})"
+            f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}}); "
+            "at the command line --sample FILE.npz"
         )
         raise FailedPreconditionError(message)
     return found

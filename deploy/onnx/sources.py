@@ -10,6 +10,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from pinnace.deploy.onnx.deadlines import ended_after
+from pinnace.deploy.onnx.input_shapes import with_shapes
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
@@ -17,7 +18,7 @@ from pinnace.framework.tensor import Array
 from pinnace.framework.variable import Resource, handle_of
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.proto.saved_model_pb2 import FingerprintDef
-from pinnace.saved_model import load
+from pinnace.saved_model import load, load_frozen_graph
 from pinnace.saved_model.layout import OWN_NAMES
 
 _LARGEST_FINGERPRINT = 1 << 16  # bytes; they are some dozens
@@ -105,33 +106,48 @@ class Program:
         return (*results, *(resource.read() for resource in kept))
 
 
-def find_program(model: object, signature: str) -> Program:
+def find_program(
+    model: object,
+    signature: str,
+    tags: Sequence[str] | None = None,
+    shapes: Mapping[str, Any] | None = None,
+) -> Program:
     """The program to export.
 
     Args:
-        model: the folder of a SavedModel, what `saved_model.load` gave, a Keras model, or a
-            ConcreteFunction.
-        signature: which one, where there are several.
+        model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` gave,
+            a Keras model, or a ConcreteFunction.
+        signature: which one, where there are several; `serving_default` is the only one, whatever
+            its name.
+        tags: of a folder, which of several graphs.
+        shapes: of inputs by name, where the model says less.
 
     Raises:
         NotFoundError: the model has no such signature.
+        InvalidArgumentError: a shape does not fit, or the rank of an input is unknown.
         TypeError: the object cannot be exported.
     """
+    known = shapes or {}
     if isinstance(model, (str, os.PathLike)):
         folder = os.fspath(model)
-        loaded = load(folder)
-        program = _named(loaded.signatures, signature, _title(folder), f"SavedModel {folder!r}")
+        if os.path.isfile(folder):  # noqa: PTH113 (a path-like of the caller's)
+            return replace(
+                _program(load_frozen_graph(folder), signature, _title(folder), known), is_ours=True
+            )
+        loaded = load(folder, tags)
+        owner = f"SavedModel {folder!r}"
+        program = _named(loaded.signatures, signature, _title(folder), owner, known)
         return replace(program, is_ours=True, facts=_facts(loaded, Path(folder)))
     if isinstance(model, ConcreteFunction):
-        return _program(
-            model, model.name if signature == "serving_default" else signature, "function"
-        )
+        name = model.name if signature == "serving_default" else signature
+        return _program(model, name, "function", known)
     signatures = getattr(model, "signatures", None)
     if isinstance(signatures, Mapping) and signatures:
-        return _named(signatures, signature, type(model).__name__, "the object")
+        return _named(signatures, signature, type(model).__name__, "the object", known)
     defaults = getattr(model, "_default_signatures", None)
     if callable(defaults):
-        return _named(defaults(), signature, type(model).__name__, f"{type(model).__name__}")
+        name = type(model).__name__
+        return _named(defaults(), signature, name, name, known)
     message = (
         f"export: model must be a SavedModel's folder, a loaded SavedModel, a Keras model "
         f"or a ConcreteFunction, "
@@ -179,15 +195,28 @@ def _title(folder: str) -> str:
     return f"{path.parent.name}/{path.name}" if path.name.isdigit() else path.name
 
 
-def _named(signatures: Mapping[str, Any], key: str, source: str, owner: str) -> Program:
+def _named(
+    signatures: Mapping[str, Any],
+    key: str,
+    source: str,
+    owner: str,
+    shapes: Mapping[str, Any],
+) -> Program:
+    if key == "serving_default" and key not in signatures and len(signatures) == 1:
+        key = next(iter(signatures))
     if key not in signatures:
         known = ", ".join(repr(name) for name in sorted(signatures)) or "none"
         message = f"export: {owner} has no signature {key!r}\n  signatures: {known}"
+        if signatures:
+            message += f"\n  Try: signature={min(signatures)!r}"
         raise NotFoundError(message)
-    return _program(signatures[key], key, source)
+    return _program(signatures[key], key, source, shapes)
 
 
-def _program(concrete: ConcreteFunction, signature: str, source: str) -> Program:
+def _program(
+    concrete: ConcreteFunction, signature: str, source: str, shapes: Mapping[str, Any]
+) -> Program:
+    concrete = with_shapes(concrete, shapes)
     graph = concrete.graph
     count = len(graph.inputs) - len(concrete.captured)
     if concrete.by_name:
@@ -218,8 +247,8 @@ def _input_spec(name: str, spec: TensorSpec) -> TensorSpec:
         message = (
             f"export: the rank of input {name!r} is unknown ({spec.text}); ONNX operators need "
             f"to know how many axes there are\n"
-            "  Try: give the signature a TensorSpec with a rank, None for each unknown "
-            "size: TensorSpec([None, None], ...)"
+            f"  Try: export(..., shapes={{{name!r}: [None, 3]}}), None for each unknown size; "
+            f"at the command line --input {name}=?,3"
         )
         raise InvalidArgumentError(message)
     return spec

@@ -7,15 +7,12 @@ from pathlib import Path
 import pytest
 
 from pinnace import saved_model
-from pinnace.framework.errors import UnimplementedError
 from support.recorded import largest_difference
 from support.v1_models import answers_of
 
 pytestmark = pytest.mark.interop
 
 WRITING = Path(__file__).with_name("v1_writing.py")
-# What is refused, with the op that the error names.
-REFUSED = {"gradient_through_a_loop": "StackV2"}
 # With variables that have no value, as they are meant to: such a model cannot be saved.
 WITHOUT_VALUES = {"asked_whether_initialised", "uninitialised_names"}
 # The order of additions, and other kernels.
@@ -36,8 +33,6 @@ def written(tensorflow_python: str, tmp_path_factory: pytest.TempPathFactory) ->
 def test_every_model_computes_what_tensorflow_computed(written: Path) -> None:
     problems = []
     for folder in sorted(written.iterdir()):
-        if folder.name in REFUSED:
-            continue
         try:
             difference = answers_of(folder)
         except Exception as error:
@@ -48,18 +43,12 @@ def test_every_model_computes_what_tensorflow_computed(written: Path) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_is_not_run_is_named(name: str, written: Path) -> None:
-    with pytest.raises(UnimplementedError, match=REFUSED[name]):
-        answers_of(written / name)
-
-
 def test_every_model_saved_again_computes_the_same(written: Path, tmp_path: Path) -> None:
     """Variables, tables and files become objects of a model of TensorFlow 2."""
     problems = []
     for folder in sorted(written.iterdir()):
         about = json.loads((folder / "about.json").read_text())
-        if folder.name in {*REFUSED, *WITHOUT_VALUES} or about["kind"] != "saved_model":
+        if folder.name in WITHOUT_VALUES or about["kind"] != "saved_model":
             continue
         try:
             loaded = saved_model.load(folder / "model", tags=about["tags"])

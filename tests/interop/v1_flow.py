@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.keras.layers.legacy_rnn import rnn_cell_impl as cells
+from tensorflow.python.ops import control_flow_ops
 from v1_writing import Model, Programs, Signature, numbers, one, texts
 
 v1 = tf.compat.v1
@@ -287,6 +288,55 @@ def words_in_a_loop() -> Model:
         {"words": texts("a", "bcd", "ef")},
         {"words": texts("x")},
     )
+
+
+@programs
+def conditions_that_give_references() -> Model:
+    """What a condition gives is a variable itself, or what assigned to it."""
+    p = v1.placeholder(tf.bool, [], "p")
+    a, b = variable([1.0, 2.0], "a"), variable([3.0, 4.0], "b")
+    chosen = v1.cond(p, lambda: a, lambda: b)
+    changed = v1.cond(
+        p, lambda: v1.assign_add(a, [1.0, 1.0]), lambda: v1.assign_sub(a, [10.0, 10.0])
+    )
+    with tf.control_dependencies([changed]):
+        after = a.read_value() * 2.0
+    calls = [(name, {"p": np.array(k)}) for k in (True, False) for name in ("choose", "change")]
+    return Model(
+        {
+            "choose": Signature({"p": p}, {"chosen": chosen}),
+            "change": Signature({"p": p}, {"changed": changed, "after": after}),
+        },
+        calls,
+    )
+
+
+@programs
+def assigned_in_a_condition_in_a_loop() -> Model:
+    """A loop without results of its own that counts in a variable."""
+    n = v1.placeholder(tf.int32, [], "n")
+    count = variable(0.0, "count")
+
+    def step(i: Any) -> Any:
+        noted = v1.cond(
+            tf.equal(i % 2, 0), lambda: tf.group(v1.assign_add(count, 1.0)), lambda: tf.no_op()
+        )
+        with tf.control_dependencies([noted]):
+            return i + 1
+
+    i = v1.while_loop(lambda i: i < n, step, [tf.constant(0)])
+    with tf.control_dependencies([i]):
+        found = count.read_value() + 0.0
+    return one({"n": n}, {"i": i, "count": found}, {"n": np.int32(5)}, {"n": np.int32(2)})
+
+
+@programs
+def switch_and_merge_by_hand() -> Model:
+    """Which side it was is a result, too."""
+    x = v1.placeholder(tf.float32, [None], "x")
+    ended, alive = control_flow_ops.switch(x, tf.reduce_sum(x) > 0)
+    y, side = control_flow_ops.merge([ended - 1.0, alive * 2.0])
+    return one({"x": x}, {"y": y, "side": side}, {"x": numbers(3)}, {"x": -numbers(3)})
 
 
 @programs

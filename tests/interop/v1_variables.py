@@ -416,6 +416,29 @@ def trained_by_descent_resources() -> Model:
     return _trained(v1.train.GradientDescentOptimizer(0.1), by_reference=False)
 
 
+@programs
+def moving_averages() -> Model:
+    """Averages of weights in the place of the weights."""
+    x = v1.placeholder(tf.float32, [None, 3], "x")
+    w = variable(numbers(3, 2), "w")
+    average = v1.train.ExponentialMovingAverage(0.9)
+    with tf.control_dependencies([average.apply([w])]):
+        y = x @ average.average(w).read_value()
+    feed = {"x": numbers(1, 3)}
+    return one({"x": x}, {"y": y}, feed, feed, start=[w.assign(numbers(3, 2) * 2)])
+
+
+@programs
+def streaming_metric() -> Model:
+    """Local variables, which no checkpoint holds, set by what is run first."""
+    x = v1.placeholder(tf.float32, [None], "x")
+    labels = v1.placeholder(tf.float32, [None], "labels")
+    _, error = v1.metrics.mean_squared_error(labels, x)
+    feed = {"x": numbers(3), "labels": numbers(3) * 2}
+    inputs = {"x": x, "labels": labels}
+    return one(inputs, {"error": error}, feed, feed, main_op=v1.local_variables_initializer())
+
+
 def _normalised(*, by_reference: bool) -> Model:
     """Convolution, batch normalisation with its moving averages, dropout that may be switched."""
     x = v1.placeholder(tf.float32, [None, 8, 8, 3], "x")

@@ -34,6 +34,7 @@ def words(draw: st.DrawFn) -> list[Any]:
 MODELS = {
     "loops": pairs(),
     "arrays": pairs(),
+    "stacked": pairs(),
     "vocabulary": words(),
     "gradient_of_branches": pairs(),
     "batched": pairs(),

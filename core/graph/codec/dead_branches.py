@@ -150,6 +150,12 @@ class Level:
         for name in self._in_order(wanted):
             self._consider(name)
 
+    def ask(self, places: Iterable[Place]) -> None:
+        """Note what is wanted of these, besides what nodes take."""
+        for name, position in places:
+            if position == 1:
+                self._ask(name)
+
     def before(self, name: str) -> list[str]:
         """References to what must be there before a node can be built."""
         if name in self.exits:

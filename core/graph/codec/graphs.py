@@ -99,8 +99,8 @@ def decode_graph(
             fed[key] = given(graph, part[name], position) if known else None  # type: ignore[misc]  # known says so
         return fed[key]
 
-    body = body_with_flow(graph, part, library, f"{where}: main graph", stands_for)
     places = [_place(text, where) for text in references]
+    body = body_with_flow(graph, part, library, f"{where}: main graph", stands_for, places)
     body.decode([*(name for name, k in places if stands_for(name, k) is None), *effects])
     graph.outputs = [body.value(text, "a result") for text in references]
     graph.output_names = [name for name, _ in wanted]

@@ -52,11 +52,23 @@ def body_with_flow(
     library: FunctionLibrary,
     where: str,
     given: Callable[[str, int], Value | None],
+    wanted: Iterable[Place],
 ) -> Body:
-    """A body of a main graph that may have loops and choices of TensorFlow 1."""
+    """A body of a main graph that may have loops and choices of TensorFlow 1.
+
+    Args:
+        graph: where the nodes go.
+        messages: name -> node.
+        library: the functions that nodes may call.
+        where: the graph, for errors.
+        given: what stands for an output of a node instead of what the node computes.
+        wanted: the places whose values the graph gives.
+    """
     if not has_flow(messages.values()):
         return Body(graph, messages, library, where, given=given)
-    return Lowering(graph, messages, library, where, given).body
+    lowering = Lowering(graph, messages, library, where, given)
+    lowering.level.ask(wanted)
+    return lowering.body
 
 
 class Lowering:

@@ -105,6 +105,8 @@ _PASS = frozenset(
 )
 _RENAMED = {"PlaceholderV2": "Placeholder"}
 
+_RESOURCE = AttrValue(type=types_pb2.DT_RESOURCE)
+
 # What every op that is translated here becomes.
 TRANSLATED: Mapping[str, str] = {
     **_TABLES,
@@ -120,14 +122,12 @@ class _Handle(NamedTuple):
     """What stands for a reference.
 
     Attributes:
-        text: the handle, as an input of a node.
-        after: nodes whose assignments whoever uses it must see.
+        text: the handle, as an input of a node; what assigned before has run once it is there.
         dtype: of the variable; None for a table.
         root: the variable's node; empty if it is only known at run time.
     """
 
     text: str
-    after: tuple[str, ...]
     dtype: AttrValue | None
     root: str
 
@@ -174,6 +174,8 @@ class _Part:
         self._is_assigned = not ops.isdisjoint({*_ASSIGNMENTS, *_ASKING})
         self._handles: dict[Place, _Handle | None] = {}
         self._reads: dict[tuple[str, ...], str] = {}
+        # How often a name was taken already.
+        self._numbers: dict[str, int] = {}
 
     def _reached(self, texts: Iterable[str]) -> list[NodeDef]:
         found: list[NodeDef] = []
@@ -199,8 +201,8 @@ class _Part:
             handle = self._handle(place_of(text))
             if handle is not None and handle.dtype is not None:
                 # TensorFlow: what is fetched is the variable's memory, once all has run.
-                waits = (*handle.after, *last.get(handle.root, ()))
-                outputs.append(self._read(handle._replace(after=waits), (), "result"))
+                waits = [f"^{name}" for name in last.get(handle.root, ())]
+                outputs.append(self._read(handle, waits, "result"))
             else:
                 outputs.append(text)
         return self._result, outputs
@@ -244,11 +246,11 @@ class _Part:
         if message is None or place in self._fed or position:
             return None
         if message.op in VARIABLES:
-            return _Handle(name, (), message.attr["dtype"], name)
+            return _Handle(name, message.attr["dtype"], name)
         if message.op in _MAKE_TABLES:
-            return _Handle(name, (), None, name)
+            return _Handle(name, None, name)
         if message.op == "RefMerge" and self._is_assigned:
-            return _Handle(name, (), message.attr["T"], "")
+            return _Handle(name, message.attr["T"], "")
         return None
 
     def _passed(self, place: Place, given: _Handle | None) -> _Handle | None:
@@ -257,7 +259,12 @@ class _Part:
             return None
         name, position = place
         if self._nodes[name].op in _ASSIGNMENTS:
-            return given._replace(after=(name,))
+            passed = NodeDef(
+                name=self._free(f"{name}/handle"), op="Identity", input=[given.text, f"^{name}"]
+            )
+            passed.attr["T"].CopyFrom(_RESOURCE)
+            self._result[passed.name] = passed
+            return given._replace(text=passed.name)
         if given.dtype is not None and not self._is_assigned:
             return None  # the one value that all read
         return given._replace(text=f"{name}:{position}")
@@ -279,17 +286,16 @@ class _Part:
             for text, handle in zip(inputs, handles, strict=True)
             if handle is None and place_of(text) not in self._fed
         ]
-        taken, waits = [], list(controls)
+        taken = []
         for index, (text, handle) in enumerate(zip(inputs, handles, strict=True)):
             if handle is None:
                 taken.append(text)
             elif index < references or handle.dtype is None:
                 taken.append(handle.text)
-                waits += [f"^{name}" for name in handle.after]
             else:
                 taken.append(self._read(handle, [*controls, *ready], message.name))
         del made.input[:]
-        made.input.extend([*taken, *dict.fromkeys(waits)])
+        made.input.extend([*taken, *controls])
         return made
 
     def _rename(self, made: NodeDef) -> int:
@@ -308,29 +314,31 @@ class _Part:
         made.op = _RENAMED.get(op, op)
         is_passed = op in _PASS and self._handle((made.name, 0)) is not None
         if is_passed or (op == "RefMerge" and self._is_assigned):
-            made.attr["T"].CopyFrom(AttrValue(type=types_pb2.DT_RESOURCE))
+            made.attr["T"].CopyFrom(_RESOURCE)
             made.attr.pop(OUTPUT_SHAPES, None)
             return len(made.input)
         return 0
 
     def _read(self, handle: _Handle, controls: Sequence[str], user: str) -> str:
         """A node that reads a variable when its user would."""
-        waits: list[str] = []
-        if self._is_assigned:
-            waits = list(dict.fromkeys([*controls, *(f"^{name}" for name in handle.after)]))
+        waits = list(dict.fromkeys(controls)) if self._is_assigned else []
         key = (handle.text, *waits)
         found = self._reads.get(key)
         if found is None:
-            base = f"{handle.root or user}/value"
-            found, number = base, 0
-            while found in self._result:
-                number += 1
-                found = f"{base}_{number}"
+            found = self._free(f"{handle.root or user}/value")
             node = NodeDef(name=found, op="ReadVariableOp", input=[handle.text, *waits])
             if handle.dtype is not None:
                 node.attr["dtype"].CopyFrom(handle.dtype)
             self._result[found] = node
             self._reads[key] = found
+        return found
+
+    def _free(self, wanted: str) -> str:
+        """A name for a node more."""
+        found = wanted
+        while found in self._result:
+            self._numbers[wanted] = self._numbers.get(wanted, 0) + 1
+            found = f"{wanted}_{self._numbers[wanted]}"
         return found
 
     def _unconditional_assignments(self) -> dict[str, list[str]]:

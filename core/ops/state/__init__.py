@@ -1,6 +1,7 @@
 """Ops with state: variables and what optimizers do to them."""
 
 from pinnace.ops.state import scatters as scatters
+from pinnace.ops.state import stacks as stacks
 from pinnace.ops.state import tables as tables
 from pinnace.ops.state import tensor_arrays as tensor_arrays
 from pinnace.ops.state import tensor_lists as tensor_lists

@@ -16,7 +16,9 @@ from support.golden import record  # noqa: E402 - the path is set above
 
 NAMES = (
     "asked_whether_initialised",
+    "assigned_in_a_condition_in_a_loop",
     "conditions_by_reference",
+    "conditions_that_give_references",
     "counter_by_reference",
     "frozen_from_the_middle",
     "frozen_loop",

@@ -85,6 +85,28 @@ def arrays(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
     return _saved(tf, folder, build, x, y)
 
 
+def stacked(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
+    """The gradient of a loop: what each turn computed is pushed, and popped on the way back."""
+
+    def build(x: Any, y: Any) -> list[Any]:
+        v1, raw = tf.compat.v1, tf.raw_ops
+        _, z = v1.while_loop(
+            lambda i, _: i < 3, lambda i, z: (i + 1, z * x + y), [tf.constant(0), x]
+        )
+        handle = raw.StackV2(max_size=2, elem_type=x.dtype)
+        pushed = raw.StackPushV2(handle=handle, elem=x * y)
+        with tf.control_dependencies([pushed]):
+            popped = raw.StackPopV2(handle=handle, elem_type=x.dtype)
+        with (
+            tf.control_dependencies([popped]),
+            tf.control_dependencies([raw.StackCloseV2(handle=handle)]),
+        ):
+            closed = tf.identity(popped)
+        return [z, *v1.gradients(z, [x, y]), tf.reshape(closed, x.shape)]
+
+    return _saved(tf, folder, build, x, y)
+
+
 def vocabulary(tf: Any, _: Any, folder: Any, words: Any) -> list[Any]:
     """A table that a file among the model's assets fills."""
     path = Path(folder.numpy().decode() + ".txt")

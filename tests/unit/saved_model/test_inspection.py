@@ -13,6 +13,7 @@ from pinnace.framework.module import Module
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.variable import Variable
 from pinnace.functions.function import function
+from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.inspection import TensorReport, graph_text, inspect
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved_models"
@@ -53,10 +54,23 @@ def test_a_report_has_everything() -> None:
     assert report.node_count == sum(op.count for op in report.ops)
 
 
-def test_loops_and_branches_of_version_1_are_supported() -> None:
+def test_an_op_without_a_kernel_is_listed_with_its_place(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "v1_style" / "model", tmp_path / "model")
+    path = tmp_path / "model" / "saved_model.pb"
+    message = SavedModel.FromString(path.read_bytes())
+    for node in message.meta_graphs[0].graph_def.node:
+        if node.op == "LookupTableFindV2":
+            node.op = "LookupInTheMoon"
+    path.write_bytes(message.SerializeToString())
+    (missing,) = inspect(tmp_path / "model").unsupported
+    assert (missing.name, missing.count) == ("LookupInTheMoon", 1)
+    assert missing.example.startswith("main graph: ")
+
+
+def test_loops_conditions_and_references_of_version_1_are_supported() -> None:
     report = inspect(GOLDEN / "v1_style" / "model")
     assert report.format == "TensorFlow 1"
-    assert {"Merge", "Switch"} <= {op.name for op in report.ops}
+    assert {"Merge", "Switch", "VariableV2"} <= {op.name for op in report.ops}
     assert not report.unsupported
 
 

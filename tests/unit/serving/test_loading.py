@@ -7,6 +7,7 @@ from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.proto.types_pb2 import DT_FLOAT
 from pinnace.serving.loading import define_signature, load_model, read_definitions
 from pinnace.serving.servable import SignatureDefinition, TensorDefinition
+from support.golden import golden
 from unit.serving.numpy_models import echo, half_plus_two
 
 
@@ -72,3 +73,14 @@ def test_a_signature_without_a_file_is_defined_by_its_specs() -> None:
 def test_a_folder_without_a_saved_model_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=f"{tmp_path}: saved_model.pb is missing"):
         load_model(tmp_path)
+
+
+def test_tags_choose_the_graph_that_is_served() -> None:
+    folder = golden("v1_models/serve_and_train") / "model"
+    model = load_model(folder, ("train",))
+    assert set(model.signatures) == set(model.definitions) == {"eval", "train"}
+    assert set(load_model(folder).signatures) == {"serving_default"}
+    with pytest.raises(InvalidArgumentError, match="tags gpu, train"):
+        load_model(folder, ("train", "gpu"))
+    with pytest.raises(InvalidArgumentError, match="no graph is tagged 'train, gpu'"):
+        read_definitions(folder, ("train", "gpu"))

@@ -2,6 +2,7 @@
 
 from pinnace.deploy.onnx.converters.state import optimizer_steps as optimizer_steps
 from pinnace.deploy.onnx.converters.state import scatters as scatters
+from pinnace.deploy.onnx.converters.state import stacks as stacks
 from pinnace.deploy.onnx.converters.state import tables as tables
 from pinnace.deploy.onnx.converters.state import tensor_arrays as tensor_arrays
 from pinnace.deploy.onnx.converters.state import tensor_lists as tensor_lists

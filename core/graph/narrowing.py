@@ -1,0 +1,149 @@
+"""A graph for arguments of which more is known: shapes are inferred again, inside functions too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import FunctionRef, Graph, GraphInferCall
+from pinnace.graph.walk import ordered
+from pinnace.ops.execute import infer_shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.shapes import Shape
+    from pinnace.graph.graph import Node, Value
+
+# How many of the first inputs are not arguments of the functions that a node names.
+_CALLS = {
+    "Case": 1,
+    "If": 1,
+    "PartitionedCall": 0,
+    "StatefulPartitionedCall": 0,
+    "StatelessCase": 1,
+    "StatelessIf": 1,
+}
+_LOOPS = frozenset({"StatelessWhile", "While"})
+# How often the shapes of loop variables are widened, before what was known of them is taken.
+_WIDENINGS = 3
+
+
+def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
+    """The same program for arguments of these shapes.
+
+    Args:
+        graph: stays as it is.
+        shapes: of its inputs, each as wide as the input's or narrower.
+
+    Raises:
+        InvalidArgumentError: a node cannot take what it would be given.
+    """
+    copy = Copy(Graph(graph.name))
+    for value, name, shape in zip(graph.inputs, graph.input_names, shapes, strict=True):
+        spec = TensorSpec.of(_merged(value.shape, shape), value.dtype)
+        made = copy.target.add_input(value.node.op, spec, value.node.name, value.handle)
+        copy.target.input_names[-1] = name
+        copy.values[value] = made
+        copy.nodes[value.node] = (made.node,)
+    arguments = {value.node for value in graph.inputs}
+    for node in ordered(graph):
+        if node not in arguments:
+            _copy_node(node, copy)
+    copy.outputs(graph)
+    return copy.target
+
+
+def _copy_node(node: Node, copy: Copy) -> None:
+    given = [copy.values[value] for value in node.inputs]
+    shapes: Sequence[Shape]
+    if node.op.name in _LOOPS:
+        attrs, shapes = _loop(node, given)
+    elif node.op.name in _CALLS:
+        attrs, shapes = _call(node, given[_CALLS[node.op.name] :])
+    else:
+        attrs, shapes = node.attrs, _inferred(node, given)
+    specs = [
+        TensorSpec.of(_merged(value.shape, shape), value.dtype)
+        for value, shape in zip(node.outputs, shapes, strict=True)
+    ]
+    made = copy.target.add_raw(
+        node.op, given, attrs, node.name, specs, copy.controls(node.controls)
+    )
+    made.source = node.source
+    for here, there in zip(node.outputs, made.outputs, strict=True):
+        there.handle = here.handle
+        copy.values[here] = there
+    copy.nodes[node] = (made,)
+
+
+def _inferred(node: Node, given: Sequence[Value]) -> Sequence[Shape]:
+    if node.op.kernel is None and not node.inputs:
+        return [value.shape for value in node.outputs]
+    call = GraphInferCall(node.op, node.op.pack_inputs(given, node.attrs), node.attrs)
+    try:
+        return infer_shapes(node.op, call, len(node.outputs))
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"node {node.name!r}: {error.message}") from error
+
+
+def _call(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shape]]:
+    """A node that runs one of its functions on its last inputs."""
+    inner = [value.shape for value in given]
+    made: list[Graph] = []
+
+    def function(attr: Any) -> Any:
+        if isinstance(attr, tuple):
+            return tuple(function(one) for one in attr)
+        if not isinstance(attr, FunctionRef):
+            return attr
+        made.append(narrowed(attr.graph, inner))
+        return FunctionRef(attr.name, made[-1])
+
+    attrs = {name: function(attr) for name, attr in node.attrs.items()}
+    shapes = [
+        _widest([graph.outputs[index].shape for graph in made])
+        for index in range(len(node.outputs))
+    ]
+    if "output_shapes" in attrs:
+        attrs["output_shapes"] = tuple(shapes)
+    return attrs, shapes
+
+
+def _loop(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shape]]:
+    """A loop: shapes that stay what they are from turn to turn."""
+    shapes = [value.shape for value in given]
+    body = narrowed(node.attrs["body"].graph, shapes)
+    for turn in range(_WIDENINGS + 1):
+        wider = [
+            _widest([shape, value.shape]) for shape, value in zip(shapes, body.outputs, strict=True)
+        ]
+        if wider == shapes:
+            break
+        declared = [value.shape for value in node.attrs["body"].graph.inputs]
+        shapes = wider if turn < _WIDENINGS else declared
+        body = narrowed(node.attrs["body"].graph, shapes)
+    test = narrowed(node.attrs["cond"].graph, shapes)
+    attrs = dict(node.attrs)
+    attrs["body"] = FunctionRef(attrs["body"].name, body)
+    attrs["cond"] = FunctionRef(attrs["cond"].name, test)
+    if attrs.get("output_shapes"):
+        attrs["output_shapes"] = tuple(shapes)
+    return attrs, shapes
+
+
+def _widest(shapes: Sequence[Shape]) -> Shape:
+    found = shapes[0]
+    for shape in shapes[1:]:
+        found = found.most_specific_compatible_shape(shape)
+    return found
+
+
+def _merged(known: Shape, shape: Shape) -> Shape:
+    """What both say; where they contradict each other, what was known."""
+    try:
+        return known.merge_with(shape)
+    except ValueError:
+        return known

@@ -1,0 +1,148 @@
+"""Stacks behind handles: what gradients of TensorFlow 1's loops keep of each turn.
+
+The loop forth pushes, the loop back pops; the newer loops carry a `TensorList`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from pinnace.framework.dtypes import ANY
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import UNKNOWN, Shape
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.registry import register
+from pinnace.ops.state.variables import resource_of
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
+
+__all__: list[str] = []
+
+
+class Stack:
+    """Tensors of one dtype, the last in front.
+
+    Args:
+        dtype: of the elements.
+        limit: how many there may be; below zero, any number.
+        name: for errors.
+    """
+
+    def __init__(self, dtype: DType, limit: int, name: str) -> None:
+        self.dtype = dtype
+        self.name = name
+        self._limit = limit
+        self._items: list[Array] = []
+
+    def push(self, value: Array, dtype: DType) -> None:
+        """Put an element on it."""
+        if dtype is not self.dtype:
+            self._fail("StackPushV2", f"holds {self.dtype.name}, got {dtype.name}")
+        if 0 <= self._limit <= len(self._items):
+            self._fail("StackPushV2", f"may hold {self._limit} elements, and does")
+        self._items.append(np.asarray(value))
+
+    def pop(self, dtype: DType) -> Array:
+        """Take the last element off."""
+        if dtype is not self.dtype:
+            self._fail("StackPopV2", f"holds {self.dtype.name}, not {dtype.name}")
+        if not self._items:
+            self._fail("StackPopV2", "is empty")
+        return self._items.pop()
+
+    def close(self) -> None:
+        """Forget all elements."""
+        self._items.clear()
+
+    def _fail(self, op: str, problem: str) -> NoReturn:
+        message = f"{op}: stack {self.name!r} {problem}"
+        raise InvalidArgumentError(message)
+
+
+def stack_of(op: str, handle: Array) -> Stack:
+    """The stack that a handle stands for.
+
+    Raises:
+        InvalidArgumentError: it stands for something else.
+    """
+    found = resource_of(handle)
+    if not isinstance(found, Stack):
+        message = f"{op}: handle must be that of a stack, got that of {found!r}"
+        raise InvalidArgumentError(message)
+    return found
+
+
+def _make_kernel(max_size: Array, *, elem_type: DType, stack_name: str) -> Array:
+    # Each run has a stack of its own.
+    array = np.empty((), object)
+    array[()] = Stack(elem_type, int(max_size), str(stack_name))
+    return array
+
+
+def _push_kernel(handle: Array, elem: Array, *, T: DType) -> Array:  # noqa: N803 (its name)
+    stack_of("StackPushV2", handle).push(elem, T)
+    return elem
+
+
+def _pop_kernel(handle: Array, *, elem_type: DType) -> Array:
+    return stack_of("StackPopV2", handle).pop(elem_type)
+
+
+def _close_kernel(handle: Array) -> None:
+    stack_of("StackCloseV2", handle).close()
+
+
+def _infer_make(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in {0, None}:
+        call.fail("max_size must be a scalar")
+    return Shape([2])  # so TensorFlow's files say; nobody looks at it
+
+
+STACK = register(
+    OpDef(
+        name="StackV2",
+        signature="max_size: int32 -> handle: resource",
+        attrs={"elem_type": attr("type"), "stack_name": attr("string", default="")},
+        infer=_infer_make,
+        kernel=_make_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+STACK_PUSH = register(
+    OpDef(
+        name="StackPushV2",
+        signature="handle: resource, elem: T -> output: T",
+        types={"T": ANY},
+        attrs={"swap_memory": attr("bool", default=False)},
+        infer=lambda call: call.spec(1).shape,
+        kernel=_push_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+STACK_POP = register(
+    OpDef(
+        name="StackPopV2",
+        signature="handle: resource -> elem: elem_type",
+        types={"elem_type": ANY},
+        infer=lambda _: UNKNOWN,
+        kernel=_pop_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+STACK_CLOSE = register(
+    OpDef(
+        name="StackCloseV2",
+        signature="handle: resource ->",
+        infer=lambda _: (),
+        kernel=_close_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
