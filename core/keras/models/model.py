@@ -425,14 +425,10 @@ class Model(Fitting):
 
         return named, rebuild
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Model:
-        from pinnace.keras.models.clone import clone_model
-
-        copy: Model = clone_model(self)
-        memo[id(self)] = copy
-        if self.built:
-            copy.set_weights(self.get_weights())
-        return copy
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        # Traced functions are traced again; the history is that of this model's training.
+        return {**state, "_step_functions": {}, "history": None}
 
     def to_json(self, **kwargs: Any) -> str:
         """The configuration as JSON."""
