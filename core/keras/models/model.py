@@ -258,6 +258,7 @@ class Model(Fitting):
         if path.suffix in {".keras", ".h5", ".hdf5"}:
             whole_models.write(self, str(path), kwargs.get("include_optimizer", True))
             return
+        _check_folder("Model.save", path)
         options: dict[str, Any] = {
             key: kwargs[key] for key in ("signatures", "options") if key in kwargs
         }
@@ -304,6 +305,7 @@ class Model(Fitting):
         for key in ("verbose", "input_signature"):
             kwargs.pop(key, None)
         if format == "tf_saved_model":
+            _check_folder("Model.export", Path(filepath))
             self._write(str(filepath), False, kwargs)
         elif format == "onnx":
             signature = self._default_signatures()["serving_default"]
@@ -435,6 +437,23 @@ class Model(Fitting):
         import json
 
         return json.dumps(registry.serialize_keras_object(self), **kwargs)
+
+
+# What other programs write into one file: a SavedModel is a folder.
+_FILES = frozenset(
+    {".pb", ".pbtxt", ".onnx", ".tflite", ".pt", ".pth", ".pkl", ".pickle", ".zip", ".json", ".npz"}
+)
+
+
+def _check_folder(who: str, path: Path) -> None:
+    """Refuse the name of a file for a folder."""
+    if path.suffix.lower() in _FILES:
+        ending = path.suffix
+        remedy = "export(…, format='onnx')" if ending == ".onnx" else f"{path.stem!r}"
+        raise ValueError(
+            f"{who}: a SavedModel is a folder, and {ending} the ending of a file, got "
+            f"{str(path)!r}\n  Try: {remedy}, or a file that ends in .keras"
+        )
 
 
 def _named_outputs(outputs: Any) -> dict[str, Any]:
