@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
         from pinnace.keras.downloads import get_file
 
         return get_file
-    message = f"module {__name__!r} has no attribute {name!r}"
+    message = f"module 'pinnace.keras.utils' has no attribute {name!r}"
     raise AttributeError(message)
 
 
