@@ -16,8 +16,9 @@ from pinnace.keras import masks, registry
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import as_specs
 from pinnace.keras.layer import Layer, _spec_of
-from pinnace.keras.models.summary import print_summary
+from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
+from pinnace.keras.no_effect import no_effect
 from pinnace.keras.saving import weight_files, whole_models
 from pinnace.keras.training.fit import Fitting
 
@@ -222,20 +223,28 @@ class Model(Fitting):
 
         Args:
             line_length: width of the table.
-            positions: accepted for Keras' sake.
+            positions: without effect, and told so: columns are as wide as their texts.
             print_fn: takes the text, instead of printing it.
             expand_nested: whether layers inside layers are shown.
             show_trainable: whether a column says what is trainable.
-            layer_range: accepted for Keras' sake.
+            layer_range: names of the first and the last layer to show, as patterns.
         """
-        del positions, layer_range
+        if positions is not None:
+            no_effect("Model.summary", "positions", "columns are as wide as their texts")
         print_summary(
             self,
             line_length=line_length,
             print_fn=print_fn,
             expand_nested=expand_nested,
             show_trainable=show_trainable,
+            layer_range=layer_range,
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the table of `summary`."""
+        from pinnace.framework import html
+
+        return html.table(title_of(self), *table_of(self))
 
     # Saving it.
 
