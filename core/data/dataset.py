@@ -125,6 +125,20 @@ class Dataset(Making, Applying, Arranging, Batching):
     def __bool__(self) -> bool:
         return True
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what its elements are, and how many; none is read."""
+        from pinnace.framework import html
+
+        count = self._stage.cardinality()
+        told = {INFINITE: "without end", UNKNOWN: "not known beforehand"}.get(count, count)
+        rows = []
+        for path, spec in structure.flatten_with_paths(self.element_spec):
+            plain = isinstance(spec, TensorSpec)
+            kind, shape = (spec.dtype.name, spec.shape) if plain else (type(spec).__name__, "")
+            rows.append(("/".join(map(str, path)) or "element", kind, shape))
+        title = f"{type(self._stage).__name__} dataset, elements: {told}"
+        return html.table(title, ("component", "dtype", "shape"), rows)
+
     def __repr__(self) -> str:
         return f"<{type(self._stage).__name__} dataset element_spec={self.element_spec}>"
 

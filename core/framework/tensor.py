@@ -290,6 +290,13 @@ class Tensor(Operands):
         value = values_text(self._array)
         return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, numpy={value}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from pinnace.framework import html
+
+        title = f"tf.Tensor, shape={self._array.shape}, dtype={self.dtype.name}"
+        return html.values(title, np.asarray(self._array))
+
     def __str__(self) -> str:
         text = _on_own_lines(str(self._array[()]))
         return f"tf.Tensor({text}, shape={self._array.shape}, dtype={self.dtype.name})"

@@ -77,6 +77,13 @@ class Trackable:
         if tracked:
             tracked.pop(name, None)
 
+    def __getstate__(self) -> object:
+        """What pickle and deepcopy take along: all but what is waiting for children."""
+        state = super().__getstate__()
+        if isinstance(state, dict) and "_waiting_for_children" in state:
+            return {key: x for key, x in state.items() if key != "_waiting_for_children"}
+        return state
+
     def _when_children_change(self, waiting: Callable[[], bool]) -> None:
         """Call `waiting` whenever this object has new children, until it answers True.
 

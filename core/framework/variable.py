@@ -130,6 +130,16 @@ class Resource:
             )
             self.version += 1
 
+    def __getstate__(self) -> tuple[DType, Shape, str, int, Array | None]:
+        """For pickle: the value too; a copy is another resource, with a lock of its own."""
+        value = self.read() if self.is_initialized else None
+        return self.dtype, self.shape, self.name, self.version, value
+
+    def __setstate__(self, state: tuple[DType, Shape, str, int, Array | None]) -> None:
+        dtype, shape, name, version, value = state
+        self.__init__(dtype, shape, name)  # type: ignore[misc]  # it was made without
+        self.version, self._array = version, value
+
     def __repr__(self) -> str:
         return f"<Resource {self.name!r} {self.dtype.name}{self.shape} version {self.version}>"
 
@@ -409,16 +419,18 @@ class Variable(VariableParts, Operands, Trackable):
         raise TypeError(message)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Variable:
-        with init_scope():
-            copy = Variable(
-                self.value(),
-                self._trainable,
-                name=self._name,
-                shape=self.shape,
-                constraint=self._constraint,
-            )
+        copy = type(self).uninitialized(self.dtype, self.shape, self._name, self._trainable)
         memo[id(self)] = copy
+        copy._constraint = self._constraint
+        copy._synchronization, copy._aggregation = self._synchronization, self._aggregation
+        if self._resource.is_initialized:
+            copy._resource.write(self._resource.read())  # an array is never written into
         return copy
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._resource.owner = weakref.ref(self)
+        self._unique_id = f"{self._name}_{next(_numbers)}"
 
     def __repr__(self) -> str:
         resource = self._resource

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, overload
@@ -77,6 +78,18 @@ class Function(Trackable, Generic[P, R]):
         self._traces = 0
         self._warned = False
         functools.update_wrapper(self, python_function, updated=())
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """For pickle and deepcopy: the name of a module's function, else what it was made of."""
+        name = self.__qualname__
+        found: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return name
+        spec = self._spec
+        options = (self._autograph, self._reduce_retracing, self._name, spec.is_method)
+        return Function, (self._python_function, spec.input_signature, *options)
 
     # What it is.
 

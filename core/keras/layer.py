@@ -277,6 +277,13 @@ class Layer(Penalised):
         masks.attach(cast, getattr(x, "_keras_mask", None))
         return cast
 
+    # Copying it.
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle and deepcopy take along: the calls it is part of are a model's."""
+        state: Any = super().__getstate__()
+        return {**state, "_nodes": [], "_losses": [], "_holding": []}
+
     # Building it.
 
     def _build_for(

@@ -17,7 +17,7 @@ from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
-from pinnace.keras import restoring
+from pinnace.keras import own_modules, restoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -367,11 +367,34 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
             return found
     found = _own_object(module, named, is_function=kind == "function")
     if found is None:
-        raise ValueError(
-            f"deserialize_keras_object: {module + '.' if module else ''}{named} is not known\n"
-            f"  Try: custom_objects={{{named!r}: ...}}, or @register_keras_serializable() on it"
-        )
+        found = _told_object(registered, named)
+    if found is None:
+        raise ValueError(_unknown(module, named))
     return found
+
+
+def _told_object(registered: str | None, named: str) -> Any:
+    """What modules that a command was told of register or have under a name; None if nothing."""
+    modules = own_modules.import_told()
+    for name in (registered, named) if modules else ():
+        found = get_registered_object(name) if name else None
+        if found is not None:
+            return found
+    return own_modules.found_in(modules, named)
+
+
+def _unknown(module: str, named: str) -> str:
+    whole = f"{module}.{named}" if module else named
+    if module.split(".")[0] in {"keras", "tf_keras"}:
+        return (
+            f"pinnace has no {named}: {whole} is a class of Keras that is missing here\n"
+            f"  Try: a class of your own that does the same, as custom_objects={{{named!r}: ...}}"
+        )
+    return (
+        f"deserialize_keras_object: {whole} is not known\n"
+        f"  Try: custom_objects={{{named!r}: ...}}, or @register_keras_serializable() on it\n"
+        "  Try: --import MODULE, where a command reads the file: the module that defines it"
+    )
 
 
 def _operation(module: str, named: str) -> Any:

@@ -53,6 +53,10 @@ class KerasTensor:
         # What is known of the mask that the tensor will carry; None if it will carry none.
         self.mask_spec: TensorSpec | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: a topology says which call gives it, so that long chains stay flat."""
+        return {**self.__dict__, "node": None}
+
     @property
     def shape(self) -> Shape:
         """The sizes of the axes as far as they are known."""

@@ -55,7 +55,10 @@ def _app(names: Iterable[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         help="SavedModels without TensorFlow: look at them, run them, serve them, export them.",
-        epilog="Each command explains itself: pinnace COMMAND --help",
+        epilog=(
+            "Each command explains itself: pinnace COMMAND --help. All take --import MODULE, for "
+            "Keras files with classes of your own."
+        ),
     )
     app.callback()(_options)
     for name in names:

@@ -32,6 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = arguments[0] if arguments else ""
     try:
+        if any(argument.startswith("--import") for argument in arguments):
+            from pinnace.keras.own_modules import taken
+
+            arguments = taken(arguments)
         if command == "serve":
             # A server starts in a fraction of a second: no time for typer, and its flags are TF
             # Serving's.

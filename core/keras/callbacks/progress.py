@@ -1,4 +1,4 @@
-"""ProgbarLogger: a bar on a terminal, a line per epoch elsewhere."""
+"""ProgbarLogger: a bar on a terminal, a line that changes in a notebook, lines elsewhere."""
 
 # A hook is given its arguments, wanted or not.
 # ruff: noqa: ARG002
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A bar is drawn at most this often (seconds): drawing costs more than a small step.
 _EVERY_S = 0.1
+# Where nothing can be drawn over (a log file), a line comes this often (seconds).
+_LINE_EVERY_S = 30.0
 _BAR = "━" * 20
 
 
@@ -34,6 +36,8 @@ class ProgbarLogger(Callback):
         self._batches: Batches | None = None
         self._bar: Any = None
         self._task: Any = None
+        # Characters of the line that the next one is written over, in a notebook.
+        self._width: int | None = None
         self._started = self._drawn = 0.0
         self._done = 0
 
@@ -56,7 +60,10 @@ class ProgbarLogger(Callback):
         self._done = 0
         if title:
             _say(title)
-        if self._level == 1 and sys.stdout.isatty():
+        self._width = None
+        if self._level == 1 and in_notebook():
+            self._width = 0
+        elif self._level == 1 and sys.stdout.isatty():
             self._bar = _bar()
             self._bar.start()
             self._task = self._bar.add_task("", total=self._total(), text="")
@@ -67,19 +74,41 @@ class ProgbarLogger(Callback):
     def advance(self, index: int, logs: Callable[[], dict[str, Any]]) -> None:
         """One more batch is done; `logs` is called when they are shown."""
         self._done = index + 1
-        if self._bar is None:
+        if self._level != 1:
             return
         now = time.perf_counter()
-        if now - self._drawn > _EVERY_S:
-            self._drawn = now
+        drawn_over = self._bar is not None or self._width is not None
+        if now - self._drawn <= (_EVERY_S if drawn_over else _LINE_EVERY_S):
+            return
+        self._drawn = now
+        if self._bar is not None:
             self._bar.update(self._task, completed=self._done, text=self._text(logs()))
             self._bar.refresh()
+        elif self._width is None:
+            _say(self._line("- ", logs()))
+        else:
+            total = self._total() or 0
+            share = min(self._done / total, 1.0) if total else 0.0
+            full = round(share * len(_BAR))
+            self._redraw(self._line(f"{_BAR[:full]}{'╌' * (len(_BAR) - full)} ", logs()))
+
+    def _line(self, bar: str, logs: dict[str, Any]) -> str:
+        total = self._total()
+        return f"{self._done}/{'?' if total is None else total} {bar}{self._text(logs)}"
+
+    def _redraw(self, line: str) -> None:
+        sys.stdout.write("\r" + line.ljust(self._width or 0))
+        sys.stdout.flush()
+        self._width = len(line)
 
     def close(self) -> None:
         """Take the bar away, also when training was broken off."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+        if self._width:
+            sys.stdout.write("\n")
+        self._width = None
 
     def _text(self, logs: dict[str, Any]) -> str:
         elapsed = time.perf_counter() - self._started
@@ -88,11 +117,16 @@ class ProgbarLogger(Callback):
 
     def _finish(self, logs: dict[str, Any]) -> None:
         """What was shown, as a line that stays."""
-        bar = f"{_BAR} " if self._bar is not None else "- "
-        self.close()
+        bar = f"{_BAR} " if self._bar is not None or self._width is not None else "- "
         total = self._total()
         self._done = self._done or total or 0
-        _say(f"{self._done}/{self._done if total is None else total} {bar}{self._text(logs)}")
+        line = f"{self._done}/{self._done if total is None else total} {bar}{self._text(logs)}"
+        if self._width is not None:
+            self._redraw(line)
+            self.close()
+            return
+        self.close()
+        _say(line)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Before an epoch."""
@@ -119,6 +153,11 @@ class ProgbarLogger(Callback):
     def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
         """After `predict`."""
         self._finish({})
+
+
+def in_notebook() -> bool:
+    """Whether what is written stands below a cell, which has no cursor but takes a return."""
+    return "ipykernel" in sys.modules
 
 
 def _bar() -> Any:

@@ -66,6 +66,9 @@ class InputLayer(Layer):
         self._nodes.append(node)
         self.built = True
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_nodes": self._nodes[:1]}
+
     @property
     def dtype(self) -> str:
         """Name of the dtype of the input."""

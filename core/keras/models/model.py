@@ -16,8 +16,9 @@ from pinnace.keras import masks, registry
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import as_specs
 from pinnace.keras.layer import Layer, _spec_of
-from pinnace.keras.models.summary import print_summary
+from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
+from pinnace.keras.no_effect import no_effect
 from pinnace.keras.saving import weight_files, whole_models
 from pinnace.keras.training.fit import Fitting
 
@@ -222,20 +223,28 @@ class Model(Fitting):
 
         Args:
             line_length: width of the table.
-            positions: accepted for Keras' sake.
+            positions: without effect, and told so: columns are as wide as their texts.
             print_fn: takes the text, instead of printing it.
             expand_nested: whether layers inside layers are shown.
             show_trainable: whether a column says what is trainable.
-            layer_range: accepted for Keras' sake.
+            layer_range: names of the first and the last layer to show, as patterns.
         """
-        del positions, layer_range
+        if positions is not None:
+            no_effect("Model.summary", "positions", "columns are as wide as their texts")
         print_summary(
             self,
             line_length=line_length,
             print_fn=print_fn,
             expand_nested=expand_nested,
             show_trainable=show_trainable,
+            layer_range=layer_range,
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the table of `summary`."""
+        from pinnace.framework import html
+
+        return html.table(title_of(self), *table_of(self))
 
     # Saving it.
 
@@ -258,6 +267,7 @@ class Model(Fitting):
         if path.suffix in {".keras", ".h5", ".hdf5"}:
             whole_models.write(self, str(path), kwargs.get("include_optimizer", True))
             return
+        _check_folder("Model.save", path)
         options: dict[str, Any] = {
             key: kwargs[key] for key in ("signatures", "options") if key in kwargs
         }
@@ -304,6 +314,7 @@ class Model(Fitting):
         for key in ("verbose", "input_signature"):
             kwargs.pop(key, None)
         if format == "tf_saved_model":
+            _check_folder("Model.export", Path(filepath))
             self._write(str(filepath), False, kwargs)
         elif format == "onnx":
             signature = self._default_signatures()["serving_default"]
@@ -425,20 +436,33 @@ class Model(Fitting):
 
         return named, rebuild
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Model:
-        from pinnace.keras.models.clone import clone_model
-
-        copy: Model = clone_model(self)
-        memo[id(self)] = copy
-        if self.built:
-            copy.set_weights(self.get_weights())
-        return copy
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        # Traced functions are traced again; the history is that of this model's training.
+        return {**state, "_step_functions": {}, "history": None}
 
     def to_json(self, **kwargs: Any) -> str:
         """The configuration as JSON."""
         import json
 
         return json.dumps(registry.serialize_keras_object(self), **kwargs)
+
+
+# What other programs write into one file: a SavedModel is a folder.
+_FILES = frozenset(
+    {".pb", ".pbtxt", ".onnx", ".tflite", ".pt", ".pth", ".pkl", ".pickle", ".zip", ".json", ".npz"}
+)
+
+
+def _check_folder(who: str, path: Path) -> None:
+    """Refuse the name of a file for a folder."""
+    if path.suffix.lower() in _FILES:
+        ending = path.suffix
+        remedy = "export(…, format='onnx')" if ending == ".onnx" else f"{path.stem!r}"
+        raise ValueError(
+            f"{who}: a SavedModel is a folder, and {ending} the ending of a file, got "
+            f"{str(path)!r}\n  Try: {remedy}, or a file that ends in .keras"
+        )
 
 
 def _named_outputs(outputs: Any) -> dict[str, Any]:

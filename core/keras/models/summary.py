@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
@@ -10,7 +12,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.keras.weights import count_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pinnace.keras.layer import Layer
     from pinnace.keras.training.compile import Compiled
@@ -25,6 +27,7 @@ def print_summary(
     print_fn: Callable[..., Any] | None = None,
     expand_nested: bool = False,
     show_trainable: bool = False,
+    layer_range: Sequence[str] | None = None,
 ) -> None:
     """Print a model's layers: a rich table on a terminal, plain text elsewhere.
 
@@ -34,12 +37,13 @@ def print_summary(
         print_fn: takes the text, instead of printing it.
         expand_nested: whether layers inside layers are shown.
         show_trainable: whether a column says what is trainable.
+        layer_range: names of the first and the last layer to show, as patterns.
+
+    Raises:
+        ValueError: `layer_range` is no pair of names that layers have.
     """
-    heads: Row = ("Layer (type)", "Output Shape", "Param #")
-    if show_trainable:
-        heads = (*heads, "Trainable")
-    rows = _rows(model, 0, expand_nested, show_trainable)
-    title = f'Model: "{model.name}"'
+    heads, rows = table_of(model, expand_nested, show_trainable, layer_range)
+    title = title_of(model)
     totals = _totals(model)
     if print_fn is None and sys.stdout.isatty():
         _print_rich(title, heads, rows, totals, line_length)
@@ -51,16 +55,87 @@ def print_summary(
         sys.stdout.write(f"{text}\n")
 
 
-def _rows(model: Any, depth: int, expand: bool, trainable: bool) -> list[Row]:
+def title_of(model: Any) -> str:
+    """The line above the table."""
+    return f'Model: "{model.name}"'
+
+
+def table_of(
+    model: Any,
+    expand: bool = False,
+    trainable: bool = False,
+    layer_range: Sequence[str] | None = None,
+) -> tuple[Row, list[Row]]:
+    """The heads and the rows of a model's table."""
+    heads: Row = ("Layer (type)", "Output Shape", "Param #")
+    sources = _sources(model)
+    if sources is not None:
+        heads = (*heads, "Connected to")
+    if trainable:
+        heads = (*heads, "Trainable")
+    layers = model.layers
+    if layer_range is not None:
+        layers = _between(layers, layer_range)
+    return heads, _rows(layers, 0, expand, trainable, sources)
+
+
+def _between(layers: list[Any], ends: Sequence[str]) -> list[Any]:
+    if len(ends) != 2 or not all(isinstance(name, str) for name in ends):
+        raise ValueError(f"summary: layer_range must be two names, got {ends!r}")
+    found = [[i for i, layer in enumerate(layers) if re.match(name, layer.name)] for name in ends]
+    for name, places in zip(ends, found, strict=True):
+        if not places:
+            raise ValueError(
+                f"summary: layer_range must name layers, got {name!r}; there are "
+                f"{', '.join(layer.name for layer in layers)}"
+            )
+    return layers[min(found[0]) : max(found[1]) + 1]
+
+
+def _sources(model: Any) -> dict[int, str] | None:
+    """Id of a layer -> what it is called on; None for a model that is one chain."""
+    topology = model.__dict__.get("_topology")
+    if topology is None:
+        return None
+    used = Counter(id(x) for node in topology.nodes for x in node.inputs)
+    calls = Counter(id(node.layer) for node in topology.nodes)
+    several = len(topology.flat_inputs) > 1 or len(topology.flat_outputs) > 1
+    if (
+        not several
+        and max([*used.values(), *calls.values()], default=1) == 1
+        and all(len(node.inputs) == 1 for node in topology.nodes)
+    ):
+        return None
+    found: dict[int, list[str]] = {}
+    for node in topology.nodes:
+        found.setdefault(id(node.layer), []).extend(_place(x) for x in node.inputs)
+    return {key: ", ".join(names) for key, names in found.items()}
+
+
+def _place(x: Any) -> str:
+    """A tensor as Keras writes it: layer[number of its call][number of the output]."""
+    node = x.node
+    if node is None:
+        return str(x.name)
+    call = next(i for i, known in enumerate(node.layer._nodes) if known is node)
+    output = next(i for i, known in enumerate(structure.flatten(node.outputs)) if known is x)
+    return f"{node.layer.name}[{call}][{output}]"
+
+
+def _rows(
+    layers: list[Any], depth: int, expand: bool, trainable: bool, sources: dict[int, str] | None
+) -> list[Row]:
     rows: list[Row] = []
-    for layer in model.layers:
+    for layer in layers:
         inner = getattr(layer, "layers", None)
         name = f"{'  ' * depth}{layer.name} ({type(layer).__name__})"
         count = count_numbers(layer.weights)
         row: Row = (name, _shape(layer), f"{count:,}" if layer.built else "? (not built)")
+        if sources is not None:
+            row = (*row, sources.get(id(layer), "-"))
         rows.append((*row, "yes" if layer.trainable else "no") if trainable else row)
         if expand and inner:
-            rows.extend(_rows(layer, depth + 1, expand, trainable))
+            rows.extend(_rows(inner, depth + 1, expand, trainable, sources))
     return rows
 
 

@@ -41,6 +41,25 @@ class Topology:
         self._begin = {id(x) for x in self.flat_inputs}
         self.nodes = self._ordered()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: the calls, which give the tensors, one after the other."""
+        first = [x.node for x in self.flat_inputs]
+        return {"inputs": self.inputs, "outputs": self.outputs, "nodes": self.nodes, "first": first}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.inputs, self.outputs, self.nodes = state["inputs"], state["outputs"], state["nodes"]
+        self.flat_inputs = structure.flatten(self.inputs)
+        self.flat_outputs = structure.flatten(self.outputs)
+        self._begin = {id(x) for x in self.flat_inputs}
+        for node in (*state["first"], *self.nodes):
+            if node is None:
+                continue
+            for x in structure.flatten(node.outputs):
+                if isinstance(x, KerasTensor):
+                    x.node = node
+            if not any(known is node for known in node.layer._nodes):
+                node.layer._nodes.append(node)
+
     def _ordered(self) -> list[Node]:
         """The nodes between, each after those it needs."""
         begin = self._begin

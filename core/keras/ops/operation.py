@@ -38,6 +38,9 @@ class Operation(Layer):
         self.__dict__["_settings"] = settings
         self.built = True
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_class, type(self).keras_class, self.__getstate__()
+
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
         """None: what an operation gives is a plain tensor."""
         del inputs, previous_mask
@@ -71,6 +74,12 @@ class Operation(Layer):
     def function_takes(cls, name: str) -> inspect.Parameter | None:
         """The function's parameter of that name."""
         return inspect.signature(cls.function).parameters.get(name)
+
+
+def _of_class(module: str, name: str) -> Operation:
+    """An operation without its state, for pickle: the decorator makes its class, under no name."""
+    kind = _CLASSES[module, name]
+    return kind.__new__(kind)
 
 
 def operation(module: str, keras_name: str, *settings: str) -> Callable[[F], F]:

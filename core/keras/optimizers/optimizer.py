@@ -117,7 +117,7 @@ class Optimizer(OptimizerState):
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self.built = False
         # Bookkeeping beside the one tracked list, `_variables`.
-        self.__dict__.update(_slots={}, _index={}, _shared=None, _targets=[], _excluded=set())
+        self.__dict__.update(_slots={}, _index={}, _shared=None, _targets=[], _excluded=[])
         self._variables: list[Variable] = []
         self.iterations = self._own_variable(0, "int64", "iteration")
         if isinstance(learning_rate, LearningRateSchedule) or callable(learning_rate):
@@ -304,12 +304,13 @@ class Optimizer(OptimizerState):
             var_list: variables.
             var_names: parts of names.
         """
-        self.__dict__["_excluded"] = {id(variable) for variable in var_list or ()}
+        self.__dict__["_excluded"] = list(var_list or ())
         self.__dict__["_excluded_names"] = tuple(var_names or ())
 
     def _decays(self, variable: Variable) -> bool:
         names = self.__dict__.get("_excluded_names", ())
-        return id(variable) not in self.__dict__["_excluded"] and not any(
+        excluded = self.__dict__["_excluded"]
+        return not any(variable is one for one in excluded) and not any(
             name in variable.name for name in names
         )
 

@@ -39,6 +39,15 @@ class OptimizerState(AutoTrackable):
     _index: dict[int, int]
     _targets: list[Variable]
 
+    def __getstate__(self) -> object:
+        """What pickle and deepcopy take along: whose variables it knows, not by their identity."""
+        state: Any = super().__getstate__()
+        return {**state, "_index": None, "_shared": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__["_index"] = {id(variable): i for i, variable in enumerate(self._targets)}
+
     def _own_variable(self, value: Any, dtype: str, name: str) -> Variable:
         with init_scope():
             variable = Variable(value, dtype=dtype, trainable=False, name=f"{self.name}/{name}")

@@ -46,7 +46,8 @@ def load_model(
 
     Args:
         filepath: of a `.keras` file (of Keras 3, or 2.12 and later), or of an `.h5` file (of Keras
-            2 or 3). A folder is a SavedModel: it is loaded as `saved_model.load` does.
+            2 or 3). A folder is a SavedModel: what it computes, with `predict`,
+            and after `compile` with `evaluate` and `fit`; see `RestoredModel`.
         custom_objects: further classes and functions by name.
         compile: whether the model is compiled as it was, its optimizer going on where it was.
         safe_mode: accepted for Keras' sake: nothing is run in either mode.
@@ -62,7 +63,9 @@ def load_model(
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if os.path.isdir(path):  # noqa: PTH112 (a text)
-        return late.get("saved_model.load")(path)
+        from pinnace.keras.saving.restored_models import RestoredModel
+
+        return RestoredModel(late.get("saved_model.load")(path), path)
     if not os.path.exists(path):  # noqa: PTH110 (a text)
         raise NotFoundError(f"load_model: there is no file or folder {path!r}")
     del safe_mode

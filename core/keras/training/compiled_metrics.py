@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
@@ -42,14 +43,15 @@ class CompileMetrics(Metric):
             _per_output=None,
             # Metrics that are objects are known before anything is built.
             _objects=[m for m in _flat((metrics, weighted_metrics)) if isinstance(m, Metric)],
-            _names={},
+            _names=[],
         )
 
     _given: tuple[Any, Any]
     _output_names: Sequence[str] | None
     _per_output: list[tuple[str, list[Metric], list[Metric]]] | None
     _objects: list[Metric]
-    _names: dict[int, str]
+    # As `metrics`, with the outputs' names where there are several, each once.
+    _names: list[str]
 
     @property
     def built(self) -> bool:
@@ -81,12 +83,11 @@ class CompileMetrics(Metric):
     def result(self) -> dict[str, Any]:
         """Name -> what each says so far; of several outputs the name begins with the output's."""
         results: dict[str, Any] = {}
-        for metric in self.metrics:
+        metrics = self.metrics
+        names = self._names or [metric.name for metric in metrics]
+        for name, metric in zip(names, metrics, strict=True):
             found = metric.result()
-            if isinstance(found, dict):
-                results.update(found)
-            else:
-                results[self._names.get(id(metric), metric.name)] = found
+            results.update(found if isinstance(found, dict) else {name: found})
         return results
 
     def build(self, y: Any, y_pred: Any) -> None:
@@ -99,19 +100,15 @@ class CompileMetrics(Metric):
         for (name, output), true, one, other in zip(outputs, truths, plain, weighted, strict=True):
             made = [[metric_of(m, true, output) for m in group] for group in (one, other)]
             made_for.append((name, made[0], made[1]))
-            if len(outputs) > 1:
-                for metric in (*made[0], *made[1]):
-                    self._names[id(metric)] = f"{name}_{metric.name}"
         self.__dict__["_per_output"] = made_for
-        self._number_repeated_names()
-
-    def _number_repeated_names(self) -> None:
-        seen: dict[str, int] = {}
-        for metric in self.metrics:
-            name = self._names.get(id(metric), metric.name)
-            count = seen[name] = seen.get(name, 0) + 1
-            if count > 1:
-                self._names[id(metric)] = f"{name}_{count - 1}"
+        several = len(outputs) > 1
+        self.__dict__["_names"] = _distinct(
+            [
+                f"{name}_{metric.name}" if several else metric.name
+                for name, *groups in made_for
+                for metric in (*groups[0], *groups[1])
+            ]
+        )
 
     def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Take one batch into account."""
@@ -169,6 +166,16 @@ def _by_shape(name: str, y: Any, y_pred: Any) -> Metric:
     if sparse:
         return _metrics.SparseCategoricalCrossentropy(name=name)
     return _metrics.CategoricalCrossentropy(name=name)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Numbered from the second of a name on."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        found.append(f"{name}_{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return found
 
 
 def _flat(value: Any) -> list[Any]:

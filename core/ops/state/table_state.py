@@ -61,6 +61,15 @@ class Table:
         self._filled = mutable
         self._lock = threading.Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: a copy has a lock of its own."""
+        with self._lock:
+            return {**self.__dict__, "_entries": dict(self._entries), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
     @property
     def is_dense(self) -> bool:
         """Whether some keys mark empty places, as in MutableDenseHashTableV2."""

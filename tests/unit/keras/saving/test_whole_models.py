@@ -293,6 +293,47 @@ def test_a_folder_is_a_saved_model(tmp_path: Path) -> None:
     np.testing.assert_allclose(again(tf.constant(X)), model(X), rtol=1e-6)
 
 
+def test_a_folder_predicts_and_once_compiled_evaluates_and_trains(tmp_path: Path) -> None:
+    model = small()
+    x, y = np.asarray(X, np.float32), np.asarray(model(X)) + 1
+    model.compile("sgd", "mse")
+    wanted = model.predict(x, verbose=0), model.evaluate(x, y, verbose=0)
+    for store, folder in ((model.save, tmp_path / "saved"), (model.export, tmp_path / "exported")):
+        store(folder)
+        again = keras.models.load_model(folder)
+        assert "serving_default" in again.signatures
+        again.compile("sgd", "mse")
+        np.testing.assert_allclose(again.predict(x, verbose=0), wanted[0], rtol=1e-6)
+        assert again.evaluate(x, y, verbose=0) == pytest.approx(wanted[1], rel=1e-6)
+        assert len(again.trainable_variables) == len(model.trainable_variables)
+        losses = again.fit(x, y, epochs=4, verbose=0).history["loss"]
+        assert losses[-1] < losses[0]
+        again.save(tmp_path / "again")
+        found = keras.models.load_model(tmp_path / "again").predict(x, verbose=0)
+        np.testing.assert_allclose(found, again.predict(x, verbose=0), rtol=1e-6)
+        with pytest.raises(AttributeError, match=r"no 'nothing'(?s:.*)as a \.keras file"):
+            again.nothing  # noqa: B018 (it raises)
+        with pytest.raises(NotImplementedError, match="holds no configuration"):
+            again.get_config()
+
+
+def test_a_folder_of_nothing_to_call_says_what_it_has(tmp_path: Path) -> None:
+    module = tf.Module()
+    for name in ("f", "g"):
+        setattr(module, name, tf.function(lambda x: x, input_signature=[tf.TensorSpec([])]))
+    tf.saved_model.save(module, str(tmp_path))
+    with pytest.raises(ValueError, match=r"its functions are f, g\n  Try: saved_model\.load"):
+        keras.models.load_model(tmp_path).predict([1.0], verbose=0)
+
+
+@pytest.mark.parametrize("name", ["m.pb", "m.onnx", "m.tflite"])
+def test_the_name_of_a_file_is_refused_for_a_folder(name: str, tmp_path: Path) -> None:
+    for store in (small().save, small().export):
+        with pytest.raises(ValueError, match="a SavedModel is a folder"):
+            store(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
 def test_any_name_will_do_for_what_is_inside(tmp_path: Path) -> None:
     path = tmp_path / "m.h5"
     path.write_bytes((golden("keras_files/keras_3") / "dense.keras").read_bytes())

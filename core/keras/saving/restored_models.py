@@ -1,0 +1,116 @@
+"""RestoredModel: a SavedModel under the methods of a Keras model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pinnace import late
+from pinnace.framework import structure
+from pinnace.framework.trackable import walk_variables
+from pinnace.keras.models.model import Model
+
+if TYPE_CHECKING:
+    from pinnace.framework.variable import Variable
+
+_SERVED = "serving_default"
+
+
+class RestoredModel(Model):
+    """What a SavedModel computes, with `predict`, and with `evaluate` and `fit` after `compile`.
+
+    It is made of the functions of the file: layers and configuration are not in it. What the
+    loaded object has besides (`signatures`, functions, variables) are attributes.
+
+    Args:
+        restored: what `saved_model.load` gave.
+        path: of the folder, for messages.
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES = Model._TF_MODULE_IGNORED_PROPERTIES | {"_path"}
+
+    def __init__(self, restored: Any, path: str) -> None:
+        super().__init__(name="restored_model")
+        self.restored = restored
+        self.__dict__["_path"] = path
+        self.built = True
+
+    def __getattr__(self, name: str) -> Any:
+        restored = self.__dict__.get("restored")
+        if restored is None or name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return getattr(restored, name)
+        except AttributeError:
+            kind = type(self).__name__
+            raise AttributeError(
+                f"{kind} of {self.__dict__.get('_path')!r} has no {name!r}: a SavedModel holds "
+                "functions and variables, neither layers nor a configuration\n"
+                "  Try: save the model as a .keras file"
+            ) from None
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        """What the file's `__call__`, or else its `serving_default`, gives."""
+        if callable(self.restored):
+            return self._by_call(inputs, training)
+        signature = getattr(self.restored, "signatures", {}).get(_SERVED)
+        if signature is None:
+            self._refuse()
+        outputs = signature(**inputs) if isinstance(inputs, dict) else _named(signature, inputs)
+        return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+    def _by_call(self, inputs: Any, training: bool) -> Any:
+        try:
+            return self.restored(inputs, training=training)
+        except (TypeError, ValueError):
+            # A module's __call__ knows nothing of training; its error is the one that helps.
+            return self.restored(inputs)
+
+    def _refuse(self) -> NoReturn:
+        names = [name for name, x in self.restored._trackable_children().items() if callable(x)]
+        raise ValueError(
+            f"load_model: {self._path!r} has neither a __call__ nor a signature {_SERVED!r}; its "
+            f"functions are {', '.join(names) or 'none'}\n"
+            "  Try: saved_model.load, and call one of its functions or signatures"
+        )
+
+    @property
+    def variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
+        """Those of the file, but for its optimizer's."""
+        found = walk_variables(self.restored)
+        return [x for x, path in found if path[:1] != ("optimizer",)]  # type: ignore[misc]  # they are
+
+    @property
+    def weights(self) -> list[Variable]:
+        """Those of the file."""
+        return self.variables
+
+    @property
+    def trainable_variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
+        """Those of the file that training changes."""
+        return [variable for variable in self.variables if variable.trainable]
+
+    def _write(self, path: str, with_optimizer: bool, options: dict[str, Any]) -> None:
+        del with_optimizer  # the file's functions do not train by it
+        signatures = getattr(self.restored, "signatures", None)
+        late.get("saved_model.save")(
+            self.restored, path, **{"signatures": dict(signatures or {}) or None, **options}
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """Refused: a SavedModel holds none."""
+        raise NotImplementedError(
+            f"load_model: {self._path!r} is a SavedModel, which holds no configuration\n"
+            "  Try: save it as a folder again, or save the original as a .keras file"
+        )
+
+
+def _named(signature: Any, inputs: Any) -> dict[str, Any]:
+    """The signature on inputs by place: one, or as many as it takes, in the order of its names."""
+    names = sorted(signature.structured_input_signature[1])
+    values = structure.flatten(inputs)
+    if len(values) != len(names):
+        raise ValueError(
+            f"load_model: the signature {_SERVED!r} takes {', '.join(names)}, got {len(values)} "
+            "inputs\n  Try: a dict by name"
+        )
+    return signature(**dict(zip(names, values, strict=True)))  # type: ignore[no-any-return]
