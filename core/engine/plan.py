@@ -18,6 +18,7 @@ from pinnace.framework.context import state
 from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.kernels import weights
+from pinnace.ops.kernels.poison import fill
 from pinnace.ops.opdef import explain
 from pinnace.ops.running import RunContext
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pinnace.engine.codegen.regions import Region
     from pinnace.engine.codegen.turns import Turns
     from pinnace.engine.loop_tiers import LoopTiers
-    from pinnace.engine.workspace import Leased
     from pinnace.framework.tensor import Array
 
 # The source begins with the def and one line each for arguments and buffers; step k is on line
@@ -88,7 +88,7 @@ class Plan:
         exec(code, self._globals)
         self._run = self._globals["run"]
         self._looking: Callable[..., Any] | None = None
-        self.workspaces = Workspaces(self)
+        self.workspaces = self._pool()
 
     def __call__(
         self, arrays: Sequence[Array], context: RunContext | None = None
@@ -110,7 +110,10 @@ class Plan:
         try:
             with np.errstate(all="ignore"):
                 if stop is not None:
-                    results = self._run_looking(buffers, arrays, context)
+                    if buffers is not None:
+                        results = buffers.run(arrays, context, looks=True)
+                    else:
+                        results = self.run_plainly(arrays, context, looks=True)
                 elif buffers is None:
                     results = self._run(arrays, context)
                 else:
@@ -123,20 +126,30 @@ class Plan:
                 self.workspaces.give_back(buffers)
         return results
 
-    def _run_looking(
-        self,
-        buffers: Leased | None,
-        arrays: Sequence[Array],
-        context: RunContext | None,
+    def run_plainly(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool
     ) -> tuple[Array, ...]:
-        """A run that looks between its steps whether it is to end."""
-        if buffers is not None:
-            return buffers.run(arrays, context, looks=True)
+        """The steps, one kernel each, in new memory.
+
+        Args:
+            arrays: arguments.
+            context: of the run.
+            looks: look between steps whether it is to end.
+        """
+        if not looks:
+            return self._run(arrays, context)  # type: ignore[no-any-return]
         if self._looking is None:
             namespace = dict(self._globals)
             exec(compile(self._write(looks=True), self._file, "exec"), namespace)
             self._looking = namespace["run"]
         return self._looking(arrays, context)  # type: ignore[no-any-return]
+
+    def _pool(self) -> Workspaces:
+        if not config.settings.poison:
+            return Workspaces(self)
+        from pinnace.engine.poisoned import PoisonedWorkspaces
+
+        return PoisonedWorkspaces(self)
 
     def loops(self) -> LoopTiers | None:
         """How loops with this body run in the tier that is chosen; None if by plans alone."""
@@ -264,6 +277,8 @@ class Plan:
                 call = self._call(index, step, buffers or {})
             else:
                 call = self._call_fused(index, fused[index], buffers or {})
+            if config.settings.poison and buffers and call != "pass":
+                call = f"{self._poisoning(index, fused, buffers)}{call}"
             lines.append(f"    {call}")
             for name, checked in checks.get(index, ()):
                 given, made = (
@@ -283,6 +298,15 @@ class Plan:
         results = [self._result(value) for value in self.graph.outputs]
         lines.append(f"    return ({', '.join(results)}{',' if results else ''})")
         return lines
+
+    def _poisoning(
+        self, index: int, fused: Mapping[int, Region | None], buffers: Mapping[Value, str]
+    ) -> str:
+        """What fills the buffers that a step, or what runs in its place, writes into."""
+        region = fused.get(index)
+        made = self.steps[index].node.outputs if region is None else region.cluster.outputs
+        fills = [f"{self.bind('poison', fill)}({buffers[one]}); " for one in made if one in buffers]
+        return "".join(fills)
 
     def recording(self) -> Callable[[Sequence[Array]], dict[Value, Any]]:
         """A function like the plan's that gives every value, for plans without effects."""

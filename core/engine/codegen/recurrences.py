@@ -87,8 +87,11 @@ class Recurrence:
         variant = self._variants.get(key)
         if variant is None and key not in self._variants:
             with self._lock:
-                if key not in self._variants and self._shares.admit(key):
-                    self._variants[key] = self._variant(values)
+                uses = 0 if key in self._variants else self._shares.admit(key)
+                if uses:
+                    made = self._variants[key] = self._variant(values)
+                    if made is not None:
+                        made.uses = uses
             variant = self._variants.get(key)
         if variant is not None:
             variant.uses += 1
