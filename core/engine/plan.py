@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 # The source begins with the def and one line each for arguments and buffers; step k is on line
 # k + this.
 _FIRST_LINE = 4
+_HEAD = "def run(arguments, ctx):"
 _NOTHING: Mapping[int, Region | None] = MappingProxyType({})
 _SETTLED: Mapping[Value, Array] = MappingProxyType({})
+_UNNAMED: Mapping[str, Any] = MappingProxyType({})
 _UNCHECKED: Mapping[int, Sequence[tuple[str, Region]]] = MappingProxyType({})
 
 
@@ -71,6 +73,7 @@ class Plan:
         # If this is the body of loops: how they run, by tier.
         self._loops: dict[str, LoopTiers] = {}
         self._stream_lock = threading.Lock()
+        self._writing = threading.RLock()
         arguments = {value.node for value in graph.inputs}
         self.steps = [
             Step(node)
@@ -82,10 +85,9 @@ class Plan:
         self.needs_context = any(step.node.op.wants_ctx for step in self.steps)
         self._names: dict[Value, str] = {}
         self._globals: dict[str, Any] = {}
-        self.source = self._write()
-        code = compile(self.source, f"<plan of {graph.name}>", "exec")
-        self._file = code.co_filename
-        exec(code, self._globals)
+        self._file = f"<plan of {graph.name}>"
+        self.source = "\n".join([_HEAD, *self._lines()]) + "\n"
+        exec(compile(self.source, self._file, "exec"), self._globals)
         self._run = self._globals["run"]
         self._looking: Callable[..., Any] | None = None
         self.workspaces = self._pool()
@@ -139,9 +141,7 @@ class Plan:
         if not looks:
             return self._run(arrays, context)  # type: ignore[no-any-return]
         if self._looking is None:
-            namespace = dict(self._globals)
-            exec(compile(self._write(looks=True), self._file, "exec"), namespace)
-            self._looking = namespace["run"]
+            self._looking = self.compiled(_HEAD, lambda: self._lines(looks=True))
         return self._looking(arrays, context)  # type: ignore[no-any-return]
 
     def _pool(self) -> Workspaces:
@@ -238,9 +238,8 @@ class Plan:
 
     # Writing the function.
 
-    def _write(self, *, looks: bool = False) -> str:
-        body = self.body(looks=looks)
-        return "\n".join(["def run(arguments, ctx):", self.unpacking(), "    pass", *body]) + "\n"
+    def _lines(self, *, looks: bool = False) -> list[str]:
+        return [self.unpacking(), "    pass", *self.body(looks=looks)]
 
     def unpacking(self) -> str:
         """The line that gives the arguments their names."""
@@ -310,19 +309,40 @@ class Plan:
 
     def recording(self) -> Callable[[Sequence[Array]], dict[Value, Any]]:
         """A function like the plan's that gives every value, for plans without effects."""
-        lines = [f"    {self._call(index, step, {})}" for index, step in enumerate(self.steps)]
-        source = ["def record(arguments, ctx):", self.unpacking(), *lines, "    return locals()"]
-        namespace = dict(self._globals)
-        exec(compile("\n".join(source) + "\n", self._file, "exec"), namespace)
+
+        def lines() -> list[str]:
+            calls = [f"    {self._call(index, step, {})}" for index, step in enumerate(self.steps)]
+            return [self.unpacking(), *calls, "    return locals()"]
+
+        run = self.compiled(_HEAD, lines)
 
         def record(arrays: Sequence[Array]) -> dict[Value, Any]:
-            found = namespace["record"](arrays, RunContext())
+            found = run(arrays, RunContext())
             return {
                 value: found.get(name, self._globals.get(name))
-                for value, name in self._names.items()
+                for value, name in list(self._names.items())
             }
 
         return record
+
+    def compiled(
+        self, head: str, write: Callable[[], Sequence[str]], own: Mapping[str, Any] = _UNNAMED
+    ) -> Callable[..., Any]:
+        """A function of the plan's source in another form.
+
+        Regions and constants get their names in the plan while the source is written: threads that
+        write for other shapes wait, or a function would call what another one's name means.
+
+        Args:
+            head: the `def run(…):` line.
+            write: gives the lines after it.
+            own: what only this function sees.
+        """
+        with self._writing:
+            source = "\n".join([head, *write()]) + "\n"
+            namespace = {**self._globals, **own}
+        exec(compile(source, self._file, "exec"), namespace)
+        return namespace["run"]  # type: ignore[no-any-return]
 
     def call_of(self, place: int) -> str:
         """The statement of one step."""
@@ -336,12 +356,12 @@ class Plan:
         """The Python name of a value in the source."""
         found = self._names.get(value)
         if found is None:
-            array = constant_of(value)
-            if array is None:
-                found = f"v{len(self._names)}"
-            else:
-                found = self.bind(f"c{len(self._names)}", array)
-            self._names[value] = found
+            with self._writing:
+                found = self._names.get(value)
+                if found is None:
+                    array = constant_of(value)
+                    found = f"{'v' if array is None else 'c'}{len(self._names)}"
+                    self._names[value] = found if array is None else self.bind(found, array)
         return found
 
     def bind(self, name: str, thing: object) -> str:
