@@ -24,12 +24,10 @@ from pinnace.ops.running import RunContext
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.engine.codegen.loops import Loop
-    from pinnace.engine.codegen.recurrences import Recurrence
     from pinnace.engine.codegen.regions import Region
-    from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.codegen.turns import Turns
-    from pinnace.engine.workspace import Workspace
+    from pinnace.engine.loop_tiers import LoopTiers
+    from pinnace.engine.workspace import Leased
     from pinnace.framework.tensor import Array
 
 # The source begins with the def and one line each for arguments and buffers; step k is on line
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
 _FIRST_LINE = 4
 _NOTHING: Mapping[int, Region | None] = MappingProxyType({})
 _SETTLED: Mapping[Value, Array] = MappingProxyType({})
+_UNCHECKED: Mapping[int, Sequence[tuple[str, Region]]] = MappingProxyType({})
 
 
 # Ops whose second input is kept in another form if it stays the same from call to call.
@@ -69,14 +68,8 @@ class Plan:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.streams: dict[object, Any] = {}
-        # If this is the body of a loop: the plan of its condition, and the kernel of both. None
-        # until it has been looked for.
-        self.loop: tuple[Plan | None, Loop | None] | None = None
-        # The same for a loop over arrays: the whole loop, or turns with compiled clusters in them.
-        self.recurrence: Recurrence | None = None
-        self.turns: Turns | None = None
-        # How often a loop with this body has begun.
-        self.begun = 0
+        # If this is the body of loops: how they run, by tier.
+        self._loops: dict[str, LoopTiers] = {}
         self._stream_lock = threading.Lock()
         arguments = {value.node for value in graph.inputs}
         self.steps = [
@@ -132,7 +125,7 @@ class Plan:
 
     def _run_looking(
         self,
-        buffers: Workspace | SmallPlan | None,
+        buffers: Leased | None,
         arrays: Sequence[Array],
         context: RunContext | None,
     ) -> tuple[Array, ...]:
@@ -145,15 +138,33 @@ class Plan:
             self._looking = namespace["run"]
         return self._looking(arrays, context)  # type: ignore[no-any-return]
 
+    def loops(self) -> LoopTiers | None:
+        """How loops with this body run in the tier that is chosen; None if by plans alone."""
+        tier = config.settings.pinned_tier
+        if tier in {"plan", "eager"}:
+            return None
+        found = self._loops.get(tier)
+        if found is None:
+            from pinnace.engine.loop_tiers import LoopTiers
+
+            # One of several threads' is kept.
+            found = self._loops.setdefault(tier, LoopTiers(self, forced=tier == "compiled"))
+        return found
+
+    @property
+    def turns(self) -> Turns | None:
+        """The clusters of this plan as the body of a loop, where the tier has them."""
+        loops = self._loops.get(config.settings.pinned_tier)
+        return None if loops is None else loops.turns
+
     def nested(self, context: RunContext) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """The plan as part of a run that has set up everything already.
 
         Nothing is leased and no state is set: that costs as much as a few kernels, and loops over
         scalars come here twice per turn.
         """
-        run = self._run
-        if self.turns is not None and config.settings.pinned_tier not in {"plan", "eager"}:
-            run = self.turns.function()
+        loops = self._loops.get(config.settings.pinned_tier) if self._loops else None
+        run = self._run if loops is None else loops.function()
 
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
             try:
@@ -181,11 +192,16 @@ class Plan:
         for step, dead in zip(self.steps, self.deaths({}), strict=True):
             step.dies = dead
 
-    def deaths(self, fused: Mapping[int, Region | None]) -> list[list[Value]]:
+    def deaths(
+        self,
+        fused: Mapping[int, Region | None],
+        checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
+    ) -> list[list[Value]]:
         """For each place the values that nothing needs after it.
 
         Args:
             fused: see `body`.
+            checks: see `body`.
         """
         last: dict[Value, int] = {}
         for place, step in enumerate(self.steps):
@@ -196,6 +212,8 @@ class Plan:
                 touched = (
                     [] if cluster is None else [*cluster.cluster.inputs, *cluster.cluster.outputs]
                 )
+            for _, checked in checks.get(place, ()):
+                touched = [*touched, *checked.cluster.inputs, *checked.cluster.outputs]
             for value in touched:
                 last[value] = place
         kept = set(self.graph.outputs)
@@ -223,6 +241,7 @@ class Plan:
         *,
         looks: bool = False,
         settled: Mapping[Value, Array] = _SETTLED,
+        checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
     ) -> list[str]:
         """The steps as source lines, and the return.
 
@@ -231,9 +250,12 @@ class Plan:
             fused: for a place, what runs there instead; None where that is nothing.
             looks: ask after each step whether the run is to end; there must be a context then.
             settled: values that the source finds under their names: their steps are left out.
+            checks: for a place, what is called after its step, by its name in the source: with the
+                inputs of a region, and with what the steps of that made.
         """
         lines = []
-        deaths = self.deaths(fused) if fused else [step.dies for step in self.steps]
+        plain = not fused and not checks
+        deaths = [step.dies for step in self.steps] if plain else self.deaths(fused, checks)
         for index, step in enumerate(self.steps):
             outputs = step.node.outputs
             if outputs and all(value in settled for value in outputs):
@@ -243,6 +265,12 @@ class Plan:
             else:
                 call = self._call_fused(index, fused[index], buffers or {})
             lines.append(f"    {call}")
+            for name, checked in checks.get(index, ()):
+                given, made = (
+                    "".join(f"{self.name(value)}, " for value in values)
+                    for values in (checked.cluster.inputs, checked.cluster.outputs)
+                )
+                lines[-1] += f"; {name}(({given}), ({made}))"
             dead = [
                 self.name(value)
                 for value in deaths[index]

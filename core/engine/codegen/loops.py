@@ -67,21 +67,26 @@ class Loop:
             values: the loop variables.
             check: called now and then; raises if the run was cancelled.
         """
-        kernel = self.kernel.function
-        if kernel is None:
+        if self.kernel.function is None:
             return values
-        scalars = [np.asarray(values[place])[()] for place in self._carried]
         while True:
-            turns, *scalars = kernel(_TURNS, *scalars)
-            # Numba gives Python's numbers back.
-            scalars = [kind(one) for kind, one in zip(self._dtypes, scalars, strict=True)]
+            turns, values = self.advance(values, _TURNS)
             if turns < _TURNS:
-                break
+                return values
             check()
+
+    def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]]:
+        """How many turns were taken, at most `most`, and the loop variables after them.
+
+        Fewer than `most` are taken only where the condition is false then.
+        """
+        kernel = self.kernel.function
+        assert kernel is not None  # noqa: S101 - whoever calls this has looked
+        turns, *scalars = kernel(most, *[np.asarray(values[place])[()] for place in self._carried])
         found = list(values)
-        for place, scalar in zip(self._carried, scalars, strict=True):
-            found[place] = np.asarray(scalar)
-        return tuple(found)
+        for place, kind, scalar in zip(self._carried, self._dtypes, scalars, strict=True):
+            found[place] = np.asarray(kind(scalar))  # Numba gives Python's numbers back
+        return turns, tuple(found)
 
 
 def loop_of(test: Plan, body: Plan) -> Loop | None:

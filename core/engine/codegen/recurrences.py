@@ -13,6 +13,7 @@ the first.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,11 +24,12 @@ from pinnace.engine.codegen.array_steps import Unfit
 from pinnace.engine.codegen.loop_lists import is_same
 from pinnace.engine.codegen.statements import fit
 from pinnace.engine.codegen.turn import Turn
-from pinnace.engine.waiting import is_tried
+from pinnace.engine.shares import Shares
+from pinnace.engine.trials import Verdict
 from pinnace.ops.state.list_values import TensorList, handle_of_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
@@ -49,41 +51,45 @@ class Recurrence:
 
     def __init__(self, test: Plan, body: Plan) -> None:
         self._test, self._body = test, body
-        self._variants: dict[object, _Variant | None] = {}
+        self._variants: dict[Hashable, _Variant | None] = {}
+        self._shares: Shares[_Variant] = Shares(self._variants, _SHAPES)
+        self._lock = threading.Lock()
         # Why there is no kernel, for those who look after the code generator.
         self.refusals: list[str] = []
 
     @property
     def hopeless(self) -> bool:
         """Whether no set of shapes that was seen has a kernel, or may get one."""
-        kernels = [one.kernel for one in self._variants.values() if one is not None]
-        return all(kernel.done.is_set() and kernel.function is None for kernel in kernels)
+        return all(one is None or one.is_hopeless for one in list(self._variants.values()))
 
-    def run(
-        self, values: Sequence[Array], check: Callable[[], None], *, wait: bool = False
-    ) -> Sequence[Array]:
+    def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
         """The loop variables after as many turns as the kernel could take.
 
         Args:
             values: the loop variables.
             check: called now and then; raises if the run was cancelled.
-            wait: for the kernel, if it is not made yet.
         """
-        key = tuple([_form(value) for value in values])
-        if key not in self._variants:
-            if len(self._variants) >= _SHAPES:
-                return values
-            self._variants[key] = self._variant(values)
-        variant = self._variants[key]
-        if variant is None:
-            return values
-        if variant.kernel.function is None and not (
-            is_tried(variant.kernel, wait=wait) and variant.kernel.function is not None
-        ):
-            return values
-        if not bool(self._test.namespace["run"](values, None)[0]):
+        variant = self.variant(values)
+        if variant is None or variant.kernel.function is None or not self.goes_on(values):
             return values
         return variant.run(values, check)
+
+    def goes_on(self, values: Sequence[Array]) -> bool:
+        """Whether the condition is true."""
+        return bool(self._test.namespace["run"](values, None)[0])
+
+    def variant(self, values: Sequence[Array]) -> _Variant | None:
+        """What these shapes' kernel runs by, which may not be made yet; None if there is none."""
+        key = tuple([_form(value) for value in values])
+        variant = self._variants.get(key)
+        if variant is None and key not in self._variants:
+            with self._lock:
+                if key not in self._variants and self._shares.admit(key):
+                    self._variants[key] = self._variant(values)
+            variant = self._variants.get(key)
+        if variant is not None:
+            variant.uses += 1
+        return variant
 
     def _variant(self, values: Sequence[Array]) -> _Variant | None:
         with np.errstate(all="ignore"):
@@ -99,7 +105,7 @@ class Recurrence:
             return None
 
 
-def _form(value: Array) -> object:
+def _form(value: Array) -> Hashable:
     """What of a loop variable a kernel is made for."""
     held = value[()] if value.dtype.kind == "O" and not value.ndim else None
     if isinstance(held, TensorList):
@@ -108,10 +114,18 @@ def _form(value: Array) -> object:
 
 
 class _Variant:
-    """A loop's kernel for one set of shapes."""
+    """A loop's kernel for one set of shapes.
+
+    Attributes:
+        kernel: which may not be made yet.
+        verdict: whether it gives what the plan gives.
+        uses: how often it was asked for, lately.
+    """
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
+        self.verdict = Verdict()
+        self.uses = 0
         self.kernel = compiler.request(turn.text)
         self._numbers = np.array(turn.numbers, np.int64)
         self._expected = _GUESS
@@ -139,6 +153,26 @@ class _Variant:
             most *= 2 if turn.lists.pushed else 1
         self._expected = max(total, 1)
         return values
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it has no kernel and gets none, or a wrong one."""
+        return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
+
+    def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]] | None:
+        """How many turns were taken, at most `most`, and the loop variables after them.
+
+        Fewer are taken where the condition is false then, or the next turn cannot be taken. None if
+        there is nothing to be done with these values.
+        """
+        try:
+            fixed = self._turn.before(values)
+        except Exception:
+            return None  # the plan says what is wrong
+        if not self._turn.is_like_before(fixed):
+            return None
+        found = self._advance(values, fixed, most)
+        return None if found is None else (found[0], found[2])
 
     def _advance(
         self, values: Sequence[Array], fixed: Sequence[Array], most: int

@@ -30,7 +30,7 @@ class Turns:
     def __init__(self, plan: Plan, fused: Mapping[int, Region | None]) -> None:
         self._plan = plan
         self._plain: Callable[..., Any] = plan.namespace["run"]
-        self._fused = fused
+        self.fused = fused
         self._clusters = [one for one in fused.values() if one is not None]
         self._made: Callable[..., Any] | None = None
 
@@ -38,6 +38,16 @@ class Turns:
         """Until the compiler is through with all kernels."""
         for cluster in self._clusters:
             is_tried(cluster.kernel, wait=True)
+
+    def is_made(self) -> bool:
+        """Whether all kernels are there."""
+        return bool(self._clusters) and all(one.kernel.function for one in self._clusters)
+
+    def keep(self, fused: Mapping[int, Region | None]) -> None:
+        """Go on with these clusters alone."""
+        self.fused = fused
+        self._clusters = [one for one in fused.values() if one is not None]
+        self._made = None
 
     def function(self) -> Callable[..., Any]:
         """The function to call from now on."""
@@ -56,7 +66,7 @@ class Turns:
     def _compiled(self) -> Callable[..., Any]:
         plan = self._plan
         lines = ["def run(arguments, ctx):", plan.unpacking(), "    pass"]
-        lines += plan.body({}, self._fused)
+        lines += plan.body({}, self.fused)
         namespace = dict(plan.namespace)
         exec(compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec"), namespace)
         return namespace["run"]  # type: ignore[no-any-return]

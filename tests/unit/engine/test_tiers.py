@@ -121,7 +121,7 @@ def test_a_pinned_tier_does_not_call_what_another_compiled(
     for _ in range(5):
         function(*given)
     assert calls == before
-    config.set_tier("auto")
+    config.set_tier("compiled")
     function(*given)
     assert calls == {name: 2 * count for name, count in CALLED[kind].items()}
 
