@@ -97,10 +97,11 @@ def _points(x: Bound) -> list[Any]:
     found = [x.low]
     if not x.is_known or (np.signbit(x.low) != np.signbit(x.high)).any():
         found.append(x.high)
-        around = (x.low < 0) & (x.high > 0)
+        around = (x.low <= 0) & (x.high >= 0)
         if around.any():
             kind = x.low.dtype
-            found += [np.where(around, kind.type(zero), x.low) for zero in (-0.0, 0.0)]
+            found.append(np.where(around & np.signbit(x.low), kind.type(-0.0), x.low))
+            found.append(np.where(around & ~np.signbit(x.high), kind.type(0.0), x.low))
     if (x.maybe & ~np.isnan(x.low)).any():
         found.append(np.where(x.maybe, x.low.dtype.type(np.nan), x.low))
     return found

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hot.kernels import INTERPRETED, MACHINE, Maker
 from pinnace.engine import workspace
 from pinnace.engine.build import build
 from pinnace.engine.codegen import clusters, compiler, small_plans
 from pinnace.engine.codegen.regions import fuse
-from pinnace.engine.workspace import Layout, Workspace
+from pinnace.engine.workspace import Workspace
 from pinnace.framework import config
 from pinnace.framework.tensor import wrap
 from pinnace.graph.graph import constant_of
@@ -28,8 +27,10 @@ from pinnace.ops.kernels import tiles, weights
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from hot.kernels import Maker
+    from pinnace.engine.layout import Layout
     from pinnace.engine.plan import Plan
     from pinnace.graph.graph import Graph, Node, Value
 
@@ -146,11 +147,6 @@ def _layout(plan: Plan, arrays: Sequence[Any]) -> Layout:
     return layout
 
 
-def _with_regions(plan: Plan, layout: Layout, made: Mapping[int, Any]) -> Layout:
-    sizes = plan.workspaces._buffered(layout.known)
-    return Layout(plan, layout.known, sizes, layout.has_products, made, layout.settled)
-
-
 def _in_memory(layout: Layout, arrays: Sequence[Any], poison: int) -> Sequence[Any]:
     memory = Workspace(layout)
     results: Sequence[Any] = ()
@@ -205,7 +201,7 @@ class Compiled:
                 self._count(type(region).__name__.lower(), way)
         has_loops = any(step.node.op.name in _LOOPS for step in plan.steps)
         if made or has_loops:
-            better = _with_regions(plan, layout, made)
+            better = layout.with_regions(made)
             # The first run of a product is BLAS's, later ones have packed weights.
             found["regions"] = _in_memory(better, arrays, self.maker.poison)
             if any(
@@ -252,28 +248,18 @@ class Compiled:
             if step.node.op.name not in _LOOPS:
                 continue
             body = step.node.attrs["body"].graph.plan
-            if body is None or body.loop is None:
+            loops = None if body is None else body.loops()
+            if loops is None or loops._test is None:
                 continue
-            if body.loop[1] is not None:
-                made = body.loop[1].kernel.function is not None
+            recurrence = loops._recurrence
+            if loops._loop is not None:
+                made = loops._loop.kernel.function is not None
                 self._count("scalar loop" if made else "loop without a kernel", way)
-            elif body.recurrence is not None and any(
-                one is not None and one.kernel.function
-                for one in body.recurrence._variants.values()
+            elif recurrence is not None and any(
+                one is not None and one.kernel.function for one in recurrence._variants.values()
             ):
                 self._count("recurrence", way)
-            elif body.turns is not None and body.turns._clusters:
+            elif loops.turns is not None and loops.turns.is_made():
                 self._count("turns", way)
             else:
                 self._count("loop as a plan", way)
-
-
-__all__ = [
-    "INTERPRETED",
-    "MACHINE",
-    "Compiled",
-    "eager",
-    "everything_is_worth_it",
-    "leased",
-    "plain",
-]
