@@ -205,7 +205,17 @@ _JOINED: dict[str, Callable[..., Any]] = {
     "LogicalNot": lambda x: 1 - x,
 }
 _MOVES = frozenset(
-    {"ConcatV2", "ExpandDims", "GatherV2", "Identity", "Pack", "Reshape", "Split", "SplitV"}
+    {
+        "BroadcastTo",
+        "ConcatV2",
+        "ExpandDims",
+        "GatherV2",
+        "Identity",
+        "Pack",
+        "Reshape",
+        "Split",
+        "SplitV",
+    }
     | {"Squeeze", "StridedSlice", "Transpose", "Unpack"}
 )
 
@@ -230,15 +240,19 @@ class Evaluation:
         found = self._values.get(value)
         return constant_of(value) if found is None else found
 
-    def _node(self, node: Node) -> Sequence[Any]:
+    def _node(self, node: Node) -> Sequence[Any]:  # noqa: C901 (one case after the other)
         given = [self._of(value) for value in node.inputs]
         name = node.op.name
         if name in {"While", "StatelessWhile"}:
             return _loop(node, given)
+        if name in {"PartitionedCall", "StatefulPartitionedCall"}:
+            return Evaluation(node.attrs["f"].graph, given).outputs
         if name in _LISTS:
             return _LISTS[name](node, given)
+        if given and isinstance(given[0], list):
+            return [_of_lists(name, given)]
         if name == "ReadVariableOp":
-            return [np.asarray(given[0].item().value)]
+            return [np.asarray(one) for one in _exactly(node, given)]
         floats = [np.asarray(one).dtype in _OF for one in given if not isinstance(one, Bound)]
         if not any(isinstance(one, Bound) for one in given) and not any(floats):
             return _exactly(node, given)
@@ -252,6 +266,8 @@ class Evaluation:
         write = getattr(self, f"_{name}", None)
         bounds = [one if isinstance(one, Bound) else Bound.of(one) for one in given]
         with np.errstate(all="ignore"):
+            if name.startswith("FusedBatchNormGradV"):
+                return _normalised_backward(node, bounds)
             if name.startswith("FusedBatchNormV"):
                 return _normalised(node, bounds)
             made = elementwise(name, *bounds) if write is None else write(node, bounds)
@@ -310,6 +326,16 @@ class Evaluation:
     def _BatchMatMulV2(self, node: Node, given: list[Bound]) -> Bound:  # noqa: N802
         return _product(given, bool(node.attrs["adj_x"]), bool(node.attrs["adj_y"]))
 
+    def _Conv2D(self, node: Node, given: list[Bound]) -> Bound:  # noqa: N802
+        filters = given[1].shape
+        count = filters[0] * filters[1] * filters[2]
+        return _bilinear(lambda a, b: _convolved(node, a, b), *given, count)
+
+    def _DepthwiseConv2dNative(self, node: Node, given: list[Bound]) -> Bound:  # noqa: N802
+        filters = given[1].shape
+        count = filters[0] * filters[1]
+        return _bilinear(lambda a, b: _convolved(node, a, b, depthwise=True), *given, count)
+
     def _Einsum(self, node: Node, given: list[Bound]) -> Bound:  # noqa: N802
         equation = node.attrs["equation"]
         left, _, _ = equation.partition("->")
@@ -344,7 +370,7 @@ class Evaluation:
 
 
 _SUMS = frozenset({"Add", "AddV2", "BiasAdd"})
-_PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "MatMul"})
+_PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "Conv2D", "DepthwiseConv2dNative", "MatMul"})
 
 
 def _begun(node: Node, given: list[Bound], made: Bound) -> Bound:
@@ -356,6 +382,8 @@ def _begun(node: Node, given: list[Bound], made: Bound) -> Bound:
             terms = value.node.inputs[0].shape.dims or (None,)
             flips = value.node.attrs.get("transpose_a") or value.node.attrs.get("adj_x")
             count = terms[-2 if flips and len(terms) > 1 else -1] or 1024
+            if "Conv2" in value.node.op.name:
+                count = int(np.prod(value.node.inputs[1].shape.dims))
             size = np.maximum(abs(other.low), abs(other.high))
             if node.attrs.get("data_format") == "NCHW":
                 size = np.max(size, initial=0)
@@ -429,6 +457,9 @@ _COMPOSED: dict[str, Callable[..., Bound]] = {
     "SqrtGrad": lambda e, one, y, dy: e("RealDiv", e("Mul", dy, _number(one, 0.5)), y),
     "RsqrtGrad": _power_grad,
     "Softsign": lambda e, one, x: e("RealDiv", x, e("AddV2", e("Abs", x), one)),
+    "SoftsignGrad": lambda e, one, dy, x: e(
+        "RealDiv", dy, _round(e("Square", e("AddV2", e("Abs", x), one)), 2)
+    ),
     "Softplus": lambda e, _one, x: e(
         "AddV2", e("Relu", x), e("Log1p", e("Exp", e("Neg", e("Abs", x))))
     ),
@@ -512,6 +543,40 @@ def _product(given: list[Bound], flip_a: bool, flip_b: bool) -> Bound:
     return _bilinear(np.matmul, a, b, a.shape[-1])
 
 
+def _convolved(node: Node, x: Any, filters: Any, *, depthwise: bool = False) -> Any:
+    """A convolution of images, tap by tap."""
+    _, step, along, _ = node.attrs["strides"]
+    gaps = node.attrs["dilations"][1:3]
+    rows, columns = filters.shape[:2]
+    sizes, before = [], []
+    for size, taps, stride, gap in zip(
+        x.shape[1:3], (rows, columns), (step, along), gaps, strict=True
+    ):
+        reach = (taps - 1) * gap + 1
+        if node.attrs["padding"] == "VALID":
+            sizes.append(-(-(size - reach + 1) // stride))
+            before.append((0, 0))
+        else:
+            sizes.append(-(-size // stride))
+            pad = max((sizes[-1] - 1) * stride + reach - size, 0)
+            before.append((pad // 2, pad - pad // 2))
+    padded = np.pad(x, ((0, 0), *before, (0, 0)))
+    total: Any = 0.0
+    for i in range(rows):
+        for j in range(columns):
+            y, z = i * gaps[0], j * gaps[1]
+            part = padded[
+                :,
+                y : y + (sizes[0] - 1) * step + 1 : step,
+                z : z + (sizes[1] - 1) * along + 1 : along,
+            ]
+            if depthwise:
+                total = total + (part[..., None] * filters[i, j]).reshape(*part.shape[:3], -1)
+            else:
+                total = total + part @ filters[i, j]
+    return total
+
+
 def _bilinear(times: Callable[[Any, Any], Any], a: Bound, b: Bound, count: int) -> Bound:
     """Sums of `count` products: centres and radii."""
     p = a.precision or SINGLE
@@ -564,7 +629,42 @@ def _normalised(node: Node, given: list[Bound]) -> list[Bound]:
     root = elementwise("AddV2", variance, _number(x, node.attrs["epsilon"]))
     factor = _round(elementwise("Mul", scale, elementwise("Rsqrt", root)), 1)
     made = elementwise("Mul", elementwise("Sub", x, mean), factor)
-    return [elementwise("AddV2", made, offset), mean.map(lambda part: part.reshape(-1))]
+    mean, variance = (one.map(lambda part: part.reshape(-1)) for one in (mean, variance))
+    unbiased = elementwise("Mul", variance, _number(x, count / max(count - 1, 1)))
+    return [elementwise("AddV2", made, offset), mean, _round(unbiased, 2), mean, variance]
+
+
+_LARGE = 1e12
+
+
+def _normalised_backward(node: Node, given: list[Bound]) -> list[Bound]:
+    """The gradients of x, scale and offset of a batch norm while training."""
+    dy, x, scale, mean, variance = given[:5]
+    if node.attrs["data_format"] == "NCHW" or not node.attrs["is_training"]:
+        raise Undecided("a gradient of another batch norm")
+    axes = tuple(range(x.low.ndim - 1))
+    count = int(np.prod(x.shape[:-1], dtype=np.int64))
+    if not count:
+        raise Undecided("a batch norm of nothing")
+    if any((np.maximum(abs(one.low), abs(one.high)) > _LARGE).any() for one in (dy, x, scale)):
+        raise Undecided("products that may overflow before they are scaled")
+    e, number = elementwise, _number(x, count)
+    inverse = e("Rsqrt", e("AddV2", variance, _number(x, node.attrs["epsilon"])))
+    # Kernels sum products with x - mean, and scale the sums: an ulp for each more step.
+    apart = e("Mul", e("Sub", x, mean), inverse)
+    offset = _round(_total(dy, axes, keepdims=False), 2)
+    slope = _round(_total(e("Mul", dy, apart), axes, keepdims=False), 4)
+    rest = e("AddV2", e("RealDiv", offset, number), e("Mul", apart, e("RealDiv", slope, number)))
+    factor = _round(e("Mul", scale, inverse), 2)
+    parts = [e("Mul", one, factor) for one in (dy, e("RealDiv", offset, number))]
+    parts.append(e("Mul", e("Mul", apart, e("RealDiv", slope, number)), factor))
+    size = sum(np.maximum(abs(one.low), abs(one.high)) for one in parts) * 16 * SINGLE.ulp
+    made = e("Mul", e("Sub", dy, rest), factor)
+    return [
+        _any_zero(Bound(made.low - size, made.high + size, made.maybe, SINGLE)),
+        _any_zero(slope),
+        _any_zero(offset),
+    ]
 
 
 def _exactly(node: Node, given: Sequence[Any]) -> Sequence[Any]:
@@ -612,6 +712,19 @@ def _loop(node: Node, given: list[Any]) -> list[Any]:
     raise Undecided("a long loop")
 
 
+def _of_lists(name: str, given: list[Any]) -> list[Any]:
+    """A list of zeros, or the sum of two lists; what was never set is 0."""
+    if name == "ZerosLike":
+        return [None] * len(given[0])
+    if name not in {"Add", "AddV2", "AddN"} or len(given) != 2:
+        raise Undecided(f"{name}: no bound")
+    made = []
+    for one, other in zip(*given, strict=True):
+        known = [x if isinstance(x, Bound) else Bound.of(x) for x in (one, other) if x is not None]
+        made.append(elementwise("AddV2", *known) if len(known) == 2 else (known or [None])[0])
+    return made
+
+
 def _list_get(_: Node, given: list[Any]) -> list[Any]:
     items, index = given[0], int(given[1])
     if not 0 <= index < len(items) or items[index] is None:
@@ -629,8 +742,11 @@ def _list_set(_: Node, given: list[Any]) -> list[Any]:
 
 def _list_stack(_: Node, given: list[Any]) -> list[Any]:
     items = given[0]
-    if not items or any(one is None for one in items):
+    there = [one for one in items if one is not None]
+    if not there:
         raise Undecided("an empty list")
+    zeros = Bound.of(np.zeros(np.shape(getattr(there[0], "low", there[0])), np.float32))
+    items = [zeros if one is None else one for one in items]
     bounds = [one if isinstance(one, Bound) else Bound.of(one) for one in items]
     parts = [np.stack([getattr(b, part) for b in bounds]) for part in ("low", "high", "maybe")]
     return [Bound(*parts, bounds[0].precision)]

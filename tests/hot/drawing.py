@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import pinnace as tf
 from pinnace.framework import dtypes
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.variable import Variable
 from pinnace.graph.graph import FunctionRef, Graph, Value
 from pinnace.ops import registry
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # Ops that a cluster takes, by how many numbers; the others with a fused form are for loops.
 UNARY = ("Abs", "Erf", "Erfc", "Exp", "Inv", "Neg", "Reciprocal", "Relu", "Relu6", "Rsqrt")
@@ -47,7 +49,7 @@ class Case:
         graph: to be built and run.
         inputs: one array for each of its inputs.
         rows: whether the first axis of every input is a batch whose rows do not mix.
-        sizes: how the inputs differ from plain ones, for the summary.
+        exact: whether every way must give the same bits.
     """
 
     kind: str
@@ -69,7 +71,8 @@ class Draft:
     def __init__(self, draw: random.Random, sizes: random.Random, name: str = "drawn") -> None:
         self.draw, self.sizes = draw, sizes
         self.graph = Graph(name)
-        self.special = 0.0
+        # Variables behind inputs.
+        self.held: dict[Value, Variable] = {}
 
     def input(self, kind: Any, shape: Sequence[int | None]) -> Value:
         spec = TensorSpec(list(shape), kind)
@@ -79,6 +82,18 @@ class Draft:
         array = np.asarray(array)
         kind = kind or dtypes.from_numpy(array.dtype)
         return self.graph.add(CONST, (), {"value": array, "dtype": kind}, "const").outputs[0]
+
+    def weights(self, array: Any, is_variable: bool) -> Value:
+        """A constant, or what a variable holds."""
+        if not is_variable:
+            return self.constant(array)
+        variable = Variable(array)
+        spec = TensorSpec(list(array.shape), dtypes.float32)
+        handle = TensorSpec([], dtypes.resource)
+        value = self.graph.add_input(PLACEHOLDER, handle, f"v{len(self.graph.inputs)}", spec)
+        self.held[value] = variable
+        made: Value = self.op("ReadVariableOp", value, dtype=dtypes.float32)
+        return made
 
     def op(self, name: str, *inputs: Any, **attrs: Any) -> Any:
         """The outputs of one op: a value, or several."""
@@ -276,7 +291,7 @@ def dense(d: Draft) -> Case:
     y: Value = x
     size = inner
     for layer in range(draw.choice((1, 2, 3))):
-        weights = d.constant(_weights(d, size, width))
+        weights = d.weights(_weights(d, size, width), draw.randrange(3) == 0)
         name = "MatMul" if len(batch) == 1 else "BatchMatMulV2"
         y = d.op(name, y, weights)
         size = width
@@ -288,6 +303,31 @@ def dense(d: Draft) -> Case:
         steps = draw.choice((0, 1, 1, 2, 4))
         y = _soup(d, [y, *rest], parts, (len(batch),), steps)[-1] if steps else y
     return Case("dense", d.end(y), rows=len(batch) == 1)
+
+
+def convolution(d: Draft) -> Case:
+    """Convolutions with weights that stay, what follows them, and strides, gaps and padding."""
+    draw = d.draw
+    inner, outer = d.sizes.choice((1, 3, 8)), d.sizes.choice((1, 5, 8, 16, 33))
+    down, along = d.sizes.choice(((1, 1), (3, 3), (2, 3), (1, 5)))
+    images = (d.size(), d.sizes.choice((1, 4, 7)), d.sizes.choice((3, 5, 8)), inner)
+    x = d.input(dtypes.float32, images)
+    step, gap = draw.choice(((1, 1), (2, 1), (1, 2)))
+    options = {"strides": (1, step, step, 1), "dilations": (1, gap, gap, 1)}
+    padding = "VALID" if (down - 1) * gap < images[1] and (along - 1) * gap < images[2] else "SAME"
+    padding = draw.choice(("SAME", padding))
+    if draw.randrange(3):
+        weights = d.constant(_weights(d, down, along, inner, outer))
+        y = d.op("Conv2D", x, weights, padding=padding, **options)
+    else:
+        outer = inner
+        weights = d.constant(_weights(d, down, along, inner, 1))
+        y = d.op("DepthwiseConv2dNative", x, weights, padding=padding, **options)
+    if draw.randrange(2):
+        y = d.op("BiasAdd", y, d.constant(_weights(d, outer)))
+    for _ in range(draw.choice((0, 1, 2))):
+        y = d.op(draw.choice(("Relu", "Relu6", "Sigmoid", "Tanh", "Neg")), y)
+    return Case("convolution", d.end(y), rows=True)
 
 
 def attention(d: Draft) -> Case:
@@ -390,7 +430,7 @@ def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
 
 
 def rectified(d: Draft) -> Case:
-    """Batch norms and their rectifiers, forward; channels last and first."""
+    """Batch norms and their rectifiers, forward and backward; channels last and first."""
     draw = d.draw
     channels = d.sizes.choice((1, 3, 8, 17))
     first = draw.randrange(5) == 0
@@ -405,7 +445,12 @@ def rectified(d: Draft) -> Case:
         "FusedBatchNormV3", x, *vectors, *moments,
         is_training=training, epsilon=0.01, data_format="NCHW" if first else "NHWC",
     )  # fmt: skip
-    return Case("rectified", d.end(d.op("Relu", made[0]), made[1]))
+    y = d.op("Relu", made[0])
+    if not training or first or draw.randrange(2):
+        return Case("rectified", d.end(y, made[1]))
+    dy = d.op("ReluGrad", d.input(dtypes.float32, shape), y)
+    gradients = d.op("FusedBatchNormGradV3", dy, x, vectors[0], *made[3:], epsilon=0.01)
+    return Case("rectified", d.end(y, *gradients[:3]))
 
 
 # Loops.
@@ -577,6 +622,36 @@ def turns(d: Draft) -> Case:
     return Case("turns", d.end(*made_[2:]))
 
 
+def backward(d: Draft) -> Case:
+    """The gradient of a loop over arrays, as recurrent layers have it."""
+    draw = d.draw
+    turns, m, n = d.sizes.choice((1, 2, 3, 5)), d.size(), d.sizes.choice((1, 2, 3, 8))
+    calm = [draw.choice((tf.tanh, tf.sigmoid, tf.nn.relu, tf.nn.softsign)) for _ in range(2)]
+    gate, with_bias, squared = (draw.randrange(2) for _ in range(3))
+    weights = _weights(d, n, n) * np.float32(0.5)
+
+    def loss(x: Any, h: Any, b: Any) -> Any:
+        w = tf.constant(weights)
+        with tf.GradientTape() as tape:
+            tape.watch([x, h, b, w])
+            items = tf.TensorArray(tf.float32, turns, element_shape=[m, n]).unstack(x)
+            made = tf.TensorArray(tf.float32, turns, element_shape=[m, n])
+
+            def turn(i: Any, h: Any, made: Any) -> Any:
+                new = calm[0](items.read(i) + tf.matmul(h, w) + (b if with_bias else 0.0))
+                new = new * calm[1](h) + h * 0.25 if gate else new
+                return i + 1, new, made.write(i, new)
+
+            _, last, made = tf.while_loop(lambda i, *_: i < turns, turn, [0, h, made])
+            whole = made.stack()
+            total = tf.reduce_sum(whole * whole if squared else whole) + tf.reduce_sum(last)
+        return tape.gradient(total, [x, h, b, w], unconnected_gradients="zero")
+
+    specs = [tf.TensorSpec(s, tf.float32) for s in ([turns, m, n], [m, n], [n])]
+    options = tf.autograph.experimental.do_not_convert
+    return Case("backward", tf.function(options(loss)).get_concrete_function(*specs).graph)
+
+
 # Other dtypes: nothing of theirs is compiled, but plans, folding and workspaces are theirs too.
 
 _EXACT = ("float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16")
@@ -636,6 +711,8 @@ MOTIFS: dict[Callable[[Draft], Case], int] = {
     scalar_loop: 12,
     recurrence: 6,
     turns: 3,
+    backward: 3,
+    convolution: 4,
     other_dtype: 8,
 }
 
@@ -694,13 +771,16 @@ def _lay(draw: random.Random, array: Any) -> Any:
     return array
 
 
-def inputs_for(case: Case, draw: random.Random) -> list[Any]:
-    """Arrays for a graph's inputs."""
+def inputs_for(case: Case, draw: random.Random, held: Mapping[Value, Variable]) -> list[Any]:
+    """Arrays for a graph's inputs; `held` are the variables behind some of them."""
     random_ = np.random.default_rng(draw.randrange(2**63))
     made = []
     for place, value in enumerate(case.graph.inputs):
         shape = tuple(size or 0 for size in value.shape.dims or ())
         kind = np.dtype(value.dtype.numpy)
+        if value in held:
+            made.append(held[value].handle._array)
+            continue
         if case.kind in {"scalar loop", "turns"} and place < 2:
             count = draw.choice((0, 1, 2, 3, 5)) if place else 0
             made.append(np.int32(count if case.kind == "scalar loop" else min(count, 3)))
@@ -726,6 +806,8 @@ def drawn(seed: int, number: int, structures: int) -> Case:
     draw = random.Random(f"{seed}/structure/{structure}")
     sizes = random.Random(f"{seed}/sizes/{number}")
     motif = draw.choices(list(MOTIFS), list(MOTIFS.values()))[0]
-    case = motif(Draft(draw, sizes))
-    case.inputs = inputs_for(case, sizes)
+    draft = Draft(draw, sizes)
+    case = motif(draft)
+    case.inputs = inputs_for(case, sizes, draft.held)
+    case.rows = case.rows and not draft.held
     return case

@@ -93,6 +93,8 @@ def eager(graph: Graph, arrays: Sequence[Any]) -> list[Any]:
         given = [of(value) for value in node.inputs]
         if node.op.name in _LOOPS:
             made = _turns(node, given)
+        elif node.op.name == "PartitionedCall":
+            made = eager(node.attrs["f"].graph, given)
         else:
             tensors = [wrap(one, v.dtype) for one, v in zip(given, node.inputs, strict=True)]
             result = execute(
@@ -192,7 +194,10 @@ class Compiled:
             self._count("small plan", way)
             with np.errstate(all="ignore"):
                 found["small plan"] = small.run(arrays, None)
-        regions = fuse(plan.steps, layout.known, plan.graph.outputs, settled=layout.settled)
+        steady = [value for value in plan.graph.inputs if value.handle is not None]
+        regions = fuse(
+            plan.steps, layout.known, plan.graph.outputs, settled=layout.settled, steady=steady
+        )
         lost = [one for one in regions.values() if one is not None and not one.kernel.function]
         left_out = {place for one in lost for place in one.cluster.members}
         made = {place: one for place, one in regions.items() if place not in left_out}
@@ -200,7 +205,7 @@ class Compiled:
             if region is not None:
                 self._count(type(region).__name__.lower(), way)
         has_loops = any(step.node.op.name in _LOOPS for step in plan.steps)
-        if made or has_loops:
+        if made or has_loops or any("Conv2" in step.node.op.name for step in plan.steps):
             better = layout.with_regions(made)
             # The first run of a product is BLAS's, later ones have packed weights.
             found["regions"] = _in_memory(better, arrays, self.maker.poison)
