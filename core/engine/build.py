@@ -24,7 +24,7 @@ _lock = threading.RLock()
 
 def build(graph: Graph) -> Plan:
     """A plan of `graph`."""
-    return Plan(fold(inline(graph)))
+    return Plan(fold(inline(graph, keep=True)))
 
 
 def plan_of(graph: Graph) -> Plan:

@@ -94,17 +94,16 @@ class Layout:
     def _compiled(self, *, looks: bool = False) -> Any:
         plan = self._plan
         buffers = ", ".join(f"b{slot}" for slot in range(len(self.slots)))
-        lines = [
-            "def run(arguments, ctx, buffers):",
-            plan.unpacking(),
-            f"    {buffers}, = buffers" if buffers else "    pass",
-            *plan.body(self._names, self._members, looks=looks, settled=self.settled),
-        ]
-        code = compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec")
-        namespace = dict(plan.namespace)
-        namespace.update({plan.name(value): array for value, array in self.settled.items()})
-        exec(code, namespace)
-        return namespace["run"]
+
+        def lines() -> list[str]:
+            return [
+                plan.unpacking(),
+                f"    {buffers}, = buffers" if buffers else "    pass",
+                *plan.body(self._names, self._members, looks=looks, settled=self.settled),
+            ]
+
+        own = {plan.name(value): array for value, array in self.settled.items()}
+        return plan.compiled("def run(arguments, ctx, buffers):", lines, own)
 
     def _assign(
         self,

@@ -18,6 +18,7 @@ from pinnace.framework.context import state
 from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.kernels import weights
+from pinnace.ops.kernels.poison import fill
 from pinnace.ops.opdef import explain
 from pinnace.ops.running import RunContext
 
@@ -27,14 +28,15 @@ if TYPE_CHECKING:
     from pinnace.engine.codegen.regions import Region
     from pinnace.engine.codegen.turns import Turns
     from pinnace.engine.loop_tiers import LoopTiers
-    from pinnace.engine.workspace import Leased
     from pinnace.framework.tensor import Array
 
 # The source begins with the def and one line each for arguments and buffers; step k is on line
 # k + this.
 _FIRST_LINE = 4
+_HEAD = "def run(arguments, ctx):"
 _NOTHING: Mapping[int, Region | None] = MappingProxyType({})
 _SETTLED: Mapping[Value, Array] = MappingProxyType({})
+_UNNAMED: Mapping[str, Any] = MappingProxyType({})
 _UNCHECKED: Mapping[int, Sequence[tuple[str, Region]]] = MappingProxyType({})
 
 
@@ -71,6 +73,7 @@ class Plan:
         # If this is the body of loops: how they run, by tier.
         self._loops: dict[str, LoopTiers] = {}
         self._stream_lock = threading.Lock()
+        self._writing = threading.RLock()
         arguments = {value.node for value in graph.inputs}
         self.steps = [
             Step(node)
@@ -82,13 +85,12 @@ class Plan:
         self.needs_context = any(step.node.op.wants_ctx for step in self.steps)
         self._names: dict[Value, str] = {}
         self._globals: dict[str, Any] = {}
-        self.source = self._write()
-        code = compile(self.source, f"<plan of {graph.name}>", "exec")
-        self._file = code.co_filename
-        exec(code, self._globals)
+        self._file = f"<plan of {graph.name}>"
+        self.source = "\n".join([_HEAD, *self._lines()]) + "\n"
+        exec(compile(self.source, self._file, "exec"), self._globals)
         self._run = self._globals["run"]
         self._looking: Callable[..., Any] | None = None
-        self.workspaces = Workspaces(self)
+        self.workspaces = self._pool()
 
     def __call__(
         self, arrays: Sequence[Array], context: RunContext | None = None
@@ -110,7 +112,10 @@ class Plan:
         try:
             with np.errstate(all="ignore"):
                 if stop is not None:
-                    results = self._run_looking(buffers, arrays, context)
+                    if buffers is not None:
+                        results = buffers.run(arrays, context, looks=True)
+                    else:
+                        results = self.run_plainly(arrays, context, looks=True)
                 elif buffers is None:
                     results = self._run(arrays, context)
                 else:
@@ -123,20 +128,28 @@ class Plan:
                 self.workspaces.give_back(buffers)
         return results
 
-    def _run_looking(
-        self,
-        buffers: Leased | None,
-        arrays: Sequence[Array],
-        context: RunContext | None,
+    def run_plainly(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool
     ) -> tuple[Array, ...]:
-        """A run that looks between its steps whether it is to end."""
-        if buffers is not None:
-            return buffers.run(arrays, context, looks=True)
+        """The steps, one kernel each, in new memory.
+
+        Args:
+            arrays: arguments.
+            context: of the run.
+            looks: look between steps whether it is to end.
+        """
+        if not looks:
+            return self._run(arrays, context)  # type: ignore[no-any-return]
         if self._looking is None:
-            namespace = dict(self._globals)
-            exec(compile(self._write(looks=True), self._file, "exec"), namespace)
-            self._looking = namespace["run"]
+            self._looking = self.compiled(_HEAD, lambda: self._lines(looks=True))
         return self._looking(arrays, context)  # type: ignore[no-any-return]
+
+    def _pool(self) -> Workspaces:
+        if not config.settings.poison:
+            return Workspaces(self)
+        from pinnace.engine.poisoned import PoisonedWorkspaces
+
+        return PoisonedWorkspaces(self)
 
     def loops(self) -> LoopTiers | None:
         """How loops with this body run in the tier that is chosen; None if by plans alone."""
@@ -225,9 +238,8 @@ class Plan:
 
     # Writing the function.
 
-    def _write(self, *, looks: bool = False) -> str:
-        body = self.body(looks=looks)
-        return "\n".join(["def run(arguments, ctx):", self.unpacking(), "    pass", *body]) + "\n"
+    def _lines(self, *, looks: bool = False) -> list[str]:
+        return [self.unpacking(), "    pass", *self.body(looks=looks)]
 
     def unpacking(self) -> str:
         """The line that gives the arguments their names."""
@@ -264,6 +276,8 @@ class Plan:
                 call = self._call(index, step, buffers or {})
             else:
                 call = self._call_fused(index, fused[index], buffers or {})
+            if config.settings.poison and buffers and call != "pass":
+                call = f"{self._poisoning(index, fused, buffers)}{call}"
             lines.append(f"    {call}")
             for name, checked in checks.get(index, ()):
                 given, made = (
@@ -284,21 +298,51 @@ class Plan:
         lines.append(f"    return ({', '.join(results)}{',' if results else ''})")
         return lines
 
+    def _poisoning(
+        self, index: int, fused: Mapping[int, Region | None], buffers: Mapping[Value, str]
+    ) -> str:
+        """What fills the buffers that a step, or what runs in its place, writes into."""
+        region = fused.get(index)
+        made = self.steps[index].node.outputs if region is None else region.cluster.outputs
+        fills = [f"{self.bind('poison', fill)}({buffers[one]}); " for one in made if one in buffers]
+        return "".join(fills)
+
     def recording(self) -> Callable[[Sequence[Array]], dict[Value, Any]]:
         """A function like the plan's that gives every value, for plans without effects."""
-        lines = [f"    {self._call(index, step, {})}" for index, step in enumerate(self.steps)]
-        source = ["def record(arguments, ctx):", self.unpacking(), *lines, "    return locals()"]
-        namespace = dict(self._globals)
-        exec(compile("\n".join(source) + "\n", self._file, "exec"), namespace)
+
+        def lines() -> list[str]:
+            calls = [f"    {self._call(index, step, {})}" for index, step in enumerate(self.steps)]
+            return [self.unpacking(), *calls, "    return locals()"]
+
+        run = self.compiled(_HEAD, lines)
 
         def record(arrays: Sequence[Array]) -> dict[Value, Any]:
-            found = namespace["record"](arrays, RunContext())
+            found = run(arrays, RunContext())
             return {
                 value: found.get(name, self._globals.get(name))
-                for value, name in self._names.items()
+                for value, name in list(self._names.items())
             }
 
         return record
+
+    def compiled(
+        self, head: str, write: Callable[[], Sequence[str]], own: Mapping[str, Any] = _UNNAMED
+    ) -> Callable[..., Any]:
+        """A function of the plan's source in another form.
+
+        Regions and constants get their names in the plan while the source is written: threads that
+        write for other shapes wait, or a function would call what another one's name means.
+
+        Args:
+            head: the `def run(…):` line.
+            write: gives the lines after it.
+            own: what only this function sees.
+        """
+        with self._writing:
+            source = "\n".join([head, *write()]) + "\n"
+            namespace = {**self._globals, **own}
+        exec(compile(source, self._file, "exec"), namespace)
+        return namespace["run"]  # type: ignore[no-any-return]
 
     def call_of(self, place: int) -> str:
         """The statement of one step."""
@@ -312,12 +356,12 @@ class Plan:
         """The Python name of a value in the source."""
         found = self._names.get(value)
         if found is None:
-            array = constant_of(value)
-            if array is None:
-                found = f"v{len(self._names)}"
-            else:
-                found = self.bind(f"c{len(self._names)}", array)
-            self._names[value] = found
+            with self._writing:
+                found = self._names.get(value)
+                if found is None:
+                    array = constant_of(value)
+                    found = f"{'v' if array is None else 'c'}{len(self._names)}"
+                    self._names[value] = found if array is None else self.bind(found, array)
         return found
 
     def bind(self, name: str, thing: object) -> str:

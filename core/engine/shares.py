@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Requests by keys without a place after which all counts are halved: what was used long ago counts
 # for little. Keys that are counted at most.
-_WINDOW, _MOST = 32, 1024
+_WINDOW, _MOST = 128, 1024
 
 
 class Used(Protocol):
@@ -48,26 +48,29 @@ class Shares(Generic[T]):
         self._asked: dict[Hashable, int] = {}
         self._requests = 0
 
-    def admit(self, key: Hashable) -> bool:
-        """Whether a key without a place gets one now; another loses its own if need be."""
+    def admit(self, key: Hashable) -> int:
+        """How often a key without a place was asked for, if it gets one now; else 0.
+
+        Another loses its own if need be. What gets the place begins with so many uses.
+        """
         count = self._asked[key] = self._asked.get(key, 0) + 1
         self._requests += 1
         if self._requests % _WINDOW == 0 or len(self._asked) > _MOST:
             self._age()
         if count < self._patience:
-            return False
+            return 0
         taken = [one for one, holder in self._held.items() if holder is not None]
         if len(taken) >= self._places:
             last = min(taken, key=self._uses)
             if count < 2 * self._uses(last) + self._patience:
-                return False
+                return 0
             self._asked[last] = self._uses(last)
             del self._held[last]
         if len(self._held) > _MOST:  # of keys that need none, too
             for one in [one for one, holder in self._held.items() if holder is None]:
                 del self._held[one]
         self._asked.pop(key, None)
-        return True
+        return count
 
     def drop_least(self) -> None:
         """Free the place that is used least, if all are taken."""

@@ -199,13 +199,13 @@ def compiled_with(
     places: dict[int, list[tuple[str, Region]]] = {}
     for name, one in named.items():
         places.setdefault(one.place, []).append((name, one.region))
-    lines = ["def run(arguments, ctx):", plan.unpacking(), "    pass"]
-    lines += plan.body(looks=looks, settled=settled, checks=places)
-    namespace = dict(plan.namespace)
-    namespace.update({plan.name(value): array for value, array in settled.items()})
-    namespace.update(named)
-    exec(compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec"), namespace)
-    return namespace["run"]  # type: ignore[no-any-return]
+
+    def lines() -> list[str]:
+        body = plan.body(looks=looks, settled=settled, checks=places)
+        return [plan.unpacking(), "    pass", *body]
+
+    own = {plan.name(value): array for value, array in settled.items()}
+    return plan.compiled("def run(arguments, ctx):", lines, {**own, **named})
 
 
 class RegionTrial:

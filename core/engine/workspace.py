@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
     from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.plan import Plan
+    from pinnace.engine.poisoned import Poisoned
     from pinnace.engine.promotion import Trial
     from pinnace.framework.tensor import Array
     from pinnace.ops.running import RunContext
 
     # What a call runs in place of the plain plan.
-    Leased: TypeAlias = "Workspace | SmallPlan | Trial"
+    Leased: TypeAlias = "Workspace | SmallPlan | Trial | Poisoned"
 
 # Below this a new array costs less than passing `out` (bytes).
 _SMALLEST = 16384
@@ -167,9 +168,12 @@ class Workspaces:
                 return pool.layouts[key]
             if forced:
                 pool.shares.drop_least()
-            elif not pool.shares.admit(key):
+            uses = 1 if forced else pool.shares.admit(key)
+            if not uses:
                 return None
             layout = pool.layouts[key] = self._lay_out(arrays, anyway=forced)
+            if layout is not None:
+                layout.uses = uses
             return layout
 
     def _improved(

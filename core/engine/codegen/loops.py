@@ -8,6 +8,7 @@ bit: each op rounds to its dtype, and nothing is contracted.
 from __future__ import annotations
 
 import re
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Turns between looks at whether the run was cancelled: some milliseconds.
-_TURNS = 1 << 20
+# Turns between looks at whether the run was cancelled: before the first, and at most. In between
+# as many as take so many seconds.
+_FIRST, _TURNS = 1 << 12, 1 << 20
+_LOOK_S = 0.02
 SCALARS = {
     "float32": "np.float32",
     "float64": "np.float64",
@@ -69,11 +72,15 @@ class Loop:
         """
         if self.kernel.function is None:
             return values
+        most = min(_TURNS, _FIRST)
         while True:
-            turns, values = self.advance(values, _TURNS)
-            if turns < _TURNS:
+            start = perf_counter()
+            turns, values = self.advance(values, most)
+            if turns < most:
                 return values
             check()
+            turn_s = max((perf_counter() - start) / turns, 1e-9)
+            most = min(_TURNS, max(_FIRST, int(_LOOK_S / turn_s)))
 
     def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]]:
         """How many turns were taken, at most `most`, and the loop variables after them.

@@ -14,6 +14,7 @@ the first.
 from __future__ import annotations
 
 import threading
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,8 @@ _SHAPES = 8
 # Turns between looks at whether the run was cancelled, and the first guess at how many there are.
 _TURNS = 4096
 _GUESS = 64
+# Seconds between looks, once it is known how long a turn takes.
+_LOOK_S = 0.02
 
 
 class Recurrence:
@@ -84,8 +87,11 @@ class Recurrence:
         variant = self._variants.get(key)
         if variant is None and key not in self._variants:
             with self._lock:
-                if key not in self._variants and self._shares.admit(key):
-                    self._variants[key] = self._variant(values)
+                uses = 0 if key in self._variants else self._shares.admit(key)
+                if uses:
+                    made = self._variants[key] = self._variant(values)
+                    if made is not None:
+                        made.uses = uses
             variant = self._variants.get(key)
         if variant is not None:
             variant.uses += 1
@@ -129,6 +135,8 @@ class _Variant:
         self.kernel = compiler.request(turn.text)
         self._numbers = np.array(turn.numbers, np.int64)
         self._expected = _GUESS
+        # What a turn took when it was last measured; at first, as little as nothing.
+        self._turn_s = 1e-9
 
     def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
         """The loop variables when the condition is false, or before a turn that cannot be taken."""
@@ -142,6 +150,8 @@ class _Variant:
         most = self._expected + 1 if turn.lists.pushed else _TURNS
         total = 0
         while True:
+            most = min(most, max(_GUESS, int(_LOOK_S / self._turn_s)))
+            start = perf_counter()
             found = self._advance(values, fixed, most)
             if found is None:
                 return values
@@ -149,8 +159,9 @@ class _Variant:
             total += turns
             if failed or turns < most:
                 break
+            self._turn_s = max((perf_counter() - start) / turns, 1e-9)
             check()
-            most *= 2 if turn.lists.pushed else 1
+            most *= 2
         self._expected = max(total, 1)
         return values
 

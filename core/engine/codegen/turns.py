@@ -65,11 +65,10 @@ class Turns:
 
     def _compiled(self) -> Callable[..., Any]:
         plan = self._plan
-        lines = ["def run(arguments, ctx):", plan.unpacking(), "    pass"]
-        lines += plan.body({}, self.fused)
-        namespace = dict(plan.namespace)
-        exec(compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec"), namespace)
-        return namespace["run"]  # type: ignore[no-any-return]
+        return plan.compiled(
+            "def run(arguments, ctx):",
+            lambda: [plan.unpacking(), "    pass", *plan.body({}, self.fused)],
+        )
 
 
 def turns_of(plan: Plan, values: Sequence[Array]) -> Turns | None:
