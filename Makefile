@@ -242,6 +242,16 @@ fuzz: $(INSTALLED) ## read 100,000 damaged files: each is right or one clear err
 fuzz-short: $(INSTALLED) ## the same with 5000
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.run --inputs 5000 --workers $(JOBS) $(ARGS)
 
+# ARGS="--seed 7 --only 1234" repeats one graph, every kernel compiled, and shows the smallest that
+# differs as it does; ARGS="--kernels 3000" compiles more kernels.
+.PHONY: hot
+hot: $(INSTALLED) ## run 100,000 drawn graphs in every way, eager to compiled: none differs
+	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 100000 --workers $(JOBS) $(ARGS)
+
+.PHONY: hot-short
+hot-short: $(INSTALLED) ## the same with 2000, few of them as machine code
+	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 2000 --kernels 40 --workers $(JOBS) $(ARGS)
+
 # ARGS="-k Conv" narrows it; ORACLE_EXAMPLES=3 asks each case three times instead of forty;
 # ORACLE_SEED=random draws other examples each time, and prints the seed that repeats them;
 # ORACLE_CLOSEST=50 tells more of the comparisons that came closest to their tolerances.

@@ -36,7 +36,9 @@ SHOWN = 20
 
 
 class Process:
-    """One worker, seen from outside."""
+    """One worker, seen from outside; `hot.run` has workers of its own."""
+
+    module, patience = "fuzz.run", PATIENCE
 
     def __init__(self, seed: int, start: int, end: int, step: int, scratch: Path) -> None:
         self.end, self.step = end, step
@@ -51,7 +53,7 @@ class Process:
         self.at, self._since = start, time.monotonic()
         self._started = start
         self._place.write_bytes(struct.pack("<q", start))
-        command = [sys.executable, "-m", "fuzz.run", "--worker", str(self._place)]
+        command = [sys.executable, "-m", self.module, "--worker", str(self._place)]
         command += [f"{self._seed}", f"{start}", f"{self.end}", f"{self.step}"]
         self._log = (self._scratch / f"log-{start}").open("w+")
         self._child = subprocess.Popen(
@@ -65,11 +67,11 @@ class Process:
             self.at, self._since = at, time.monotonic()
         code = self._child.poll()
         if code is None:
-            if time.monotonic() - self._since < PATIENCE:
+            if time.monotonic() - self._since < self.patience:
                 return True
             self._child.send_signal(signal.SIGKILL)
             self._child.wait()
-            self._finding("hang", f"no end after {PATIENCE:.0f} s")
+            self._finding("hang", f"no end after {self.patience:.0f} s")
         elif code:
             self._finding("crash", f"the process ended with {code}: {self._output()[-600:]}")
             if self.at == self._started:

@@ -1,0 +1,207 @@
+"""One graph in every way, and what differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hot import tiers
+from hot.bounds import Undecided, Verdict, bounds_of
+from hot.kernels import INTERPRETED, MACHINE
+from hot.memory import NOT_A_NUMBER, SMALL_NUMBER
+from pinnace.serving import batching
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hot.drawing import Case
+    from hot.tiers import Compiled
+
+# Ops whose kernels may sum in another order when they are given memory, or more rows.
+_SUMMED = frozenset(
+    {"BatchMatMul", "BatchMatMulV2", "BiasAddGrad", "Conv2D", "DepthwiseConv2dNative", "Einsum"}
+    | {"FusedBatchNormV3", "MatMul", "Mean", "Softmax", "Sum"}
+)
+
+
+@dataclass
+class Report:
+    """What came of some graphs.
+
+    Attributes:
+        counts: of what was done.
+        differences: what is wrong, one line each; of one graph.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+
+class Comparison:
+    """Runs graphs in every way.
+
+    Args:
+        compiled: what runs compiled code.
+    """
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+
+    def run(self, case: Case, number: int, *, every_way: bool = False) -> Report:  # noqa: C901 (one case after the other)
+        """One graph; its number says what is done to a part of the graphs only.
+
+        Args:
+            case: the graph.
+            number: its number.
+            every_way: leave nothing out.
+        """
+        report = Report()
+        maker = self._compiled.maker
+        maker.poison = poison = (NOT_A_NUMBER, SMALL_NUMBER)[number % 2]
+        graph, arrays = case.graph, case.inputs
+        before = [np.array(one).tobytes() for one in arrays]
+        try:
+            bounds = None if case.exact else bounds_of(graph, arrays)
+        except Undecided:
+            bounds = None
+            report.counts["undecided graphs"] += 1
+        try:
+            wanted = tiers.eager(graph, arrays)
+        except Exception as error:
+            report.differences.append(f"eager: {type(error).__name__}: {error}")
+            return report
+        plan = tiers.fresh_plan(graph)
+        names = {node.op.name for one in tiers.functions_of(graph) for node in one.nodes}
+        is_exact = case.exact or not _SUMMED & names
+        self._check(report, "eager", wanted, bounds)
+        for way, run in (
+            ("plan", lambda: tiers.plain(plan, arrays)),
+            ("leased plan", lambda: tiers.leased(plan, arrays, poison)),
+        ):
+            found = self._run(report, way, run)
+            if found is not None:
+                self._check(report, way, found, bounds)
+                if is_exact:
+                    self._check_equal(report, way, found, wanted)
+        ways = [INTERPRETED, MACHINE] if not self._is_long(arrays) or every_way else [MACHINE]
+        for way in ways:
+            made = (
+                self._run(report, way, lambda way=way: self._compiled.run(graph, arrays, way)) or {}
+            )
+            for form, found in made.items():
+                report.counts[f"{way} runs"] += 1
+                self._check(report, f"{form}, {way}", found, bounds)
+                if case.exact:
+                    self._check_equal(report, f"{form}, {way}", found, wanted)
+            if made and (number % 16 == 0 or every_way):
+                both = self._run(
+                    report, "two threads", lambda w=way: self._compiled.together(graph, arrays, w)
+                )
+                for found in both or ():
+                    report.counts["runs beside another thread"] += 1
+                    self._check(report, f"two threads, {way}", found, bounds)
+        if case.rows and bounds is not None and (number % 4 == 0 or every_way):
+            self._join(report, case, bounds)
+        after = [np.array(one).tobytes() for one in arrays]
+        if before != after:
+            report.differences.append("an input was written")
+        return report
+
+    @staticmethod
+    def _is_long(arrays: Sequence[Any]) -> bool:
+        return max((np.size(one) for one in arrays), default=0) > 2000
+
+    @staticmethod
+    def _run(report: Report, way: str, run: Any) -> Any:
+        try:
+            return run()
+        except Exception as error:
+            report.differences.append(f"{way}: {type(error).__name__}: {error}")
+            return None
+
+    @staticmethod
+    def _check(
+        report: Report, way: str, found: Sequence[Any], bounds: Sequence[Any] | None
+    ) -> None:
+        if bounds is None:
+            return
+        for place, (one, bound) in enumerate(zip(found, bounds, strict=True)):
+            verdict = Verdict(one, bound)
+            report.counts["numbers"] += verdict.numbers
+            report.counts["tight"] += verdict.tight
+            report.counts["undecided"] += verdict.undecided
+            if verdict.worst is not None:
+                report.differences.append(f"{way}: output {place}: {verdict.told}")
+
+    @staticmethod
+    def _check_equal(report: Report, way: str, found: Sequence[Any], wanted: Sequence[Any]) -> None:
+        """The same kernels give the same bits; which NaN is nobody's business."""
+        for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            a, b = np.asarray(one), np.asarray(other)
+            if a.shape != b.shape or a.dtype != b.dtype:
+                report.differences.append(
+                    f"{way}: output {place}: {a.dtype}{a.shape}, {b.dtype}{b.shape}"
+                )
+                continue
+            same = (a == b) & (np.signbit(a.astype(float)) == np.signbit(b.astype(float)))
+            same = same | ((a != a) & (b != b))
+            report.counts["numbers"] += a.size
+            report.counts["tight"] += a.size
+            if not same.all():
+                report.differences.append(
+                    f"{way}: output {place}: {np.sum(~same)} numbers differ from eager"
+                )
+
+    def _join(self, report: Report, case: Case, bounds: Sequence[Any]) -> None:
+        """What a server does with calls that wait: one run for all, the rows taken apart again."""
+        names = [f"x{n}" for n in range(len(case.inputs))]
+        feeds = dict(zip(names, case.inputs, strict=True))
+        key = batching.batch_key(feeds)
+        if key is None:
+            return
+        others = {name: np.flip(np.array(array), 0) for name, array in feeds.items()}
+        joined = batching.join([others, feeds, feeds], 3 * key[0] + 1)
+        graph = _of_any_rows(case.graph, 3 * key[0] + 1)
+        if graph is None:
+            return
+        made = self._run(
+            report, "joined", lambda: self._compiled.run(graph, list(joined.values()), INTERPRETED)
+        )
+        for form, found in (made or {}).items():
+            outputs = {str(n): np.asarray(one) for n, one in enumerate(found)}
+            if not batching.can_split(outputs, 3 * key[0] + 1):
+                return
+            report.counts["joined runs"] += 1
+            for part in batching.split(outputs, [key[0]] * 3)[1:]:
+                self._check(report, f"joined {form}", list(part.values()), bounds)
+
+
+def _of_any_rows(graph: Any, rows: int) -> Any:
+    """The graph for inputs with so many rows."""
+    from pinnace.framework.errors import OpError
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.graph.copying import Copy
+    from pinnace.graph.graph import Graph
+    from pinnace.graph.walk import ordered
+    from pinnace.ops.array.constants import PLACEHOLDER
+
+    copy = Copy(Graph(graph.name))
+    for value in graph.inputs:
+        sizes = [rows, *(value.shape.dims or ())[1:]]
+        spec = TensorSpec(sizes, value.dtype)
+        copy.values[value] = copy.target.add_input(PLACEHOLDER, spec, value.node.name)
+    try:
+        for node in ordered(graph):
+            if node.outputs[0] not in copy.values:
+                made = copy.target.add(
+                    node.op, [copy.values[v] for v in node.inputs], node.attrs, node.name
+                )
+                copy.values.update(zip(node.outputs, made.outputs, strict=True))
+    except OpError:
+        return None
+    copy.target.outputs = [copy.values[value] for value in graph.outputs]
+    copy.target.output_names = list(graph.output_names)
+    return copy.target

@@ -1,0 +1,813 @@
+"""Graphs and their inputs, drawn: one motif for each kind of region that the engine compiles.
+
+What a graph is made of (its ops, and how its values lie to each other) comes from one stream of
+numbers, sizes and values from another. Few structures with many sizes share their kernels' texts,
+so that many graphs run as machine code that was compiled once.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import pinnace as tf
+from pinnace.framework import dtypes
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.variable import Variable
+from pinnace.graph.graph import FunctionRef, Graph, Value
+from pinnace.ops import registry
+from pinnace.ops.array.constants import CONST, PLACEHOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+# Ops that a cluster takes, by how many numbers; the others with a fused form are for loops.
+UNARY = ("Abs", "Erf", "Erfc", "Exp", "Inv", "Neg", "Reciprocal", "Relu", "Relu6", "Rsqrt")
+UNARY += ("Sigmoid", "Softsign", "Sqrt", "Square", "Tanh")
+BINARY = ("Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference")
+GRADIENTS = ("InvGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SigmoidGrad")
+GRADIENTS += ("SqrtGrad", "TanhGrad")
+SLOW = ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Elu", "Expm1")
+SLOW += ("Floor", "Log", "Log1p", "Rint", "Round", "Selu", "Sin", "Sinh", "Softplus", "Tan")
+COMPARISONS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual")
+LOGIC = ("LogicalAnd", "LogicalOr")
+BITS = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+ODD = (1, 2, 3, 5, 7)
+# What a motif leaves to chance, one in so many graphs each.
+_RARELY = 12
+
+
+@dataclass
+class Case:
+    """A graph, its inputs, and what may be done with both.
+
+    Attributes:
+        kind: the motif.
+        graph: to be built and run.
+        inputs: one array for each of its inputs.
+        rows: whether the first axis of every input is a batch whose rows do not mix.
+        exact: whether every way must give the same bits.
+    """
+
+    kind: str
+    graph: Graph
+    inputs: list[Any] = field(default_factory=list)
+    rows: bool = False
+    exact: bool = False
+
+
+class Draft:
+    """A graph that grows.
+
+    Args:
+        draw: for what the graph is made of.
+        sizes: for sizes.
+        name: of the graph.
+    """
+
+    def __init__(self, draw: random.Random, sizes: random.Random, name: str = "drawn") -> None:
+        self.draw, self.sizes = draw, sizes
+        self.graph = Graph(name)
+        # Variables behind inputs.
+        self.held: dict[Value, Variable] = {}
+
+    def input(self, kind: Any, shape: Sequence[int | None]) -> Value:
+        spec = TensorSpec(list(shape), kind)
+        return self.graph.add_input(PLACEHOLDER, spec, f"x{len(self.graph.inputs)}")
+
+    def constant(self, array: Any, kind: Any = None) -> Value:
+        array = np.asarray(array)
+        kind = kind or dtypes.from_numpy(array.dtype)
+        return self.graph.add(CONST, (), {"value": array, "dtype": kind}, "const").outputs[0]
+
+    def weights(self, array: Any, is_variable: bool) -> Value:
+        """A constant, or what a variable holds."""
+        if not is_variable:
+            return self.constant(array)
+        variable = Variable(array)
+        spec = TensorSpec(list(array.shape), dtypes.float32)
+        handle = TensorSpec([], dtypes.resource)
+        value = self.graph.add_input(PLACEHOLDER, handle, f"v{len(self.graph.inputs)}", spec)
+        self.held[value] = variable
+        made: Value = self.op("ReadVariableOp", value, dtype=dtypes.float32)
+        return made
+
+    def op(self, name: str, *inputs: Any, **attrs: Any) -> Any:
+        """The outputs of one op: a value, or several."""
+        op = registry.lookup(name)
+        flat: list[Value] = []
+        for argument, given in zip(op.inputs, inputs, strict=True):
+            values = list(given) if argument.is_list else [given]
+            if argument.number_attr and argument.is_list:
+                attrs.setdefault(argument.number_attr, len(values))
+            if argument.list_attr:
+                attrs.setdefault(argument.list_attr, tuple(value.dtype for value in values))
+            elif argument.type_attr:
+                attrs.setdefault(argument.type_attr, values[0].dtype)
+            flat += values
+        outputs = self.graph.add(op, flat, attrs).outputs
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def end(self, *outputs: Value) -> Graph:
+        self.graph.outputs = list(outputs)
+        self.graph.output_names = [f"y{n}" for n in range(len(outputs))]
+        return self.graph
+
+    def size(self) -> int:
+        """Of an axis that counts rows."""
+        return self.sizes.choice((1, 1, 2, 2, 3, 4, 5, 7, 9))
+
+    def width(self) -> int:
+        """Of a row: clusters begin at 8 numbers."""
+        if self.sizes.randrange(40) == 0:
+            return self.sizes.choice((1, 2, 257, 1000))
+        return self.sizes.choice((8, 8, 9, 11, 13, 16, 17))
+
+    def number(self, kind: Any = np.float32) -> Any:
+        """A constant."""
+        d = self.draw
+        if np.issubdtype(kind, np.floating):
+            facts = np.finfo(kind)
+            if d.randrange(6) == 0:
+                odd = (np.inf, -np.inf, np.nan, -0.0, 0.0, facts.max, facts.tiny)
+                return kind(d.choice((*odd, facts.smallest_subnormal, -facts.max)))
+            return kind(d.choice((0.5, 1.0, 2.0, -1.0, 0.1, 3.7, -0.03)))
+        if kind is np.bool_:
+            return np.bool_(d.randrange(2))
+        facts = np.iinfo(kind)
+        return kind(
+            d.choice((facts.min, facts.max, facts.min + 1, 0, 1, 2, 3, 5, 6, -facts.min // 2))
+        )
+
+
+# Clusters.
+
+_FULL, _ROW, _COLUMN, _SCALAR = "full", "row", "column", "scalar"
+
+
+def _shapes(d: Draft) -> dict[str, tuple[int, ...]]:
+    """Shapes that belong together: [rows, width] as some axes each."""
+    ahead = tuple(d.size() for _ in range(d.draw.choice((1, 1, 1, 2, 3))))
+    two = d.draw.randrange(5) == 0
+    behind = (d.sizes.choice((2, 3)), d.width()) if two else (d.width(),)
+    if d.sizes.randrange(60) == 0:
+        ahead = (0, *ahead[1:])
+    return {
+        _FULL: (*ahead, *behind),
+        _ROW: behind,
+        _COLUMN: (*ahead, *[1] * len(behind)),
+        _SCALAR: d.draw.choice([(), (1,), (1,) * (len(ahead) + len(behind))]),
+        "axes": tuple(range(len(ahead), len(ahead) + len(behind))),
+    }
+
+
+def _soup(d: Draft, full: list[Value], parts: list[Value], axes: Any, steps: int) -> list[Value]:  # noqa: C901 (one case after the other)
+    """Elementwise steps and what is done to rows; gives all values that were made."""
+    draw = d.draw
+    made = list(full)
+    rows: list[Value] = list(parts)  # one number of each row, or less
+
+    def any_value() -> Value:
+        if draw.randrange(3) == 0:
+            return draw.choice(made)
+        return made[-1 - min(int(draw.expovariate(1.0)), len(made) - 1)]
+
+    for _ in range(steps):
+        kind = draw.randrange(24)
+        x = any_value()
+        if kind < 7:
+            made.append(d.op(draw.choice(UNARY), x))
+        elif kind < 13:
+            y = draw.choice(rows) if rows and draw.randrange(2) else any_value()
+            x, y = (x, y) if draw.randrange(2) else (y, x)
+            made.append(d.op(draw.choice(BINARY), x, y))
+        elif kind < 15:
+            made.append(d.op(draw.choice(GRADIENTS), x, any_value()))
+        elif kind < 19 and axes:
+            keep = draw.randrange(8) > 0
+            which = axes if draw.randrange(8) else axes[:1]
+            total = d.op(
+                draw.choice(("Sum", "Mean", "Max")),
+                x,
+                d.constant(np.array(which, np.int32)),
+                keep_dims=keep,
+            )
+            if keep and len(which) == len(axes):
+                rows.append(total)
+                if draw.randrange(2):
+                    rows.append(d.op(draw.choice(UNARY), total))
+                made.append(
+                    d.op(draw.choice(("Sub", "Mul", "RealDiv", "AddV2")), any_value(), rows[-1])
+                )
+        elif kind < 21:
+            made.append(d.op("Softmax", x))
+        elif kind < 22:
+            condition = d.op(draw.choice(COMPARISONS), x, any_value())
+            made.append(d.op("SelectV2", condition, any_value(), any_value()))
+        elif kind < 23:
+            low, high = sorted((draw.choice((-1.0, -0.5, 0.0)), draw.choice((0.25, 1.0, 6.0))))
+            low_, high_ = (d.constant(np.float32(one)) for one in (low, high))
+            made.append(d.op("ClipByValue", x, low_, high_))
+        else:
+            made.append(d.op(draw.choice(SLOW), x))
+    return made
+
+
+def cluster(d: Draft) -> Case:
+    """Elementwise steps with reductions of rows, over inputs of every form."""
+    draw = d.draw
+    shapes = _shapes(d)
+    full: list[Value] = []
+    parts: list[Value] = []
+    for n in range(draw.choice((1, 2, 2, 3, 4))):
+        kind = _FULL if n == 0 else draw.choice((_FULL, _FULL, _ROW, _COLUMN, _SCALAR))
+        if kind == _FULL:
+            full.append(d.input(dtypes.float32, shapes[_FULL]))
+        else:
+            parts.append(d.input(dtypes.float32, shapes[kind]))
+    if draw.randrange(2):
+        parts.append(d.constant(d.number()))
+    if draw.randrange(4) == 0:  # a broadcast that is neither row nor column
+        shape = tuple(1 if draw.randrange(2) else size for size in shapes[_FULL])
+        parts.append(d.input(dtypes.float32, shape))
+    made = _soup(d, full, parts, shapes["axes"], draw.choice((2, 3, 4, 6, 8, 12)))
+    outputs = {made[-1]: None}
+    for value in made[len(full) :]:
+        if draw.randrange(6) == 0:
+            outputs[value] = None
+    return Case("cluster", d.end(*outputs))
+
+
+def pair(d: Draft) -> Case:
+    """Two inputs and two steps: the smallest graphs, over every pair of ops."""
+    draw = d.draw
+    shape = (d.size(), d.width())
+    x, y = (d.input(dtypes.float32, shape) for _ in range(2))
+    first = d.op(draw.choice((*UNARY, "Softmax")), x)
+    second = d.op(draw.choice((*UNARY, "Softmax")), draw.choice((y, first)))
+    return Case("pair", d.end(d.op(draw.choice((*BINARY, *GRADIENTS)), first, second)), rows=True)
+
+
+def broadcast(d: Draft) -> Case:
+    """Broadcasting both ways, and axes of size 1 and 0."""
+    draw = d.draw
+    rank = draw.choice((1, 2, 3, 4))
+    shape = tuple(
+        d.sizes.choice((0, 1, 2, 3, 8, 9) if n < rank - 1 else (1, 8, 9, 24)) for n in range(rank)
+    )
+    values = []
+    for _ in range(draw.choice((2, 3, 4))):
+        cut = draw.randrange(rank + 1)
+        values.append(
+            d.input(dtypes.float32, tuple(1 if draw.randrange(3) == 0 else s for s in shape[cut:]))
+        )
+    for _ in range(draw.choice((2, 4, 6))):
+        if draw.randrange(3):
+            values.append(d.op(draw.choice(BINARY), values[-1], draw.choice(values)))
+        else:
+            values.append(d.op(draw.choice(UNARY), values[-1]))
+    return Case("broadcast", d.end(values[-1], values[-2]))
+
+
+# Products.
+
+
+def _weights(d: Draft, *shape: int) -> Any:
+    random_ = np.random.default_rng(d.sizes.randrange(2**32))
+    return (random_.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+
+
+def dense(d: Draft) -> Case:
+    """Products with weights, what follows them, and chains of both."""
+    draw = d.draw
+    batch = (d.size(),) if draw.randrange(3) else (d.size(), d.size())
+    inner = d.sizes.choice((1, 3, 8, 17, 32))
+    width = d.sizes.choice((32, 33, 40, 64))
+    x = d.input(dtypes.float32, (*batch, inner))
+    extra = d.input(dtypes.float32, (*batch, width))
+    y: Value = x
+    size = inner
+    for layer in range(draw.choice((1, 2, 3))):
+        weights = d.weights(_weights(d, size, width), draw.randrange(3) == 0)
+        name = "MatMul" if len(batch) == 1 else "BatchMatMulV2"
+        y = d.op(name, y, weights)
+        size = width
+        bias = d.constant(_weights(d, width))
+        if draw.randrange(4):
+            y = d.op(draw.choice(("BiasAdd", "AddV2")), y, bias)
+        rest = [extra] if layer or draw.randrange(2) else []
+        parts = [bias, d.constant(d.number())] if draw.randrange(2) else [bias]
+        steps = draw.choice((0, 1, 1, 2, 4))
+        y = _soup(d, [y, *rest], parts, (len(batch),), steps)[-1] if steps else y
+    return Case("dense", d.end(y), rows=len(batch) == 1)
+
+
+def convolution(d: Draft) -> Case:
+    """Convolutions with weights that stay, what follows them, and strides, gaps and padding."""
+    draw = d.draw
+    inner, outer = d.sizes.choice((1, 3, 8)), d.sizes.choice((1, 5, 8, 16, 33))
+    down, along = d.sizes.choice(((1, 1), (3, 3), (2, 3), (1, 5)))
+    images = (d.size(), d.sizes.choice((1, 4, 7)), d.sizes.choice((3, 5, 8)), inner)
+    x = d.input(dtypes.float32, images)
+    step, gap = draw.choice(((1, 1), (2, 1), (1, 2)))
+    options = {"strides": (1, step, step, 1), "dilations": (1, gap, gap, 1)}
+    padding = "VALID" if (down - 1) * gap < images[1] and (along - 1) * gap < images[2] else "SAME"
+    padding = draw.choice(("SAME", padding))
+    if draw.randrange(3):
+        weights = d.constant(_weights(d, down, along, inner, outer))
+        y = d.op("Conv2D", x, weights, padding=padding, **options)
+    else:
+        outer = inner
+        weights = d.constant(_weights(d, down, along, inner, 1))
+        y = d.op("DepthwiseConv2dNative", x, weights, padding=padding, **options)
+    if draw.randrange(2):
+        y = d.op("BiasAdd", y, d.constant(_weights(d, outer)))
+    for _ in range(draw.choice((0, 1, 2))):
+        y = d.op(draw.choice(("Relu", "Relu6", "Sigmoid", "Tanh", "Neg")), y)
+    return Case("convolution", d.end(y), rows=True)
+
+
+def attention(d: Draft) -> Case:
+    """Softmax, and whatever else, between two products."""
+    draw = d.draw
+    b, h, q, k, n = d.size(), d.size(), d.size(), d.width(), d.sizes.choice((1, 3, 8, 16))
+    form = draw.randrange(3)
+    if form == 0:
+        first, second = "bqhd,bkhd->bhqk", "bhqk,bkhd->bqhd"
+        shapes = [(b, q, h, n), (b, k, h, n), (b, k, h, n)]
+    elif form == 1:
+        first, second = "bhqd,bhkd->bhqk", "bhqk,bhkd->bhqd"
+        shapes = [(b, h, q, n), (b, h, k, n), (b, h, k, n)]
+    else:
+        first, second = "aecd,abcd->acbe", "acbe,aecd->abcd"  # Keras' own letters
+        shapes = [(b, k, h, n), (b, q, h, n), (b, k, h, n)]
+    x, y, z = (d.input(dtypes.float32, shape) for shape in shapes)
+    scores = d.op("Einsum", [x, y], equation=first)
+    if draw.randrange(2):
+        scores = d.op("Mul", scores, d.constant(np.float32(0.25)))
+    if draw.randrange(2):
+        mask = d.input(dtypes.float32, (b, 1, 1, k) if draw.randrange(2) else (1, 1, q, k))
+        scores = d.op("AddV2", scores, mask)
+    if draw.randrange(3) == 0:
+        scores = _soup(d, [scores], [], (3,), 2)[-1]
+    weights = d.op("Softmax", scores)
+    if draw.randrange(4) == 0:
+        weights = d.op("Mul", weights, d.constant(np.float32(1.25)))
+    order = [z, weights] if form != 0 and draw.randrange(2) else [weights, z]
+    if order[0] is z:
+        left, right = second.partition("->")[0].split(",")
+        second = f"{right},{left}->{second.partition('->')[2]}"
+    return Case("attention", d.end(d.op("Einsum", order, equation=second)))
+
+
+def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
+    """A little network: every step of it has a statement."""
+    draw = d.draw
+    m, n, k = d.size(), d.sizes.choice((1, 2, 3, 5, 8, 33)), d.sizes.choice((1, 2, 4, 8, 17))
+    f = dtypes.float32
+    matrix: list[Value] = [d.input(f, (m, n)), d.input(f, (m, n))]
+    weights = d.constant(_weights(d, n, k)) if draw.randrange(2) else d.input(f, (n, k))
+    truth = d.input(dtypes.bool, (m, n)) if draw.randrange(3) == 0 else None
+    rows = [d.input(f, (n,)), d.constant(d.number()), d.input(f, ())]
+    outputs: list[Value] = []
+
+    def value() -> Value:
+        return matrix[-1 - min(int(draw.expovariate(0.7)), len(matrix) - 1)]
+
+    for _ in range(draw.choice((4, 6, 9))):
+        kind = draw.randrange(14)
+        x = value()
+        if kind < 3:
+            matrix.append(d.op(draw.choice(UNARY), x))
+        elif kind < 6:
+            other = draw.choice(rows) if draw.randrange(2) else value()
+            matrix.append(d.op(draw.choice(BINARY), x, other))
+        elif kind == 6:
+            there = d.op("MatMul", x, weights)
+            outputs.append(there)
+            matrix.append(d.op("MatMul", there, weights, transpose_b=True))
+        elif kind == 7:
+            square = d.op("MatMul", x, value(), transpose_a=True)
+            outputs.append(square)
+            matrix.append(d.op("MatMul", x, square))
+        elif kind == 8 and n > 1:
+            cut = draw.choice((1, max(1, n // 2)))
+            sizes = d.constant(np.array([cut, n - cut], np.int32))
+            first, second = d.op("SplitV", x, sizes, d.constant(np.int32(1)), num_split=2)
+            joined = [second, first] if draw.randrange(2) else [first, d.op("Tanh", second)]
+            matrix.append(
+                d.op("ConcatV2", joined, d.constant(np.int32(-1 if draw.randrange(2) else 1)))
+            )
+        elif kind == 9:
+            total = d.op(
+                "Sum", x, d.constant(np.array([0], np.int32)), keep_dims=bool(draw.randrange(2))
+            )
+            outputs.append(total)
+            matrix.append(d.op("AddV2", x, total))
+        elif kind == 10:
+            outputs.append(d.op("Pack", [x, value()], axis=0))
+        elif kind == 11:
+            matrix.append(d.op("AddN", [x, value(), value()]))
+        elif kind == 12 and truth is not None:
+            matrix.append(d.op("SelectV2", truth, x, draw.choice((value(), d.op("ZerosLike", x)))))
+        elif kind == 12:
+            outputs.append(d.op("BiasAddGrad", x))
+        else:
+            flat = d.op("Reshape", x, d.constant(np.array([-1], np.int32)))
+            outputs.append(flat)
+            matrix.append(
+                d.op(
+                    "Reshape",
+                    d.op(draw.choice(UNARY), flat),
+                    d.constant(np.array([m, n], np.int32)),
+                )
+            )
+    unique = dict.fromkeys([matrix[-1], *[value for value in outputs if draw.randrange(2)]])
+    return Case("small plan", d.end(*unique))
+
+
+def rectified(d: Draft) -> Case:
+    """Batch norms and their rectifiers, forward and backward; channels last and first."""
+    draw = d.draw
+    channels = d.sizes.choice((1, 3, 8, 17))
+    first = draw.randrange(5) == 0
+    shape = (d.size(), d.sizes.choice((1, 2, 4)), d.sizes.choice((1, 3, 5)), channels)
+    shape = (shape[0], channels, *shape[1:3]) if first else shape
+    x = d.input(dtypes.float32, shape)
+    vectors = [d.input(dtypes.float32, (channels,)) for _ in range(2)]
+    training = bool(draw.randrange(2))
+    empty = (0,) if training else (channels,)
+    moments = [d.input(dtypes.float32, empty) for _ in range(2)]
+    made = d.op(
+        "FusedBatchNormV3", x, *vectors, *moments,
+        is_training=training, epsilon=0.01, data_format="NCHW" if first else "NHWC",
+    )  # fmt: skip
+    y = d.op("Relu", made[0])
+    if not training or first or draw.randrange(2):
+        return Case("rectified", d.end(y, made[1]))
+    dy = d.op("ReluGrad", d.input(dtypes.float32, shape), y)
+    gradients = d.op("FusedBatchNormGradV3", dy, x, vectors[0], *made[3:], epsilon=0.01)
+    return Case("rectified", d.end(y, *gradients[:3]))
+
+
+# Loops.
+
+SCALARS = {"float32": np.float32, "float64": np.float64, "int32": np.int32, "int64": np.int64}
+SCALARS["bool"] = np.bool_
+
+
+def _scalar_steps(d: Draft, values: list[Value], steps: int) -> None:  # noqa: C901 (one case after the other)
+    """Steps over numbers of any dtype."""
+    draw = d.draw
+
+    def of(kind: Any) -> Value:
+        found = [value for value in values if value.dtype is kind]
+        if not found or draw.randrange(4) == 0:
+            return d.constant(d.number(SCALARS[kind.name]), kind)
+        return draw.choice(found)
+
+    for _ in range(steps):
+        x = draw.choice(values)
+        kind = x.dtype
+        which = draw.randrange(10)
+        if kind is dtypes.bool:
+            name = draw.choice((*LOGIC, "LogicalNot", "Equal"))
+            values.append(d.op(name, x) if name == "LogicalNot" else d.op(name, x, of(kind)))
+        elif which < 4:
+            names = BINARY if kind.is_floating else tuple(set(BINARY) - {"RealDiv"})
+            names = names if kind.is_floating else (*sorted(names), *BITS)
+            if not kind.is_floating:
+                names = tuple(name for name in names if name != "Add" or kind is not None)
+            values.append(d.op(draw.choice(names), x, of(kind)))
+        elif which < 6:
+            if kind.is_floating:
+                values.append(d.op(draw.choice((*UNARY, *SLOW)), x))
+            else:
+                names = ("Abs", "Neg", "Square", "Invert", "Relu", "Relu6", "Round")
+                values.append(d.op(draw.choice(names), x))
+        elif which == 6:
+            values.append(d.op(draw.choice(COMPARISONS), x, of(kind)))
+        elif which == 7:
+            values.append(d.op("SelectV2", of(dtypes.bool), x, of(kind)))
+        elif which == 8:
+            targets = [one for one in SCALARS if one != "bool" or not kind.is_floating]
+            target = dtypes.as_dtype(draw.choice(targets))
+            if not (kind.is_floating and not target.is_floating):
+                values.append(d.op("Cast", x, DstT=target))
+        elif kind.is_floating:
+            name = draw.choice((*GRADIENTS, "SoftplusGrad", "Atan2"))
+            values.append(d.op(name, x, of(kind)))
+        else:
+            values.append(d.op("ClipByValue", x, of(kind), of(kind)))
+
+
+def scalar_loop(d: Draft) -> Case:
+    """A while loop over numbers."""
+    draw = d.draw
+    kinds = [draw.choice(list(SCALARS)) for _ in range(draw.choice((1, 2, 3)))]
+    # Most loops are of one kind of numbers, so that their steps meet.
+    if draw.randrange(2):
+        kinds = [kinds[0]] * len(kinds)
+    names = ["int32", "int32", *kinds]
+    specs = [dtypes.as_dtype(name) for name in names]
+    test = Draft(draw, d.sizes, "cond")
+    given = [test.input(kind, ()) for kind in specs]
+    test.end(test.op("Less", given[0], given[1]))
+    body = Draft(draw, d.sizes, "body")
+    given = [body.input(kind, ()) for kind in specs]
+    values = given[2:]
+    if draw.randrange(3) == 0:
+        values.append(given[0])
+    _scalar_steps(body, values, draw.choice((1, 2, 4, 7)))
+    results = []
+    for value in given[2:]:
+        found = [one for one in values if one.dtype is value.dtype]
+        results.append(found[-1 - min(int(draw.expovariate(1.0)), len(found) - 1)])
+    step = body.constant(np.int32(1))
+    body.end(body.op("AddV2", given[0], step), given[1], *results)
+    outer = [d.input(kind, ()) for kind in specs]
+    made = d.op(
+        "StatelessWhile",
+        outer,
+        cond=FunctionRef("cond", test.graph),
+        body=FunctionRef("body", body.graph),
+    )
+    return Case("scalar loop", d.end(*made[2:]))
+
+
+def recurrence(d: Draft) -> Case:
+    """A loop over arrays that reads rows of one and collects in another; some with row sums."""
+    draw = d.draw
+    turns, m, n = d.sizes.choice((1, 2, 3, 5)), d.size(), d.sizes.choice((1, 2, 3, 8, 16))
+    f = dtypes.float32
+    whole = d.input(f, (turns, m, n))
+    state = [d.input(f, (m, n)) for _ in range(draw.choice((1, 2)))]
+    weights = d.constant(_weights(d, n, n) * np.float32(0.5))
+    bias = d.input(f, (n,))
+    shape = d.constant(np.array([m, n], np.int32))
+    source = d.op("TensorListFromTensor", whole, shape)
+    target = d.op("TensorListReserve", shape, d.constant(np.int32(turns)), element_dtype=f)
+    count = d.constant(np.int32(turns))
+    start = d.constant(np.int32(0))
+    given = [start, count, source, target, bias, weights, *state]
+    test = Draft(draw, d.sizes, "cond")
+    inner = [test.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given)]
+    test.end(test.op("Less", inner[0], inner[1]))
+    body = Draft(draw, d.sizes, "body")
+    inner = [body.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given)]
+    i, n_, src, dst, b, w, *h = inner
+    item = body.op(
+        "TensorListGetItem", src, i, body.constant(np.array([m, n], np.int32)), element_dtype=f
+    )
+    values = [item, *h]
+    made = body.op(
+        "AddV2", body.op("MatMul", draw.choice(values), w), draw.choice((item, b, h[-1]))
+    )
+    values.append(made)
+    uses_rows = draw.randrange(4) == 0
+    calm = ("Tanh", "Sigmoid", "Erf", "Relu6", "Abs", "Neg", "Softsign")
+    for _ in range(draw.choice((1, 2, 4, 6))):
+        x = values[-1 - min(int(draw.expovariate(0.7)), len(values) - 1)]
+        which = draw.randrange(6)
+        if which < 3:
+            values.append(body.op(draw.choice(calm), x))
+        elif which < 5:
+            name = draw.choice(("AddV2", "Sub", "Mul", "Maximum", "Minimum"))
+            values.append(body.op(name, x, draw.choice((*values, b))))
+        elif uses_rows:
+            values.append(body.op("Softmax", x))
+        else:
+            values.append(body.op("Mul", x, body.constant(np.float32(0.5))))
+    new = [values[-1], *[draw.choice(values[1:]) for _ in h[1:]]]
+    if draw.randrange(4) == 0 and len(h) == 2:
+        new[1] = h[0]
+    put = body.op("TensorListSetItem", dst, i, draw.choice(values[1:]))
+    step = body.constant(np.int32(1))
+    body.end(body.op("AddV2", i, step), n_, src, put, b, w, *new)
+    made_ = d.op(
+        "StatelessWhile",
+        given,
+        cond=FunctionRef("cond", test.graph),
+        body=FunctionRef("body", body.graph),
+    )
+    stacked = d.op("TensorListStack", made_[3], shape, element_dtype=f)
+    return Case("recurrence", d.end(stacked, *made_[6:]))
+
+
+def turns(d: Draft) -> Case:
+    """A loop whose turns are a plan with clusters in it: a step has no statement."""
+    draw = d.draw
+    f = dtypes.float32
+    shape = (d.size(), d.width())
+    x, y = d.input(f, shape), d.input(f, shape)
+    given = [d.input(dtypes.int32, ()), d.input(dtypes.int32, ()), x, y]
+    d.graph.inputs = [given[0], given[1], x, y]
+    test = Draft(draw, d.sizes, "cond")
+    inner = [test.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given)]
+    test.end(test.op("Less", inner[0], inner[1]))
+    body = Draft(draw, d.sizes, "body")
+    i, n, a, b = (body.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given))
+    made = _soup(body, [a, b], [], (1,), draw.choice((2, 4)))[-1]
+    calm = body.op("Softmax", made)  # has no statement, and keeps numbers small
+    body.end(body.op("AddV2", i, body.constant(np.int32(1))), n, calm, a)
+    made_ = d.op(
+        "StatelessWhile",
+        given,
+        cond=FunctionRef("cond", test.graph),
+        body=FunctionRef("body", body.graph),
+    )
+    return Case("turns", d.end(*made_[2:]))
+
+
+def backward(d: Draft) -> Case:
+    """The gradient of a loop over arrays, as recurrent layers have it."""
+    draw = d.draw
+    turns, m, n = d.sizes.choice((1, 2, 3, 5)), d.size(), d.sizes.choice((1, 2, 3, 8))
+    calm = [draw.choice((tf.tanh, tf.sigmoid, tf.nn.relu, tf.nn.softsign)) for _ in range(2)]
+    gate, with_bias, squared = (draw.randrange(2) for _ in range(3))
+    weights = _weights(d, n, n) * np.float32(0.5)
+
+    def loss(x: Any, h: Any, b: Any) -> Any:
+        w = tf.constant(weights)
+        with tf.GradientTape() as tape:
+            tape.watch([x, h, b, w])
+            items = tf.TensorArray(tf.float32, turns, element_shape=[m, n]).unstack(x)
+            made = tf.TensorArray(tf.float32, turns, element_shape=[m, n])
+
+            def turn(i: Any, h: Any, made: Any) -> Any:
+                new = calm[0](items.read(i) + tf.matmul(h, w) + (b if with_bias else 0.0))
+                new = new * calm[1](h) + h * 0.25 if gate else new
+                return i + 1, new, made.write(i, new)
+
+            _, last, made = tf.while_loop(lambda i, *_: i < turns, turn, [0, h, made])
+            whole = made.stack()
+            total = tf.reduce_sum(whole * whole if squared else whole) + tf.reduce_sum(last)
+        return tape.gradient(total, [x, h, b, w], unconnected_gradients="zero")
+
+    specs = [tf.TensorSpec(s, tf.float32) for s in ([turns, m, n], [m, n], [n])]
+    options = tf.autograph.experimental.do_not_convert
+    return Case("backward", tf.function(options(loss)).get_concrete_function(*specs).graph)
+
+
+# Other dtypes: nothing of theirs is compiled, but plans, folding and workspaces are theirs too.
+
+_EXACT = ("float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16")
+_EXACT += ("uint32", "uint64")
+
+
+def other_dtype(d: Draft) -> Case:
+    """Steps over arrays of another dtype, with its extreme numbers."""
+    draw = d.draw
+    kind = dtypes.as_dtype(draw.choice(_EXACT))
+    shape = (d.size(), d.width())
+    values = [
+        d.input(kind, shape),
+        d.input(kind, draw.choice((shape, shape[1:], (shape[0], 1), ()))),
+    ]
+    number = kind.numpy.type
+    if kind.name == "bfloat16":
+        values.append(
+            d.constant(np.float32(draw.choice((0.5, np.inf, -0.0))).astype(kind.numpy), kind)
+        )
+    else:
+        values.append(d.constant(d.number(number), kind))
+    for _ in range(draw.choice((2, 4, 7))):
+        x = values[-1] if draw.randrange(2) else draw.choice(values)
+        which = draw.randrange(7)
+        floats = kind.is_floating
+        if which < 3:
+            names = (
+                "AddV2",
+                "Sub",
+                "Mul",
+                "Maximum",
+                "Minimum",
+                *(("RealDiv",) if floats else BITS),
+            )
+            values.append(d.op(draw.choice(names), x, draw.choice(values)))
+        elif which < 5:
+            more = (*UNARY, *SLOW) if floats else ("Square", "Relu", "Relu6", "Invert")
+            values.append(d.op(draw.choice(more), x))
+        elif which == 5 and len(x.shape) == 2:
+            name = draw.choice(("Sum", "Max", "Mean") if floats else ("Sum", "Max"))
+            values.append(d.op(name, x, d.constant(np.array([1], np.int32)), keep_dims=True))
+        else:
+            condition = d.op(draw.choice(COMPARISONS), x, draw.choice(values))
+            values.append(d.op("SelectV2", condition, x, draw.choice(values)))
+    return Case("other dtype", d.end(*dict.fromkeys(values[-2:])), exact=True)
+
+
+MOTIFS: dict[Callable[[Draft], Case], int] = {
+    cluster: 30,
+    pair: 8,
+    broadcast: 8,
+    dense: 12,
+    attention: 6,
+    small_plan: 12,
+    rectified: 3,
+    scalar_loop: 12,
+    recurrence: 6,
+    turns: 3,
+    backward: 3,
+    convolution: 4,
+    other_dtype: 8,
+}
+
+
+# Values, and how they lie.
+
+
+def _values(draw: random.Random, random_: Any, shape: tuple[int, ...], kind: Any) -> Any:
+    """An array of a dtype, with what it has of special numbers."""
+    if kind == np.bool_:
+        return random_.random(shape) < 0.5
+    if np.issubdtype(kind, np.integer):
+        facts = np.iinfo(kind)
+        few = random_.integers(max(facts.min, -9), 9, shape, dtype=np.int64).astype(kind)
+        if draw.randrange(2):
+            extremes = np.array([facts.min, facts.max, 0, 1, facts.max // 2], kind)
+            few = np.where(random_.random(shape) < 0.3, random_.choice(extremes, shape), few)
+        return few.astype(kind)
+    scale = draw.choice((1.0, 1.0, 1.0, 0.1, 30.0, 1e-3))
+    made = (random_.standard_normal(shape) * scale).astype(kind)
+    if draw.randrange(4) == 0:
+        facts = np.finfo(kind) if kind.name != "bfloat16" else np.finfo(np.float32)
+        odd = [np.nan, np.inf, -np.inf, 0.0, -0.0, facts.max, -facts.max, facts.tiny]
+        odd += [facts.smallest_subnormal, -facts.smallest_subnormal, 88.8, -88.8, -104.0, 1e4, -1e4]
+        some = draw.sample(odd, draw.randrange(1, 4))
+        share = draw.choice((0.02, 0.3))
+        with np.errstate(all="ignore"):
+            made = np.where(
+                random_.random(shape) < share, random_.choice(some, shape).astype(kind), made
+            )
+    return made.astype(kind)
+
+
+def _lay(draw: random.Random, array: Any) -> Any:
+    """The same numbers, perhaps in steps, backwards, transposed, unaligned or one for all."""
+    way = draw.randrange(14)
+    if not array.ndim:
+        return array
+    if way == 0:  # every other one of a longer axis
+        longer = np.repeat(array, 2, axis=-1)
+        return longer[..., ::2]
+    if way == 1:
+        return np.flip(np.flip(array, -1).copy(), -1)
+    if way == 2:
+        return np.asfortranarray(array)
+    if way == 3 and array.size:
+        raw = np.empty(array.nbytes + 1, np.uint8)
+        there = raw[1:].view(array.dtype).reshape(array.shape)
+        there[...] = array
+        return there
+    if way == 4 and array.shape[0]:
+        return np.broadcast_to(array[:1], array.shape)
+    if way == 5:
+        array = array.copy()
+        array.setflags(write=False)
+    return array
+
+
+def inputs_for(case: Case, draw: random.Random, held: Mapping[Value, Variable]) -> list[Any]:
+    """Arrays for a graph's inputs; `held` are the variables behind some of them."""
+    random_ = np.random.default_rng(draw.randrange(2**63))
+    made = []
+    for place, value in enumerate(case.graph.inputs):
+        shape = tuple(size or 0 for size in value.shape.dims or ())
+        kind = np.dtype(value.dtype.numpy)
+        if value in held:
+            made.append(held[value].handle._array)
+            continue
+        if case.kind in {"scalar loop", "turns"} and place < 2:
+            count = draw.choice((0, 1, 2, 3, 5)) if place else 0
+            made.append(np.int32(count if case.kind == "scalar loop" else min(count, 3)))
+            continue
+        array = np.asarray(_values(draw, random_, shape, kind))
+        made.append(_lay(draw, array))
+    if case.kind == "rectified" and made[3].size:
+        made[4] = abs(made[4])  # a variance
+    return [np.asarray(one) for one in made]
+
+
+def drawn(seed: int, number: int, structures: int) -> Case:
+    """The graph of a number, always the same one.
+
+    Args:
+        seed: of the run.
+        number: of the graph.
+        structures: half of the graphs share so many structures, in other sizes and with other
+            values each time; 0 gives each graph a structure of its own.
+    """
+    is_shared = structures and number // 2 % 2
+    structure = f"shared/{number % structures}" if is_shared else number
+    draw = random.Random(f"{seed}/structure/{structure}")
+    sizes = random.Random(f"{seed}/sizes/{number}")
+    motif = draw.choices(list(MOTIFS), list(MOTIFS.values()))[0]
+    draft = Draft(draw, sizes)
+    case = motif(draft)
+    case.inputs = inputs_for(case, sizes, draft.held)
+    case.rows = case.rows and not draft.held
+    return case

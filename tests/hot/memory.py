@@ -1,0 +1,87 @@
+"""Memory that tells when somebody goes beyond it: guard pages, guard bands and poison.
+
+An array that is lent here ends (or begins) at a page that the system lets nobody read, so that a
+read or a write behind its end is a fault of the process; the rest of its pages is a band of poison
+that is looked at afterwards. Poison is NaN, or the bytes 0xAA: a small number, for what drops NaN.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+from typing import Any
+
+import numpy as np
+
+PAGE = mmap.PAGESIZE
+NOT_A_NUMBER, SMALL_NUMBER = 0xFF, 0xAA
+_libc = ctypes.CDLL(None, use_errno=True)
+_local = threading.local()
+
+
+class Block:
+    """Some pages between two that nobody may touch."""
+
+    def __init__(self, pages: int) -> None:
+        self.size = pages * PAGE
+        self._map = mmap.mmap(-1, self.size + 2 * PAGE)
+        whole = np.frombuffer(self._map, np.uint8)
+        start = whole.ctypes.data
+        for guard in (start, start + PAGE + self.size):
+            if _libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(PAGE), 0):
+                raise OSError(ctypes.get_errno(), "mprotect")
+        self.bytes = whole[PAGE : PAGE + self.size]
+
+
+class Lent:
+    """An array in a block, and what lies around it."""
+
+    def __init__(self, block: Block, shape: tuple[int, ...], dtype: Any, poison: int, end: bool):
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        at = (block.size - size) // kind.alignment * kind.alignment if end else 0
+        self.block, self._poison = block, poison
+        self._bands = (block.bytes[:at], block.bytes[at + size :])
+        block.bytes.fill(poison)
+        self.array: Any = block.bytes[at : at + size].view(kind).reshape(shape)
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether nobody wrote around the array."""
+        return all((band == self._poison).all() for band in self._bands)
+
+
+class Lender:
+    """Blocks that are used again from graph to graph."""
+
+    def __init__(self) -> None:
+        self._free: dict[int, list[Block]] = {}
+        self._lent: list[Lent] = []
+        self._count = 0
+
+    @staticmethod
+    def of_thread() -> Lender:
+        """The calling thread's own."""
+        found: Lender | None = getattr(_local, "lender", None)
+        if found is None:
+            found = _local.lender = Lender()
+        return found
+
+    def lend(self, shape: tuple[int, ...], dtype: Any, poison: int = NOT_A_NUMBER) -> Lent:
+        """A poisoned array, by turns at the end and at the beginning of its pages."""
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        pages = max(1, -(-size // PAGE))
+        waiting = self._free.setdefault(pages, [])
+        block = waiting.pop() if waiting else Block(pages)
+        self._count += 1
+        lent = Lent(block, shape, dtype, poison, end=bool(self._count % 3))
+        self._lent.append(lent)
+        return lent
+
+    def take_back(self) -> None:
+        """Nobody uses what was lent any more."""
+        for lent in self._lent:
+            lent.array = None
+            self._free[lent.block.size // PAGE].append(lent.block)
+        self._lent.clear()

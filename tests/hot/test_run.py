@@ -1,0 +1,207 @@
+"""The fuzzer finds what it is there to find: each test plants a fault, or damages a kernel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+pytest.importorskip("numba")
+
+from hot import tiers
+from hot.bounds import Bound, Verdict, bounds_of
+from hot.comparing import Comparison
+from hot.drawing import MOTIFS, Case, drawn
+from hot.kernels import INTERPRETED, KernelError, Maker
+from hot.memory import Lender
+from hot.shrinking import smallest, told
+from pinnace.engine.codegen import kernel_text
+from pinnace.framework import config
+from pinnace.graph.text import parse
+from pinnace.graph.walk import ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Comparison]:
+    """All ways but machine code of kernels that are not fixed."""
+    monkeypatch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(tmp_path)})
+    with tiers.everything_is_worth_it():
+        yield Comparison(tiers.Compiled(Maker(0)))
+
+
+def normal(*shape: int) -> Any:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def test_drawn_graphs_do_not_differ(comparison: Comparison) -> None:
+    for number in range(60):
+        report = comparison.run(drawn(3, number, 0), number)
+        assert not report.differences, told(drawn(3, number, 0))
+
+
+def test_every_kind_of_region_is_drawn(comparison: Comparison) -> None:
+    kinds = set()
+    for number in range(300):
+        case = drawn(3, number, 0)
+        kinds.add(case.kind)
+        comparison._compiled.run(case.graph, case.inputs, INTERPRETED)
+    assert len(kinds) == len(MOTIFS)
+    ran = {name.rpartition(",")[0] for name in comparison._compiled.regions}
+    assert ran >= {"attention", "chain", "dense", "fused", "rectified", "recurrence"}
+    assert ran >= {"scalar loop", "small plan", "turns"}
+
+
+def test_a_number_draws_the_same_graph_each_time() -> None:
+    # Names count the functions that were traced, and handles of variables are objects.
+    for number in range(40):
+        one, other = drawn(1, number, 10), drawn(1, number, 10)
+        assert [node.op.name for node in ordered(one.graph)] == [
+            node.op.name for node in ordered(other.graph)
+        ]
+        for array, again in zip(one.inputs, other.inputs, strict=True):
+            if array.dtype != object:
+                assert (array.tobytes(), array.strides) == (again.tobytes(), again.strides)
+
+
+def test_scratch_that_nothing_writes_is_found_and_told_in_three_steps(
+    comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What a loop could have computed is not what it has: the fault that shipped.
+    monkeypatch.setattr(
+        kernel_text._Writer,
+        "_is_read_back",
+        lambda self, item, loop: item.loop < loop and (item.costly or item in self._outputs),
+    )
+    graph = parse("""
+    f(x: float32[3, 9], y: float32[3, 9]):
+      a: float32[3, 9] = Softmax(x)
+      b: float32[3, 9] = Square(y)
+      c: float32[3, 9] = Tanh(y)
+      d: float32[3, 9] = Mul(a, c)
+      e: float32[3, 9] = AddV2(d, b)
+      return z=e
+    """)
+    case = Case("pair", graph, [normal(3, 9), normal(3, 9)])
+
+    def differs(one: Case) -> bool:
+        return bool(comparison.run(one, 0).differences)
+
+    assert differs(case)
+    small = smallest(case, differs)
+    steps = [node.op.name for node in ordered(small.graph) if node.inputs]
+    assert "Tanh" in steps
+    assert len(steps) <= 3
+
+
+KERNEL = """
+T = np.float32
+
+
+@njit([void(int64, int64, int64, ROWS, WRITTEN)],
+      cache=True, nogil=True, error_model="numpy")
+def kernel(start, stop, width, x0, y0):
+    for r in range(start, stop):
+        r0 = row(x0, r, width)
+        for c in range(width):
+            y0[r * width + c] = r0[c] + T(1)
+{more}
+"""
+
+
+def run_kernel(more: str, poison: int = 0xFF) -> Any:
+    maker = Maker(0)
+    maker.poison = poison
+    x, y = normal(3, 8), np.zeros(24, np.float32)
+    maker.request(KERNEL.format(more=more)).function(0, 3, 8, x, y)
+    np.testing.assert_array_equal(y.reshape(3, 8), x + 1)
+    return y
+
+
+def test_a_kernel_that_keeps_to_its_arrays_is_let_through() -> None:
+    run_kernel("")
+
+
+def test_a_kernel_that_writes_what_it_reads_is_told() -> None:
+    with pytest.raises(KernelError, match="x0: written, and only to be read"):
+        run_kernel("    x0[0, 0] = T(7)")
+
+
+def test_a_kernel_that_goes_beyond_its_array_is_told() -> None:
+    with pytest.raises(IndexError, match="index 24 is out of bounds"):
+        run_kernel("    y0[24] = T(7)")
+    with pytest.raises(IndexError, match="index 3 is out of bounds"):
+        run_kernel("    z = row(x0, 3, width)")
+
+
+@pytest.mark.parametrize("poison", [0xFF, 0xAA])
+def test_what_a_kernel_leaves_unwritten_is_poison(poison: int) -> None:
+    maker = Maker(0)
+    maker.poison = poison
+    y = np.zeros(24, np.float32)
+    text = KERNEL.format(more="").replace("range(start, stop)", "range(start, stop - 1)")
+    maker.request(text).function(0, 3, 8, normal(3, 8), y)
+    assert y[16:].tobytes() == bytes([poison]) * 32
+
+
+def test_memory_behind_an_array_cannot_be_read() -> None:
+    program = (
+        "import ctypes, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from hot.memory import Lender\n"
+        "for _ in range(2): one = Lender().lend((5, 3), 'float32')\n"
+        "ctypes.string_at(one.array.ctypes.data, one.array.nbytes)\n"
+        "print('inside', flush=True)\n"
+        "ctypes.string_at(one.array.ctypes.data, one.array.nbytes + 1)\n"
+        "print('beyond', flush=True)\n"
+    )
+    folder = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", program, folder], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "inside\n"
+    assert done.returncode < 0
+
+
+def test_a_write_around_an_array_is_seen() -> None:
+    lender = Lender()
+    for _ in range(3):
+        lent = lender.lend((3,), np.float32)
+        assert lent.is_intact
+        lent.block.bytes[len(lent.block.bytes) // 2] ^= 1
+        assert not lent.is_intact
+
+
+def test_bounds_hold_what_is_right_and_nothing_else() -> None:
+    graph = parse("""
+    f(x: float32[3]):
+      a: float32[3] = Exp(x)
+      b: float32[3] = Sub(a, 1.0)
+      return z=b
+    """)
+    x = np.array([1.0, 1e-3, np.nan], np.float32)
+    (bound,) = bounds_of(graph, [x])
+    exact = np.expm1(x.astype(np.float64))
+    assert Verdict(exact.astype(np.float32), bound).worst is None
+    wrong = exact.copy()
+    wrong[0] *= 1 + 1e-6
+    assert Verdict(wrong.astype(np.float32), bound).worst == (0,)
+    # exp(0.001) is known to an ulp of 1 and no better: so is what is left of it.
+    wrong = exact.copy()
+    wrong[1] *= 1 + 1e-4
+    assert Verdict(wrong.astype(np.float32), bound).worst is None
+    wrong[2] = 0.0
+    assert Verdict(wrong.astype(np.float32), bound).worst == (2,)
+
+
+def test_a_zero_has_the_sign_that_it_must_have() -> None:
+    bound = Bound.of(np.float32(-0.0))
+    assert Verdict(np.float32(-0.0), bound).worst is None
+    assert Verdict(np.float32(0.0), bound).worst is not None

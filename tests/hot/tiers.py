@@ -1,0 +1,270 @@
+"""The ways in which one graph is run: as eager ops, as a plan, with memory of its own, compiled.
+
+Codegen's classes are driven here as workspaces drive them, but at once, and without asking whether
+it pays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.engine import workspace
+from pinnace.engine.build import build
+from pinnace.engine.codegen import clusters, compiler, small_plans
+from pinnace.engine.codegen.regions import fuse
+from pinnace.engine.workspace import Workspace
+from pinnace.framework import config
+from pinnace.framework.tensor import wrap
+from pinnace.graph.graph import constant_of
+from pinnace.graph.walk import ordered
+from pinnace.ops.execute import execute
+from pinnace.ops.kernels import tiles, weights
+from pinnace.ops.running import RunContext
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hot.kernels import Maker
+    from pinnace.engine.layout import Layout
+    from pinnace.engine.plan import Plan
+    from pinnace.graph.graph import Graph, Node, Value
+
+_LOOPS = frozenset({"StatelessWhile", "While"})
+
+
+@contextlib.contextmanager
+def everything_is_worth_it() -> Iterator[None]:
+    """No graph is too small: what decides whether compiling pays says yes."""
+    changed = [
+        (workspace, "_SMALLEST", 0),
+        (clusters, "_ENTRY_US", -1e9),
+        (tiles, "WORTH_PACKING", 1),
+        (weights, "_SMALLEST", 1),
+        (weights, "_PATIENCE", 2),
+        (small_plans, "_FEWEST_STEPS", 1),
+    ]
+    before = [(module, name, getattr(module, name)) for module, name, _ in changed]
+    tier, request = config.settings.tier, compiler.request
+    try:
+        for module, name, value in changed:
+            setattr(module, name, value)
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+        config.settings.tier = tier
+        compiler.request = request
+
+
+def functions_of(graph: Graph) -> list[Graph]:
+    """The graph and all that it calls."""
+    shown = [graph]
+    for one in shown:
+        shown.extend(ref.graph for ref in one.functions() if ref.graph not in shown)
+    return shown
+
+
+def fresh_plan(graph: Graph) -> Plan:
+    """A plan that nothing has been compiled of."""
+    for one in functions_of(graph):
+        one.plan = None
+    return build(graph)
+
+
+# Eager ops.
+
+
+def eager(graph: Graph, arrays: Sequence[Any]) -> list[Any]:
+    """The graph's outputs, op by op; loops by Python."""
+    values: dict[Value, Any] = dict(zip(graph.inputs, arrays, strict=True))
+
+    def of(value: Value) -> Any:
+        found = values.get(value)
+        return constant_of(value) if found is None else found
+
+    for node in ordered(graph):
+        if node.op.name == "Const" or (node.outputs and node.outputs[0] in values):
+            continue
+        given = [of(value) for value in node.inputs]
+        if node.op.name in _LOOPS:
+            made = _turns(node, given)
+        elif node.op.name == "PartitionedCall":
+            made = eager(node.attrs["f"].graph, given)
+        else:
+            tensors = [wrap(one, v.dtype) for one, v in zip(given, node.inputs, strict=True)]
+            result = execute(
+                node.op, *node.op.pack_inputs(tuple(tensors), node.attrs), **_told(node)
+            )
+            flat = result if isinstance(result, tuple) else (result,)
+            made = [
+                one._array
+                for part in flat
+                for one in (part if isinstance(part, tuple) else (part,))
+            ]
+        values.update(zip(node.outputs, made, strict=True))
+    return [np.asarray(of(value)) for value in graph.outputs]
+
+
+def _told(node: Node) -> dict[str, Any]:
+    """The attributes that the inputs do not tell."""
+    op = node.op
+    told = {argument.number_attr for argument in op.inputs}
+    told |= {argument.list_attr for argument in op.inputs}
+    told |= {argument.type_attr for argument in op.inputs}
+    return {name: value for name, value in node.attrs.items() if name not in told}
+
+
+def _turns(node: Node, values: Sequence[Any]) -> Sequence[Any]:
+    cond, body = (node.attrs[name].graph for name in ("cond", "body"))
+    while bool(eager(cond, values)[0]):
+        values = eager(body, values)
+    return values
+
+
+# Plans.
+
+
+def plain(plan: Plan, arrays: Sequence[Any]) -> Sequence[Any]:
+    """The plan's outputs, step by step."""
+    config.settings.tier = "plan"
+    with np.errstate(all="ignore"):
+        return plan.nested(RunContext())(arrays)
+
+
+def leased(plan: Plan, arrays: Sequence[Any], poison: int) -> Sequence[Any]:
+    """The plan's outputs, with memory that held poison and then what the run before left."""
+    config.settings.tier = "plan"
+    layout = _layout(plan, arrays)
+    return _in_memory(layout, arrays, poison)
+
+
+def _layout(plan: Plan, arrays: Sequence[Any]) -> Layout:
+    layout = plan.workspaces._lay_out(arrays, anyway=True)
+    assert layout is not None
+    return layout
+
+
+def _in_memory(layout: Layout, arrays: Sequence[Any], poison: int) -> Sequence[Any]:
+    memory = Workspace(layout)
+    results: Sequence[Any] = ()
+    for _ in range(2):
+        for buffer in memory.buffers:
+            buffer.reshape(-1).view(np.uint8).fill(poison)
+        with np.errstate(all="ignore"):
+            results = memory.run(arrays, RunContext())
+    return results
+
+
+# Compiled.
+
+
+class Compiled:
+    """The ways in which compiled parts run, and how many of them there were.
+
+    Args:
+        maker: of kernels.
+    """
+
+    def __init__(self, maker: Maker) -> None:
+        self.maker = maker
+        self.regions: Counter[str] = Counter()
+
+    def run(self, graph: Graph, arrays: Sequence[Any], way: str) -> dict[str, Sequence[Any]]:
+        """The outputs by each form of compiled code that the graph has.
+
+        Args:
+            graph: the graph.
+            arrays: its inputs.
+            way: in which kernels are made.
+        """
+        compiler.request = self.maker.request
+        self.maker.way = way
+        config.settings.tier = "compiled"
+        plan = fresh_plan(graph)
+        found: dict[str, Sequence[Any]] = {}
+        layout = _layout(plan, arrays)
+        with np.errstate(all="ignore"):
+            small = small_plans.small_plan_of(plan, arrays)
+        if small is not None and small.kernel.function is not None:
+            self._count("small plan", way)
+            with np.errstate(all="ignore"):
+                found["small plan"] = small.run(arrays, None)
+        steady = [value for value in plan.graph.inputs if value.handle is not None]
+        regions = fuse(
+            plan.steps, layout.known, plan.graph.outputs, settled=layout.settled, steady=steady
+        )
+        lost = [one for one in regions.values() if one is not None and not one.kernel.function]
+        left_out = {place for one in lost for place in one.cluster.members}
+        made = {place: one for place, one in regions.items() if place not in left_out}
+        for region in made.values():
+            if region is not None:
+                self._count(type(region).__name__.lower(), way)
+        has_loops = any(step.node.op.name in _LOOPS for step in plan.steps)
+        if made or has_loops or any("Conv2" in step.node.op.name for step in plan.steps):
+            better = layout.with_regions(made)
+            # The first run of a product is BLAS's, later ones have packed weights.
+            found["regions"] = _in_memory(better, arrays, self.maker.poison)
+            if any(
+                "Dense" in type(one).__name__ or "Chain" in type(one).__name__
+                for one in made.values()
+            ):
+                found["packed"] = _in_memory(better, arrays, self.maker.poison)
+            if has_loops:
+                self._count_loops(plan, way)
+        return found
+
+    def together(self, graph: Graph, arrays: Sequence[Any], way: str) -> list[Sequence[Any]]:
+        """The outputs of two threads that run one plan of the tier `compiled` at once."""
+        compiler.request = self.maker.request
+        self.maker.way = way
+        config.settings.tier = "compiled"
+        plan = fresh_plan(graph)
+        plan(arrays)
+        gate = threading.Barrier(2)
+        results: list[Any] = [None, None]
+
+        def work(which: int) -> None:
+            gate.wait()
+            try:
+                results[which] = plan(arrays)
+            except Exception as error:
+                results[which] = error
+
+        threads = [threading.Thread(target=work, args=(which,)) for which in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        return results
+
+    def _count(self, kind: str, way: str) -> None:
+        self.regions[f"{kind}, {way}"] += 1
+
+    def _count_loops(self, plan: Plan, way: str) -> None:
+        for step in plan.steps:
+            if step.node.op.name not in _LOOPS:
+                continue
+            body = step.node.attrs["body"].graph.plan
+            loops = None if body is None else body.loops()
+            if loops is None or loops._test is None:
+                continue
+            recurrence = loops._recurrence
+            if loops._loop is not None:
+                made = loops._loop.kernel.function is not None
+                self._count("scalar loop" if made else "loop without a kernel", way)
+            elif recurrence is not None and any(
+                one is not None and one.kernel.function for one in recurrence._variants.values()
+            ):
+                self._count("recurrence", way)
+            elif loops.turns is not None and loops.turns.is_made():
+                self._count("turns", way)
+            else:
+                self._count("loop as a plan", way)
