@@ -16,7 +16,7 @@ class _TooMuchError(Exception):
     """A request has more headers than it may, or too many came at once."""
 
 
-class BoundedHttpTools(Bounded, HttpToolsProtocol):
+class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as of h11
     """A connection.
 
     Args:
