@@ -20,6 +20,7 @@ from pinnace.serving.errors import LOG, RequestTooLargeError, canonical_code
 from pinnace.serving.expansion import ALLOWANCE, allowed_bytes, held_bytes
 from pinnace.serving.handlers import check_feeds
 from pinnace.serving.lingering import Lingering
+from pinnace.serving.memory import give_back, no_collections
 from pinnace.serving.packed_rows import PackedRows
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _SLOW_BYTES = 2**16  # the same of decoding, where each value is looked at
 _MOST_TEXTS = 1024  # strings of an output whose sizes are counted on the event loop
 _MAX_TIMEOUT_DIGITS = 12
 _NEVER = float("inf")
+_TIDY_S = 0.5
 
 
 class Request:
@@ -92,6 +94,7 @@ class Exchange:
         self.policies: list[Policy] = []
         self.observers: list[Observer] = []
         self.lingering = Lingering()
+        self._is_tidied = False  # somebody is to see to it
         self.in_flight = 0
         self.bytes_in_flight = 0
         self.enough = settings.max_concurrent_requests or 2**62
@@ -189,6 +192,23 @@ class Exchange:
             return await _unless_left(future, leaving())
         finally:
             exchanging.cancel()
+
+    def tidy_later(self, servable: Servable) -> None:
+        """Give the system back what reading large requests took, once they are answered.
+
+        Args:
+            servable: whose threads have the time for it.
+        """
+        if self._is_tidied:
+            return
+        self._is_tidied = True
+
+        def tidy() -> None:
+            self._is_tidied = False
+            with suppress(RuntimeError):  # the interpreter ends
+                servable.coders.start(give_back)
+
+        asyncio.get_running_loop().call_later(_TIDY_S, tidy)
 
     def body_limit(self, model: str) -> int:
         """The largest body of a request for a model, in bytes."""
@@ -374,7 +394,8 @@ class Exchanging(Call):
             decoded = error = None
             if not self.is_over:
                 try:
-                    decoded = self._decode(servable, body, begin)
+                    with no_collections():
+                        decoded = self._decode(servable, body, begin)
                 except BaseException as problem:  # whoever waits gets it
                     error = problem
             with suppress(RuntimeError):  # the loop is closed: nobody waits
@@ -382,6 +403,7 @@ class Exchanging(Call):
 
         def done(decoded: Decoded | None, error: BaseException | None) -> None:
             late.cancel()
+            self._exchange.tidy_later(servable)
             if self.is_over:
                 return
             if decoded is None:

@@ -78,6 +78,11 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     """
     if _onnx_file(path) is None and not (path / "saved_model.pb").is_file():
         raise NotFoundError(f"{path}: saved_model.pb is missing")
+    file = _onnx_file(path)
+    if file is not None:
+        from pinnace.deploy.onnx.external_data import check_external_data
+
+        check_external_data(file)  # before it is copied, for a copy has no links
     copy = held_copy(path) or copy_privately(path)
     if copy is None:
         return _load(path, tags)

@@ -12,6 +12,7 @@ import ctypes
 import gc
 import os
 import sys
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _YOUNG = 20_000  # objects that are made before the young ones are looked at: a few megabytes
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # parameters of glibc's mallopt
 _OWN_PAGES_BYTES = 8 * 2**20  # blocks of this size go back to the system at once
+_KEPT_AT_TOP = 4 * 2**20
 _KEPT_BYTES = 64 * 2**20  # free memory beyond it goes back too
 
 
@@ -35,6 +37,51 @@ def kept_for_requests() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+class _Pauses:
+    """How many threads want nobody to look for garbage."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.is_ours = False  # it was on before
+        self.lock = threading.Lock()
+
+
+_PAUSES = _Pauses()
+
+
+@contextmanager
+def no_collections() -> Iterator[None]:
+    """Let nobody look for garbage: many objects are made, which are no cycles and go at once.
+
+    A request of a megabyte may be a third of a million lists, after which Python looks through all
+    that the process has, and everybody waits.
+    """
+    with _PAUSES.lock:
+        _PAUSES.count += 1
+        if _PAUSES.count == 1:
+            _PAUSES.is_ours = gc.isenabled()
+            gc.disable()
+    try:
+        yield
+    finally:
+        with _PAUSES.lock:
+            _PAUSES.count -= 1
+            if not _PAUSES.count and _PAUSES.is_ours:
+                gc.enable()
+
+
+def give_back() -> bool:
+    """Let glibc give the system what it keeps for itself; whether it does. It takes milliseconds.
+
+    What a large request made is given back by Python piece by piece, in several of glibc's arenas,
+    each of which keeps some megabytes.
+    """
+    if sys.platform != "linux":
+        return False
+    library = ctypes.CDLL(None)  # its calls let other threads go on
+    return hasattr(library, "malloc_trim") and bool(library.malloc_trim(_KEPT_AT_TOP))
 
 
 def keep_pages() -> bool:

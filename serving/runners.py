@@ -45,7 +45,7 @@ class Runners:
         self.count = count
         self._name = name
         self._changed = threading.Condition(threading.Lock())
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._waiting: deque[Callable[[], object]] = deque()
         self._alive = self._idle = self._made = self._lost = 0
         self._is_closed = False
 
@@ -59,7 +59,7 @@ class Runners:
         """Threads that do not come back from a run, as far as anybody knows."""
         return self._lost
 
-    def start(self, work: Callable[[], None]) -> None:
+    def start(self, work: Callable[[], object]) -> None:
         """Do it in a thread, as soon as one is free.
 
         Raises:
@@ -126,7 +126,7 @@ class Runners:
             except BaseException:
                 LOG.exception("%s failed", self._name)
 
-    def _next(self) -> Callable[[], None] | None:
+    def _next(self) -> Callable[[], object] | None:
         """What a thread does next; None if it is to end."""
         with self._changed:
             while not self._waiting:

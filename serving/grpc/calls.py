@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
@@ -28,6 +29,7 @@ Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
 _MAX_DETAILS = 1024
 _LARGE_BYTES = 2**16  # reading more would keep the event loop from its work
+_READERS = ThreadPoolExecutor(2, "pinnace-read")  # so few, for each takes much memory
 
 
 class Context(Protocol):
@@ -133,7 +135,7 @@ async def parsed(kind: type[M], data: bytes) -> M:
         InvalidArgumentError: there is none.
     """
     if len(data) > _LARGE_BYTES:
-        return await asyncio.to_thread(parse, kind, data)
+        return await asyncio.get_running_loop().run_in_executor(_READERS, parse, kind, data)
     return parse(kind, data)
 
 

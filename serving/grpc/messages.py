@@ -49,12 +49,16 @@ def check_fields(data: bytes) -> None:
     Raises:
         InvalidArgumentError: it has more.
     """
-    if len(data) <= _SMALL_BYTES:
-        return
+    if len(data) > _SMALL_BYTES and not has_few_fields(data, _MAX_FIELDS):
+        raise InvalidArgumentError(f"The request has more than {_MAX_FIELDS} fields")
+
+
+def has_few_fields(data: bytes, most: int) -> bool:
+    """Whether a message has at most so many fields, or is none; their insides do not count."""
     begin, end = 0, len(data)
-    for _ in range(_MAX_FIELDS):
+    for _ in range(most):
         if begin >= end:
-            return
+            return True
         tag, begin = _varint(data, begin)
         kind = tag & 7
         if kind == _LENGTH:
@@ -65,8 +69,8 @@ def check_fields(data: bytes) -> None:
         elif kind in _FIXED:
             begin += _FIXED[kind]
         else:
-            return  # the parser says what is wrong with it
-    raise InvalidArgumentError(f"The request has more than {_MAX_FIELDS} fields")
+            return True  # the parser says what is wrong with it
+    return begin >= end
 
 
 def _varint(data: bytes, begin: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pinnace.serving.calls import Reply
 from pinnace.serving.exchange import Request
-from pinnace.serving.grpc.messages import refusal
+from pinnace.serving.grpc.messages import has_few_fields, refusal
 from pinnace.serving.packed_rows import PackedRows, kind_of
 from pinnace.serving.wires import Decoded
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _MAX_BYTES = 2**20  # larger requests are read in threads
 _MAX_HEAD_BYTES = 4096
 _MAX_FORMS = 256
+_MAX_FIELDS = 32  # of a message that has a form
 _MAX_AROUND = 64
 _PATIENCE = 64  # forms that are learned before any of them came again
 # Every byte differs, and no list of integers has the same length for both.
@@ -153,6 +154,8 @@ class PackedForms:
         return self._learn(data)
 
     def _learn(self, data: bytes) -> PackedForm | None:
+        if not has_few_fields(data, _MAX_FIELDS):
+            return None
         read = self._reader.read
         reading = read(data)
         if reading is None or not reading.shape or not reading.raw:

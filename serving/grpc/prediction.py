@@ -265,6 +265,8 @@ def _check_filled(message: TensorProto, where: str) -> None:
     size = dtype.numpy.itemsize
     if dtype is dtypes.string:
         size += len(texts[-1]) if texts else 0
+    if count * size >= 2**63:
+        raise InvalidArgumentError(f"{where}: its shape is larger than any tensor can be")
     # What is there without being filled in is no more than a few times the body.
     check_expansion(COPIES * size * count, f"{where} of {count} elements")
 

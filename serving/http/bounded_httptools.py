@@ -16,7 +16,7 @@ class _TooMuchError(Exception):
     """A request has more headers than it may, or too many came at once."""
 
 
-class BoundedHttpTools(Bounded, HttpToolsProtocol):
+class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as of h11
     """A connection.
 
     Args:
@@ -47,14 +47,14 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):
         """Bytes of a request, or of several."""
         if self._is_refused:
             return
-        heads = self._heads
-        if self._in_head:
+        heads, was_in_head = self._heads, self._in_head
+        if was_in_head:
             self._await_head()
         super().data_received(data)
         if not self._in_head or self._is_refused:
             return
-        # Headers that began in this piece are at most as long as it is.
-        self._size = len(data) if self._heads != heads else self._size + len(data)
+        # Headers that begin in this piece, behind a body, are at most as long as it is.
+        self._size = self._size + len(data) if was_in_head and self._heads == heads else 0
         if self._size > self.bounds.header_bytes:
             self._is_refused = True
             self.refuse(431, f"The headers are larger than {self.bounds.header_bytes} bytes")

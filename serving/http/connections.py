@@ -84,8 +84,6 @@ class Bounded:
     are there.
     """
 
-    __slots__ = ()
-
     bounds: ClassVar[Bounds]
     loop: asyncio.AbstractEventLoop
     transport: asyncio.Transport
@@ -184,7 +182,7 @@ class Bounded:
         self._unread = self.loop.call_later(_LOOK_S, look)
 
 
-class BoundedH11(Bounded, H11Protocol):
+class BoundedH11(Bounded, H11Protocol):  # type: ignore[misc]  # asyncio wants any transport
     """A connection read by h11, which bounds the size of headers itself, see `uvicorn.Config`."""
 
     def data_received(self, data: bytes) -> None:

@@ -187,7 +187,7 @@ def _decode_numbers(servable: Servable, body: bytes) -> tuple[str, PackedRows] |
     document = rows = None
     try:
         # One that read a large body would keep several times its size.
-        parser = simdjson.Parser() if len(body) > _LARGE_BYTES else _PARSERS.parser
+        parser: Any = simdjson.Parser() if len(body) > _LARGE_BYTES else _PARSERS.parser
         document = parser.parse(body)
         keys = len(document)
         name = DEFAULT_SIGNATURE if keys == 1 else document["signature_name"]
