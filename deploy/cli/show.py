@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinnace.deploy.cli.models import FROZEN, SAVED_MODEL, find_model, unknown_name
+from pinnace.deploy.cli.models import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.visible_text import visible
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def show(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .keras or .h5 file, or a frozen graph.pb.",
+            help="A SavedModel's folder, or a .keras, .h5, .onnx or frozen .pb file.",
             show_default=False,
         ),
     ],
@@ -54,7 +55,15 @@ def show(
 
     With --graph SIGNATURE its graph as text; with --html FILE as a picture to open in a browser.
     """
-    folder, _ = find_model(model, (SAVED_MODEL, FROZEN))
+    folder, kind = find_model(model, (SAVED_MODEL, FROZEN, ONNX))
+    if kind == ONNX:
+        from pinnace.deploy.cli.onnx_files import show_onnx
+
+        for option, value in (("--graph", graph), ("--html", html), ("--tags", tags)):
+            if value is not None:
+                raise InvalidArgumentError(f"{option} is for SavedModels; {folder} is ONNX")
+        show_onnx(folder, as_json=as_json, everything=everything)
+        return
     chosen = tags.split(",") if tags else None
     if graph is not None or html is not None:
         _show_graph(folder, graph, html, chosen)
