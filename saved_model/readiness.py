@@ -12,7 +12,7 @@ from pinnace.saved_model import layout
 from pinnace.saved_model.missing_kernels import MissingKernel, missing_below
 from pinnace.saved_model.options import LoadOptions
 from pinnace.saved_model.restoring import Loader
-from pinnace.saved_model.v1_graphs import load_main_graph
+from pinnace.saved_model.v1_graphs import MainGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,7 +82,8 @@ def readiness_of(folder: Path, meta: MetaGraphDef, options: LoadOptions | None =
         with init_scope():
             if meta.HasField("object_graph_def"):
                 return _with_objects(Loader(folder, meta, chosen))
-            return _main_graph(folder, meta, chosen)
+            where = str(layout.model_path(folder))
+            return _main_graph(MainGraph(folder, meta, chosen, where), chosen)
     except OpError as error:
         return Readiness(error.message)
 
@@ -99,14 +100,12 @@ def _with_objects(loader: Loader) -> Readiness:
     return Readiness("", tuple(found))
 
 
-def _main_graph(folder: Path, meta: MetaGraphDef, options: LoadOptions) -> Readiness:
-    # Without its checkpoint nothing of the model runs.
-    skipping = LoadOptions(experimental_skip_checkpoint=True, allow_io=options.allow_io)
-    signatures: Mapping[str, ConcreteFunction] = load_main_graph(folder, meta, skipping).signatures
+def _main_graph(main: MainGraph, options: LoadOptions) -> Readiness:
+    signatures: Mapping[str, ConcreteFunction] = main.prepare().signatures
+    if not options.experimental_skip_checkpoint:
+        main.initialise(rehearsed=True)
     found = []
     for name in sorted(signatures):
-        if name == layout.INIT_SIGNATURE:
-            continue
         try:
             graph = signatures[name].graph
             found.append(SignatureReadiness(name, missing=_missing([graph])))

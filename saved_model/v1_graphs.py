@@ -104,6 +104,18 @@ class MainGraph:
 
     def load(self) -> RestoredObject:
         """The object with the signatures."""
+        root = self.prepare()
+        if not self._options.experimental_skip_checkpoint:
+            # Now, as TensorFlow Serving does: the folder may be another model later.
+            self.initialise()
+        return root
+
+    def prepare(self) -> RestoredObject:
+        """The same, before anything of the model has run.
+
+        Raises:
+            OpError: the model cannot be loaded.
+        """
         root = RestoredObject()
         self._make_variables()
         signatures = {}
@@ -118,9 +130,6 @@ class MainGraph:
         # TensorFlow's name for them. Saved again, they are objects that the signatures capture.
         root.asset_paths = list(self._assets.values())
         root.tables = self._tables.all()
-        if not self._options.experimental_skip_checkpoint:
-            # Now, as TensorFlow Serving does: the folder may be another model later.
-            self.initialise()
         put(root, "tensorflow_version", self._meta.meta_info_def.tensorflow_version)
         put(root, "tensorflow_git_version", self._meta.meta_info_def.tensorflow_git_version)
         return root
@@ -243,15 +252,21 @@ class MainGraph:
 
     # What has state.
 
-    def initialise(self) -> None:
-        """Run what a session runs once after restoring: it fills tables and sets variables."""
+    def initialise(self, *, rehearsed: bool = False) -> None:
+        """Run what a session runs once after restoring: it fills tables and sets variables.
+
+        Args:
+            rehearsed: only look whether it can be run.
+        """
         name = self._initialiser()
         if name is None:
             return
         try:
             graph, captured, _ = self._part([], [], [name])
             if graph.effects:
-                plan_of(graph)([np.asarray(tensor._array) for tensor in captured])
+                plan = plan_of(graph)
+                if not rehearsed:
+                    plan([np.asarray(tensor._array) for tensor in captured])
         except OpError as error:
             # Signatures that use nothing of what it sets can do without it.
             self._refused = error

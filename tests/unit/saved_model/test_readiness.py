@@ -19,7 +19,7 @@ from support.command_line import pinnace
 GOLDEN = Path(__file__).parents[2] / "golden"
 ALL = sorted(
     path.parent.relative_to(GOLDEN).as_posix()
-    for folder in ("saved_models", "version2")
+    for folder in ("saved_models", "v1_models", "version2")
     for path in (GOLDEN / folder).glob("*/model")
 )
 
@@ -126,10 +126,26 @@ def test_what_makes_a_table_counts(tmp_path: Path) -> None:
         loaded.signatures["serving_default"]
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if not name.startswith("saved_models/v1")])
+@pytest.mark.parametrize("name", [name for name in ALL if "v1_" not in name])
 def test_nothing_of_a_model_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("a plan was made")
 
     monkeypatch.setattr(Plan, "__init__", refuse)
     assert inspect(GOLDEN / name / "model").load_error == ""
+
+
+def test_what_a_model_of_version_1_runs_first_counts(tmp_path: Path) -> None:
+    def change(meta: Any) -> None:
+        for node in meta.graph_def.node:
+            if node.op.startswith("InitializeTable"):
+                node.op = "SimpleMLLoadModelFromPath"
+
+    folder = changed(tmp_path / "model", "v1_models/hash_table_by_reference", change)
+    report, _ = said_beforehand(folder)
+    loaded = tf.saved_model.load(folder)
+    for signature in report.signatures:
+        with pytest.raises(tf.errors.UnimplementedError) as raised:
+            loaded.signatures[signature.name]
+        assert signature.problems == (raised.value.message,)
+        assert "Decision Forests" in raised.value.message
