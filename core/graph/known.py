@@ -50,7 +50,8 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
         return np.asarray(node.attrs["value"])
     if depth == 0:
         return None
-    if name in {"Identity", "StopGradient", "EnsureShape"}:
+    # An input with a default that is no argument of the graph is not given.
+    if name in {"Identity", "StopGradient", "EnsureShape", "PlaceholderWithDefault"}:
         return known_value(node.inputs[0], depth - 1)
     if name in {"Shape", "Rank", "Size"}:
         return _told_by_shape(node)

@@ -11,7 +11,7 @@ from pinnace.deploy.onnx.refusals import ExportRefusedError, Refusal
 from pinnace.deploy.onnx.sources import Program
 from pinnace.deploy.onnx.states import assign, root_of
 from pinnace.deploy.onnx.tensor_arrays import with_lists
-from pinnace.engine.passes.inline import inline
+from pinnace.engine.passes.decide import decided
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.errors import InvalidArgumentError
@@ -51,7 +51,7 @@ def freeze(program: Program) -> Frozen:
         UnimplementedError: it assigns a variable.
         InvalidArgumentError: a variable holds NaN.
     """
-    graph = with_lists(inline(program.concrete.graph))
+    graph = with_lists(decided(program.concrete.graph))
     count = len(program.inputs) - len(program.states)
     behind = dict(zip(graph.inputs[count:], program.concrete.captured, strict=True))
     kept = {graph.inputs[count + state.place]: state for state in program.states}
@@ -91,6 +91,9 @@ def _copied(graph: Graph, copy: Copy, kept: set[Value]) -> Counter[str]:
             continue
         if node.op.name in _DROPPED:
             dropped[node.op.name] += 1
+            # Print gives on what it takes.
+            for output, value in zip(node.outputs, node.inputs, strict=False):
+                copy.values[output] = copy.values[value]
             continue
         root = root_of(node.inputs[0]) if node.inputs else None
         if root is not None and root in kept and assign(node, copy, root):

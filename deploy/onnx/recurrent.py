@@ -431,7 +431,7 @@ def _entries(gate: Gate, tracks: dict[Atom, Track]) -> tuple[Array, Array]:
     """The weights [columns given, units] of one gate, and what is added."""
     blocks, shift = [], gate.shift
     for atom, track in tracks.items():
-        width = int(track.value.size(-1) or 0)
+        width = int(track.value.size(-1) or _width(gate, atom, track))
         block: Array = np.zeros((width, gate.recurrent.shape[0]))
         for rows in gate.rows:
             if rows.source is not atom:
@@ -446,6 +446,13 @@ def _entries(gate: Gate, tracks: dict[Atom, Track]) -> tuple[Array, Array]:
                     shift = shift + _applied(track.shift[None, rows.start : rows.stop], rows)[0]
         blocks.append(block)
     return np.concatenate(blocks), shift
+
+
+def _width(gate: Gate, atom: Atom, track: Track) -> int:
+    """How many columns a gate takes of what is given, where its shape does not tell."""
+    if track.weights is not None:
+        return int(track.weights.shape[0])
+    return max((rows.stop for rows in gate.rows if rows.source is atom), default=0)
 
 
 def _applied(left: Array, rows: Rows) -> Array:

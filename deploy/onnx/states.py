@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.deploy.onnx.sources import Program, State
 from pinnace.deploy.onnx.tensor_arrays import with_lists
-from pinnace.engine.passes.inline import inline
+from pinnace.engine.passes.decide import decided
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.shapes import Shape
@@ -41,7 +41,7 @@ def with_states(program: Program) -> Program:
     """
     if not _assigns(program.concrete.graph):  # most models, without the work of inlining them
         return program
-    graph = with_lists(inline(program.concrete.graph))
+    graph = with_lists(decided(program.concrete.graph))
     count = len(program.inputs)
     places = {value: index for index, value in enumerate(graph.inputs[count:])}
     assigned: dict[int, None] = {}

@@ -113,7 +113,7 @@ def test_a_call_that_assigns_nothing_is_only_looked_into(monkeypatch: pytest.Mon
     calls = [node.op.name for node in program.concrete.graph.nodes if "Call" in node.op.name]
     assert calls == ["StatefulPartitionedCall"]
     with monkeypatch.context() as patch:
-        patch.setattr(states, "inline", None)
+        patch.setattr(states, "decided", None)
         assert states.with_states(program) is program
     nested = tf.function(lambda x: writes(x) * 2.0).get_concrete_function(X)
     kept = states.with_states(find_program(nested, "serving_default"))
