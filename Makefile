@@ -21,6 +21,7 @@ TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0
 TRITON_PINS := tritonclient[http,grpc]==2.73.0
 KSERVE_PINS := kserve==0.21.0
 SERVING_API_PINS := tensorflow-serving-api==2.21.0
+TEXT_PINS := tensorflow-text==2.21.1
 SCHEMATHESIS_PINS := schemathesis==4.32.5
 # Drives the Chromium of the system: no browser is downloaded.
 PAGE_PINS := playwright==1.65.2
@@ -44,6 +45,7 @@ TF2ONNX := $(CACHE)/venvs/tf2onnx-$(call sum,$(TF2ONNX_PINS))
 TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
 KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
+TEXT := $(CACHE)/venvs/text-$(call sum,$(TEXT_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
@@ -137,6 +139,12 @@ $(SERVING_API)/.installed: $(TENSORFLOW)/.installed
 	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(SERVING_API) $(SERVING_API_PINS)
 	@touch $@
 
+# Its ops load into TensorFlow: it stands beside that environment, too.
+$(TEXT)/.installed: $(TENSORFLOW)/.installed
+	@echo "$(TEXT): installing $(TEXT_PINS)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(TEXT) $(TEXT_PINS)
+	@touch $@
+
 $(PROTOC)/.installed:
 	$(call venv,$(PROTOC),$(PROTOC_PINS),$(PROTOC_PINS))
 	@touch $@
@@ -226,6 +234,11 @@ oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare every op with TensorFlo
 	@seed=$(ORACLE_SEED); [ "$$seed" != random ] || seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
 	echo "make oracle ORACLE_SEED=$$seed"; \
 	ORACLE_EXAMPLES=$(ORACLE_EXAMPLES) $(VENV)/bin/pytest -q -m oracle --hypothesis-seed=$$seed tests/oracle $(ARGS)
+
+.PHONY: text
+text: $(TEXT)/.installed ## write again what TensorFlow Text's ops give, for the tests
+	PYTHONPATH=$(TEXT) $(TENSORFLOW)/bin/python tests/golden/op_definitions/make_text.py
+	PYTHONPATH=$(TEXT) $(TENSORFLOW)/bin/python tests/golden/text/make.py
 
 .PHONY: interop
 interop: $(INSTALLED) $(TENSORFLOW)/.installed $(DIGITS)/saved_model.pb ## TensorFlow's models here, ours there
