@@ -41,6 +41,7 @@ UNCOVERED: dict[str, str] = {
         (
             *("CaseFoldUTF8", "NormalizeUTF8", "RegexSplitWithOffsets"),
             *("TFText>WhitespaceTokenizeWithOffsetsV2", "WordpieceTokenizeWithOffsets"),
+            *("TFText>RoundRobinGenerateMasks", "TFText>RoundRobinTrim"),
         ),
         "TensorFlow Text's; tests/unit/ops/text compares it with what that gave",
     ),

@@ -2,4 +2,5 @@
 
 from pinnace.ops.text import normalization as normalization
 from pinnace.ops.text import splitting as splitting
+from pinnace.ops.text import trimming as trimming
 from pinnace.ops.text import wordpieces as wordpieces

@@ -7,6 +7,8 @@ import gzip
 import json
 import random
 import sys
+import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,56 @@ def spaced(every: list[bytes]) -> dict[str, Any]:
     return {"config": plain(tokenizer._config), "found": plain(found)}
 
 
+def trimmed(trimmer: Any) -> list[Any]:
+    """Up to three segments of up to four rows, and rooms too small, just right and too large."""
+    rng, found = random.Random(3), []
+    for _ in range(40):
+        count, rows = rng.randrange(1, 4), rng.randrange(0, 4)
+        segments = [[list(range(rng.randrange(6))) for _ in range(rows)] for _ in range(count)]
+        ragged = [tf.ragged.constant(one, tf.int32, 1) for one in segments]
+        values, splits = (
+            [getattr(one, name) for one in ragged] for name in ("values", "row_splits")
+        )
+        given = {"max_sequence_length": rng.randrange(10)}
+        given |= {"input_values": values, "input_row_splits": splits}
+        both = trimmer.tf_text_round_robin_trim(**given)
+        masks = trimmer.tf_text_round_robin_generate_masks(**given)
+        found.append({"given": plain_values(given), "found": plain([*both, masks])})
+    return found
+
+
+def tokenizer_model() -> None:
+    """A SavedModel of a tokenizer, two segments trimmed and packed; what it gives is beside it."""
+    vocabulary = HERE / "vocabulary.txt"
+    words = "[PAD] [UNK] [CLS] [SEP] the qui ##ck brown fox jump ##ed over dog . ! 日 本 cafe ##s"
+    vocabulary.write_text("\n".join(words.split()))
+
+    class Model(tf.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.tokenizer = text.BertTokenizer(str(vocabulary), lower_case=True)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "x")])
+        def __call__(self, x: Any) -> Any:
+            pieces = self.tokenizer.tokenize(x).merge_dims(-2, -1)
+            kept = text.RoundRobinTrimmer(8).trim([pieces, pieces[:, :2]])
+            ids, types = text.combine_segments(kept, 2, 3)
+            packed, mask = text.pad_model_inputs(ids, 12)
+            return {"ids": packed, "mask": mask, "types": types.to_tensor()}
+
+    model = Model()
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(model, folder, signatures=model.__call__)
+        with zipfile.ZipFile(HERE / "tokenizer.zip", "w") as archive:
+            for file in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
+                entry = zipfile.ZipInfo(file.relative_to(folder).as_posix())
+                entry.compress_type = zipfile.ZIP_LZMA
+                archive.writestr(entry, file.read_bytes())
+    vocabulary.unlink()
+    asked = ["The quick brown Foxes jumped!", "Café 日本 dogs.", "", "THE the thequick"]
+    answer = {"asked": asked, "found": plain_values(model(tf.constant(asked)))}
+    (HERE / "tokenizer.json").write_text(json.dumps(answer, sort_keys=True) + "\n")
+
+
 EVERY = texts()
 content = {
     "texts": plain(EVERY),
@@ -142,8 +194,11 @@ content = {
     "normalization": normalized(library("normalize_ops"), EVERY),
     "regex": split(library("regex_split_ops"), EVERY),
     "wordpieces": pieces(library("wordpiece_tokenizer"), EVERY),
+    "trimmed": trimmed(library("trimmer_ops")),
     "whitespace": spaced(EVERY),
 }
 data = json.dumps(content, sort_keys=True).encode()
 (HERE / "text.json.gz").write_bytes(gzip.compress(data, 9, mtime=0))
-record("text/text.json.gz", script="text/make.py", made_with="tensorflow-text 2.21.1")
+tokenizer_model()
+for name in ("text.json.gz", "tokenizer.zip", "tokenizer.json"):
+    record(f"text/{name}", script="text/make.py", made_with="tensorflow-text 2.21.1")

@@ -20,6 +20,7 @@ OURS: dict[str, str] = dict.fromkeys(
     (
         *("CaseFoldUTF8", "NormalizeUTF8", "RegexSplitWithOffsets"),
         *("TFText>WhitespaceTokenizeWithOffsetsV2", "WordpieceTokenizeWithOffsets"),
+        *("TFText>RoundRobinGenerateMasks", "TFText>RoundRobinTrim"),
     ),
     "TensorFlow Text's; it allows one type, or a string without choices",
 )

@@ -7,6 +7,8 @@ refuses(
     "CaseFoldUTF8",
     "NormalizeUTF8",
     "RegexSplitWithOffsets",
+    "TFText>RoundRobinGenerateMasks",
+    "TFText>RoundRobinTrim",
     "TFText>WhitespaceTokenizeWithOffsetsV2",
     "WordpieceTokenizeWithOffsets",
 )

@@ -5,13 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import unicodedata
-from typing import Any
+import zipfile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import pinnace as tf
 from support.golden import golden
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RECORDED: dict[str, Any] = json.loads(gzip.decompress(golden("text/text.json.gz").read_bytes()))
 
@@ -90,3 +94,35 @@ def test_texts_are_cut_at_white_space_as_by_tensorflow_text() -> None:
     op = getattr(tf.raw_ops, "TFText>WhitespaceTokenizeWithOffsetsV2")
     found = op(input_values=TEXTS, input_config=np.array(config, object))
     assert [plain(one) for one in found] == RECORDED["whitespace"]["found"]
+
+
+def test_segments_are_cut_to_fit_as_by_tensorflow_text() -> None:
+    for case in RECORDED["trimmed"]:
+        given = case["given"]
+        arguments = {
+            "max_sequence_length": given["max_sequence_length"],
+            "input_values": [np.array(one, np.int32) for one in given["input_values"]],
+            "input_row_splits": [np.array(one, np.int64) for one in given["input_row_splits"]],
+        }
+        both = getattr(tf.raw_ops, "TFText>RoundRobinTrim")(**arguments)
+        masks = getattr(tf.raw_ops, "TFText>RoundRobinGenerateMasks")(**arguments)
+        found = [[plain(one) for one in part] for part in (*both, masks)]
+        assert found == case["found"], given
+
+
+def test_row_splits_beyond_their_values_are_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="row_splits must ascend"):
+        getattr(tf.raw_ops, "TFText>RoundRobinTrim")(
+            max_sequence_length=3,
+            input_values=[np.arange(2)],
+            input_row_splits=[np.array([0, 5], np.int64)],
+        )
+
+
+def test_a_tokenizer_that_tensorflow_text_saved_gives_the_same(tmp_path: Path) -> None:
+    told = json.loads(golden("text/tokenizer.json").read_text())
+    with zipfile.ZipFile(golden("text/tokenizer.zip")) as archive:
+        archive.extractall(tmp_path)
+    loaded = tf.saved_model.load(str(tmp_path))
+    found = loaded.signatures["serving_default"](x=tf.constant(told["asked"]))
+    assert {key: value.numpy().tolist() for key, value in found.items()} == told["found"]
