@@ -68,6 +68,16 @@ WITHOUT_KERNEL = {
     ),
     **dict.fromkeys(
         (
+            "SentencepieceOp",
+            "SentencepieceTokenizeOp",
+            "SentencepieceTokenizeWithOffsetsOp",
+            "SentencepieceDetokenizeOp",
+        ),
+        "Sentencepiece… of TensorFlow Text is run by its own library, and not here\n"
+        "  Try: tokenize before the model, with the package sentencepiece",
+    ),
+    **dict.fromkeys(
+        (
             "SimpleMLCreateModelResource",
             "SimpleMLInferenceOp",
             "SimpleMLInferenceOpWithHandle",
