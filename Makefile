@@ -23,6 +23,7 @@ KSERVE_PINS := kserve==0.21.0
 SERVING_API_PINS := tensorflow-serving-api==2.21.0
 # Keras 2, whose SavedModels most people have; it stands beside TensorFlow's environment.
 KERAS2_PINS := tf_keras==2.21.0
+TEXT_PINS := tensorflow-text==2.21.1
 SCHEMATHESIS_PINS := schemathesis==4.32.5
 # Drives the Chromium of the system: no browser is downloaded.
 PAGE_PINS := playwright==1.65.2
@@ -49,6 +50,7 @@ TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
 KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
 KERAS2 := $(CACHE)/venvs/keras2-$(call sum,$(KERAS2_PINS))
+TEXT := $(CACHE)/venvs/text-$(call sum,$(TEXT_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
@@ -156,6 +158,12 @@ $(KERAS2)/.installed: $(TENSORFLOW)/.installed
 	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(KERAS2) $(KERAS2_PINS)
 	@touch $@
 
+# Its ops load into TensorFlow: it stands beside that environment, too.
+$(TEXT)/.installed: $(TENSORFLOW)/.installed
+	@echo "$(TEXT): installing $(TEXT_PINS)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(TEXT) $(TEXT_PINS)
+	@touch $@
+
 $(PROTOC)/.installed:
 	$(call venv,$(PROTOC),$(PROTOC_PINS),$(PROTOC_PINS))
 	@touch $@
@@ -260,6 +268,11 @@ oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare every op with TensorFlo
 	@seed=$(ORACLE_SEED); [ "$$seed" != random ] || seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
 	echo "make oracle ORACLE_SEED=$$seed"; \
 	ORACLE_EXAMPLES=$(ORACLE_EXAMPLES) $(VENV)/bin/pytest -q -m oracle --hypothesis-seed=$$seed tests/oracle $(ARGS)
+
+.PHONY: text
+text: $(TEXT)/.installed ## write again what TensorFlow Text's ops give, for the tests
+	PYTHONPATH=$(TEXT) $(TENSORFLOW)/bin/python tests/golden/op_definitions/make_text.py
+	PYTHONPATH=$(TEXT) $(TENSORFLOW)/bin/python tests/golden/text/make.py
 
 .PHONY: interop
 interop: export PINNACE_KERAS2 = $(abspath $(KERAS2))

@@ -30,6 +30,7 @@ registry.later.add(
     "pinnace.ops.summary",
     "pinnace.ops.audio",
     "pinnace.ops.trees",
+    "pinnace.ops.text",
     "pinnace.ops.array.earlier",
     "pinnace.ops.array.replacing",
     "pinnace.ops.math.bessel",

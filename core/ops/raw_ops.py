@@ -19,7 +19,8 @@ def _raw(op_name: str) -> Callable[..., Any]:
     names = [arg.name for arg in op.inputs]
     outputs = [arg.name for arg in op.outputs]
     # Field names of a definition may be words of Python, which a named tuple refuses.
-    packed = namedtuple(op.name, outputs, rename=True) if outputs[1:] else None  # noqa: PYI024
+    title = op.name.replace(">", "_")  # TFText>…: a name, and no word of Python
+    packed = namedtuple(title, outputs, rename=True) if outputs[1:] else None  # noqa: PYI024
 
     def run(*args: Any, name: str | None = None, **given: Any) -> Any:
         if args:

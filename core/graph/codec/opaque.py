@@ -38,6 +38,42 @@ WITHOUT_KERNEL = {
         "it holds a whole program compiled for XLA, as jax2tf writes it, which is not run\n"
         "  Try: jax2tf.convert(..., native_serialization=False), which writes TensorFlow's ops"
     ),
+    **dict.fromkeys(
+        (
+            "FastWordpieceTokenizeWithOffsets",
+            "TFText>FastWordpieceDetokenize",
+            "FastBertNormalize",
+        ),
+        "a Fast… tokenizer of TensorFlow Text keeps its vocabulary compiled into bytes of its own\n"
+        "  Try: save the model with text.BertTokenizer or text.WordpieceTokenizer",
+    ),
+    **dict.fromkeys(
+        ("TFText>FastSentencepieceTokenize", "TFText>FastSentencepieceDetokenize"),
+        "a Fast… tokenizer of TensorFlow Text keeps its model compiled into bytes of its own\n"
+        "  Try: tokenize before the model, with the package sentencepiece",
+    ),
+    **dict.fromkeys(
+        (
+            "SentencepieceOp",
+            "SentencepieceTokenizeOp",
+            "SentencepieceTokenizeWithOffsetsOp",
+            "SentencepieceDetokenizeOp",
+        ),
+        "Sentencepiece… of TensorFlow Text is run by its own library, and not here\n"
+        "  Try: tokenize before the model, with the package sentencepiece",
+    ),
+    **dict.fromkeys(
+        (
+            "SimpleMLCreateModelResource",
+            "SimpleMLInferenceOp",
+            "SimpleMLInferenceOpWithHandle",
+            "SimpleMLInferenceLeafIndexOpWithHandle",
+            "SimpleMLLoadModelFromPath",
+            "SimpleMLLoadModelFromPathWithHandle",
+        ),
+        "the forest of TensorFlow Decision Forests is run by its own library, and not here\n"
+        "  Try: predict with ydf.from_tensorflow_decision_forests(folder), of the package ydf",
+    ),
 }
 _FAMILIES = (
     (

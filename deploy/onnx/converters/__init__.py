@@ -24,6 +24,7 @@ registry.later.add(
             "ragged",
             "audio",
             "trees",
+            "text",
             "composites",
             "outside",
         )

@@ -17,8 +17,12 @@ from pinnace.ops import registry
 from pinnace.ops.opdef import ArgDef, OpDef
 from pinnace.proto.op_def_pb2 import OpList
 
-FILE = Path(__file__).parents[2] / "golden" / "op_definitions" / "tensorflow.pb.gz"
-THEIRS = {op.name: op for op in OpList.FromString(gzip.decompress(FILE.read_bytes())).op}
+FOLDER = Path(__file__).parents[2] / "golden" / "op_definitions"
+THEIRS = {
+    op.name: op
+    for file in ("tensorflow.pb.gz", "tensorflow_text.pb.gz")
+    for op in OpList.FromString(gzip.decompress((FOLDER / file).read_bytes())).op
+}
 # Attributes of recent releases, which older ones refuse; they are not written.
 RECENT = {"debug_name", "grad_a", "grad_b", "grad_x", "grad_y"}
 

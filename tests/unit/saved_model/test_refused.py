@@ -152,7 +152,18 @@ def test_errors_of_a_model_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert all(char == "\n" or char.isprintable() for char in str(caught.value))
 
 
-def test_a_program_compiled_for_xla_is_refused_with_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("op", "remedy"),
+    [
+        ("XlaCallModule", "native_serialization"),
+        ("FastWordpieceTokenizeWithOffsets", "text.BertTokenizer"),
+        ("SentencepieceTokenizeOp", "the package sentencepiece"),
+        ("SimpleMLInferenceOpWithHandle", "ydf.from_tensorflow_decision_forests"),
+    ],
+)
+def test_an_op_of_another_library_is_refused_with_what_to_do(
+    tmp_path: Path, op: str, remedy: str
+) -> None:
     golden = Path(__file__).parents[2] / "golden" / "saved_models" / "keras_mlp" / "model"
     shutil.copytree(golden, tmp_path / "model")
     path = tmp_path / "model" / "saved_model.pb"
@@ -160,11 +171,9 @@ def test_a_program_compiled_for_xla_is_refused_with_what_to_do(tmp_path: Path) -
     for function in message.meta_graphs[0].graph_def.library.function:
         for node in function.node_def:
             if node.op == "Relu":
-                node.op = "XlaCallModule"
+                node.op = op
     path.write_bytes(message.SerializeToString())
     serve = tf.saved_model.load(tmp_path / "model").signatures["serving_default"]
     ((name, spec),) = serve.structured_input_signature[1].items()
-    with pytest.raises(
-        tf.errors.UnimplementedError, match=r"(?s)no kernel for XlaCallModule.*native_serialization"
-    ):
+    with pytest.raises(tf.errors.UnimplementedError, match=rf"(?s)no kernel for {op}.*{remedy}"):
         serve(**{name: tf.zeros([1, *spec.shape[1:]])})
