@@ -7,6 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pinnace.framework import tracebacks
+
+# Whoever reads a failure here wants the library's lines.
+tracebacks.disable_traceback_filtering()
+
 TESTS = Path(__file__).parent
 _SETTINGS = "_hypothesis_internal_use_settings"
 MARKED_FOLDERS = {

@@ -10,7 +10,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, overload
 
-from pinnace.framework import config, dtypes, structure
+from pinnace.framework import config, dtypes, structure, tracebacks
 from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
@@ -155,14 +155,18 @@ class Function(Trackable, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph for these arguments, traced now if there is none yet."""
-        if not kwargs and state.tracer is None and args and self._by_shapes:
-            key: list[object] = []
-            tensors: list[Tensor] = []
-            if gather(args, key, tensors):
-                found = self._by_shapes.get(tuple(key))
-                if found is not None and not config.functions_run_eagerly():
-                    return found.call_flat(tensors)
-        return self._call(args, kwargs)
+        try:
+            if not kwargs and state.tracer is None and args and self._by_shapes:
+                key: list[object] = []
+                tensors: list[Tensor] = []
+                if gather(args, key, tensors):
+                    found = self._by_shapes.get(tuple(key))
+                    if found is not None and not config.functions_run_eagerly():
+                        return found.call_flat(tensors)
+            return self._call(args, kwargs)
+        except Exception as error:
+            tracebacks.cut(error)
+            raise
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if config.functions_run_eagerly() and state.tracer is None:

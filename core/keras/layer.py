@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
-from pinnace.framework import structure
+from pinnace.framework import structure, tracebacks
 from pinnace.framework.columns import is_column
 from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
@@ -177,6 +177,13 @@ class Layer(Penalised):
         Raises:
             ValueError: an input that the layer does not take.
         """
+        try:
+            return self._called(args, kwargs)
+        except Exception as error:
+            tracebacks.cut(error)
+            raise
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if "_name" not in self.__dict__:
             raise RuntimeError(
                 f"{type(self).__name__}: call super().__init__() first in its __init__"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pinnace.keras.no_effect import no_effect
+
 
 class PyDataset:
     """A subclass says with `__len__` how many batches there are, and with `__getitem__` which.
@@ -11,7 +13,7 @@ class PyDataset:
     Args:
         workers: how many threads make batches ahead; with 1 or fewer, each is made when it is
             needed.
-        use_multiprocessing: accepted for Keras' sake: threads make the batches in either case.
+        use_multiprocessing: True without effect, and told so: threads make the batches.
         max_queue_size: how many batches may wait to be used.
     """
 
@@ -21,6 +23,8 @@ class PyDataset:
         for what, number in (("workers", workers), ("max_queue_size", max_queue_size)):
             if not isinstance(number, int) or number < 0:
                 raise ValueError(f"PyDataset: {what} must be 0 or more, got {number!r}")
+        if use_multiprocessing:
+            no_effect("PyDataset", "use_multiprocessing", "threads make the batches")
         self.workers = workers
         self.use_multiprocessing = use_multiprocessing
         self.max_queue_size = max_queue_size

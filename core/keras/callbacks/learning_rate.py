@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.callbacks.callback import Callback
 from pinnace.keras.callbacks.stopping import Monitor
+from pinnace.keras.no_effect import no_effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ class ReduceLROnPlateau(Monitor):
         min_delta: what counts as better.
         cooldown: epochs to leave it alone after a change.
         min_lr: it does not go below.
-        **kwargs: accepted for Keras' sake.
+        **kwargs: of older programs: without effect, and told so.
     """
 
     def __init__(
@@ -74,7 +75,8 @@ class ReduceLROnPlateau(Monitor):
         min_lr: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        del kwargs
+        for name in kwargs:
+            no_effect("ReduceLROnPlateau", name, "it is no argument of it")
         super().__init__(monitor, mode, min_delta)
         if factor >= 1:
             raise ValueError(f"ReduceLROnPlateau: factor must be below 1, got {factor}")

@@ -15,6 +15,7 @@ import numpy as np
 
 from pinnace import summary
 from pinnace.keras.callbacks.callback import Callback
+from pinnace.keras.no_effect import no_effect
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -89,13 +90,13 @@ class TensorBoard(Callback):
     Args:
         log_dir: folder; `train` and `validation` in it hold the files.
         histogram_freq: histograms are written every so many epochs; 0 for none.
-        write_graph: accepted for Keras' sake: no graph is written.
-        write_images: accepted for Keras' sake: weights are not shown as images.
+        write_graph: whether the graph of the training step is written, once.
+        write_images: without effect, and told so.
         write_steps_per_second: whether the speed is written.
         update_freq: `epoch`, `batch`, or a number of batches, for the numbers of training.
-        profile_batch: accepted for Keras' sake: nothing is profiled.
-        embeddings_freq: accepted for Keras' sake.
-        embeddings_metadata: accepted for Keras' sake.
+        profile_batch: without effect, and told so.
+        embeddings_freq: likewise.
+        embeddings_metadata: likewise.
     """
 
     def __init__(
@@ -111,7 +112,15 @@ class TensorBoard(Callback):
         embeddings_metadata: Any = None,
     ) -> None:
         super().__init__()
-        del write_graph, write_images, profile_batch, embeddings_freq, embeddings_metadata
+        for name, given, why in (
+            ("write_images", write_images, "weights are written as histograms (histogram_freq)"),
+            ("profile_batch", profile_batch, "nothing is profiled"),
+            ("embeddings_freq", embeddings_freq, "embeddings are not shown"),
+            ("embeddings_metadata", embeddings_metadata, "embeddings are not shown"),
+        ):
+            if given:
+                no_effect("TensorBoard", name, why)
+        self.write_graph = write_graph
         self.log_dir = os.fspath(log_dir)
         self.histogram_freq = histogram_freq
         self.write_steps_per_second = write_steps_per_second
@@ -164,8 +173,20 @@ class TensorBoard(Callback):
                 for weight in self.model.weights:
                     name = weight.name.removesuffix(":0")
                     summary.histogram(f"{name}/histogram", weight.value(), step=epoch)
+        if self.write_graph:
+            self._write_graph()
         for writer in self._writers.values():
             writer.flush()
+
+    def _write_graph(self) -> None:
+        """The first graph that a training step was traced to, if it is not plain Python."""
+        steps = self.model.__dict__.get("_step_functions") or {}
+        for (kind, *_), function in steps.items():
+            if kind == "train" and hasattr(function, "concrete_functions"):
+                with self._writer("train").as_default():
+                    summary.graph(function.concrete_functions()[0])
+                self.write_graph = False
+                return
 
     def _write(self, name: str, values: dict[str, Any], step: int) -> None:
         with self._writer(name).as_default():

@@ -8,6 +8,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import (
     casting,
     constants,
@@ -245,7 +246,7 @@ class Discretization(Layer):
     Args:
         bin_boundaries: ascending; n of them make n + 1 ranges, each with its lower end.
         num_bins: must be None: boundaries are not found from data.
-        epsilon: accepted for Keras' sake.
+        epsilon: other than 0.01 without effect, and told so: bins are given, not found.
         output_mode: `int`, or as `CategoryEncoding`.
         sparse: must be False.
         **options: see Layer; `dtype` is that of results that are not `int`.
@@ -277,6 +278,8 @@ class Discretization(Layer):
         self.bin_boundaries = [float(x) for x in bin_boundaries]
         if sorted(self.bin_boundaries) != self.bin_boundaries:
             raise ValueError("Discretization: bin_boundaries must be ascending")
+        if epsilon != 0.01:
+            no_effect("Discretization", "epsilon", "bins are given, not found from data")
         self.epsilon = epsilon
         self.output_mode = checked_mode("Discretization", output_mode, _MODES)
         self.built = True

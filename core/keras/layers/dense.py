@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
@@ -53,9 +55,7 @@ class Dense(Layer):
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
-        if isinstance(units, bool) or int(units) != units or units < 1:
-            raise ValueError(f"Dense: units must be an integer of at least 1, got {units!r}")
-        self.units = int(units)
+        self.units = whole_units("Dense", units)
         self.activation = activations.get(activation)
         self.use_bias = use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)
@@ -100,6 +100,18 @@ class Dense(Layer):
         if self.bias is not None:
             y = biases.bias_add(y, self.bias)
         return self.activation(y)  # type: ignore[no-any-return]
+
+
+def whole_units(who: str, units: Any) -> int:
+    """The number of units.
+
+    Raises:
+        ValueError: no integer, or none of at least 1.
+    """
+    whole = isinstance(units, (int, float, np.number)) and not isinstance(units, bool)
+    if not whole or int(units) != units or units < 1:
+        raise ValueError(f"{who}: units must be an integer of at least 1, got {units!r}")
+    return int(units)
 
 
 def last_axis(layer: Layer, x: TensorSpec) -> int:

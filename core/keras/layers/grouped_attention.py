@@ -10,6 +10,7 @@ from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.activation import Softmax
 from pinnace.keras.layers.attention import both, causal_between, joined_masks, projection_of
 from pinnace.keras.layers.dropout import Dropout
+from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import reshaping, shapes, tiling
 from pinnace.ops.math import arithmetic, comparison, einstein, ranges
 
@@ -28,7 +29,7 @@ class GroupedQueryAttention(Layer):
         dropout: share of the scores that training drops.
         use_bias: whether the projections have a bias.
         sliding_window: steps this far apart, or farther, do not see each other; None sets no bound.
-        flash_attention: accepted for Keras' sake.
+        flash_attention: True without effect, and told so.
         kernel_initializer: first value of the kernels.
         bias_initializer: first value of the biases.
         kernel_regularizer: penalty of the kernels.
@@ -71,7 +72,8 @@ class GroupedQueryAttention(Layer):
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
-        del flash_attention
+        if flash_attention:
+            no_effect("GroupQueryAttention", "flash_attention", "it runs on the processor")
         if num_key_value_heads < 1 or num_query_heads % num_key_value_heads:
             raise ValueError(
                 "GroupQueryAttention: num_query_heads must be a multiple of num_key_value_heads, "

@@ -7,6 +7,7 @@ from typing import Any
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.keras.layer import Layer
+from pinnace.keras.no_effect import no_effect
 from pinnace.keras.symbolic import KerasTensor, Node
 
 
@@ -21,7 +22,7 @@ class InputLayer(Layer):
         batch_shape: shape with the batch axis, instead of `shape`.
         input_tensor: a KerasTensor to begin with.
         name: of the layer, and of the input in signatures.
-        **kwargs: `optional`: accepted for Keras' sake.
+        **kwargs: `optional`, `ragged`: without effect, and told so.
 
     Raises:
         ValueError: neither or both of shape and batch_shape.
@@ -42,8 +43,12 @@ class InputLayer(Layer):
         shape = given if shape is None else shape
         older = kwargs.pop("batch_input_shape", None)
         batch_shape = older if batch_shape is None else batch_shape
-        kwargs.pop("optional", None)
-        kwargs.pop("ragged", None)
+        for name, why in (
+            ("optional", "an input is always there"),
+            ("ragged", "a model takes what it is called on"),
+        ):
+            if kwargs.pop(name, None):
+                no_effect("Input", name, why)
         super().__init__(name=name, **kwargs)
         if sparse:
             raise NotImplementedError("InputLayer: sparse inputs are not supported")
@@ -104,7 +109,7 @@ def Input(  # noqa: N802 (Keras' name)
         batch_shape: shape with the batch axis, instead of `shape`.
         name: of the input in signatures.
         tensor: a KerasTensor to begin with.
-        optional: accepted for Keras' sake.
+        optional: True without effect, and told so.
         **kwargs: see InputLayer.
     """
     layer = InputLayer(

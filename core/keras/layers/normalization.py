@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.keras import constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import casting, reshaping, shapes
 from pinnace.ops.math import arithmetic, reduction
 from pinnace.ops.nn import batch_norm, normalization
@@ -41,7 +42,7 @@ class BatchNormalization(Layer):
         gamma_regularizer: penalty of gamma.
         beta_constraint: what beta is brought back to after a step.
         gamma_constraint: what gamma is brought back to after a step.
-        synchronized: accepted for Keras' sake: there is one replica.
+        synchronized: True without effect, and told so: there is one replica.
         **options: see Layer.
 
     Shapes:
@@ -87,6 +88,8 @@ class BatchNormalization(Layer):
         self.gamma_regularizer = regularizers.get(gamma_regularizer)
         self.beta_constraint = constraints.get(beta_constraint)
         self.gamma_constraint = constraints.get(gamma_constraint)
+        if synchronized:
+            no_effect("BatchNormalization", "synchronized", "there is one replica")
         self.synchronized = synchronized
         self.supports_masking = True
 

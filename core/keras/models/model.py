@@ -309,10 +309,13 @@ class Model(Fitting):
         Args:
             filepath: a folder, or a file for ONNX.
             format: `tf_saved_model` or `onnx`.
-            **kwargs: `verbose`, `input_signature`: accepted for Keras' sake; others: the writer's.
+            **kwargs: `verbose`; `input_signature`: without effect, and told so; others: the
+                writer's.
         """
-        for key in ("verbose", "input_signature"):
-            kwargs.pop(key, None)
+        kwargs.pop("verbose", None)
+        if kwargs.pop("input_signature", None) is not None:
+            why = "a signature is what the model was built for"
+            no_effect("Model.export", "input_signature", why)
         if format == "tf_saved_model":
             _check_folder("Model.export", Path(filepath))
             self._write(str(filepath), False, kwargs)

@@ -9,6 +9,7 @@ from pinnace.keras import optimizers as _optimizers
 from pinnace.keras.layer import Layer
 from pinnace.keras.metrics.means import Mean
 from pinnace.keras.metrics.metric import Metric
+from pinnace.keras.no_effect import no_effect
 from pinnace.keras.training.compiled_loss import CompileLoss
 from pinnace.keras.training.compiled_metrics import CompileMetrics
 from pinnace.keras.training.outputs import names_of_outputs
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pinnace.keras.optimizers.optimizer import Optimizer
+
+
+_HOW = ("jit_compile", "steps_per_execution", "auto_scale_loss")
 
 
 class OlderCompileOptions(TypedDict, total=False):
@@ -65,12 +69,11 @@ class Compiled(Layer):
                 outputs.
             weighted_metrics: likewise, with the sample weights taken into account.
             run_eagerly: whether steps are run as plain Python rather than traced.
-            steps_per_execution: accepted for Keras' sake: a step costs little to start.
-            jit_compile: accepted for Keras' sake: which tier runs is chosen by measurement.
-            auto_scale_loss: accepted for Keras' sake.
-            **kwargs: accepted for Keras' sake.
+            steps_per_execution: above 1 without effect, and told so.
+            jit_compile: True without effect, and told so.
+            auto_scale_loss: False without effect, and told so.
+            **kwargs: of older programs: without effect, and told so.
         """
-        del jit_compile, auto_scale_loss
         if kwargs:
             unknown = sorted(set(kwargs) - OlderCompileOptions.__optional_keys__)
             if unknown:
@@ -79,8 +82,16 @@ class Compiled(Layer):
             raise ValueError(
                 f"compile: steps_per_execution must be at least 1, got {steps_per_execution}"
             )
-        given: Any = None if optimizer is None else _optimizers.get(optimizer)
-        self.optimizer = given
+        for name, is_given, why in (
+            ("steps_per_execution", steps_per_execution != 1, "a step costs little to start"),
+            ("jit_compile", jit_compile is True, "what is compiled is chosen by measurement"),
+            ("auto_scale_loss", not auto_scale_loss, "no loss is scaled: all is float32"),
+            *((name, given is not None, "it is of Keras 2") for name, given in kwargs.items()),
+        ):
+            if is_given:
+                no_effect("compile", name, why)
+        chosen: Any = None if optimizer is None else _optimizers.get(optimizer)
+        self.optimizer = chosen
         names = names_of_outputs(self)
         self.__dict__["_compiled"] = _Compilation(
             None if loss is None else CompileLoss(loss, loss_weights, names),
@@ -134,7 +145,9 @@ class Compiled(Layer):
         """`compile` with what `get_compile_config` gave."""
         from pinnace.keras import registry
 
-        self.compile(**{k: registry.deserialize_keras_object(v) for k, v in config.items()})
+        # What a file says of how Keras runs steps, nobody here asked for.
+        told = {k: v for k, v in config.items() if k not in _HOW}
+        self.compile(**{k: registry.deserialize_keras_object(v) for k, v in told.items()})
 
     def _compilation(self, who: str) -> _Compilation:
         found: _Compilation | None = self.__dict__.get("_compiled")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.tensor import Tensor
 from pinnace.keras import losses as _losses
 from pinnace.keras.losses.loss import Loss, LossFunctionWrapper
 from pinnace.keras.metrics.means import Mean
@@ -71,7 +73,11 @@ class CompileLoss:
         ):
             if loss is None:
                 continue
-            value = casting.cast(loss(true, predicted, weight), "float32")
+            try:
+                found = loss(true, predicted, weight)
+            except InvalidArgumentError as error:
+                raise InvalidArgumentError(_told(loss, true, predicted, error)) from None
+            value = casting.cast(found, "float32")
             if self.trackers:
                 next(trackers).update_state(value)
             if factor is not None:
@@ -80,6 +86,16 @@ class CompileLoss:
         if total is None:
             raise ValueError("compile: every loss is None")
         return total
+
+
+def _told(loss: Loss, y: Any, y_pred: Any, error: Exception) -> str:
+    """An error inside a loss, with what the loss was given."""
+    given = "   ".join(
+        f"{name}: {x.dtype.name}{x.shape.text}"
+        for name, x in (("y", y), ("output", y_pred))
+        if isinstance(x, Tensor)
+    )
+    return f"loss {loss.name!r}: y and the output of the model do not fit\n  {given}\n  {error}"
 
 
 def loss_of(identifier: Any) -> Loss:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from pinnace.framework import structure
+from pinnace.framework import structure, tracebacks
 from pinnace.keras.callbacks.callback import Callback, CallbackList
+from pinnace.keras.no_effect import no_effect
 from pinnace.keras.training.data_adapter import Batches, batches_of
 from pinnace.keras.training.step import Steps, in_order, numbers_of, tensors_of
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 class Evaluating(Steps):
     """The part of `Model` that runs over data without training."""
 
+    @tracebacks.entry
     def evaluate(
         self,
         x: Any = None,
@@ -84,6 +86,7 @@ class Evaluating(Steps):
         """What a step gave, or what the metrics say, as numbers by name in alphabetical order."""
         return numbers_of(self.get_metrics_result() if plain else logs)
 
+    @tracebacks.entry
     def predict(
         self,
         x: Any,
@@ -147,6 +150,8 @@ def _no_others(who: str, kwargs: OlderOptions) -> None:
     unknown = sorted(set(kwargs) - OlderOptions.__optional_keys__)
     if unknown:
         raise TypeError(f"{who}: unknown arguments {', '.join(unknown)}")
+    for name in kwargs:
+        no_effect(who, name, "a PyDataset has workers of its own")
 
 
 __all__ = ["Callback", "Evaluating"]

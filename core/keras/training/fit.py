@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import tracebacks
 from pinnace.keras.callbacks.callback import CallbackList
 from pinnace.keras.training.data_adapter import (
     Batches,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 class Fitting(Evaluating):
     """The part of `Model` that trains over epochs."""
 
+    @tracebacks.entry
     def fit(
         self,
         x: Any = None,

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from pinnace.autodiff.tape import GradientTape
-from pinnace.framework import structure
+from pinnace.framework import structure, tracebacks
 from pinnace.framework.context import init_scope
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
@@ -148,6 +148,7 @@ class Steps(Compiled):
                 return None
             raise
 
+    @tracebacks.entry
     def train_on_batch(
         self,
         x: Any,
@@ -164,6 +165,7 @@ class Steps(Compiled):
         self._compilation("train_on_batch")
         return self._on_batch("train", x, y, sample_weight, class_weight, return_dict)
 
+    @tracebacks.entry
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
@@ -187,6 +189,7 @@ class Steps(Compiled):
         found = numbers_of(logs)
         return found if return_dict else in_order(self, found)
 
+    @tracebacks.entry
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as arrays."""
         from pinnace.keras.training.data_adapter import batches_of

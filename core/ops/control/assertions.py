@@ -13,6 +13,15 @@ from pinnace.framework.devices import set_log_device_placement as set_log_device
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor
+from pinnace.framework.tracebacks import (
+    disable_traceback_filtering as disable_traceback_filtering,
+)
+from pinnace.framework.tracebacks import (
+    enable_traceback_filtering as enable_traceback_filtering,
+)
+from pinnace.framework.tracebacks import (
+    is_traceback_filtering_enabled as is_traceback_filtering_enabled,
+)
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import shapes
 from pinnace.ops.array.identities import check_numerics as check_numerics

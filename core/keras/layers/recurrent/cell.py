@@ -8,7 +8,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layer import Layer
-from pinnace.keras.layers.dense import last_axis
+from pinnace.keras.layers.dense import last_axis, whole_units
 from pinnace.keras.seeds import SeedGenerator
 from pinnace.ops.array import constants, joining, reshaping, shapes
 from pinnace.ops.math import products
@@ -88,14 +88,12 @@ class RecurrentCell(Layer):
     def _keep(self, units: int, options: CellOptions) -> None:
         """Check the arguments and make them attributes."""
         who = type(self).__name__
-        if isinstance(units, bool) or int(units) != units or units < 1:
-            raise ValueError(f"{who}: units must be an integer of at least 1, got {units!r}")
         for name in ("dropout", "recurrent_dropout"):
             if not 0 <= options[name] <= 1:
                 raise ValueError(f"{who}: {name} must be from 0 to 1, got {options[name]}")
         self.seed = options["seed"]
         generator = SeedGenerator(self.seed) if self._draws_seed_first else None
-        self.units = int(units)
+        self.units = whole_units(who, units)
         self.activation = activations.get(options["activation"])
         self.use_bias = options["use_bias"]
         self.kernel_initializer = initializers.get(options["kernel_initializer"])

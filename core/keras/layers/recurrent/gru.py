@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.recurrent.cell import CellOptions, RecurrentCell
 from pinnace.keras.layers.recurrent.rnn import CellLayer, of_cell
+from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import joining
 from pinnace.ops.math import products
 from pinnace.ops.nn import biases
@@ -167,7 +168,7 @@ class GRU(CellLayer):
         stateful: whether a batch begins with the states the one before ended with.
         unroll: whether a graph holds each step, rather than a loop.
         reset_after: see GRUCell.
-        use_cudnn: accepted for Keras' sake.
+        use_cudnn: True without effect, and told so.
         implementation: accepted for Keras' sake.
         **options: `zero_output_for_mask`; see Layer.
 
@@ -207,7 +208,8 @@ class GRU(CellLayer):
         implementation: int = 2,
         **options: Any,
     ) -> None:
-        del use_cudnn
+        if use_cudnn is True:
+            no_effect("GRU", "use_cudnn", "it runs on the processor")
         cell = GRUCell(
             units,
             activation=activation,

@@ -116,6 +116,12 @@ class RNN(Layer):
         """Make the cell's weights, and the states that a stateful layer carries."""
         del initial_state_shape
         one = structure.map_structure(lambda spec: spec, sequences_shape)
+        first = structure.flatten(one)[0]
+        if first.rank is not None and first.rank < 3:
+            raise ValueError(
+                f"{self._described()}: sequences must be [batch, steps, features], got shape "
+                f"{first.text}\n  Try: x[..., None] for one feature, or x[:, None] for one step"
+            )
         step = structure.map_structure(_without_time, one)
         if isinstance(self.cell, Layer) and not self.cell.built:
             self.cell.build_inside(step)

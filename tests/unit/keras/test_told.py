@@ -1,0 +1,163 @@
+"""What is told: the user's own lines, what a mistake is about, and arguments without effect."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.framework import tracebacks
+from pinnace.keras import no_effect as told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+keras = tf.keras
+k = keras.layers
+X = np.ones((4, 3), np.float32)
+
+
+def small() -> Any:
+    model = keras.Sequential([keras.Input((3,)), k.Dense(3)])
+    model.compile("sgd", "mse")
+    return model
+
+
+class Wrong(k.Layer):
+    def call(self, x: Any) -> Any:
+        return tf.matmul(x, tf.ones([7, 2]))
+
+
+@tf.function
+def wrong(x: Any) -> Any:
+    return tf.matmul(x, tf.ones([7, 2]))
+
+
+class WrongStep(keras.Model):
+    def call(self, x: Any) -> Any:
+        return x
+
+    def train_step(self, data: Any) -> Any:  # noqa: ARG002 (it raises)
+        raise LookupError("in the step")
+
+
+def wrong_step() -> Any:
+    model = WrongStep()
+    model.compile("sgd", "mse")
+    return model.fit(X, X, verbose=0)
+
+
+ERRORS: dict[str, tuple[Callable[[], Any], str | None]] = {
+    "a layer": (lambda: Wrong()(X), "call"),
+    "a function": (lambda: wrong(X), "wrong"),
+    "a step": (wrong_step, "train_step"),
+    "fit": (lambda: small().fit(X, X[:, :2], verbose=0), None),
+    "predict": (lambda: small().predict(X[:, :2], verbose=0), None),
+}
+
+
+@pytest.fixture
+def filtering() -> Iterator[None]:
+    keras.config.enable_traceback_filtering()
+    yield
+    keras.config.disable_traceback_filtering()
+
+
+@pytest.mark.usefixtures("filtering")
+@pytest.mark.parametrize("kind", ERRORS)
+def test_a_traceback_shows_the_lines_of_the_user(kind: str) -> None:
+    act, last = ERRORS[kind]
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (each has its own)
+        act()
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert {frame.filename for frame in frames} == {__file__}
+    if last is not None:
+        assert frames[-1].name == last
+    assert "/core/" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_every_line_is_shown_on_request() -> None:
+    assert not tf.debugging.is_traceback_filtering_enabled()
+    with pytest.raises(ValueError, match="MatMul") as caught:
+        Wrong()(X)
+    assert len(traceback.extract_tb(caught.value.__traceback__)) > 3
+    tf.debugging.enable_traceback_filtering()
+    assert keras.config.is_traceback_filtering_enabled()
+    tf.debugging.disable_traceback_filtering()
+    assert not tracebacks.is_traceback_filtering_enabled()
+
+
+def test_a_loss_of_shapes_that_do_not_fit_says_its_name() -> None:
+    with pytest.raises(ValueError, match=r"loss 'mean_squared_error': y and the output") as caught:
+        small().fit(X, X[:, :2], verbose=0)
+    assert "y: float32[4, 2]   output: float32[4, 3]" in str(caught.value)
+
+
+@pytest.mark.parametrize("units", ["a", 0, -1, 1.5, True, None])
+def test_units_are_an_integer(units: Any) -> None:
+    for make in (k.Dense, k.LSTM):
+        with pytest.raises(ValueError, match=r"units must be an integer of at least 1, got"):
+            make(units)
+
+
+@pytest.mark.parametrize("make", [k.LSTM, k.GRU, k.SimpleRNN])
+def test_a_recurrent_layer_says_that_sequences_have_three_axes(make: Any) -> None:
+    with pytest.raises(ValueError, match=r"must be \[batch, steps, features\], got shape \[4, 3\]"):
+        make(2)(X)
+
+
+WITHOUT: dict[str, Callable[[], Any]] = {
+    "compile: steps_per_execution": lambda: small().compile("sgd", "mse", steps_per_execution=8),
+    "compile: jit_compile": lambda: small().compile("sgd", "mse", jit_compile=True),
+    "compile: auto_scale_loss": lambda: small().compile("sgd", "mse", auto_scale_loss=False),
+    "fit: workers": lambda: small().fit(X, X, verbose=0, workers=2),
+    "ReduceLROnPlateau: epsilon": lambda: keras.callbacks.ReduceLROnPlateau(epsilon=1e-3),
+    "PyDataset: use_multiprocessing": lambda: keras.utils.PyDataset(use_multiprocessing=True),
+    "BatchNormalization: synchronized": lambda: k.BatchNormalization(synchronized=True),
+    "LSTM: use_cudnn": lambda: k.LSTM(2, use_cudnn=True),
+    "GRU: use_cudnn": lambda: k.GRU(2, use_cudnn=True),
+    "GroupQueryAttention: flash_attention": (
+        lambda: k.GroupQueryAttention(2, 2, 1, flash_attention=True)
+    ),
+    "Input: optional": lambda: keras.Input((2,), optional=True),
+    "Discretization: epsilon": lambda: k.Discretization([0.0], epsilon=0.5),
+    "Model.summary: positions": lambda: small().summary(positions=[0.5, 1.0]),
+    "TensorBoard: profile_batch": lambda: keras.callbacks.TensorBoard(profile_batch=2),
+    "TensorBoard: write_images": lambda: keras.callbacks.TensorBoard(write_images=True),
+    "TensorBoard: embeddings_freq": lambda: keras.callbacks.TensorBoard(embeddings_freq=1),
+}
+
+
+@pytest.mark.parametrize("what", WITHOUT)
+def test_an_argument_without_effect_says_so_once(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(told, "_told", set())
+    with pytest.warns(UserWarning, match=f"{what} has no effect: "):
+        WITHOUT[what]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        WITHOUT[what]()
+
+
+@pytest.mark.parametrize("run_eagerly", [False, True])
+def test_tensorboard_shows_the_graph_of_the_step(run_eagerly: bool, tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    model = small()
+    model.run_eagerly = run_eagerly
+    for write_graph in (True, False):
+        folder = tmp_path / str(write_graph)
+        board = keras.callbacks.TensorBoard(folder, write_graph=write_graph)
+        model.fit(X, X, epochs=2, verbose=0, callbacks=[board])
+        found = EventAccumulator(str(folder / "train"))
+        found.Reload()
+        assert bool(found.Tags()["graph"]) is (write_graph and not run_eagerly)
+        if found.Tags()["graph"]:
+            ops = {node.op for node in found.Graph().node}
+            assert {"MatMul", "ReadVariableOp"} <= ops
