@@ -323,7 +323,11 @@ def convolution(d: Draft) -> Case:
         outer = inner
         weights = d.constant(_weights(d, down, along, inner, 1))
         y = d.op("DepthwiseConv2dNative", x, weights, padding=padding, **options)
-    if draw.randrange(2):
+    form = draw.randrange(4)
+    if form == 0:  # channels first from here on
+        y = d.op("Transpose", y, d.constant(np.array([0, 3, 1, 2], np.int32)))
+        y = d.op("BiasAdd", y, d.constant(_weights(d, outer)), data_format="NCHW")
+    elif form < 3:
         y = d.op("BiasAdd", y, d.constant(_weights(d, outer)))
     for _ in range(draw.choice((0, 1, 2))):
         y = d.op(draw.choice(("Relu", "Relu6", "Sigmoid", "Tanh", "Neg")), y)
