@@ -131,7 +131,7 @@ def _exceeding(wanted: Array, got: Array, moved: Array | None) -> Array:
         axis = -1 if size.ndim else None
         largest = rows.max(axis=axis, keepdims=True, initial=0) if size.ndim else rows
         # Halved before they are added: both may be the largest number that there is.
-        allowed = (size * 0.5 + largest * 0.5) * (2 * ULPS * kind.eps) + kind.tiny
+        allowed = (rows * 0.5 + largest * 0.5) * (2 * ULPS * kind.eps) + kind.tiny
         if moved is not None and moved.shape == wanted.shape:
             shift = np.abs(np.subtract(moved, wanted))
             steady = np.isfinite(shift)

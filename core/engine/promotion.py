@@ -72,12 +72,13 @@ class Promotion:
         try:
             if self.is_over:
                 return None
-            found = self._as_one_kernel(arrays, forced) if self._may_be_small else None
-            if found is None and not self._may_be_small:
-                found = self._by_regions(arrays, forced)
+            if self._may_be_small:
+                found = self._as_one_kernel(arrays, forced)
+                if self._may_be_small:
+                    return found
+            return self._by_regions(arrays, forced)
         finally:
             self._lock.release()
-        return found
 
     def _as_one_kernel(self, arrays: Sequence[Array], forced: bool) -> Trial | SmallPlan | None:
         """As `advance`; clears `_may_be_small` if nothing comes of it."""

@@ -111,7 +111,7 @@ class Recurrence:
             return None
 
 
-def _form(value: Array) -> Hashable:
+def _form(value: Array) -> Any:
     """What of a loop variable a kernel is made for."""
     held = value[()] if value.dtype.kind == "O" and not value.ndim else None
     if isinstance(held, TensorList):
