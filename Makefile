@@ -257,8 +257,8 @@ hot: $(INSTALLED) ## run 100,000 drawn graphs in every way, eager to compiled: n
 	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 100000 --workers $(JOBS) $(ARGS)
 
 .PHONY: hot-short
-hot-short: $(INSTALLED) ## the same with 2000, few of them as machine code
-	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 2000 --kernels 40 --workers $(JOBS) $(ARGS)
+hot-short: $(INSTALLED) ## the same with 1200, few of them as machine code
+	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 1200 --kernels 30 --workers $(JOBS) $(ARGS)
 
 # ARGS="-k Conv" narrows it; ORACLE_EXAMPLES=3 asks each case three times instead of forty;
 # ORACLE_SEED=random draws other examples each time, and prints the seed that repeats them;

@@ -10,6 +10,7 @@ import numpy as np
 
 from hot import tiers
 from hot.bounds import Undecided, Verdict, bounds_of
+from hot.drawing import of_unknown_sizes
 from hot.kernels import INTERPRETED, MACHINE
 from hot.memory import NOT_A_NUMBER, SMALL_NUMBER
 from pinnace.serving import batching
@@ -69,7 +70,8 @@ class Comparison:
             bounds = None
             report.counts["undecided graphs"] += 1
         try:
-            wanted = tiers.eager(graph, arrays)
+            with np.errstate(all="ignore"):
+                wanted = tiers.eager(graph, arrays)
         except Exception as error:
             report.differences.append(f"eager: {type(error).__name__}: {error}")
             return report
@@ -164,12 +166,21 @@ class Comparison:
             return
         others = {name: np.flip(np.array(array), 0) for name, array in feeds.items()}
         joined = batching.join([others, feeds, feeds], 3 * key[0] + 1)
-        graph = _of_any_rows(case.graph, 3 * key[0] + 1)
+        graph = of_unknown_sizes(case.graph)
         if graph is None:
             return
-        made = self._run(
-            report, "joined", lambda: self._compiled.run(graph, list(joined.values()), INTERPRETED)
+        many = list(joined.values())
+        made = self._run(report, "joined", lambda: self._compiled.run(graph, many, INTERPRETED))
+        # One plan, first for one call, then for many, then for one again.
+        in_turn = self._run(
+            report,
+            "joined in turn",
+            lambda: self._compiled.in_turn(graph, [case.inputs, many, case.inputs], INTERPRETED),
         )
+        if in_turn is not None:
+            made = {**(made or {}), "in turn": in_turn[1]}
+            for found in in_turn[::2]:
+                self._check(report, "in turn", found, bounds)
         for form, found in (made or {}).items():
             outputs = {str(n): np.asarray(one) for n, one in enumerate(found)}
             if not batching.can_split(outputs, 3 * key[0] + 1):
@@ -177,31 +188,3 @@ class Comparison:
             report.counts["joined runs"] += 1
             for part in batching.split(outputs, [key[0]] * 3)[1:]:
                 self._check(report, f"joined {form}", list(part.values()), bounds)
-
-
-def _of_any_rows(graph: Any, rows: int) -> Any:
-    """The graph for inputs with so many rows."""
-    from pinnace.framework.errors import OpError
-    from pinnace.framework.specs import TensorSpec
-    from pinnace.graph.copying import Copy
-    from pinnace.graph.graph import Graph
-    from pinnace.graph.walk import ordered
-    from pinnace.ops.array.constants import PLACEHOLDER
-
-    copy = Copy(Graph(graph.name))
-    for value in graph.inputs:
-        sizes = [rows, *(value.shape.dims or ())[1:]]
-        spec = TensorSpec(sizes, value.dtype)
-        copy.values[value] = copy.target.add_input(PLACEHOLDER, spec, value.node.name)
-    try:
-        for node in ordered(graph):
-            if node.outputs[0] not in copy.values:
-                made = copy.target.add(
-                    node.op, [copy.values[v] for v in node.inputs], node.attrs, node.name
-                )
-                copy.values.update(zip(node.outputs, made.outputs, strict=True))
-    except OpError:
-        return None
-    copy.target.outputs = [copy.values[value] for value in graph.outputs]
-    copy.target.output_names = list(graph.output_names)
-    return copy.target

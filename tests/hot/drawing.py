@@ -15,9 +15,12 @@ import numpy as np
 
 import pinnace as tf
 from pinnace.framework import dtypes
+from pinnace.framework.errors import OpError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.variable import Variable
+from pinnace.graph.copying import Copy
 from pinnace.graph.graph import FunctionRef, Graph, Value
+from pinnace.graph.walk import ordered
 from pinnace.ops import registry
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
 
@@ -323,7 +326,11 @@ def convolution(d: Draft) -> Case:
         outer = inner
         weights = d.constant(_weights(d, down, along, inner, 1))
         y = d.op("DepthwiseConv2dNative", x, weights, padding=padding, **options)
-    if draw.randrange(2):
+    form = draw.randrange(4)
+    if form == 0:  # channels first from here on
+        y = d.op("Transpose", y, d.constant(np.array([0, 3, 1, 2], np.int32)))
+        y = d.op("BiasAdd", y, d.constant(_weights(d, outer)), data_format="NCHW")
+    elif form < 3:
         y = d.op("BiasAdd", y, d.constant(_weights(d, outer)))
     for _ in range(draw.choice((0, 1, 2))):
         y = d.op(draw.choice(("Relu", "Relu6", "Sigmoid", "Tanh", "Neg")), y)
@@ -810,4 +817,35 @@ def drawn(seed: int, number: int, structures: int) -> Case:
     case = motif(draft)
     case.inputs = inputs_for(case, sizes, draft.held)
     case.rows = case.rows and not draft.held
+    if sizes.randrange(3) == 0:
+        case.graph = of_unknown_sizes(case.graph, sizes) or case.graph
     return case
+
+
+def of_unknown_sizes(graph: Graph, draw: random.Random | None = None) -> Graph | None:
+    """The graph for inputs some of whose sizes only the call knows; None if an op needs them.
+
+    Args:
+        graph: the graph.
+        draw: which sizes; the first of every input if None.
+    """
+    copy = Copy(Graph(graph.name))
+    for value in graph.inputs:
+        sizes: list[int | None] = list(value.shape.dims or ())
+        for axis in range(len(sizes)):
+            if axis == 0 if draw is None else draw.randrange(2):
+                sizes[axis] = None
+        spec = TensorSpec(sizes, value.dtype)
+        there = copy.target.add_input(PLACEHOLDER, spec, value.node.name, value.handle)
+        copy.values[value] = there
+    try:
+        for node in ordered(graph):
+            if node.outputs[0] not in copy.values:
+                taken = [copy.values[value] for value in node.inputs]
+                made = copy.target.add(node.op, taken, node.attrs, node.name)
+                copy.values.update(zip(node.outputs, made.outputs, strict=True))
+    except OpError:
+        return None
+    copy.target.outputs = [copy.values[value] for value in graph.outputs]
+    copy.target.output_names = list(graph.output_names)
+    return copy.target

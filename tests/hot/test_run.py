@@ -25,6 +25,7 @@ from pinnace.engine.codegen import kernel_text
 from pinnace.framework import config
 from pinnace.graph.text import parse
 from pinnace.graph.walk import ordered
+from pinnace.ops import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +71,15 @@ def test_a_number_draws_the_same_graph_each_time() -> None:
         for array, again in zip(one.inputs, other.inputs, strict=True):
             if array.dtype != object:
                 assert (array.tobytes(), array.strides) == (again.tobytes(), again.strides)
+
+
+def test_every_op_with_a_fused_form_is_drawn() -> None:
+    fused = {name for name, op in registry.registered().items() if op.fuse is not None}
+    drawn_ = set()
+    for number in range(4000):
+        for graph in tiers.functions_of(drawn(3, number, 0).graph):
+            drawn_ |= {node.op.name for node in graph.nodes}
+    assert fused <= drawn_
 
 
 def test_scratch_that_nothing_writes_is_found_and_told_in_three_steps(

@@ -245,6 +245,16 @@ class Compiled:
                 raise result
         return results
 
+    def in_turn(
+        self, graph: Graph, calls: Sequence[Sequence[Any]], way: str
+    ) -> list[Sequence[Any]]:
+        """The outputs of calls, with other shapes each, of one plan of the tier `compiled`."""
+        compiler.request = self.maker.request
+        self.maker.way = way
+        config.settings.tier = "compiled"
+        plan = fresh_plan(graph)
+        return [plan(arrays) for arrays in calls]
+
     def _count(self, kind: str, way: str) -> None:
         self.regions[f"{kind}, {way}"] += 1
 
