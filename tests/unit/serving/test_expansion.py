@@ -1,6 +1,7 @@
 """What a small request may take: each kind of body that stands for more than it is."""
 
 import asyncio
+import gc
 import gzip
 import io
 import json
@@ -256,3 +257,29 @@ def test_the_loop_goes_on_while_a_megabyte_of_json_is_read(small: Settings) -> N
     with kept_for_requests(), quick_turns(), running(small, lambda _: every_kind()) as server:
         # One call of the parser, which nobody can interrupt; on a busy machine the best of some.
         assert min(asyncio.run(run(server)) for _ in range(5)) < 0.05
+
+
+def test_a_large_request_that_is_refused_leaves_no_cycle_behind(small: Settings) -> None:
+    body = json.dumps({"inputs": {"x": ["a"] * 2**16}}).encode()
+
+    async def run(server: Server) -> list[str]:
+        transport = httpx.ASGITransport(server.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            await client.post("/v1/models/m:predict", content=body)
+            gc.collect()
+            gc.disable()
+            try:
+                reply = await client.post("/v1/models/m:predict", content=body)
+                assert reply.status_code == 400
+                await asyncio.sleep(0.05)
+                gc.set_debug(gc.DEBUG_SAVEALL)
+                gc.collect()
+                return [type(one).__name__ for one in gc.garbage]
+            finally:
+                gc.set_debug(0)
+                gc.garbage.clear()
+                gc.enable()
+
+    with running(small, lambda _: every_kind()) as server:
+        left = asyncio.run(run(server))
+        assert not {"frame", "traceback", "InvalidArgumentError", "Exchanging"} & set(left)
