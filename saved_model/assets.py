@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinnace.framework.asset_path import Asset as Asset
-from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.framework.errors import InvalidArgumentError, NotFoundError, PermissionDeniedError
+from pinnace.proto.saved_model_pb2 import AssetFileDef
 from pinnace.saved_model.layout import ASSETS_FOLDER, asset_path
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pinnace.proto.saved_model_pb2 import MetaGraphDef
+
+# Where version 1 names them.
+_COLLECTION = "saved_model_assets"
 
 
 def name_assets(assets: Iterable[Asset]) -> dict[int, str]:
@@ -48,13 +54,36 @@ def copy_assets(folder: Path, assets: Iterable[Asset], names: Mapping[int, str])
             shutil.copyfile(asset.path, target)
 
 
-def resolve_asset(folder: Path, name: str, where: str) -> Asset:
+def named_assets(meta: MetaGraphDef) -> Sequence[AssetFileDef]:
+    """The files that a graph names, wherever it names them."""
+    if meta.asset_file_def or _COLLECTION not in meta.collection_def:
+        return meta.asset_file_def
+    values = meta.collection_def[_COLLECTION].any_list.value
+    return [AssetFileDef.FromString(one.value) for one in values]
+
+
+def resolve_asset(folder: Path, name: str, where: str, *, allow_links: bool = False) -> Asset:
     """The asset of that name in a loaded model.
+
+    Args:
+        folder: the model.
+        name: of the file, below the folder of assets.
+        where: the file that names it, for errors.
+        allow_links: whether a link may lead out of the folder.
 
     Raises:
         InvalidArgumentError: the name leads out of the folder.
+        PermissionDeniedError: a link of that name does.
     """
     inner = Path(name)
     if not name or inner.is_absolute() or ".." in inner.parts or "\0" in name:
         raise InvalidArgumentError(f"{where}: asset {name!r} is not in {ASSETS_FOLDER}/")
-    return Asset(asset_path(folder, name).absolute())
+    path = asset_path(folder, name).absolute()
+    real = Path(os.path.realpath(path))
+    if not allow_links and not real.is_relative_to(os.path.realpath(folder)):
+        raise PermissionDeniedError(
+            f"{where}: asset {name!r} is a link to {str(real)!r}, outside of the model's folder\n"
+            "  Try: copy the model with `cp -rL`, so that its files are its own, or\n"
+            "  load(path, options=LoadOptions(allow_io=True)), if you trust it"
+        )
+    return Asset(path)

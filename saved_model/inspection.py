@@ -13,6 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.graph.text import text_of
 from pinnace.ops import registry
 from pinnace.saved_model import layout
+from pinnace.saved_model.assets import named_assets
 from pinnace.saved_model.codecs.signatures import decode_tensor_info
 from pinnace.saved_model.codecs.structures import decode_structure
 from pinnace.saved_model.inspection_writer import keras_of, writer_of
@@ -322,7 +323,7 @@ def _traces(meta: MetaGraphDef, names: Iterable[str], problems: list[str]) -> It
 
 def _assets(folder: Path, meta: MetaGraphDef) -> tuple[AssetReport, ...]:
     found = []
-    for asset in meta.asset_file_def:
+    for asset in named_assets(meta):
         path = layout.asset_path(folder, asset.filename)
         inside = not Path(asset.filename).is_absolute() and ".." not in Path(asset.filename).parts
         size = path.stat().st_size if inside and path.is_file() else None

@@ -54,7 +54,8 @@ class LoadOptions:
         experimental_skip_checkpoint: leave all variables without a value.
         experimental_variable_policy: accepted; there is one copy of each variable.
         experimental_load_function_aliases: give the loaded object `function_aliases`.
-        allow_io: let the ops of the model reach files and run Python; only if you trust it.
+        allow_io: let the ops of the model reach files outside of its folder, print what they like
+            and run Python; only if you trust it.
         verify: compare every variable with its checksum now, not when it is first read.
     """
 

@@ -342,7 +342,8 @@ class Loader:
             raise InvalidArgumentError(
                 f"{self._where}: there is no asset {index}, there are {len(assets)}"
             )
-        return resolve_asset(self._folder, assets[index].filename, self._where)
+        name = assets[index].filename
+        return resolve_asset(self._folder, name, self._where, allow_links=self._options.allow_io)
 
     # Variables.
 

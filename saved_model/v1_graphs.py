@@ -29,9 +29,8 @@ from pinnace.graph.codec.attrs import decode_attr
 from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.codec.graphs import add_argument, decode_graph
 from pinnace.ops.state.variables import READ_VARIABLE
-from pinnace.proto.saved_model_pb2 import AssetFileDef
 from pinnace.saved_model import layout
-from pinnace.saved_model.assets import resolve_asset
+from pinnace.saved_model.assets import named_assets, resolve_asset
 from pinnace.saved_model.codecs.signatures import decode_signature
 from pinnace.saved_model.restore_nodes import Source, needed_messages, restored_sources
 from pinnace.saved_model.restored import (
@@ -43,7 +42,7 @@ from pinnace.saved_model.restored import (
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from pinnace.graph.graph import Graph, Value
@@ -145,9 +144,9 @@ class _MainGraph:
         self._tables: dict[tuple[object, ...], MainGraphTable] = {}
         self._assets = {
             asset.tensor_info.name.partition(":")[0]: resolve_asset(
-                folder, asset.filename, self._where
+                folder, asset.filename, self._where, allow_links=options.allow_io
             )
-            for asset in _assets(meta)
+            for asset in named_assets(meta)
         }
         self._reader: BundleReader | None = None
         self._initialised = False
@@ -444,13 +443,3 @@ def _box(text: str, shape: tuple[int, ...], where: str) -> tuple[slice, ...]:
     if len(box) != len(shape):
         raise InvalidArgumentError(f"{where}: {text!r} is no part of a value of shape {shape}")
     return box
-
-
-def _assets(meta: MetaGraphDef) -> Iterable[AssetFileDef]:
-    """The files that the graph names, wherever it names them."""
-    if meta.asset_file_def or "saved_model_assets" not in meta.collection_def:
-        return meta.asset_file_def
-    return [
-        AssetFileDef.FromString(one.value)
-        for one in meta.collection_def["saved_model_assets"].any_list.value
-    ]

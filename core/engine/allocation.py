@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.context import state
 from pinnace.framework.errors import ResourceExhaustedError
 
 if TYPE_CHECKING:
@@ -131,6 +132,18 @@ def _interface() -> tuple[Any, Any, Any]:
     return install, capsule, (handler, functions, malloc, calloc, realloc)
 
 
+def _claim(size: int) -> None:
+    """Count what is no array, in the same budget."""
+    if not _allows(size):
+        raise _too_much(size)
+
+
+def _too_much(size: int) -> ResourceExhaustedError:
+    return ResourceExhaustedError(
+        f"a run may take {_budget.most} bytes of memory, and this one asked for {size} more"
+    )
+
+
 @contextlib.contextmanager
 def bounded(most_bytes: int) -> Iterator[None]:
     """Arrays that this thread makes inside the block may not take more memory than this.
@@ -150,15 +163,14 @@ def bounded(most_bytes: int) -> Iterator[None]:
     budget.most, budget.left = most_bytes, most_bytes // _UNASKED
     budget.start, budget.refused = None, 0
     before = install(capsule)
+    claim, state.claim = state.claim, _claim
     try:
         yield
     except MemoryError:
         if budget.refused:
-            raise ResourceExhaustedError(
-                f"a run may take {most_bytes} bytes of memory, and this one asked for "
-                f"{budget.refused} more"
-            ) from None
+            raise _too_much(budget.refused) from None
         raise
     finally:
         install(before)
+        state.claim = claim
         budget.left, budget.most, budget.start = outer

@@ -15,6 +15,7 @@ import numpy as np
 from pinnace.engine.workspace import Workspaces
 from pinnace.framework import errors
 from pinnace.framework.context import state
+from pinnace.framework.visible_text import visible
 from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.kernels import weights
@@ -357,7 +358,8 @@ class Plan:
         node = step.node
         where = f"\n  node {node.name!r}" + (f", called at {node.source}" if node.source else "")
         if isinstance(error, errors.OpError):
-            error.message = f"{error.message}{where}"
+            # The text may come from a model or a request, and ends in logs and on terminals.
+            error.message = visible(f"{error.message}{where}")
             error.args = (error.message, *error.args[1:])
             error.located = True  # type: ignore[attr-defined]
         elif type(error) in {ValueError, IndexError, TypeError}:

@@ -70,6 +70,8 @@ class State(threading.local):
     graphs: list[Any] | None = None
     # What may end the runs of this thread from another one (`ops/running.Stop`).
     stop: Any = None
+    # Counts bytes that NumPy does not know of, before they are taken (`ops/memory.py`).
+    claim: Callable[[int], None] | None = None
     # Who is told of each variable that is made.
     collectors: tuple[Callable[[Variable], None], ...] = ()
 

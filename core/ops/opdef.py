@@ -254,6 +254,9 @@ class OpDef:
             inference.
         out: the kernel takes `out=`, an array to fill with its output, the first of several.
         fuse: a scalar expression in `{argument}` and `T(constant)`.
+        reaches: what it reaches outside of the process, "files", "Python" or "the terminal", by its
+            attributes if it depends on them; "" is nothing.
+        guarded: the kernel that `gate.py` gives a loaded model instead; None refuses.
     """
 
     name: str
@@ -267,6 +270,8 @@ class OpDef:
     elementwise: bool = False
     out: bool = False
     fuse: str | None = None
+    reaches: str | Callable[[Attrs], str] = ""
+    guarded: Kernel | None = None
     # What follows is derived.
     inputs: tuple[ArgDef, ...] = field(init=False)
     outputs: tuple[ArgDef, ...] = field(init=False)
@@ -316,6 +321,10 @@ class OpDef:
     def stateful(self) -> bool:
         """Whether it does anything beside giving outputs, or gives other outputs each time."""
         return self.effect is not None
+
+    def reach(self, attrs: Attrs) -> str:
+        """What it reaches outside of the process with these attributes; "" is nothing."""
+        return self.reaches if isinstance(self.reaches, str) else self.reaches(attrs)
 
     @property
     def differentiable(self) -> bool:

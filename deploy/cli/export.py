@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinnace.deploy.cli.terminal import visible
+from pinnace.framework.visible_text import visible
 
 if TYPE_CHECKING:
     from pinnace.deploy.onnx import ExportReport

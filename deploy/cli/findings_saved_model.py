@@ -8,10 +8,20 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pinnace.deploy.cli import findings_ops
 from pinnace.deploy.cli.findings import Findings
+from pinnace.deploy.cli.findings_ops import (
+    FOREIGN_TABLE,
+    PLAIN,
+    SAVER,
+    SAVER_OPS,
+    STATE,
+    TABLES,
+)
 from pinnace.deploy.cli.terminal import size_text
 from pinnace.ops import registry
 from pinnace.saved_model import layout
+from pinnace.saved_model.assets import named_assets
 from pinnace.saved_model.reading import read_messages
 
 if TYPE_CHECKING:
@@ -20,112 +30,7 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
 
-_PYTHON = "It runs Python code of the process that loads it, under the name it registered there."
-_READS = (
-    "It opens files whose names it computes or brings: it can read what the process may read, and "
-    "give it out through its results. pinnace refuses it unless allow_io=True."
-)
-_WRITES = (
-    "It writes files whose names it computes or brings: it can overwrite what the process may "
-    "write. pinnace refuses it unless allow_io=True."
-)
-_NETWORK = "It connects to other machines, whose addresses it computes or brings."
-_COMPILED = (
-    "It carries a compiled program, or calls one; what that does is not in the graph and was not "
-    "looked at."
-)
-_REMOTE = "It is for several machines or devices and waits for messages of others."
-# What stands in nodes only to save and restore variables, which every SavedModel has.
-_SAVER = (
-    "Every SavedModel has these nodes, which save and restore its variables. No signature and no "
-    "function reaches them: they run only if a program asks for them by name."
-)
-_STATE = "remembers between calls"
 _MAIN = "main graph"
-_OPS: dict[str, tuple[str, str, str]] = {}
-
-
-def _list(level: str, title: str, meaning: str, names: str) -> None:
-    _OPS.update(dict.fromkeys(names.split(), (level, title, meaning)))
-
-
-_list("high", "runs Python", _PYTHON, "PyFunc PyFuncStateless EagerPyFunc")
-_list(
-    "high",
-    "reads files",
-    _READS,
-    "ReadFile MatchingFiles MatchingFilesDataset TextLineReader TextLineReaderV2 WholeFileReader "
-    "WholeFileReaderV2 FixedLengthRecordReader FixedLengthRecordReaderV2 TFRecordReader "
-    "TFRecordReaderV2 IdentityReader LMDBReader Restore RestoreV2 RestoreSlice TextLineDataset "
-    "TFRecordDataset TFRecordDatasetV2 FixedLengthRecordDataset FixedLengthRecordDatasetV2 "
-    "SqlDataset LMDBDataset CSVDataset CSVDatasetV2 LoadDataset LoadAndRemapMatrix "
-    "GenerateVocabRemapping ImmutableConst",
-)
-_list(
-    "high",
-    "writes files",
-    _WRITES,
-    "WriteFile Save SaveV2 SaveSlices SaveDataset SaveDatasetV2 MergeV2Checkpoints "
-    "CreateSummaryFileWriter CreateSummaryDbWriter SnapshotDataset SnapshotDatasetV2 "
-    "DistributedSave DumpGraph",
-)
-_list(
-    "high",
-    "uses the network",
-    _NETWORK,
-    "Rpc TryRpc DataServiceDataset DataServiceDatasetV2 DataServiceDatasetV3 DataServiceDatasetV4 "
-    "RegisterDataset RegisterDatasetV2 DebugIdentity DebugIdentityV2 DebugIdentityV3 "
-    "DebugNanCount DebugNumericSummary DebugNumericSummaryV2 BigQueryReader BigtableClient",
-)
-_list(
-    "medium",
-    "carries compiled code",
-    _COMPILED,
-    "XlaCallModule XlaLaunch XlaCustomCallV2 XlaHostCompute XlaRecvFromHost XlaSendToHost "
-    "TRTEngineOp RemoteFusedGraphExecute TPUExecute TPUCompile TPUPartitionedCall",
-)
-_list(
-    "medium",
-    "talks to other devices",
-    _REMOTE,
-    "RemoteCall _Send _Recv _HostSend _HostRecv CollectiveReduce CollectiveReduceV2 "
-    "CollectiveGather CollectiveGatherV2 CollectiveBcastSend CollectiveBcastRecv "
-    "ConfigureDistributedTPU",
-)
-_list(
-    "low",
-    "reads a file when it is loaded",
-    "A table is filled from a text file, whose name should be that of one of the assets below.",
-    "InitializeTableFromTextFile InitializeTableFromTextFileV2",
-)
-_list(
-    "low",
-    "prints",
-    "It writes to the standard output or error, or to a log, when it runs.",
-    "Print PrintV2 Assert",
-)
-_list(
-    "info",
-    "has loops",
-    "How long it runs may depend on the input. A server should have a time limit.",
-    "While StatelessWhile LoopCond For",
-)
-_list(
-    "info",
-    _STATE,
-    "Calls change its variables: one client's requests can change the answers to others.",
-    "AssignVariableOp AssignAddVariableOp AssignSubVariableOp Assign AssignAdd AssignSub "
-    "ResourceScatterUpdate LookupTableInsertV2",
-)
-# Ops of TensorFlow itself without a kernel here that say nothing about trust.
-_PLAIN = frozenset(
-    """
-    Switch Merge Enter Exit NextIteration RefSwitch RefMerge RefEnter RefExit RefNextIteration
-    ControlTrigger Abort _Arg _Retval _DeviceArg _DeviceRetval Placeholder PlaceholderV2
-    VarHandleOp VariableV2 Variable TemporaryVariable SymbolicGradient ShardedFilename
-    ShardedFilespec LoopCond NoOp
-    """.split()  # noqa: SIM905 (a list of words)
-)
 _OUTSIDE = re.compile(r"(?:/(?!/)[\w.-]+/|[A-Za-z]:[\\/]|\\\\|~/|\.\./|[a-z][a-z0-9+.-]{1,15}://)")
 _PROGRAMS = {
     ".so", ".dll", ".dylib", ".exe", ".bat", ".cmd", ".sh", ".ps1", ".py", ".pyc", ".jar", ".js",
@@ -133,6 +38,7 @@ _PROGRAMS = {
 _PICKLES = {".pkl", ".pickle", ".joblib", ".dill", ".pt", ".pth"}
 _LARGE_CONSTANT = 16_000_000  # bytes
 _LONG = 200
+_FARTHEST = 64  # nodes that only pass on what they take
 
 
 def findings_of(folder: Path) -> Findings:
@@ -158,17 +64,21 @@ class _Graph:
         self._functions: Mapping[str, Iterable[NodeDef]] = {
             one.signature.name: one.node_def for one in meta.graph_def.library.function
         }
+        self._bodies = {_MAIN: meta.graph_def.node, **self._functions}
+        self._arguments = {
+            one.signature.name: {arg.name for arg in one.signature.input_arg}
+            for one in meta.graph_def.library.function
+        }
 
     def look(self) -> None:
         reached = self._reached()
         for place, nodes in self._places():
             for node in nodes:
                 is_reached = place in reached or (place, node.name) in reached
-                self._look_at(node, f"{place}: {node.name}", is_reached)
+                self._look_at(node, place, is_reached)
 
     def _places(self) -> Iterator[tuple[str, Iterable[NodeDef]]]:
-        yield _MAIN, self._meta.graph_def.node
-        yield from self._functions.items()
+        yield from self._bodies.items()
 
     def _reached(self) -> set[object]:
         """Names of functions, and (`main graph`, node), that loading or a call may run."""
@@ -196,11 +106,32 @@ class _Graph:
                     functions.extend(_called(node))
         return reached
 
-    def _look_at(self, node: NodeDef, place: str, is_reached: bool) -> None:
-        known = _OPS.get(node.op)
-        if known is not None and (is_reached or node.op not in _SAVER_OPS):
+    def _names_its_file(self, node: NodeDef, function: str) -> bool:
+        """Whether the file of a table comes from the graph itself, and not from an asset."""
+        nodes = {one.name: one for one in self._bodies[function]}
+        assets = {asset.tensor_info.name.partition(":")[0] for asset in named_assets(self._meta)}
+        given = [text for text in node.input if text[:1] != "^"]
+        for _ in range(_FARTHEST):
+            name = given[-1].partition(":")[0] if given else ""
+            source = nodes.get(name)
+            if source is None:
+                # An argument, which the object graph fills with an asset.
+                return name not in self._arguments.get(function, ())
+            if function == _MAIN and name in assets:
+                return False
+            if source.op not in ("Identity", "Placeholder"):
+                return True
+            given = [text for text in source.input if text[:1] != "^"]
+        return True
+
+    def _look_at(self, node: NodeDef, function: str, is_reached: bool) -> None:
+        place = f"{function}: {node.name}"
+        known = findings_ops.known(node)
+        if node.op in TABLES and self._names_its_file(node, function):
+            known = FOREIGN_TABLE
+        if known is not None and (is_reached or node.op not in SAVER_OPS):
             level, title, meaning = known
-            if is_reached and title == _STATE and place.startswith(f"{_MAIN}:"):
+            if is_reached and title == STATE and place.startswith(f"{_MAIN}:"):
                 return  # the first values of variables
             if is_reached:
                 self._found.add(level, title, meaning, f"{node.op} at {place}")
@@ -212,7 +143,7 @@ class _Graph:
                     f"{node.op} at {place}",
                 )
         elif known is not None:
-            self._found.add("info", "saves and restores its variables", _SAVER)
+            self._found.add("info", "saves and restores its variables", SAVER)
         elif ">" in node.op:
             self._found.add(
                 "high" if is_reached else "low",
@@ -233,7 +164,7 @@ class _Graph:
             self._look_at_constant(node, place, is_reached)
 
     def _is_known(self, op: str) -> bool:
-        return op in self._functions or op in _PLAIN or registry.find(op) is not None
+        return op in self._functions or op in PLAIN or registry.find(op) is not None
 
     def _look_at_constant(self, node: NodeDef, place: str, is_reached: bool) -> None:
         tensor = node.attr["value"].tensor
@@ -255,9 +186,6 @@ class _Graph:
                 )
 
 
-_SAVER_OPS = frozenset({"SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "Restore"})
-
-
 def _called(node: NodeDef) -> Iterator[str]:
     yield node.op
     for value in node.attr.values():
@@ -268,7 +196,7 @@ def _called(node: NodeDef) -> Iterator[str]:
 
 
 def _look_at_assets(folder: Path, meta: MetaGraphDef, found: Findings) -> None:
-    for asset in meta.asset_file_def:
+    for asset in named_assets(meta):
         name = asset.filename
         if Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name:
             found.add(

@@ -6,8 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pinnace.deploy.cli.terminal import visible
 from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.framework.visible_text import visible
 
 # Removed when the process ends; a folder that is let go of earlier would be gone before its use.
 _FOLDERS: dict[Path, tempfile.TemporaryDirectory[str]] = {}

@@ -82,7 +82,7 @@ def _tell(command: str, error: Exception) -> None:
         f"{command}: "
     )  # a function says its name, which may be the same
     name = "pinnace" if command.startswith("-") or not command else f"pinnace {command}"
-    from pinnace.deploy.cli.terminal import visible
+    from pinnace.framework.visible_text import visible
 
     sys.stderr.write(visible(f"{name}: {problem}\n"))
     for line in advice:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinnace.deploy.cli.models import find_model, unknown_name
-from pinnace.deploy.cli.terminal import Terminal, print_json, size_text, visible
+from pinnace.deploy.cli.terminal import Terminal, print_json, size_text
+from pinnace.framework.visible_text import visible
 
 if TYPE_CHECKING:
     from pinnace.saved_model.inspection import ModelReport

@@ -7,18 +7,14 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.visible_text import visible
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
 _KILO = 1000.0
-# Names come from models: on a terminal, control characters could hide or fake lines.
-_CONTROLS = {
-    code: f"\\x{code:02x}"
-    for code in (*range(0x20), *range(0x7F, 0xA0), 0x202E, 0x2066, 0x2067, 0x2068)
-    if chr(code) not in "\n\t"
-}
 _NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
@@ -112,11 +108,6 @@ class Terminal:
             ]
             _print("  ".join(cells).rstrip())
         _print("")
-
-
-def visible(text: str) -> str:
-    """A text whose control characters are written out."""
-    return text.translate(_CONTROLS)
 
 
 def print_json(value: Any) -> None:

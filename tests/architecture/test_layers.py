@@ -52,6 +52,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "ml_dtypes": ("framework",),
     "threadpoolctl": ("engine",),
     "google_crc32c": ("storage",),
+    "re2": ("ops.strings",),
     "fsspec": ("serving.remote",),
     "numba": ("ops.kernels", "engine.codegen"),
     "llvmlite": ("ops.kernels", "engine.codegen"),

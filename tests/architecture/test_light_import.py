@@ -9,7 +9,7 @@ HEAVY = {
     *("IPython", "PIL", "click", "csv", "fastapi", "google.cloud", "google.protobuf", "grpc"),
     *("h5py", "httptools", "httpx", "logging"),
     *("keras", "libcst", "llvmlite", "malt", "numba", "onnx", "onnxruntime", "opentelemetry"),
-    *("orjson", "prometheus_client", "pyarrow", "pydantic", "ray", "rich", "scipy", "sklearn"),
+    *("orjson", "prometheus_client", "pyarrow", "pydantic", "ray", "re2", "rich", "scipy", "sklearn"),
     *("starlette", "tensorflow", "torch", "typer", "uvicorn", "uvloop"),
 }
 LOOK = """

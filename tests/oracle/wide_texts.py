@@ -104,10 +104,74 @@ def rows(draw: st.DrawFn) -> Drawn:
     return (found.reshape(shape), np.array(b"farmhash64", object)), {}
 
 
+# What RE2 has and other engines have not, or have otherwise, and where matches are empty.
+EXPRESSIONS = (
+    "", "a", "x*", "a|", "(a+)+$", r"(\w)(\d*)", r"\s+$", "[^a]", ".", r"(?s).", "^a", "(?m)^a$",
+    r"\bb", "(?U)a+", "(?i)AB", r"\pL+", r"\p{Greek}", r"\PN", r"\C", "[[:punct:]]", "[a-c-]",
+    r"[\d\s]", "ß|€", r"\Qa+\E", r"\x{df}", r"\z", r"\A", "(a)|(b)", "(?P<n>a)b", "a{2,3}?",
+    "(", "[a", r"\1", "a**", "(?=a)",
+)  # fmt: skip
+SUBJECTS = st.one_of(
+    st.text("aAbB1 \nß€α+-", max_size=7).map(str.encode),
+    st.binary(max_size=5),
+    st.lists(
+        st.sampled_from([b"a", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf5\x80", b"\xc3\x9f"])
+    ).map(b"".join),
+)
+
+
+def expressions(op: str) -> Any:
+    """Draws texts, an expression and a rewrite, as inputs or attributes."""
+    is_static, replaces = op.startswith("Static"), op.endswith("Replace")
+
+    def build(draw: st.DrawFn) -> Drawn:
+        values = [texts(draw(st.lists(SUBJECTS, max_size=4)))]
+        attrs: dict[str, Any] = {}
+        given = {"pattern": draw(st.sampled_from(EXPRESSIONS))}
+        if replaces:
+            given["rewrite"] = draw(st.sampled_from(["", "-", "<\\0>", "\\\\", "ß", "a"]))
+            attrs["replace_global"] = draw(st.booleans())
+        if is_static:
+            attrs |= given
+        else:
+            values += [np.array(text.encode(), object) for text in given.values()]
+        return tuple(values), attrs
+
+    return build
+
+
+def separated(draw: st.DrawFn) -> Drawn:
+    """Texts with runs of what separates words."""
+    items = st.lists(st.sampled_from([b"a", b"bc", b" ", b"\t", b",", b",,", b"\xff"]), max_size=7)
+    found = texts(draw(st.lists(items.map(b"".join), max_size=4)))
+    sep = draw(st.sampled_from([b"", b",", b",,", b" "]))
+    return (found, np.array(sep, object)), {"maxsplit": draw(st.integers(-1, 4))}
+
+
+def separated_by_any(draw: st.DrawFn) -> Drawn:
+    (found, _), _ = separated(draw)
+    sep = draw(st.sampled_from([b"", b",", b", ", b"\t,"]))
+    return (found, np.array(sep, object)), {"skip_empty": draw(st.booleans())}
+
+
+def decoded(draw: st.DrawFn) -> Drawn:
+    inputs, attrs = encoded(draw)
+    del attrs["output_encoding"]
+    return inputs, attrs
+
+
 CASES: tuple[Wide, ...] = (
     wide("DecodeCompressed", compressed),
     wide("Fingerprint", rows),
+    *(
+        wide(op, expressions(op))
+        for op in ("RegexFullMatch", "RegexReplace", "StaticRegexFullMatch", "StaticRegexReplace")
+    ),
     wide("StringNGrams", ngrams),
+    wide("StringSplit", separated_by_any),
+    wide("StringSplitV2", separated),
+    wide("UnicodeDecode", decoded),
+    wide("UnicodeDecodeWithOffsets", decoded),
     wide("UnicodeEncode", code_points),
     wide("UnicodeScript", letters),
     wide("UnicodeTranscode", encoded),

@@ -13,14 +13,8 @@ from pinnace.graph.codec.nodes import (
     likely_dtype,
     note_handles,
 )
-from pinnace.graph.codec.opaque import (
-    INPUTS,
-    REACHES_OUT,
-    op_from_uses,
-    output_types_attr,
-    refused_op,
-)
-from pinnace.ops import registry
+from pinnace.graph.codec.opaque import INPUTS, op_from_uses, output_types_attr
+from pinnace.ops import gate, registry
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 
 if TYPE_CHECKING:
@@ -286,10 +280,9 @@ class Body:
         # A reference is as good as its value: who assigns to one is not there.
         name = "Identity" if message.op == "RefIdentity" else message.op
         op = registry.find(name) or self._library.opaque_op(message.op)
-        if op is not None and op.name in REACHES_OUT and not self._library.allow_io:
-            op = refused_op(op)
         if op is not None:
-            return op, self._attrs(op, message, where), None
+            attrs = self._attrs(op, message, where)
+            return (op if self._library.allow_io else gate.admitted(op, attrs)), attrs, None
         if message.op in self._library:
             return self._call(message, inputs, where)
         return self._unknown(message, inputs, where)

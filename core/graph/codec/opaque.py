@@ -6,11 +6,10 @@ An op made here has no kernel: running a graph that needs it fails, with its nam
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.dtypes import ANY
-from pinnace.framework.errors import InvalidArgumentError, PermissionDeniedError
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import UNKNOWN
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.attrs import decode_attr
@@ -33,19 +32,6 @@ _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _KINDS = frozenset({"int", "float", "bool", "string", "type", "shape", "tensor", "func"})
 
 
-# Ops that reach out of a model: files of its choice, Python code, libraries.
-REACHES_OUT = frozenset(
-    {
-        "EagerPyFunc",
-        "MatchingFiles",
-        "PyFunc",
-        "PyFuncStateless",
-        "ReadFile",
-        "SaveV2",
-        "WriteFile",
-    }
-)
-
 # Why an op will never have a kernel, and what to do instead.
 WITHOUT_KERNEL = {
     "XlaCallModule": (
@@ -53,18 +39,6 @@ WITHOUT_KERNEL = {
         "  Try: jax2tf.convert(..., native_serialization=False), which writes TensorFlow's ops"
     ),
 }
-
-
-def refused_op(op: OpDef) -> OpDef:
-    """`op` as a loaded model may have it unless it is trusted: there, but refusing to run."""
-
-    def refuse(*_arrays: Any) -> None:
-        raise PermissionDeniedError(
-            f"{op.name}: a loaded model may not reach files or run Python\n"
-            "  Try: load(path, options=LoadOptions(allow_io=True)), if you trust it"
-        )
-
-    return replace(op, kernel=refuse)
 
 
 def is_own(name: str) -> bool:

@@ -13,8 +13,11 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
+from pinnace.framework.visible_text import visible
+from pinnace.ops import gate
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
+from pinnace.ops.memory import NUMBER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input, scalar
 
@@ -87,6 +90,7 @@ class _Mark:
         return f"\ue000{self._number}\ue001"
 
 
+_FILE = "file://"
 _MARKED = re.compile("\ue000([0-9]+)\ue001")
 
 
@@ -179,12 +183,15 @@ def _nested(array: Array, summarize: int, depth: int) -> str:
 def _format_kernel(
     inputs: tuple[Array, ...], *, template: str, placeholder: str, summarize: int
 ) -> Array:
-    pieces = template.split(placeholder)
-    text = pieces[0]
-    for array, piece in zip(inputs, pieces[1:], strict=False):
-        text += array_text(np.asarray(array), summarize) + piece
+    first, *pieces = _text(template).split(_text(placeholder))
+    parts = [first.encode()]
+    for array, piece in zip(inputs, pieces, strict=False):
+        if summarize < 0 or 2 * summarize > max(np.shape(array), default=0):
+            claim(np.size(array) * NUMBER)
+        parts.append(f"{array_text(np.asarray(array), summarize)}{piece}".encode())
+        claim(len(parts[-1]))
     out = np.empty((), object)
-    out[()] = text.encode()
+    out[()] = joined(b"", parts)
     return out
 
 
@@ -192,28 +199,59 @@ def _write(text: str, output_stream: str) -> None:
     if output_stream == "stdout":
         sys.stdout.write(text)
         sys.stdout.flush()
-    elif output_stream.startswith("file://"):
+    elif _is_file(output_stream):
         from pathlib import Path  # slow to import, and seldom needed
 
-        with Path(output_stream[7:]).open("a", encoding="utf-8") as file:
+        with Path(_text(output_stream)[len(_FILE) :]).open("a", encoding="utf-8") as file:
             file.write(text)
     else:
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
-def _print_kernel(input: Array, *, output_stream: str, end: str) -> None:
+def _line(input: Array, end: str | bytes) -> str:
     value = input[()] if isinstance(input, np.ndarray) else input
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    _write(f"{text}{end}", output_stream)
+    return f"{text}{_text(end)}"
+
+
+def _text(text: str | bytes) -> str:
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
+def _print_kernel(input: Array, *, output_stream: str, end: str) -> None:
+    _write(_line(input, end), output_stream)
+
+
+def _guarded_print_kernel(input: Array, *, output_stream: str, end: str) -> None:
+    """What a loaded model prints: to the terminal alone, which it cannot steer."""
+    if _is_file(output_stream):
+        gate.refuse("PrintV2", "files")
+    _write(visible(_line(input, end)), output_stream)
+
+
+def _is_file(output_stream: str | bytes) -> bool:
+    return _text(output_stream).startswith(_FILE)
+
+
+def _old_line(message: str | bytes, data: tuple[Array, ...], summarize: int) -> str:
+    texts = "".join(f"[{array_text(np.asarray(one), summarize)}]" for one in data)
+    return f"{_text(message)}{texts}\n"
 
 
 def _old_print_kernel(
     input: Array, data: tuple[Array, ...], *, message: str, first_n: int, summarize: int
 ) -> Array:
     del first_n
-    texts = "".join(f"[{array_text(np.asarray(one), summarize)}]" for one in data)
-    _write(f"{message}{texts}\n", "stderr")
+    _write(_old_line(message, data, summarize), "stderr")
+    return input
+
+
+def _guarded_old_print_kernel(
+    input: Array, data: tuple[Array, ...], *, message: str, first_n: int, summarize: int
+) -> Array:
+    del first_n
+    _write(visible(_old_line(message, data, summarize)), "stderr")
     return input
 
 
@@ -250,6 +288,8 @@ PRINT_V2 = register(
         kernel=_print_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="io",
+        reaches=lambda attrs: "files" if _is_file(attrs["output_stream"]) else "the terminal",
+        guarded=_guarded_print_kernel,
     )
 )
 PRINT = register(
@@ -267,5 +307,7 @@ PRINT = register(
         kernel=_old_print_kernel,
         gradient=lambda call, dy: (dy, tuple(None for _ in call.inputs[1])),
         effect="io",
+        reaches="the terminal",
+        guarded=_guarded_old_print_kernel,
     )
 )

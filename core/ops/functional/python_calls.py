@@ -274,6 +274,7 @@ def _python_op(name: str, kernel: Any, gradient: Any, effect: Any, more: dict[st
             kernel=kernel,
             gradient=gradient,
             effect=effect,
+            reaches="Python",
         )
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.ops.image import bitmaps
+from pinnace.ops.memory import claim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # TensorFlow refuses pictures of more values; a small file may ask for any number of them.
 _MOST = 1 << 29
+_PILLOW = 4  # bytes of a pixel of most modes
 _STARTS = ((b"\x89PNG", "PNG"), (b"\xff\xd8\xff", "JPEG"), (b"GIF8", "GIF"), (b"BM", "BMP"))
 _CHANNELS = {"PNG": (0, 1, 3, 4), "JPEG": (0, 1, 3), "GIF": (0, 3), "BMP": (0, 3, 4)}
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
@@ -262,6 +264,8 @@ def _check_size(op: str, image: Any, frames: int) -> None:
     if width * height * len(image.getbands()) * frames >= _MOST:
         message = f"{op}: a picture of {width} by {height} is too large"
         raise InvalidArgumentError(message)
+    # Pillow's own memory, before it takes it: what it decodes to, and what it hands over.
+    claim(width * height * (_PILLOW + len(image.getbands()) * frames))
 
 
 def _widening(kind: str, dtype: np.dtype[Any]) -> Any:

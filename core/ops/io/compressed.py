@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
 from pinnace.ops.execute import execute
+from pinnace.ops.memory import claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.registry import register, same_as_input
 from pinnace.ops.strings.elements import map_strings
@@ -19,8 +20,8 @@ __all__ = ["decode_compressed"]
 _WHO = "DecodeCompressed"
 # What zlib calls a window: 15 for its own header, 16 more for gzip's.
 _WINDOWS = {"ZLIB": 15, "GZIP": 31}
-# A few bytes may stand for any number of them.
-_MOST = 1 << 31
+_MOST = 1 << 31  # bytes that one string may stand for
+_FIRST = 1 << 16  # bytes that are asked for at first
 
 
 def decode_compressed(
@@ -52,18 +53,28 @@ def _inflated(data: bytes, window: int) -> bytes:
     room = _MOST
     while data:
         inflate = zlib.decompressobj(wbits=window)
-        try:
-            found = inflate.decompress(data, room)
-        except zlib.error as error:
-            raise DataLossError(f"{_WHO}: a string is not compressed that way: {error}") from None
-        room -= len(found)
-        if inflate.unconsumed_tail or not room:
-            raise ResourceExhaustedError(f"{_WHO}: a string stands for more than {_MOST} bytes")
+        piece = _FIRST
+        while not inflate.eof:
+            # Asked for before it is there: a few bytes may stand for any number of them.
+            piece = min(piece, room)
+            claim(piece)
+            try:
+                found = inflate.decompress(data, piece)
+            except zlib.error as error:
+                message = f"{_WHO}: a string is not compressed that way: {error}"
+                raise DataLossError(message) from None
+            parts.append(found)
+            room -= len(found)
+            if not room:
+                raise ResourceExhaustedError(f"{_WHO}: a string stands for more than {_MOST} bytes")
+            data = inflate.unconsumed_tail
+            if not data and len(found) < piece:
+                break
+            piece *= 2  # so that what is left of the input is copied seldom
         if not inflate.eof:
             raise DataLossError(f"{_WHO}: a string ends before what is compressed in it")
-        parts.append(found)
         data = inflate.unused_data if window == _WINDOWS["GZIP"] else b""
-    return b"".join(parts)
+    return joined(b"", parts)
 
 
 def _kernel(bytes: Array, *, compression_type: str) -> Array:

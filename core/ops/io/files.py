@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.asset_path import AssetPath
 from pinnace.framework.shapes import Shape
+from pinnace.ops import gate
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
 from pinnace.ops.registry import register, scalar
 from pinnace.storage import atomic
+from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
@@ -89,6 +92,17 @@ def _read_kernel(filename: Array) -> Array:
     return out
 
 
+def _read_own_kernel(filename: Array) -> Array:
+    # A loaded model has a path of this kind only of its own assets.
+    if not isinstance(string_of(filename), AssetPath):
+        gate.refuse("ReadFile", "files other than its own assets")
+    path = text(filename)
+    out = np.empty((), object)
+    with explained("read", path), open_regular(path) as file:
+        out[()] = file.read()
+    return out
+
+
 def _write_kernel(filename: Array, contents: Array) -> None:
     path = Path(text(filename))
     with explained("write", path):
@@ -136,6 +150,8 @@ READ_FILE = register(
         kernel=_read_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="io",
+        reaches="files",
+        guarded=_read_own_kernel,
     )
 )
 WRITE_FILE = register(
@@ -146,6 +162,7 @@ WRITE_FILE = register(
         kernel=_write_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="io",
+        reaches="files",
     )
 )
 MATCHING_FILES = register(
@@ -156,5 +173,6 @@ MATCHING_FILES = register(
         kernel=_matching_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="io",
+        reaches="files",
     )
 )

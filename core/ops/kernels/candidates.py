@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from pinnace.ops.kernels import philox
+from pinnace.ops.memory import NUMBER, claim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -188,6 +189,7 @@ def frequencies_of_file(path: str) -> list[float]:
 
 def draw(chances: Distribution, words: Words, count: int, unique: bool) -> tuple[Array, int]:
     """Classes [count], int64, and how often was drawn for them."""
+    claim(count * NUMBER)
     if not unique:
         return np.array([chances.sample(words) for _ in range(count)], np.int64), count
     found: dict[int, None] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from pinnace.framework.dtypes import INDEX, DType, int64, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
+from pinnace.ops.memory import LIST, NUMBER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.registry import register
 from pinnace.ops.strings.fingerprints import farm64
@@ -47,6 +49,7 @@ def _rows_of_ragged(values: Array, splits: Array) -> list[list[Any]]:
 
 
 def _rows_of_sparse(indices: Array, values: Array, shape: Array) -> list[list[Any]]:
+    claim(int(shape[0]) * LIST)
     rows: list[list[Any]] = [[] for _ in range(int(shape[0]))]
     for row, value in zip(indices[:, 0].tolist(), values.tolist(), strict=True):
         rows[row].append(value)
@@ -100,11 +103,12 @@ def _kernel(
     found: list[Any] = []
     splits = [0]
     for rows in zip(*inputs, strict=True):
+        claim(math.prod(map(len, rows)) * NUMBER)
         for choice in product(*rows):
             if out_values_type is int64:  # TensorFlow: the type of the result decides, too
                 found.append(_hashed(choice, num_buckets, hash_key))
             else:
-                found.append(_BETWEEN.join(_text(item) for item in choice))
+                found.append(joined(_BETWEEN, [_text(item) for item in choice]))
         splits.append(len(found))
     out = np.empty(len(found), out_values_type.numpy)
     out[:] = found

@@ -13,6 +13,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import candidates
+from pinnace.ops.memory import POINTER, claim
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.random import stateful
 from pinnace.ops.random.seeds import get_seed
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import Attrs
     from pinnace.ops.running import RunContext
 
 __all__ = [
@@ -314,6 +316,7 @@ def _fixed_kernel(
 
     def make() -> candidates.Frequencies:
         given = candidates.frequencies_of_file(vocab_file) if vocab_file else unigrams
+        claim(num_reserved_ids * POINTER)
         weights = [0.0] * num_reserved_ids + [float(w) ** distortion for w in given]
         found = weights[shard::num_shards]
         if len(found) != range_max:
@@ -376,7 +379,12 @@ _ATTRS = {"num_true": attr("int"), "num_sampled": attr("int"), "unique": attr("b
 _RANGED = {**_ATTRS, "range_max": attr("int")}
 
 
-def _sampler(name: str, kernel: Callable[..., Any], attrs: dict[str, Any]) -> OpDef:
+def _sampler(
+    name: str,
+    kernel: Callable[..., Any],
+    attrs: dict[str, Any],
+    reaches: str | Callable[[Attrs], str] = "",
+) -> OpDef:
     return register(
         OpDef(
             name=name,
@@ -386,6 +394,7 @@ def _sampler(name: str, kernel: Callable[..., Any], attrs: dict[str, Any]) -> Op
             kernel=kernel,
             gradient=NOT_DIFFERENTIABLE,
             effect="random",
+            reaches=reaches,
         )
     )
 
@@ -410,6 +419,7 @@ FIXED: OpDef = _sampler(
         "shard": attr("int", default=0),
         "unigrams": attr("list(float)", default=()),
     },
+    reaches=lambda attrs: "files" if attrs["vocab_file"] else "",
 )
 ALL: OpDef = _sampler("AllCandidateSampler", _all_kernel, _ATTRS)
 COMPUTE_ACCIDENTAL_HITS: OpDef = register(

@@ -5,6 +5,7 @@ Columns are the sparse inputs first, then the others; the values of the last cha
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ import numpy as np
 from pinnace.framework.dtypes import DType, int64, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
+from pinnace.ops.memory import LIST, NUMBER, claim
+from pinnace.ops.memory import joined as joined_texts
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.ragged import crossing as combinations
 from pinnace.ops.registry import register
@@ -74,6 +77,7 @@ def _rows_of(who: str, places: Array, values: Array, rows: int) -> list[list[Any
         raise InvalidArgumentError(
             f"{who}: the rows of indices must be in order and below {rows}, got {owners}"
         )
+    claim(rows * LIST)
     found: list[list[Any]] = [[] for _ in range(rows)]
     for row, value in zip(owners, values.tolist(), strict=True):
         found[row].append(value)
@@ -86,6 +90,8 @@ def _crossed(
     found: list[Any] = []
     places: list[tuple[int, int]] = []
     for row in range(rows):
+        # The value, its place, and both numbers of that.
+        claim(math.prod(len(column[row]) for column in columns) * 4 * NUMBER)
         # TensorFlow: without columns each row has one empty combination, but a row needs a column.
         for at, choice in enumerate(product(*(column[row] for column in columns))):
             found.append(join(choice))
@@ -135,7 +141,7 @@ def _cross_kernel(
         return _below(total, num_buckets)
 
     def joined(choice: tuple[Any, ...]) -> bytes:
-        return b"_X_".join(map(_text, choice))
+        return joined_texts(b"_X_", [*map(_text, choice)])
 
     return _crossed(rows, columns, hashed if out_type is int64 else joined, out_type)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
+from pinnace.ops.memory import ARRAY, claim
 from pinnace.ops.state.list_values import (
     MISSING,
     TensorList,
@@ -72,6 +73,7 @@ def set_kernel(
     check_index("TensorListSetItem", at, length)
     if value.shape.dims is not None:
         check_item("TensorListSetItem", value, item)
+    claim(ARRAY)
     return handle_of_list(value.changed({at: item}, length))
 
 
@@ -111,6 +113,7 @@ def push_kernel(input_handle: Array, tensor: Array) -> Array:
     value = list_of(input_handle, "TensorListPushBack")
     if value.shape.dims is not None:
         check_item("TensorListPushBack", value, tensor)
+    claim(ARRAY)
     return handle_of_list(value.changed({value.length: tensor}, value.length + 1))
 
 
@@ -150,7 +153,7 @@ def resize_kernel(input_handle: Array, size: Array) -> Array:
     if count < 0:
         message = f"TensorListResize: size must not be negative, got {count}"
         raise InvalidArgumentError(message)
-    gone = dict.fromkeys(range(count, value.length), MISSING)
+    gone = dict.fromkeys([index for index in value.snapshot() if index >= count], MISSING)
     return handle_of_list(value.changed(gone, count))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
+from pinnace.ops.memory import POINTER, claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -327,6 +328,7 @@ def every_element(value: TensorList, wanted: Shape, name: str) -> list[Array]:
     if len(items) < value.length:
         shape = missing_shape(value, items.values(), wanted, name)
         zeros = missing_element(name, value.dtype, shape)
+        claim(value.length * POINTER)
         return [items.get(index, zeros) for index in range(value.length)]
     return [items[index] for index in range(value.length)]
 

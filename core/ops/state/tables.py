@@ -467,5 +467,7 @@ INITIALIZE_TABLE_FROM_TEXT_FILE = register(
         kernel=_from_file_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="write",
+        reaches="files",
+        guarded=_from_file_kernel,  # it takes no path that a graph made
     )
 )

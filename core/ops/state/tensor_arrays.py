@@ -13,6 +13,7 @@ import numpy as np
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import SCALAR, UNKNOWN, Shape
+from pinnace.ops.memory import ARRAY, claim
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
 
@@ -60,6 +61,7 @@ class TensorArray:
             self._fail(op, f"element {index} was written before")
         if not self.shape.is_compatible_with(Shape.of(value.shape)):
             self._fail(op, f"has elements {self.shape.text}, got {list(value.shape)}")
+        claim(ARRAY)
         self._items[index] = np.asarray(value)
 
     def read(self, op: str, index: int, dtype: DType) -> Array:
@@ -169,6 +171,7 @@ def _concat_kernel(
     del flow_in
     op = "TensorArrayConcatV3"
     array = _array(op, handle)
+    claim(array.size * ARRAY)
     items = array.all(op, range(array.size), dtype, UNKNOWN)
     if any(not item.ndim for item in items):
         raise InvalidArgumentError(f"{op}: elements must have an axis, got scalars")

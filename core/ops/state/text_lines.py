@@ -24,7 +24,7 @@ LINE_NUMBER = -1
 _OP = "InitializeTableFromTextFileV2"
 _INTEGER = re.compile(rb"\s*[+-]?[0-9]+\s*")
 _FLOAT = re.compile(
-    rb"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)\s*",
+    rb"\s*[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)\s*",
     re.IGNORECASE,
 )
 

@@ -21,17 +21,21 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute
+from pinnace.ops.memory import claim
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import broadcast, register, same_as_input
-from pinnace.ops.strings.elements import map_numbers, map_strings, strings_of
+from pinnace.ops.strings.elements import map_numbers, map_strings, shown, strings_of
 
 __all__ = ["as_string", "length", "lower", "strip", "substr", "to_number", "upper"]
 
+_LONG = 4000  # digits; none of these types has more than 19
 _UNITS = ("BYTE", "UTF8_CHAR")
+# No two parts that stand side by side take the same characters: else a text that is no number takes
+# time in the square of its length.
 _INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)[ \t\n\v\f\r]*")
 _FLOAT = re.compile(
     rb"[ \t\n\v\f\r]*"
-    rb"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan))"
+    rb"([+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan))"
     rb"[ \t\n\v\f\r]*",
     re.IGNORECASE,
 )
@@ -205,15 +209,17 @@ def _as_string_kernel(
         + (f".{precision}" if precision >= 0 else "")
     )
     spec += ("g" if shortest else "e" if scientific else "f") if floating else "d"
+    numbers = input.reshape(-1)
+    claim(numbers.size * max(width, precision, 0))
     if T.is_bool:
-        texts = ["true" if item else "false" for item in input.reshape(-1).tolist()]
+        texts = ("true" if item else "false" for item in numbers.tolist())
     elif T.is_complex:
-        texts = [f"({spec % z.real},{spec % z.imag})" for z in input.reshape(-1).tolist()]
+        texts = (f"({spec % z.real},{spec % z.imag})" for z in numbers.tolist())
     elif floating:
-        texts = [spec % number for number in input.astype(np.float64).reshape(-1).tolist()]
+        texts = (spec % number for number in numbers.astype(np.float64).tolist())
     else:
-        texts = [spec % number for number in input.reshape(-1).tolist()]
-    return strings_of([text.encode() for text in texts], input.shape)
+        texts = (spec % number for number in numbers.tolist())
+    return strings_of((text.encode() for text in texts), input.shape)
 
 
 def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
@@ -221,10 +227,16 @@ def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
 
     def number(item: bytes) -> Any:
         found = form.fullmatch(item)
-        value: Any = None if found is None else convert(found.group(1))
+        text = None if found is None else found.group(1)
+        if text is not None and out_type.is_integer and len(text) > _LONG:
+            # Python reads no longer ones; zeros in front do not count.
+            text = text[: text[:1] in b"+-"] + text.lstrip(b"+-").lstrip(b"0")[:_LONG]
+            text = text if text[-1:].isdigit() else b"0"
+        value: Any = None if text is None else convert(text)
         if value is None or (out_type.is_integer and not out_type.min <= value <= out_type.max):
             message = (
-                f"StringToNumber: a string must be a number of type {out_type.name}, got {item!r}"
+                f"StringToNumber: a string must be a number of type {out_type.name}, got "
+                f"{shown(item)}"
             )
             raise InvalidArgumentError(message)
         return value
@@ -271,30 +283,33 @@ def _length_kernel(input: Array, *, unit: str) -> Array:
 
 def _points(item: bytes) -> int:
     """How many code points: bytes that do not continue one."""
-    return sum(1 for byte in item if byte & 0xC0 != 0x80)
+    return len(_starts(item)) - 1
 
 
-def _starts(item: bytes) -> list[int]:
+def _starts(item: bytes) -> Array:
     """Where each code point begins, and the end."""
-    return [*(i for i, byte in enumerate(item) if byte & 0xC0 != 0x80), len(item)]
+    begins = np.flatnonzero(np.frombuffer(item, np.uint8) & 0xC0 != 0x80)
+    return np.append(begins, len(item))
 
 
 def _substr_kernel(input: Array, pos: Array, len: Array, *, unit: str) -> Array:
     shape = np.broadcast_shapes(input.shape, pos.shape, len.shape)
     columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in (input, pos, len)]
-    rows = enumerate(zip(*columns, strict=True))
-    return strings_of(
-        [_part(item, start, count, unit, i) for i, (item, start, count) in rows], shape
+    # One string may stand for many: where its code points begin is found once.
+    steps = (
+        {id(item): _starts(item) for item in input.reshape(-1).tolist()} if unit != "BYTE" else {}
     )
+    rows = enumerate(zip(*columns, strict=True))
+    parts = (_part(item, start, count, steps.get(id(item)), i) for i, (item, start, count) in rows)
+    return strings_of(parts, shape)
 
 
-def _part(item: bytes, start: int, count: int, unit: str, place: int) -> bytes:
-    steps = None if unit == "BYTE" else _starts(item)
+def _part(item: bytes, start: int, count: int, steps: Array | None, place: int) -> bytes:
     size = len(item) if steps is None else len(steps) - 1
     if not -size <= start <= size:
         message = (
-            f"Substr: pos must be in [{-size}, {size}], got {start} for string {item!r} at index "
-            f"{place}"
+            f"Substr: pos must be in [{-size}, {size}], got {start} for string {shown(item)} at "
+            f"index {place}"
         )
         raise InvalidArgumentError(message)
     if count < 0 and start < 0 and steps is not None:
@@ -304,7 +319,7 @@ def _part(item: bytes, start: int, count: int, unit: str, place: int) -> bytes:
     if count < 0 and steps is None:
         return item[begin:]
     end = min(begin + max(count, 0), size)
-    return item[begin:end] if steps is None else item[steps[begin] : steps[end]]
+    return item[begin:end] if steps is None else item[int(steps[begin]) : int(steps[end])]
 
 
 def _infer_substr(call: InferCall) -> Shape:

@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 
 from pinnace.framework.tensor import Array
+from pinnace.ops.memory import counted
+
+_SHOWN = 100  # bytes of a string in an error
 
 
 def strings_of(items: Iterable[bytes], shape: tuple[int, ...]) -> Array:
-    """An array of strings of that shape."""
-    flat = list(items)
+    """An array of strings of that shape; what an iterator makes is counted as it comes."""
+    flat = list(counted(items))
     out = np.empty(len(flat), object)
     out[:] = flat
     return out.reshape(shape)
@@ -18,9 +21,14 @@ def strings_of(items: Iterable[bytes], shape: tuple[int, ...]) -> Array:
 
 def map_strings(function: Callable[[bytes], bytes], x: Array) -> Array:
     """function(element), strings again."""
-    return strings_of([function(item) for item in x.reshape(-1).tolist()], x.shape)
+    return strings_of(map(function, x.reshape(-1).tolist()), x.shape)
 
 
 def map_numbers(function: Callable[[bytes], Any], x: Array, dtype: Any) -> Array:
     """function(element), numbers of `dtype`."""
     return np.array([function(item) for item in x.reshape(-1).tolist()], dtype).reshape(x.shape)
+
+
+def shown(item: bytes) -> str:
+    """A string in an error: all of a short one, the beginning of a long one."""
+    return repr(item) if len(item) <= _SHOWN else f"{item[:_SHOWN]!r}... ({len(item)} bytes)"

@@ -14,7 +14,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input
-from pinnace.ops.strings.elements import map_strings
+from pinnace.ops.strings.elements import map_strings, shown
 
 __all__ = ["decode_base64", "decode_raw", "encode_base64"]
 
@@ -89,7 +89,9 @@ def _decode_kernel(input: Array) -> Array:
             text = (core + b"=" * (-len(core) % 4)).translate(_URL_LETTERS)
             return binascii.a2b_base64(text, strict_mode=True)
         except (binascii.Error, ValueError) as error:
-            message = f"DecodeBase64: input must be base 64 with - and _, got {item!r}: {error}"
+            message = (
+                f"DecodeBase64: input must be base 64 with - and _, got {shown(item)}: {error}"
+            )
             raise InvalidArgumentError(message) from None
 
     return map_strings(decoded, input)

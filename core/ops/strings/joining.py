@@ -12,6 +12,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.math import ranges
+from pinnace.ops.memory import LIST, POINTER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import reduced_shape, register
 from pinnace.ops.strings.elements import strings_of
@@ -110,7 +111,7 @@ def _join_kernel(inputs: tuple[Array, ...], *, separator: str) -> Array:
     shape = next((x.shape for x in inputs if x.ndim), ())
     columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in inputs]
     between = _bytes(separator)
-    return strings_of([between.join(row) for row in zip(*columns, strict=True)], shape)
+    return strings_of((joined(between, row) for row in zip(*columns, strict=True)), shape)
 
 
 def _infer_join(call: InferCall) -> Shape:
@@ -145,7 +146,7 @@ def _reduce_join_kernel(
         int(np.prod(shape, dtype=np.int64)), -1 if inputs.size else 0
     )
     between = _bytes(separator)
-    out = strings_of([between.join(row) for row in rows.tolist()], shape)
+    out = strings_of((joined(between, row) for row in rows.tolist()), shape)
     if not keep_dims:
         return out
     return out.reshape([1 if axis in axes else n for axis, n in enumerate(inputs.shape)])
@@ -202,24 +203,25 @@ def _segment_join_kernel(
             f"got {segment_ids.min()} to {segment_ids.max()}"
         )
         raise InvalidArgumentError(message)
+    claim(count * (LIST + POINTER * int(np.prod(inputs.shape[segment_ids.ndim :]))))
     rest = inputs.shape[segment_ids.ndim :]
     rows = inputs.reshape(segment_ids.size, -1 if inputs.size else 0).tolist()
     parts: list[list[list[bytes]]] = [[] for _ in range(count)]
     for segment, row in zip(segment_ids.reshape(-1).tolist(), rows, strict=True):
         parts[segment].append(row)
     between, width = _bytes(separator), int(np.prod(rest, dtype=np.int64))
-    joined = [
+    found = (
         _after_something(between, [row[column] for row in part])
         for part in parts
         for column in range(width)
-    ]
-    return strings_of(joined, (count, *rest))
+    )
+    return strings_of(found, (count, *rest))
 
 
 def _after_something(between: bytes, items: list[bytes]) -> bytes:
     """The items joined as TensorFlow does here: `between` never follows nothing."""
     first = next((at for at, item in enumerate(items) if item), len(items))
-    return between.join(items[first:])
+    return joined(between, items[first:])
 
 
 def _infer_segment_join(call: InferCall) -> Shape:

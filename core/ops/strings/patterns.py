@@ -1,44 +1,27 @@
 r"""Regular expressions: RegexFullMatch, RegexReplace and their static forms.
 
-TensorFlow's expressions are RE2's, ours run on Python's `re`: both prefer what stands first in the
-expression, so that they agree on what matches. What is written differently is translated by
-`translate`. Not to be had: `\C`, flag `U`, Unicode scripts.
-Text is read as UTF-8; bytes that are not UTF-8 stand for themselves.
+TensorFlow's expressions are RE2's, and so is the engine here: what they mean is the same, and a
+search takes time in proportion to the text, whatever the expression. Text is bytes, read as UTF-8
+as far as it is; nothing but `\C` matches bytes that are not.
 """
 
 import functools
 import re
 import sys
-import unicodedata
+from typing import Any
 
-from pinnace.framework.errors import InvalidArgumentError
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute
+from pinnace.ops.memory import claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input
 from pinnace.ops.strings.elements import map_numbers, map_strings
 
 __all__ = ["regex_full_match", "regex_replace"]
-
-# RE2's ASCII classes; `\s` of Python has the vertical tab as well.
-_POSIX = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "ascii": "\\x00-\\x7F",
-    "blank": "\\t ",
-    "cntrl": "\\x00-\\x1F\\x7F",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": "!-/:-@\\[-`{-~",
-    "space": "\\t\\n\\v\\f\\r ",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
-}
-_SPACE = "\\t\\n\\f\\r "
 
 
 def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
@@ -101,232 +84,178 @@ def regex_replace(
 
 # The language.
 
+# A pattern may come from a request, and takes up to 8 MB.
+_KEPT = 64
 
-@functools.lru_cache(maxsize=1024)
-def compiled(op: str, pattern: str | bytes) -> re.Pattern[str]:
+
+@functools.lru_cache(maxsize=_KEPT)
+def compiled(op: str, pattern: str | bytes) -> Any:
     """The expression, ready; InvalidArgumentError in the name of `op` if it is none."""
-    text = pattern.decode("utf-8", "surrogateescape") if isinstance(pattern, bytes) else pattern
+    re2 = _engine(op)
+    text = pattern.encode("utf-8", "surrogateescape") if isinstance(pattern, str) else pattern
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return re.compile(translate(text), re.ASCII)
-    except (re.error, ValueError, OverflowError) as error:
-        message = f"{op}: pattern must be a regular expression, got {text!r}: {error}"
+        found = re2.compile(text, options)
+    except re2.error as error:
+        why = _readable(error.args[0]) if error.args else "no reason"
+        message = f"{op}: pattern must be a regular expression, got {_readable(text)!r}: {why}"
         raise InvalidArgumentError(message) from None
+    re2.purge()  # it would keep more of them than are kept here
+    return found
 
 
-def translate(pattern: str) -> str:
-    """An expression of RE2 as Python writes it.
-
-    Raises:
-        ValueError: something that Python's `re` cannot say.
-    """
-    out: list[str] = []
-    multiline = bool(re.match(r"\(\?[a-zA-Z]*m[a-zA-Z]*[):]", pattern))
-    place = 0
-    flags = ""
-    while place < len(pattern):
-        char = pattern[place]
-        if char == "\\":
-            piece, place = _escape(pattern, place, inside=False)
-            out.append(piece)
-        elif char == "[":
-            piece, place = _class(pattern, place)
-            out.append(piece)
-        elif char == "$" and not multiline:
-            # Python's `$` also matches before a last newline.
-            out.append("\\Z")
-            place += 1
-        else:
-            found = re.compile(r"\(\?([imsU]+)\)").match(pattern, place)
-            if found:
-                if "U" in found.group(1):
-                    message = "the flag U is not supported"
-                    raise ValueError(message)
-                # Python takes flags only at the beginning.
-                flags += found.group(1)
-                place = found.end()
-            else:
-                out.append(char)
-                place += 1
-    text = "".join(out)
-    return f"(?{''.join(sorted(set(flags)))}){text}" if flags else text
+def _engine(op: str) -> Any:
+    try:
+        import re2  # for those who have patterns
+    except ImportError:
+        raise UnimplementedError(
+            f"{op} needs the package google-re2\n  Try: pip install google-re2"
+        ) from None
+    return re2
 
 
-def _escape(pattern: str, place: int, *, inside: bool) -> tuple[str, int]:
-    """What a backslash begins, and where it ends."""
-    kind = pattern[place + 1 : place + 2]
-    if kind == "z":
-        return "\\Z", place + 2
-    if kind == "Q":
-        end = pattern.find("\\E", place)
-        end = len(pattern) if end < 0 else end
-        return re.escape(pattern[place + 2 : end]), end + 2
-    if kind in {"p", "P"}:
-        return _category(pattern, place, inside=inside)
-    if kind == "x" and pattern[place + 2 : place + 3] == "{":
-        end = pattern.index("}", place)
-        return re.escape(chr(int(pattern[place + 3 : end], 16))), end + 1
-    if kind == "s":
-        return _SPACE if inside else f"[{_SPACE}]", place + 2
-    if kind == "S" and not inside:
-        return f"[^{_SPACE}]", place + 2
-    if kind == "C":
-        message = "\\C, a single byte, is not supported"
-        raise ValueError(message)
-    if kind == "a":
-        return "\\x07", place + 2
-    return pattern[place : place + 2], place + 2
+def _readable(text: str | bytes) -> str:
+    return text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
 
 
-def _category(pattern: str, place: int, *, inside: bool) -> tuple[str, int]:
-    r"""\pL, \p{Lu}, \PL: general categories of Unicode, written out as ranges."""
-    if pattern[place + 2 : place + 3] == "{":
-        end = pattern.index("}", place)
-        wanted, after = pattern[place + 3 : end], end + 1
-    else:
-        wanted, after = pattern[place + 2 : place + 3], place + 3
-    negated = pattern[place + 1] == "P"
-    if wanted.startswith("^"):
-        wanted, negated = wanted[1:], not negated
-    ranges = _ranges(wanted)
-    if not inside:
-        return f"[{'^' if negated else ''}{ranges}]", after
-    if negated:
-        message = f"\\P{wanted} inside of brackets is not supported"
-        raise ValueError(message)
-    return ranges, after
-
-
-@functools.lru_cache(maxsize=64)
-def _ranges(category: str) -> str:
-    found: list[str] = []
-    start: int | None = None
-    for code in range(sys.maxunicode + 2):
-        member = code <= sys.maxunicode and unicodedata.category(chr(code)).startswith(category)
-        if member and start is None:
-            start = code
-        elif not member and start is not None:
-            found.append(f"\\U{start:08x}-\\U{code - 1:08x}")
-            start = None
-    if not found:
-        message = f"there is no general category {category!r}; scripts are not supported"
-        raise ValueError(message)
-    return "".join(found)
-
-
-def _class(pattern: str, place: int) -> tuple[str, int]:
-    """A bracket expression, and where it ends."""
-    out = ["["]
-    place += 1
-    if pattern[place : place + 1] == "^":
-        out.append("^")
-        place += 1
-    first = True
-    while place < len(pattern):
-        char = pattern[place]
-        if char == "]" and not first:
-            out.append("]")
-            return "".join(out), place + 1
-        first = False
-        if char == "[" and pattern[place + 1 : place + 2] == ":":
-            end = pattern.find(":]", place)
-            if end < 0 or pattern[place + 2 : end] not in _POSIX:
-                message = f"{pattern[place : end + 2]!r} is no class of characters"
-                raise ValueError(message)
-            out.append(_POSIX[pattern[place + 2 : end]])
-            place = end + 2
-        elif char == "\\":
-            piece, place = _escape(pattern, place, inside=True)
-            out.append(piece)
-        else:
-            # Python warns of nested sets.
-            out.append(f"\\{char}" if char in "[]&~|" else char)
-            place += 1
-    message = "missing closing ]"
-    raise ValueError(message)
-
-
-def _rewriter(op: str, expression: re.Pattern[str], rewrite: str) -> list[str | int]:
+def _rewriter(op: str, groups: int, rewrite: bytes) -> list[bytes | int]:
     """The rewrite as texts and numbers of groups."""
-    parts: list[str | int] = []
+    parts: list[bytes | int] = []
+    shown = _readable(rewrite)
     place = 0
     while place < len(rewrite):
-        char = rewrite[place]
-        if char != "\\":
-            parts.append(char)
-            place += 1
-            continue
-        following = rewrite[place + 1 : place + 2]
+        end = rewrite.find(b"\\", place)
+        if end < 0:
+            end = len(rewrite)
+        if end > place:
+            parts.append(rewrite[place:end])
+        if end == len(rewrite):
+            break
+        following = rewrite[end + 1 : end + 2]
         if following.isdigit():
-            if int(following) > expression.groups:
+            if int(following) > groups:
                 message = (
-                    f"{op}: rewrite {rewrite!r} names group {following}, pattern has "
-                    f"{expression.groups}"
+                    f"{op}: rewrite {shown!r} names group {int(following)}, pattern has {groups}"
                 )
                 raise InvalidArgumentError(message)
             parts.append(int(following))
-        elif following == "\\":
-            parts.append("\\")
+        elif following == b"\\":
+            parts.append(following)
         else:
             message = (
-                f"{op}: a backslash in rewrite must begin a group or a backslash, got {rewrite!r}"
+                f"{op}: a backslash in rewrite must begin a group or a backslash, got {shown!r}"
             )
             raise InvalidArgumentError(message)
-        place += 2
+        place = end + 2
     return parts
 
 
-def _replaced(expression: re.Pattern[str], parts: list[str | int], text: str, every: bool) -> str:
+def _replaced(expression: Any, parts: list[bytes | int], text: bytes, every: bool) -> bytes:
     """RE2's GlobalReplace: no empty match stands right after another match."""
-    out: list[str] = []
-    place = 0
+    out: list[bytes] = []
+    copied = 0
     last_end = -1
-    while place <= len(text):
-        found = expression.search(text, place)
-        if found is None:
+    place = 0
+    while True:
+        restart = -1
+        for found in expression.finditer(text, place):
+            start, end = found.span()
+            if start != end or start != last_end:
+                out.append(text[copied:start])
+                for part in parts:
+                    if isinstance(part, int):
+                        at, to = found.span(part)
+                        part = text[at:to] if at >= 0 else b""
+                    out.append(part)
+                copied = last_end = end
+                if not every:
+                    break
+            if start == end:
+                # The next search begins behind a whole character, not in the middle of it.
+                step = _width(text, start)
+                if step > 1:
+                    restart = start + step
+                    break
+        if restart < 0:
             break
-        out.append(text[place : found.start()])
-        if found.start() == last_end and found.end() == found.start():
-            out.append(text[found.start() : found.start() + 1])
-            place = found.start() + 1
-            continue
-        out += [part if isinstance(part, str) else found.group(part) or "" for part in parts]
-        place = last_end = found.end()
-        if not every:
-            break
-    out.append(text[place:])
-    return "".join(out)
+        place = restart
+    out.append(text[copied:])
+    return joined(b"", out)
+
+
+# A set of ASCII characters, none of whose members is more than one: punctuation, white space.
+_SET = re.compile(rb"\[(?!\^)(?:[^\\\[\]\x80-\xff]|\\[^0-9A-Za-z\x80-\xff]|\\[dsw])+\]")
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _letters(expression: Any) -> bytes | None:
+    """The characters that an expression matches, if it matches single ASCII characters alone."""
+    if not _SET.fullmatch(expression.pattern):
+        return None
+    every = (bytes([code]) for code in range(128))
+    return b"".join(one for one in every if expression.fullmatch(one) is not None)
+
+
+def _exchanged(text: bytes, letters: bytes, new: bytes) -> bytes:
+    """`text` with each of the letters replaced."""
+    if not new:
+        return text.translate(None, letters)
+    if len(new) == 1:
+        return text.translate(bytes.maketrans(letters, new * len(letters)))
+    mark = letters[:1]
+    same = text.translate(bytes.maketrans(letters, mark * len(letters)))
+    if not letters:
+        return text
+    claim(same.count(mark) * len(new))
+    return same.replace(mark, new)
+
+
+def _width(text: bytes, place: int) -> int:
+    """How many bytes the character takes that begins at `place`; 1 where none does."""
+    first = text[place] if place < len(text) else 0
+    if first < 0xC0:
+        return 1
+    size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4 if first < 0xF8 else 1
+    rest = text[place + 1 : place + size]
+    if len(rest) < size - 1 or any(byte & 0xC0 != 0x80 for byte in rest):
+        return 1
+    code = first & (0x7F >> size)
+    for byte in rest:
+        code = code << 6 | byte & 0x3F
+    # Half of a surrogate pair is a character for RE2, what could be said shorter is none.
+    return size if _SHORTEST[size] <= code <= sys.maxunicode else 1
+
+
+_SHORTEST = {1: 0, 2: 0x80, 3: 0x800, 4: 0x10000}
 
 
 # Kernels.
 
 
-def _text(value: Array) -> str:
-    return bytes(value.reshape(-1)[0]).decode("utf-8", "surrogateescape")
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    return bytes(value.reshape(-1)[0]) if isinstance(value, np.ndarray) else value
 
 
 def _matches(op: str, x: Array, pattern: str | bytes) -> Array:
+    whole = compiled(op, pattern).fullmatch
+    return map_numbers(lambda item: whole(item) is not None, x, bool)
+
+
+def _rewritten(op: str, x: Array, pattern: str | bytes, rewrite: Any, every: bool) -> Array:
     expression = compiled(op, pattern)
-
-    def whole(item: bytes) -> bool:
-        return expression.fullmatch(item.decode("utf-8", "surrogateescape")) is not None
-
-    return map_numbers(whole, x, bool)
-
-
-def _rewritten(op: str, x: Array, pattern: str | bytes, rewrite: str | bytes, every: bool) -> Array:
-    expression = compiled(op, pattern)
-    text = rewrite.decode("utf-8", "surrogateescape") if isinstance(rewrite, bytes) else rewrite
-    parts = _rewriter(op, expression, text)
-
-    def replaced(item: bytes) -> bytes:
-        old = item.decode("utf-8", "surrogateescape")
-        return _replaced(expression, parts, old, every).encode("utf-8", "surrogateescape")
-
-    return map_strings(replaced, x)
+    parts = _rewriter(op, expression.groups, _bytes(rewrite))
+    letters = _letters(expression) if every else None
+    if letters is not None and not any(isinstance(part, int) for part in parts):
+        new = b"".join(part for part in parts if isinstance(part, bytes))
+        return map_strings(lambda item: _exchanged(item, letters, new), x)
+    return map_strings(lambda item: _replaced(expression, parts, item, every), x)
 
 
 def _full_match_kernel(input: Array, pattern: Array) -> Array:
-    return _matches("RegexFullMatch", input, _text(pattern))
+    return _matches("RegexFullMatch", input, _bytes(pattern))
 
 
 def _static_full_match_kernel(input: Array, *, pattern: str) -> Array:
@@ -334,7 +263,7 @@ def _static_full_match_kernel(input: Array, *, pattern: str) -> Array:
 
 
 def _replace_kernel(input: Array, pattern: Array, rewrite: Array, *, replace_global: bool) -> Array:
-    return _rewritten("RegexReplace", input, _text(pattern), _text(rewrite), replace_global)
+    return _rewritten("RegexReplace", input, _bytes(pattern), _bytes(rewrite), replace_global)
 
 
 def _static_replace_kernel(

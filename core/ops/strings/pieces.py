@@ -11,6 +11,7 @@ from pinnace.framework.dtypes import INDEX, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute
+from pinnace.ops.memory import POINTER, claim, counted, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr, typed
 from pinnace.ops.registry import register, same_as_input
 from pinnace.ops.strings.elements import map_strings, strings_of
@@ -139,7 +140,7 @@ def _transcode_kernel(
 
     def change(item: bytes) -> bytes:
         points, _ = decoded(item, source, errors, replacement_char, replace_control_characters)
-        return _encoded(points, output_encoding, errors, replacement_char)
+        return _encoded(points.tolist(), output_encoding, errors, replacement_char)
 
     return map_strings(change, input)
 
@@ -199,15 +200,15 @@ def _ngrams_kernel(
         before = len(found)
         for width in ngram_widths:
             pad = width - 1 if pad_width < 0 else min(pad_width, width - 1)
+            claim(POINTER * (2 * pad + len(row)))
             padded = [left] * pad + row + [right] * pad
-            found += [
-                between.join(padded[at : at + width]) for at in range(len(padded) - width + 1)
-            ]
+            runs = range(len(padded) - width + 1)
+            found += counted(joined(between, padded[at : at + width]) for at in runs)
         if preserve_short_sequences and len(found) == before and row:
             # TensorFlow: all words, with as much padding as the narrowest run has.
             width = min(ngram_widths)
             pad = width - 1 if pad_width < 0 else min(pad_width, width - 1)
-            found.append(between.join([left] * pad + row + [right] * pad))
+            found.append(joined(between, [left] * pad + row + [right] * pad))
         ends.append(len(found))
     return strings_of(found, (len(found),)), np.array(ends, data_splits.dtype)
 

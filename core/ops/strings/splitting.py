@@ -3,6 +3,8 @@
 Their results are the parts of sparse and ragged tensors; the functions that make those stand there.
 """
 
+import codecs
+import itertools
 import re
 
 import numpy as np
@@ -14,7 +16,7 @@ from pinnace.framework.tensor import Array
 from pinnace.ops.array.axes import require_rank
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import register
-from pinnace.ops.strings.elements import strings_of
+from pinnace.ops.strings.elements import shown, strings_of
 
 __all__: list[str] = []
 
@@ -25,7 +27,6 @@ _ENCODINGS = {
     "US-ASCII": "ascii",
     "ISO-8859-1": "latin-1",
 }
-_SPACE = b" \t\n\v\f\r"
 
 
 def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
@@ -34,26 +35,27 @@ def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
         return [text]
     if separator:
         return text.split(separator, most)
-    parts = []
-    rest = text.lstrip(_SPACE)
-    while rest:
-        word = rest.split(None, 1)[0]
-        parts.append(word)
-        rest = rest[len(word) :].lstrip(_SPACE)
-        if most == len(parts):
-            # TensorFlow: what is left is a part, also if it is empty.
-            return [*parts, rest]
+    parts = text.split(None, most)
+    if len(parts) == most:
+        # TensorFlow: what is left is a part, also if it is empty.
+        parts.append(b"")
     return parts
 
 
 def _split_kernel(input: Array, sep: Array, *, maxsplit: int) -> tuple[Array, Array, Array]:
     separator = bytes(sep.reshape(-1)[0])
-    rows = [parts_of(item, separator, maxsplit) for item in input.tolist()]
-    values = [part for row in rows for part in row]
-    places = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
-    indices = np.array(places, np.int64).reshape(-1, 2)
-    shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
-    return indices, strings_of(values, (len(values),)), shape
+    return _sparse([parts_of(item, separator, maxsplit) for item in input.tolist()])
+
+
+def _sparse(rows: list[list[bytes]]) -> tuple[Array, Array, Array]:
+    """Rows of parts as a sparse tensor: indices, values, dense shape."""
+    counts = np.array([len(row) for row in rows], np.int64)
+    total = int(counts.sum())
+    indices = np.empty((total, 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
+    indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    values = strings_of(itertools.chain.from_iterable(rows), (total,))
+    return indices, values, np.array([len(rows), counts.max(initial=0)], np.int64)
 
 
 def _infer_split(call: InferCall) -> tuple[Shape, ...]:
@@ -64,7 +66,7 @@ def _infer_split(call: InferCall) -> tuple[Shape, ...]:
 
 def decoded(
     text: bytes, encoding: str, errors: str, replacement: int, controls: bool
-) -> tuple[list[int], list[int]]:
+) -> tuple[Array, Array]:
     """The code points of `text`, and where the bytes of each begin.
 
     Args:
@@ -75,38 +77,44 @@ def decoded(
         controls: also replace, or leave out, the control characters below the space.
 
     Raises:
-        InvalidArgumentError: `errors` is strict, and there is something to replace.
+        InvalidArgumentError: `errors` is strict, and there is something that is not of the
+            encoding.
     """
-    points: list[int] = []
-    starts: list[int] = []
-    place = 0
-    while place < len(text):
-        try:
-            good, bad_end = text[place:].decode(encoding), len(text)
-            stop = len(text)
-        except UnicodeDecodeError as error:
-            stop = place + error.start
-            bad_end = place + error.end
-            good = text[place:stop].decode(encoding)
-        for char in good:
-            code = ord(char)
-            control = controls and code < 32
-            if control and errors == "strict":
-                message = f"UnicodeDecode: control character at byte {place} of {text!r}"
-                raise InvalidArgumentError(message)
-            if not control or errors != "ignore":
-                starts.append(place)
-                points.append(replacement if control else code)
-            place += len(char.encode(encoding))
-        if stop < len(text):
-            if errors == "strict":
-                message = f"UnicodeDecode: invalid {encoding} at byte {stop} of {text!r}"
-                raise InvalidArgumentError(message)
-            if errors == "replace":
-                points.append(replacement)
-                starts.append(stop)
-            place = max(bad_end, stop + 1)
-    return points, starts
+    # Half a surrogate pair is of none of these encodings: it marks what is wrong, and how long.
+    whole = text.decode(encoding, _MARKING)
+    points = np.frombuffer(whole.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
+    wrong = (points >= _MARK) & (points < _MARK + _MARKS)
+    if encoding == "utf-8":
+        widths = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+    elif encoding == "utf-16-be":
+        widths = 2 + 2 * (points >= 0x10000)
+    else:
+        widths = np.full(points.shape, 4 if encoding == "utf-32-be" else 1)
+    widths = np.where(wrong, points - _MARK, widths)
+    starts = np.cumsum(widths) - widths
+    if errors == "strict" and wrong.any():
+        place = int(starts[wrong.argmax()])
+        message = f"UnicodeDecode: invalid {encoding} at byte {place} of {shown(text)}"
+        raise InvalidArgumentError(message)
+    if controls:
+        wrong |= points < ord(" ")
+    if errors == "ignore":
+        return points[~wrong], starts[~wrong]
+    return np.where(wrong, replacement, points), starts
+
+
+_MARK, _MARKS = 0xD800, 0x800
+_MARKING = "pinnace.mark"
+
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    """One character for what cannot be decoded, from which its length can be read."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return chr(_MARK + error.end - error.start), error.end
+
+
+codecs.register_error(_MARKING, _mark)
 
 
 def _decode_kernel(
@@ -125,20 +133,17 @@ def _decode_kernel(
             f"{input_encoding!r}"
         )
         raise InvalidArgumentError(message)
-    points: list[int] = []
-    starts: list[int] = []
-    splits = [0]
-    for item in input.reshape(-1).tolist():
-        found, places = decoded(
-            item, encoding, errors, replacement_char, replace_control_characters
-        )
-        points += found
-        starts += places
-        splits.append(len(points))
+    rows = [
+        decoded(item, encoding, errors, replacement_char, replace_control_characters)
+        for item in input.reshape(-1).tolist()
+    ]
+    splits = np.zeros(len(rows) + 1, Tsplits.numpy)
+    splits[1:] = np.cumsum([len(points) for points, _ in rows])
+    none = np.zeros(0, np.int64)
     return (
-        np.array(splits, Tsplits.numpy),
-        np.array(points, np.int32),
-        np.array(starts, np.int64),
+        splits,
+        np.concatenate([none, *(points for points, _ in rows)]).astype(np.int32),
+        np.concatenate([none, *(starts for _, starts in rows)]),
     )
 
 
@@ -224,12 +229,7 @@ def _split_old_kernel(
             # TensorFlow: of an empty text there is no piece, not an empty one.
             pieces = cut.split(text) if text else []
             rows.append([piece for piece in pieces if piece] if skip_empty else pieces)
-    at = [(row, n) for row, pieces in enumerate(rows) for n in range(len(pieces))]
-    return (
-        np.array(at, np.int64).reshape(-1, 2),
-        strings_of([piece for pieces in rows for piece in pieces], (len(at),)),
-        np.array([len(rows), max(map(len, rows), default=0)], np.int64),
-    )
+    return _sparse(rows)
 
 
 def _infer_split_old(call: InferCall) -> tuple[Shape, ...]:

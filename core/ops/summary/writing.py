@@ -223,6 +223,8 @@ def _op(
             kernel=kernel,
             gradient=NOT_DIFFERENTIABLE,
             effect="write",
+            # The file of a writer that a program made: a model has none of its own.
+            reaches="files",
         )
     )
 

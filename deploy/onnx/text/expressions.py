@@ -29,6 +29,7 @@ Tree: TypeAlias = dict[str, Any]
 _LARGEST_REPEAT = 1000  # RE2's
 _LARGEST_PATTERN = 10_000  # characters
 _DEEPEST = 50
+_SURROGATES = (0xD800, 0xDFFF)
 _ESCAPES = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
 _PLACES = {"A": "start", "z": "end", "b": "word"}
 _FLAGS = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])")
@@ -56,7 +57,28 @@ def parse(pattern: str, used: Iterable[int] = ()) -> Tree:
     parser = _Parser(pattern, frozenset(used))
     tree = parser.whole()
     _check(tree, repeated=False)
-    return tree
+    return _of_text(tree)
+
+
+def _of_text(tree: Tree) -> Tree:
+    """`tree` without what stands for bytes that are no text: RE2 has no set with one of them."""
+    if "set" in tree:
+        ranges: Ranges = tree["set"]
+        found = [
+            [*part]
+            for low, high in ranges
+            for part in ((low, min(high, _SURROGATES[0] - 1)), (max(low, _SURROGATES[1] + 1), high))
+            if part[0] <= part[1]
+        ]
+        return {"set": union(found)}
+    return {
+        key: [_of_text(one) for one in value]
+        if key in ("all", "any")
+        else _of_text(value)
+        if key in ("repeat", "group")
+        else value
+        for key, value in tree.items()
+    }
 
 
 class _Parser:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pinnace.deploy.cli.findings import LEVELS
+from pinnace.ops.registry import registered
 from pinnace.proto.saved_model_pb2 import SavedModel
 from support.command_line import pinnace
 from support.golden import FOLDER
@@ -85,6 +86,58 @@ def test_an_op_that_a_signature_reaches_is_told(
     assert scan(model, "--fail-on", "low")[0] == 1
     text = pinnace("scan", model).out
     assert f"{level:6}  {title}" in text
+
+
+@pytest.mark.parametrize(
+    ("op", "attribute", "title"),
+    [
+        ("PrintV2", ("output_stream", b"file:///srv/models/log"), "writes files"),
+        ("FixedUnigramCandidateSampler", ("vocab_file", b"/etc/passwd"), "reads files"),
+    ],
+)
+def test_an_op_whose_attribute_names_a_file_is_told(
+    op: str, attribute: tuple[str, bytes], title: str, tmp_path: Path
+) -> None:
+    def add(meta: Any) -> None:
+        node = body_of(meta, "__inference_f").node_def.add(name="inserted", op=op)
+        node.attr[attribute[0]].s = attribute[1]
+
+    code, titles, _ = scan(changed(tmp_path, "poly_module", add))
+    assert (code, titles[title]) == (1, "high")
+
+
+def test_whatever_the_gate_stops_is_told_and_fails_the_scan(tmp_path: Path) -> None:
+    stopped = [
+        op.name
+        for op in registered().values()
+        if isinstance(op.reaches, str) and op.reaches not in ("", "the terminal")
+    ]
+    for op in stopped:
+        if op == "InitializeTableFromTextFileV2":
+            continue  # it may read an asset: below
+
+        def add(meta: Any, op: str = op) -> None:
+            body_of(meta, "__inference_f").node_def.add(name="inserted", op=op)
+
+        code, _, told = scan(changed(tmp_path / op, "poly_module", add))
+        assert code == 1, op
+        assert any("inserted" in place for one in told["findings"] for place in one["places"])
+
+
+def test_a_table_that_names_its_file_is_told(tmp_path: Path) -> None:
+    def add(meta: Any) -> None:
+        body = body_of(meta, "__inference_f").node_def
+        path = body.add(name="path", op="Const")
+        path.attr["value"].tensor.string_val.append(b"/etc/passwd")
+        body.add(name="same", op="Identity", input=["path:output:0"])
+        body.add(
+            name="inserted",
+            op="InitializeTableFromTextFileV2",
+            input=["handle", "same:output:0", "^other"],
+        )
+
+    code, titles, _ = scan(changed(tmp_path, "poly_module", add))
+    assert (code, titles["fills a table from a file that is not its own"]) == (1, "high")
 
 
 def test_an_op_that_nothing_reaches_weighs_less(tmp_path: Path) -> None:

@@ -122,10 +122,70 @@ def test_plain_expressions_are_pythons(text: str) -> None:
         assert bool(strings.regex_full_match(text, pattern)) is whole
 
 
-@pytest.mark.parametrize("pattern", ["(", "[a", "a**", r"\C", r"\p{Greek}", "[[:nothing:]]"])
+@pytest.mark.parametrize("pattern", ["(", "[a", r"a\8", r"(?=a)", r"\p{Nobody}", "[[:nothing:]]"])
 def test_no_expression(pattern: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be a regular expression"):
         compiled("RegexFullMatch", pattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "rewrite", "expected"),
+    [
+        # What TensorFlow 2.21 gives.
+        (b"\xff-a\xc3", "", "-", b"-\xff---a-\xc3-"),
+        ("ßa€".encode(), "", "-", "-ß-a-€-".encode()),
+        (b"\xf5\x80\x80\x80", "", "-", b"-\xf5-\x80-\x80-\x80-"),
+        (b"\xed\xa0\x80x", "", "-", b"-\xed\xa0\x80-x-"),
+        (b"\xe2\x82", "x*", "-", b"-\xe2-\x82-"),
+        (b"\xff\xffa", "[^a]", "-", b"\xff\xffa"),
+        (b"caab", "(?U)a+", "x", b"cxxb"),
+    ],
+)
+def test_empty_matches_and_bytes_that_are_no_text(
+    text: bytes, pattern: str, rewrite: str, expected: bytes
+) -> None:
+    assert strings.regex_replace(text, pattern, rewrite).numpy() == expected
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a*)*b", r"(?:a+){1,9}$", r"\s+$"])
+def test_expressions_that_others_try_exponentially_often_end(pattern: str) -> None:
+    # By going back and trying again this takes longer than the universe has been there.
+    text = b"a" * 40_000 + b" " * 40_000 + b"!"
+    assert not bool(strings.regex_full_match(text, pattern))
+    assert strings.regex_replace(text, pattern, "-").numpy() == text
+
+
+SETS = st.one_of(
+    st.sampled_from(
+        ["[a-c]", "[ab-]", r"[\d]", r"[\]\-a]", "[!-/]", r"[\s\w]", "[a]", "[]a]", "[^a]"]
+    ),
+    st.text("ab-^]\\ds", min_size=1, max_size=5).map(lambda inner: f"[{inner}]"),
+)
+
+
+@given(
+    st.lists(st.binary(max_size=6) | st.text("ab-1 ]ß", max_size=6).map(str.encode), max_size=3),
+    SETS,
+    st.sampled_from(["", "-", "<>", "a", "ß", "\\\\"]),
+)
+def test_a_set_of_characters_is_replaced_as_by_a_group_of_it(
+    items: list[bytes], pattern: str, rewrite: str
+) -> None:
+    """One has a quick way of its own, the other goes from match to match."""
+    x = np.array([*items, b""], object)
+    try:
+        expected = _list(strings.regex_replace(x, f"({pattern})", rewrite))
+    except tf.errors.InvalidArgumentError:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            strings.regex_replace(x, pattern, rewrite)
+    else:
+        assert _list(strings.regex_replace(x, pattern, rewrite)) == expected
+
+
+def test_expressions_of_requests_do_not_pile_up() -> None:
+    for number in range(200):
+        strings.regex_full_match("a", f"a{number}")
+    assert compiled.cache_info().currsize <= compiled.cache_info().maxsize <= 64
 
 
 def test_a_rewrite_names_groups_that_there_are() -> None:

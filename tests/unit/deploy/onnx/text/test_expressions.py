@@ -110,7 +110,7 @@ def test_a_group_in_a_repeat_is_refused_only_if_somebody_asks_for_it() -> None:
 
 
 @given(text=st.binary(max_size=8))
-def test_bytes_that_are_no_text_stand_for_themselves(text: bytes) -> None:
+def test_bytes_that_are_no_text_match_nothing(text: bytes) -> None:
     tree = parse(r"[^\x00-\x7f]")
     attrs = {"expression": tree, "rewrite": ["?"], "all": True}
     found = np.asarray(tf.strings.regex_replace(np.array([text], object), r"[^\x00-\x7f]", "?"))

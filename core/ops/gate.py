@@ -1,0 +1,57 @@
+"""The gate between a loaded model and what is outside of the process.
+
+A program of one's own may do with files, the terminal and Python what it likes. A graph that comes
+from a file is somebody else's: each of its ops passes here when it is decoded, once, whatever runs
+it later. What an op reaches stands in its definition (`OpDef.reaches`); a test runs every op of the
+registry under an audit hook, so that none reaches anything without saying so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pinnace.framework.errors import PermissionDeniedError
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE
+
+if TYPE_CHECKING:
+    from pinnace.ops.opdef import Attrs, OpDef
+
+
+def admitted(op: OpDef, attrs: Attrs) -> OpDef:
+    """`op` as a loaded model may have it unless it is trusted.
+
+    Args:
+        op: that a node of the model asks for.
+        attrs: the node's, with defaults.
+
+    Returns:
+        `op` itself if it reaches nothing outside of the process; else one of the same name that
+        does what is harmless of it, or refuses to run.
+    """
+    reach = op.reach(attrs)
+    if not reach:
+        return op
+    if op.guarded is not None:
+        return replace(op, kernel=op.guarded)
+    # Without a gradient too: that could be the same op again, made anew and not by a file.
+    return replace(op, kernel=_refusal(op.name, reach), gradient=NOT_DIFFERENTIABLE)
+
+
+def refuse(op: str, reach: str) -> NoReturn:
+    """Say that a loaded model may not do this.
+
+    Raises:
+        PermissionDeniedError: always.
+    """
+    raise PermissionDeniedError(
+        f"{op}: a loaded model may not reach {reach}\n"
+        "  Try: load(path, options=LoadOptions(allow_io=True)), if you trust it"
+    )
+
+
+def _refusal(name: str, reach: str) -> Any:
+    def kernel(*_arrays: Any) -> None:
+        refuse(name, reach)
+
+    return kernel
