@@ -50,6 +50,24 @@ async def growing(world: World, _: float) -> Counter[str]:
     return Counter([str(code) if code == 429 else f"!{code}"])
 
 
+async def patterns(world: World, seconds: float) -> Counter[str]:
+    """Texts on which a pattern that goes back tries all ways, and long texts to be split."""
+    texts = [
+        _asked("match", "a" * 60 + "b"),
+        _asked("match", " " * 200_000),
+        _asked("words", "a " * 200_000),
+        _asked("words", " " * 400_000),
+    ]
+    statuses: Counter[str] = Counter()
+    end = time.monotonic() + seconds
+    async with Sender(world) as sender:
+        while not statuses or time.monotonic() < end:
+            for data in texts:
+                code = await sender.post(PREDICT, data, is_hot=True)
+                statuses[str(code) if code == 200 else f"!{code}"] += 1
+    return statuses
+
+
 async def meeting(world: World, seconds: float) -> Counter[str]:
     """Requests at once of a model whose rows interact: each has the answer that it has alone."""
     statuses: Counter[str] = Counter()
@@ -164,6 +182,7 @@ async def clock(world: World, _: float) -> Counter[str]:
 ATTACKS = {
     "loops that never end": endless,
     "a tensor of forty gigabytes": growing,
+    "patterns and long texts": patterns,
     "rows that meet": meeting,
     "versions that cannot run": broken_versions,
 }

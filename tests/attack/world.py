@@ -48,6 +48,14 @@ class Victim(tf.Module):
     def text(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"outputs": tf.cast(tf.strings.length(inputs), tf.float32)}
 
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "x")])
+    def match(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": tf.strings.regex_full_match(x, "(a+)+$|\\s+b")}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "x")])
+    def words(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": tf.strings.split(x).row_lengths()}
+
     @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, "x")])
     def meet(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"y": x - tf.reduce_mean(x, axis=0)}
@@ -64,7 +72,7 @@ class Half(tf.Module):
 def save_models(folder: Path) -> None:
     """`victim` and `good`."""
     victim, half = Victim(), Half()
-    names = ("copy", "loop", "grow", "text", "meet")
+    names = ("copy", "loop", "grow", "text", "match", "words", "meet")
     signatures = {name: getattr(victim, name) for name in names}
     tf.saved_model.save(
         victim,
