@@ -275,6 +275,11 @@ edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported m
 soak: $(INSTALLED) ## serve for 30 minutes under mixed load, with reloads and faults
 	$(VENV)/bin/python tests/soak/run.py --minutes $(if $(MINUTES),$(MINUTES),30) $(ARGS)
 
+# ARGS="--seconds 10 --seed 7" is a short form, and another order.
+.PHONY: threads
+threads: $(INSTALLED) ## eight threads and one model, changing shapes, kernels swapped meanwhile: 60 s
+	$(VENV)/bin/python -m tests.soak.threads $(ARGS)
+
 .PHONY: page
 page: export PINNACE_PAGE_PYTHON = $(abspath $(PAGE))/bin/python
 page: $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the server's page with Chromium

@@ -300,7 +300,9 @@ class Metrics:
 
     def collect(self) -> Iterable[Metric]:
         """What prometheus_client writes."""
-        from prometheus_client.core import HistogramMetricFamily, Metric
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+
+        from pinnace.engine import rejections
 
         meters = self._everywhere()
         requests = Metric(f"{_PREFIX}request_count", "Requests, by model and status.", "unknown")
@@ -348,6 +350,11 @@ class Metrics:
         yield rows
         yield from _of_examples(meters)
         yield from _of_batching(meters)
+        yield CounterMetricFamily(
+            f"{OWN_PREFIX}compiled_rejected",
+            "Kernels that are not used: their first results were not the plan's. Of this worker.",
+            value=rejections.count(),
+        )
 
 
 def _of_examples(meters: list[tuple[Labels, Meter]]) -> Iterable[Metric]:

@@ -98,8 +98,8 @@ def _held() -> int:
 
 
 @functools.cache
-def _interface() -> tuple[Any, Any, Any]:
-    """NumPy's function to set a thread's allocator, our allocator, and what keeps it alive."""
+def _numpy() -> tuple[Any, Any, Any]:
+    """NumPy's function to set a thread's allocator, what makes one, and NumPy's own functions."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     make = ctypes.pythonapi.PyCapsule_New
@@ -113,7 +113,24 @@ def _interface() -> tuple[Any, Any, Any]:
     install = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER])
     name = b"mem_handler"
     own = _Handler.from_address(pointer(get(), name)).allocator
-    malloc, calloc, realloc = _MALLOC(own.malloc), _CALLOC(own.calloc), _REALLOC(own.realloc)
+
+    def made(label: bytes, functions: tuple[Any, Any, Any]) -> Any:
+        places = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
+        handler = _Handler(label, 1, _Allocator(own.ctx, *places, own.free))
+        _kept.extend([handler, functions])
+        return make(ctypes.addressof(handler), name, None)
+
+    return install, made, (_MALLOC(own.malloc), _CALLOC(own.calloc), _REALLOC(own.realloc))
+
+
+# What NumPy holds the addresses of.
+_kept: list[Any] = []
+
+
+@functools.cache
+def _interface() -> tuple[Any, Any]:
+    """NumPy's function to set a thread's allocator, and the one that asks the budget."""
+    install, made, (malloc, calloc, realloc) = _numpy()
 
     # Returning None is NULL: NumPy raises MemoryError then.
     def bounded_malloc(ctx: int | None, size: int) -> int | None:
@@ -126,10 +143,33 @@ def _interface() -> tuple[Any, Any, Any]:
         return realloc(ctx, old, size) if _allows(size) else None
 
     functions = (_MALLOC(bounded_malloc), _CALLOC(bounded_calloc), _REALLOC(bounded_realloc))
-    places = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
-    handler = _Handler(b"pinnace_bounded", 1, _Allocator(own.ctx, *places, own.free))
-    capsule = make(ctypes.addressof(handler), name, None)
-    return install, capsule, (handler, functions, malloc, calloc, realloc)
+    return install, made(b"pinnace_bounded", functions)
+
+
+@functools.cache
+def _filling() -> tuple[Any, Any]:
+    """NumPy's function to set a thread's allocator, and one that fills what it gives."""
+    install, made, (malloc, calloc, realloc) = _numpy()
+
+    def filling_malloc(ctx: int | None, size: int) -> int | None:
+        found: int | None = malloc(ctx, size)
+        if found:
+            ctypes.memset(found, 0xFF, size)
+        return found
+
+    functions = (_MALLOC(filling_malloc), calloc, realloc)
+    return install, made(b"pinnace_filled", functions)
+
+
+@contextlib.contextmanager
+def filled() -> Iterator[None]:
+    """Arrays that this thread makes inside the block are NaN, or -1, until they are written."""
+    install, capsule = _filling()
+    before = install(capsule)
+    try:
+        yield
+    finally:
+        install(before)
 
 
 def _claim(size: int) -> None:
@@ -157,7 +197,7 @@ def bounded(most_bytes: int) -> Iterator[None]:
     Raises:
         ResourceExhaustedError: an array would take more.
     """
-    install, capsule, _ = _interface()
+    install, capsule = _interface()
     budget = _budget
     outer = (budget.left, budget.most, budget.start)
     budget.most, budget.left = most_bytes, most_bytes // _UNASKED

@@ -42,13 +42,17 @@ _PRODUCTS = frozenset(
 
 def has_products(nodes: Iterable[Node]) -> bool:
     """Whether BLAS, or a kernel that shares its work, has anything to do, in a loop's body too."""
-    for node in nodes:
-        if node.op.name in _PRODUCTS and not _is_tiny(node):
-            return True
-        for value in node.attrs.values():
-            for one in value if isinstance(value, tuple) else (value,):
-                if isinstance(one, FunctionRef) and has_products(one.graph.nodes):
-                    return True
+    pending, seen = [nodes], set()
+    while pending:
+        for node in pending.pop():
+            if node.op.name in _PRODUCTS and not _is_tiny(node):
+                return True
+            for value in node.attrs.values():
+                for one in value if isinstance(value, tuple) else (value,):
+                    # Each once: functions may call one another billions of times.
+                    if isinstance(one, FunctionRef) and one.graph not in seen:
+                        seen.add(one.graph)
+                        pending.append(one.graph.nodes)
     return False
 
 

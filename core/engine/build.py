@@ -9,7 +9,6 @@ from pinnace.engine import threads as threads  # acts on `config.threading`
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.engine.plan import Plan
-from pinnace.framework import config
 from pinnace.ops.kernels import compiled
 from pinnace.ops.running import RunContext, install_call
 
@@ -21,13 +20,11 @@ if TYPE_CHECKING:
     from pinnace.ops.kernels.compiled import Requested
 
 _lock = threading.RLock()
-# A loop that has begun this often is compiled, however short it is.
-_OFTEN = 16
 
 
 def build(graph: Graph) -> Plan:
     """A plan of `graph`."""
-    return Plan(fold(inline(graph)))
+    return Plan(fold(inline(graph, keep=True)))
 
 
 def plan_of(graph: Graph) -> Plan:
@@ -55,32 +52,10 @@ def _finish(
     cond: Any, body: Any, values: Sequence[Array], context: RunContext, hot: bool
 ) -> Sequence[Array]:
     """`RunContext.finish`: the kernel of a loop is kept with the plan of its body."""
-    plan = plan_of(body.graph)
-    plan.begun += 1
-    if plan.loop is None:
-        if not hot and plan.begun < _OFTEN:
-            return values
-        plan.loop = (None, None)
-        if config.settings.pinned_tier not in {"plan", "eager"}:
-            from pinnace.engine.codegen.loops import loop_of
-            from pinnace.engine.codegen.recurrences import recurrence_of
-
-            test = plan_of(cond.graph)
-            plan.loop = (test, loop_of(test, plan))
-            if plan.loop[1] is None and config.settings.fusion:
-                plan.recurrence = recurrence_of(test, plan)
-    known, loop = plan.loop
-    if known is not cond.graph.plan:
+    loops = plan_of(body.graph).loops()
+    if loops is None:
         return values
-    if loop is not None:
-        return loop.run(values, context.check)
-    if plan.recurrence is not None:
-        values = plan.recurrence.run(values, context.check)
-        if plan.turns is None and plan.recurrence.hopeless:
-            from pinnace.engine.codegen.turns import turns_of
-
-            plan.recurrence, plan.turns = None, turns_of(plan, values)
-    return values
+    return loops.finish(plan_of(cond.graph), values, context.check, hot=hot)
 
 
 def _request(name: str) -> Requested:

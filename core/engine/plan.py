@@ -13,31 +13,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.workspace import Workspaces
-from pinnace.framework import errors
+from pinnace.framework import config, errors
 from pinnace.framework.context import state
 from pinnace.framework.visible_text import visible
 from pinnace.graph.graph import Graph, Node, Value, constant_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.kernels import weights
+from pinnace.ops.kernels.poison import fill
 from pinnace.ops.opdef import explain
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.engine.codegen.loops import Loop
-    from pinnace.engine.codegen.recurrences import Recurrence
     from pinnace.engine.codegen.regions import Region
-    from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.codegen.turns import Turns
-    from pinnace.engine.workspace import Workspace
+    from pinnace.engine.loop_tiers import LoopTiers
     from pinnace.framework.tensor import Array
 
 # The source begins with the def and one line each for arguments and buffers; step k is on line
 # k + this.
 _FIRST_LINE = 4
+_HEAD = "def run(arguments, ctx):"
 _NOTHING: Mapping[int, Region | None] = MappingProxyType({})
 _SETTLED: Mapping[Value, Array] = MappingProxyType({})
+_UNNAMED: Mapping[str, Any] = MappingProxyType({})
+_UNCHECKED: Mapping[int, Sequence[tuple[str, Region]]] = MappingProxyType({})
 
 
 # Ops whose second input is kept in another form if it stays the same from call to call.
@@ -70,15 +71,10 @@ class Plan:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.streams: dict[object, Any] = {}
-        # If this is the body of a loop: the plan of its condition, and the kernel of both. None
-        # until it has been looked for.
-        self.loop: tuple[Plan | None, Loop | None] | None = None
-        # The same for a loop over arrays: the whole loop, or turns with compiled clusters in them.
-        self.recurrence: Recurrence | None = None
-        self.turns: Turns | None = None
-        # How often a loop with this body has begun.
-        self.begun = 0
+        # If this is the body of loops: how they run, by tier.
+        self._loops: dict[str, LoopTiers] = {}
         self._stream_lock = threading.Lock()
+        self._writing = threading.RLock()
         arguments = {value.node for value in graph.inputs}
         self.steps = [
             Step(node)
@@ -90,13 +86,12 @@ class Plan:
         self.needs_context = any(step.node.op.wants_ctx for step in self.steps)
         self._names: dict[Value, str] = {}
         self._globals: dict[str, Any] = {}
-        self.source = self._write()
-        code = compile(self.source, f"<plan of {graph.name}>", "exec")
-        self._file = code.co_filename
-        exec(code, self._globals)
+        self._file = f"<plan of {graph.name}>"
+        self.source = "\n".join([_HEAD, *self._lines()]) + "\n"
+        exec(compile(self.source, self._file, "exec"), self._globals)
         self._run = self._globals["run"]
         self._looking: Callable[..., Any] | None = None
-        self.workspaces = Workspaces(self)
+        self.workspaces = self._pool()
 
     def __call__(
         self, arrays: Sequence[Array], context: RunContext | None = None
@@ -118,7 +113,10 @@ class Plan:
         try:
             with np.errstate(all="ignore"):
                 if stop is not None:
-                    results = self._run_looking(buffers, arrays, context)
+                    if buffers is not None:
+                        results = buffers.run(arrays, context, looks=True)
+                    else:
+                        results = self.run_plainly(arrays, context, looks=True)
                 elif buffers is None:
                     results = self._run(arrays, context)
                 else:
@@ -131,20 +129,47 @@ class Plan:
                 self.workspaces.give_back(buffers)
         return results
 
-    def _run_looking(
-        self,
-        buffers: Workspace | SmallPlan | None,
-        arrays: Sequence[Array],
-        context: RunContext | None,
+    def run_plainly(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool
     ) -> tuple[Array, ...]:
-        """A run that looks between its steps whether it is to end."""
-        if buffers is not None:
-            return buffers.run(arrays, context, looks=True)
+        """The steps, one kernel each, in new memory.
+
+        Args:
+            arrays: arguments.
+            context: of the run.
+            looks: look between steps whether it is to end.
+        """
+        if not looks:
+            return self._run(arrays, context)  # type: ignore[no-any-return]
         if self._looking is None:
-            namespace = dict(self._globals)
-            exec(compile(self._write(looks=True), self._file, "exec"), namespace)
-            self._looking = namespace["run"]
+            self._looking = self.compiled(_HEAD, lambda: self._lines(looks=True))
         return self._looking(arrays, context)  # type: ignore[no-any-return]
+
+    def _pool(self) -> Workspaces:
+        if not config.settings.poison:
+            return Workspaces(self)
+        from pinnace.engine.poisoned import PoisonedWorkspaces
+
+        return PoisonedWorkspaces(self)
+
+    def loops(self) -> LoopTiers | None:
+        """How loops with this body run in the tier that is chosen; None if by plans alone."""
+        tier = config.settings.pinned_tier
+        if tier in {"plan", "eager"}:
+            return None
+        found = self._loops.get(tier)
+        if found is None:
+            from pinnace.engine.loop_tiers import LoopTiers
+
+            # One of several threads' is kept.
+            found = self._loops.setdefault(tier, LoopTiers(self, forced=tier == "compiled"))
+        return found
+
+    @property
+    def turns(self) -> Turns | None:
+        """The clusters of this plan as the body of a loop, where the tier has them."""
+        loops = self._loops.get(config.settings.pinned_tier)
+        return None if loops is None else loops.turns
 
     def nested(self, context: RunContext) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """The plan as part of a run that has set up everything already.
@@ -152,7 +177,8 @@ class Plan:
         Nothing is leased and no state is set: that costs as much as a few kernels, and loops over
         scalars come here twice per turn.
         """
-        run = self._run if self.turns is None else self.turns.function()
+        loops = self._loops.get(config.settings.pinned_tier) if self._loops else None
+        run = self._run if loops is None else loops.function()
 
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
             try:
@@ -180,11 +206,16 @@ class Plan:
         for step, dead in zip(self.steps, self.deaths({}), strict=True):
             step.dies = dead
 
-    def deaths(self, fused: Mapping[int, Region | None]) -> list[list[Value]]:
+    def deaths(
+        self,
+        fused: Mapping[int, Region | None],
+        checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
+    ) -> list[list[Value]]:
         """For each place the values that nothing needs after it.
 
         Args:
             fused: see `body`.
+            checks: see `body`.
         """
         last: dict[Value, int] = {}
         for place, step in enumerate(self.steps):
@@ -195,6 +226,8 @@ class Plan:
                 touched = (
                     [] if cluster is None else [*cluster.cluster.inputs, *cluster.cluster.outputs]
                 )
+            for _, checked in checks.get(place, ()):
+                touched = [*touched, *checked.cluster.inputs, *checked.cluster.outputs]
             for value in touched:
                 last[value] = place
         kept = set(self.graph.outputs)
@@ -206,9 +239,8 @@ class Plan:
 
     # Writing the function.
 
-    def _write(self, *, looks: bool = False) -> str:
-        body = self.body(looks=looks)
-        return "\n".join(["def run(arguments, ctx):", self.unpacking(), "    pass", *body]) + "\n"
+    def _lines(self, *, looks: bool = False) -> list[str]:
+        return [self.unpacking(), "    pass", *self.body(looks=looks)]
 
     def unpacking(self) -> str:
         """The line that gives the arguments their names."""
@@ -222,6 +254,7 @@ class Plan:
         *,
         looks: bool = False,
         settled: Mapping[Value, Array] = _SETTLED,
+        checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
     ) -> list[str]:
         """The steps as source lines, and the return.
 
@@ -230,9 +263,12 @@ class Plan:
             fused: for a place, what runs there instead; None where that is nothing.
             looks: ask after each step whether the run is to end; there must be a context then.
             settled: values that the source finds under their names: their steps are left out.
+            checks: for a place, what is called after its step, by its name in the source: with the
+                inputs of a region, and with what the steps of that made.
         """
         lines = []
-        deaths = self.deaths(fused) if fused else [step.dies for step in self.steps]
+        plain = not fused and not checks
+        deaths = [step.dies for step in self.steps] if plain else self.deaths(fused, checks)
         for index, step in enumerate(self.steps):
             outputs = step.node.outputs
             if outputs and all(value in settled for value in outputs):
@@ -241,7 +277,15 @@ class Plan:
                 call = self._call(index, step, buffers or {})
             else:
                 call = self._call_fused(index, fused[index], buffers or {})
+            if config.settings.poison and buffers and call != "pass":
+                call = f"{self._poisoning(index, fused, buffers)}{call}"
             lines.append(f"    {call}")
+            for name, checked in checks.get(index, ()):
+                given, made = (
+                    "".join(f"{self.name(value)}, " for value in values)
+                    for values in (checked.cluster.inputs, checked.cluster.outputs)
+                )
+                lines[-1] += f"; {name}(({given}), ({made}))"
             dead = [
                 self.name(value)
                 for value in deaths[index]
@@ -255,21 +299,51 @@ class Plan:
         lines.append(f"    return ({', '.join(results)}{',' if results else ''})")
         return lines
 
+    def _poisoning(
+        self, index: int, fused: Mapping[int, Region | None], buffers: Mapping[Value, str]
+    ) -> str:
+        """What fills the buffers that a step, or what runs in its place, writes into."""
+        region = fused.get(index)
+        made = self.steps[index].node.outputs if region is None else region.cluster.outputs
+        fills = [f"{self.bind('poison', fill)}({buffers[one]}); " for one in made if one in buffers]
+        return "".join(fills)
+
     def recording(self) -> Callable[[Sequence[Array]], dict[Value, Any]]:
         """A function like the plan's that gives every value, for plans without effects."""
-        lines = [f"    {self._call(index, step, {})}" for index, step in enumerate(self.steps)]
-        source = ["def record(arguments, ctx):", self.unpacking(), *lines, "    return locals()"]
-        namespace = dict(self._globals)
-        exec(compile("\n".join(source) + "\n", self._file, "exec"), namespace)
+
+        def lines() -> list[str]:
+            calls = [f"    {self._call(index, step, {})}" for index, step in enumerate(self.steps)]
+            return [self.unpacking(), *calls, "    return locals()"]
+
+        run = self.compiled(_HEAD, lines)
 
         def record(arrays: Sequence[Array]) -> dict[Value, Any]:
-            found = namespace["record"](arrays, RunContext())
+            found = run(arrays, RunContext())
             return {
                 value: found.get(name, self._globals.get(name))
-                for value, name in self._names.items()
+                for value, name in list(self._names.items())
             }
 
         return record
+
+    def compiled(
+        self, head: str, write: Callable[[], Sequence[str]], own: Mapping[str, Any] = _UNNAMED
+    ) -> Callable[..., Any]:
+        """A function of the plan's source in another form.
+
+        Regions and constants get their names in the plan while the source is written: threads that
+        write for other shapes wait, or a function would call what another one's name means.
+
+        Args:
+            head: the `def run(…):` line.
+            write: gives the lines after it.
+            own: what only this function sees.
+        """
+        with self._writing:
+            source = "\n".join([head, *write()]) + "\n"
+            namespace = {**self._globals, **own}
+        exec(compile(source, self._file, "exec"), namespace)
+        return namespace["run"]  # type: ignore[no-any-return]
 
     def call_of(self, place: int) -> str:
         """The statement of one step."""
@@ -283,12 +357,12 @@ class Plan:
         """The Python name of a value in the source."""
         found = self._names.get(value)
         if found is None:
-            array = constant_of(value)
-            if array is None:
-                found = f"v{len(self._names)}"
-            else:
-                found = self.bind(f"c{len(self._names)}", array)
-            self._names[value] = found
+            with self._writing:
+                found = self._names.get(value)
+                if found is None:
+                    array = constant_of(value)
+                    found = f"{'v' if array is None else 'c'}{len(self._names)}"
+                    self._names[value] = found if array is None else self.bind(found, array)
         return found
 
     def bind(self, name: str, thing: object) -> str:

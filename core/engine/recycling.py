@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework import config
+from pinnace.ops.kernels.poison import fill
+
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
@@ -67,6 +70,8 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
         return np.empty(shape, kind)
     block = _store.take(size)
     owner = np.frombuffer(block, kind)
+    if config.settings.poison:
+        fill(owner)
     weakref.finalize(owner, _store.give_back, block).atexit = False
     # Views hold the owner, not each other: it dies with the last of them.
     return owner.reshape(shape)

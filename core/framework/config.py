@@ -8,6 +8,7 @@ Read once from the environment:
     PINNACE_CACHE          folder for compiled kernels; empty keeps nothing
     PINNACE_DETERMINISM    1 or 0: results that do not depend on the order of threads
     PINNACE_EAGER          1 or 0: functions run as plain Python
+    PINNACE_POISON         1 or 0: memory that is to be written is filled with NaN first (for tests)
 """
 
 from __future__ import annotations
@@ -49,13 +50,14 @@ class Settings:
     """What the process is set to. Read where it is used, changed through the functions below.
 
     Attributes:
-        tier: how functions run: by the eager kernels, a plan, a plan with compiled regions, or,
-            with `auto`, by what measured best.
+        tier: how functions run: see `set_tier`.
         fusion: whether elementwise chains become one kernel.
         deterministic: whether results must not depend on the order of threads; pins the tier.
         run_eagerly: whether functions run as plain Python.
         intra_op_threads: threads of one op; 0 leaves it to the libraries.
         inter_op_threads: ops that run at once; 0 leaves it to the engine.
+        poison: whether functions that are traced from now on fill each array that they are to write
+            with NaN before (integers with 0xAA): a number that was not written is seen. Slow.
         caches: where folders of caches are, by their variables of the environment.
     """
 
@@ -65,6 +67,7 @@ class Settings:
     run_eagerly: bool = False
     intra_op_threads: int = 0
     inter_op_threads: int = 0
+    poison: bool = False
     caches: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -93,6 +96,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         fusion=_flag(environment, "PINNACE_FUSION", default=True),
         deterministic=_flag(environment, "PINNACE_DETERMINISM", default=False),
         run_eagerly=_flag(environment, "PINNACE_EAGER", default=False),
+        poison=_flag(environment, "PINNACE_POISON", default=False),
         intra_op_threads=_count("PINNACE_THREADS", environment.get("PINNACE_THREADS", "0")),
         caches={name: environment[name] for name in _CACHES if name in environment},
     )
@@ -199,6 +203,12 @@ def get_tier() -> Tier:
 
 def set_tier(tier: Tier) -> None:
     """Choose how functions run; takes effect between calls.
+
+    Args:
+        tier: `auto` compiles what has taken long enough, in the background, and goes on with the
+            plan until then. `compiled` compiles what can be compiled before the call, however
+            short it is, and waits for it: for tests of the compiler. `plan` calls no compiled
+            region; `eager` does not reuse memory between calls either: each kernel by itself.
 
     Raises:
         InvalidArgumentError: there is no such tier.

@@ -16,6 +16,7 @@ import hashlib
 import importlib.util
 import os
 import queue
+import re
 import sys
 import tempfile
 import threading
@@ -42,6 +43,11 @@ READ = types.Array(float32, 1, "C", readonly=True)
 WRITTEN = types.Array(float32, 1, "C")
 sqrt = np.sqrt
 '''
+
+
+# Memory of a kernel's own, and what stands in it where a test wants to see who reads it.
+_EMPTY = re.compile(r"np\.empty\((.+), np\.(float32|int64)\)$", re.MULTILINE)
+_POISON = {"float32": "np.float32(np.nan)", "int64": "np.int64(-0x5555555555555556)"}
 
 
 class Kernel:
@@ -72,6 +78,8 @@ def request(text: str) -> Kernel:
         text: defines `kernel`, decorated with a signature; sees NumPy and `codegen.mathematics`.
     """
     global _thread
+    if config.settings.poison:
+        text = _EMPTY.sub(lambda found: f"np.full({found[1]}, {_POISON[found[2]]})", text)
     with _lock:
         found = _kernels.get(text)
         if found is None:

@@ -47,6 +47,10 @@ class Kernels:
         """Whether all were tried."""
         return all(kernel.done.is_set() for kernel in self._kernels)
 
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until all were tried, for each so many seconds at most; whether they were."""
+        return all(kernel.done.wait(timeout) for kernel in self._kernels)
+
     @property
     def function(self) -> bool | None:
         """True if all are there."""

@@ -8,6 +8,7 @@ bit: each op rounds to its dtype, and nothing is contracted.
 from __future__ import annotations
 
 import re
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Turns between looks at whether the run was cancelled: some milliseconds.
-_TURNS = 1 << 20
+# Turns between looks at whether the run was cancelled: before the first, and at most. In between
+# as many as take so many seconds.
+_FIRST, _TURNS = 1 << 12, 1 << 20
+_LOOK_S = 0.02
 SCALARS = {
     "float32": "np.float32",
     "float64": "np.float64",
@@ -64,21 +67,30 @@ class Loop:
             values: the loop variables.
             check: called now and then; raises if the run was cancelled.
         """
-        kernel = self.kernel.function
-        if kernel is None:
+        if self.kernel.function is None:
             return values
-        scalars = [np.asarray(values[place])[()] for place in self._carried]
+        most = min(_TURNS, _FIRST)
         while True:
-            turns, *scalars = kernel(_TURNS, *scalars)
-            # Numba gives Python's numbers back.
-            scalars = [kind(one) for kind, one in zip(self._dtypes, scalars, strict=True)]
-            if turns < _TURNS:
-                break
+            start = perf_counter()
+            turns, values = self.advance(values, most)
+            if turns < most:
+                return values
             check()
+            turn_s = max((perf_counter() - start) / turns, 1e-9)
+            most = min(_TURNS, max(_FIRST, int(_LOOK_S / turn_s)))
+
+    def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]]:
+        """How many turns were taken, at most `most`, and the loop variables after them.
+
+        Fewer than `most` are taken only where the condition is false then.
+        """
+        kernel = self.kernel.function
+        assert kernel is not None  # noqa: S101 - whoever calls this has looked
+        turns, *scalars = kernel(most, *[np.asarray(values[place])[()] for place in self._carried])
         found = list(values)
-        for place, scalar in zip(self._carried, scalars, strict=True):
-            found[place] = np.asarray(scalar)
-        return tuple(found)
+        for place, kind, scalar in zip(self._carried, self._dtypes, scalars, strict=True):
+            found[place] = np.asarray(kind(scalar))  # Numba gives Python's numbers back
+        return turns, tuple(found)
 
 
 def loop_of(test: Plan, body: Plan) -> Loop | None:

@@ -40,6 +40,10 @@ class _Kernels:
         """Whether no more is being made."""
         return all(kernel.done.is_set() for kernel in self._kernels)
 
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until all were tried, for each so many seconds at most; whether they were."""
+        return all(kernel.done.wait(timeout) for kernel in self._kernels)
+
     @property
     def function(self) -> Callable[..., object] | None:
         """One of them; None if one could not be made."""

@@ -13,6 +13,8 @@ the first.
 
 from __future__ import annotations
 
+import threading
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +25,12 @@ from pinnace.engine.codegen.array_steps import Unfit
 from pinnace.engine.codegen.loop_lists import is_same
 from pinnace.engine.codegen.statements import fit
 from pinnace.engine.codegen.turn import Turn
+from pinnace.engine.shares import Shares
+from pinnace.engine.trials import Verdict
 from pinnace.ops.state.list_values import TensorList, handle_of_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
@@ -36,6 +40,8 @@ _SHAPES = 8
 # Turns between looks at whether the run was cancelled, and the first guess at how many there are.
 _TURNS = 4096
 _GUESS = 64
+# Seconds between looks, once it is known how long a turn takes.
+_LOOK_S = 0.02
 
 
 class Recurrence:
@@ -48,15 +54,16 @@ class Recurrence:
 
     def __init__(self, test: Plan, body: Plan) -> None:
         self._test, self._body = test, body
-        self._variants: dict[object, _Variant | None] = {}
+        self._variants: dict[Hashable, _Variant | None] = {}
+        self._shares: Shares[_Variant] = Shares(self._variants, _SHAPES)
+        self._lock = threading.Lock()
         # Why there is no kernel, for those who look after the code generator.
         self.refusals: list[str] = []
 
     @property
     def hopeless(self) -> bool:
         """Whether no set of shapes that was seen has a kernel, or may get one."""
-        kernels = [one.kernel for one in self._variants.values() if one is not None]
-        return all(kernel.done.is_set() and kernel.function is None for kernel in kernels)
+        return all(one is None or one.is_hopeless for one in list(self._variants.values()))
 
     def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
         """The loop variables after as many turns as the kernel could take.
@@ -65,17 +72,30 @@ class Recurrence:
             values: the loop variables.
             check: called now and then; raises if the run was cancelled.
         """
-        key = tuple([_form(value) for value in values])
-        if key not in self._variants:
-            if len(self._variants) >= _SHAPES:
-                return values
-            self._variants[key] = self._variant(values)
-        variant = self._variants[key]
-        if variant is None or variant.kernel.function is None:
-            return values
-        if not bool(self._test.namespace["run"](values, None)[0]):
+        variant = self.variant(values)
+        if variant is None or variant.kernel.function is None or not self.goes_on(values):
             return values
         return variant.run(values, check)
+
+    def goes_on(self, values: Sequence[Array]) -> bool:
+        """Whether the condition is true."""
+        return bool(self._test.namespace["run"](values, None)[0])
+
+    def variant(self, values: Sequence[Array]) -> _Variant | None:
+        """What these shapes' kernel runs by, which may not be made yet; None if there is none."""
+        key = tuple([_form(value) for value in values])
+        variant = self._variants.get(key)
+        if variant is None and key not in self._variants:
+            with self._lock:
+                uses = 0 if key in self._variants else self._shares.admit(key)
+                if uses:
+                    made = self._variants[key] = self._variant(values)
+                    if made is not None:
+                        made.uses = uses
+            variant = self._variants.get(key)
+        if variant is not None:
+            variant.uses += 1
+        return variant
 
     def _variant(self, values: Sequence[Array]) -> _Variant | None:
         with np.errstate(all="ignore"):
@@ -91,7 +111,7 @@ class Recurrence:
             return None
 
 
-def _form(value: Array) -> object:
+def _form(value: Array) -> Any:
     """What of a loop variable a kernel is made for."""
     held = value[()] if value.dtype.kind == "O" and not value.ndim else None
     if isinstance(held, TensorList):
@@ -100,13 +120,23 @@ def _form(value: Array) -> object:
 
 
 class _Variant:
-    """A loop's kernel for one set of shapes."""
+    """A loop's kernel for one set of shapes.
+
+    Attributes:
+        kernel: which may not be made yet.
+        verdict: whether it gives what the plan gives.
+        uses: how often it was asked for, lately.
+    """
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
+        self.verdict = Verdict()
+        self.uses = 0
         self.kernel = compiler.request(turn.text)
         self._numbers = np.array(turn.numbers, np.int64)
         self._expected = _GUESS
+        # What a turn took when it was last measured; at first, as little as nothing.
+        self._turn_s = 1e-9
 
     def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
         """The loop variables when the condition is false, or before a turn that cannot be taken."""
@@ -120,6 +150,8 @@ class _Variant:
         most = self._expected + 1 if turn.lists.pushed else _TURNS
         total = 0
         while True:
+            most = min(most, max(_GUESS, int(_LOOK_S / self._turn_s)))
+            start = perf_counter()
             found = self._advance(values, fixed, most)
             if found is None:
                 return values
@@ -127,10 +159,31 @@ class _Variant:
             total += turns
             if failed or turns < most:
                 break
+            self._turn_s = max((perf_counter() - start) / turns, 1e-9)
             check()
-            most *= 2 if turn.lists.pushed else 1
+            most *= 2
         self._expected = max(total, 1)
         return values
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it has no kernel and gets none, or a wrong one."""
+        return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
+
+    def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]] | None:
+        """How many turns were taken, at most `most`, and the loop variables after them.
+
+        Fewer are taken where the condition is false then, or the next turn cannot be taken. None if
+        there is nothing to be done with these values.
+        """
+        try:
+            fixed = self._turn.before(values)
+        except Exception:
+            return None  # the plan says what is wrong
+        if not self._turn.is_like_before(fixed):
+            return None
+        found = self._advance(values, fixed, most)
+        return None if found is None else (found[0], found[2])
 
     def _advance(
         self, values: Sequence[Array], fixed: Sequence[Array], most: int

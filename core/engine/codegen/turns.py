@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.codegen.regions import fuse
+from pinnace.engine.waiting import is_tried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,9 +30,24 @@ class Turns:
     def __init__(self, plan: Plan, fused: Mapping[int, Region | None]) -> None:
         self._plan = plan
         self._plain: Callable[..., Any] = plan.namespace["run"]
-        self._fused = fused
+        self.fused = fused
         self._clusters = [one for one in fused.values() if one is not None]
         self._made: Callable[..., Any] | None = None
+
+    def wait(self) -> None:
+        """Until the compiler is through with all kernels."""
+        for cluster in self._clusters:
+            is_tried(cluster.kernel, wait=True)
+
+    def is_made(self) -> bool:
+        """Whether all kernels are there."""
+        return bool(self._clusters) and all(one.kernel.function for one in self._clusters)
+
+    def keep(self, fused: Mapping[int, Region | None]) -> None:
+        """Go on with these clusters alone."""
+        self.fused = fused
+        self._clusters = [one for one in fused.values() if one is not None]
+        self._made = None
 
     def function(self) -> Callable[..., Any]:
         """The function to call from now on."""
@@ -49,11 +65,10 @@ class Turns:
 
     def _compiled(self) -> Callable[..., Any]:
         plan = self._plan
-        lines = ["def run(arguments, ctx):", plan.unpacking(), "    pass"]
-        lines += plan.body({}, self._fused)
-        namespace = dict(plan.namespace)
-        exec(compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec"), namespace)
-        return namespace["run"]  # type: ignore[no-any-return]
+        return plan.compiled(
+            "def run(arguments, ctx):",
+            lambda: [plan.unpacking(), "    pass", *plan.body({}, self.fused)],
+        )
 
 
 def turns_of(plan: Plan, values: Sequence[Array]) -> Turns | None:

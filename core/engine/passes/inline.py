@@ -2,56 +2,126 @@
 
 from __future__ import annotations
 
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, ResourceExhaustedError
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, Node
 from pinnace.graph.walk import ordered
 
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+# Calls inside calls that are followed: each is some frames of Python.
 _DEPTH = 200
+# Nodes that a graph may become: so many in any case, and so many times those that are written. Each
+# takes some kilobytes; functions that call others twice double their number with each level. Where
+# a call cannot be kept, more are taken than to refuse the program.
+_NODES, _NODES_AT_MOST, _TIMES = 1 << 14, 1 << 18, 4
 
 
-def inline(graph: Graph) -> Graph:
+def inline(graph: Graph, *, keep: bool = False) -> Graph:
     """The same program without PartitionedCall: what nothing needs is left out on the way.
 
     What a stateful call had to wait for, its stateful nodes wait for; what had to wait for the call
     waits for all of them.
+
+    Args:
+        graph: the program.
+        keep: leave a call as it is where the graph would become too large: the function gets a plan
+            of its own, and is run again for each call.
+
+    Raises:
+        InvalidArgumentError: a function calls itself.
+        ResourceExhaustedError: the graph would become too large, and calls are not to be kept.
     """
     copy = Copy(Graph(graph.name))
     copy.inputs(graph)
-    _copy_body(graph, copy, "", (), 0)
+    sizes = _sizes(graph)
+    written = sum(len(one.nodes) for one in sizes)
+    most = max(_NODES if keep else _NODES_AT_MOST, _TIMES * written)
+    _Inlining(sizes, most, keep).body(graph, copy, "", (), 0)
     copy.outputs(graph)
     return copy.target
 
 
-def _copy_body(graph: Graph, copy: Copy, prefix: str, before: tuple[Node, ...], depth: int) -> None:
-    if depth > _DEPTH:
-        message = f"function {graph.name!r} calls itself: recursion cannot be run"
-        raise InvalidArgumentError(message)
-    arguments = {value.node for value in graph.inputs}
-    for node in ordered(graph):
-        if node in arguments:
+def _sizes(graph: Graph) -> dict[Graph, int]:
+    """For each function that a graph reaches by calls, and itself, its nodes once inlined."""
+    sizes: dict[Graph, int] = {}
+    inside: set[Graph] = set()
+    pending = [graph]
+    while pending:
+        one = pending[-1]
+        if one in sizes:
+            pending.pop()
             continue
-        if node.op.name in _CALLS:
-            _inline_call(node, copy, prefix, before, depth)
-        else:
-            copy.node(node, prefix, before if node.op.stateful else ())
+        inside.add(one)
+        called = [node.attrs["f"].graph for node in one.nodes if node.op.name in _CALLS]
+        missing = [callee for callee in called if callee not in sizes]
+        if any(callee in inside for callee in missing):
+            message = f"function {one.name!r} calls itself: recursion cannot be run"
+            raise InvalidArgumentError(message)
+        if missing:
+            pending.extend(dict.fromkeys(missing))
+            continue
+        sizes[one] = len(one.nodes) + sum(sizes[callee] for callee in called)
+        inside.discard(one)
+        pending.pop()
+    return sizes
 
 
-def _inline_call(call: Node, copy: Copy, prefix: str, before: tuple[Node, ...], depth: int) -> None:
-    callee = call.attrs["f"].graph
-    if len(callee.inputs) != len(call.inputs):
-        message = (
-            f"node {call.name!r} calls {callee.name!r}, which takes {len(callee.inputs)} "
-            f"arguments, with {len(call.inputs)}"
-        )
-        raise InvalidArgumentError(message)
-    inner = Copy(copy.target)
-    for argument, value in zip(callee.inputs, call.inputs, strict=True):
-        inner.values[argument] = copy.values[value]
-    waits = copy.controls(call.controls, before)
-    _copy_body(callee, inner, f"{prefix}{call.name}/", waits, depth + 1)
-    for result, output in zip(callee.outputs, call.outputs, strict=True):
-        copy.values[output] = inner.values[result]
-    made = (node for nodes in inner.nodes.values() for node in nodes if node.op.stateful)
-    copy.nodes[call] = tuple(dict.fromkeys((*waits, *made)))
+class _Inlining:
+    """The copying of one graph.
+
+    Args:
+        sizes: of the functions once inlined.
+        most: nodes that may be made.
+        keep: whether calls are left where they are too many.
+    """
+
+    def __init__(self, sizes: dict[Graph, int], most: int, keep: bool) -> None:
+        self._sizes = sizes
+        self._left = most
+        self._most = most
+        self._keep = keep
+
+    def body(
+        self, graph: Graph, copy: Copy, prefix: str, before: tuple[Node, ...], depth: int
+    ) -> None:
+        """Copy a function's nodes; the values of its arguments are there."""
+        arguments = {value.node for value in graph.inputs}
+        nodes = [node for node in ordered(graph) if node not in arguments]
+        self._left -= len(nodes)
+        for node in nodes:
+            if node.op.name in _CALLS and self._fits(node, depth):
+                self._call(node, copy, prefix, before, depth)
+            else:
+                copy.node(node, prefix, before if node.op.stateful else ())
+
+    def _fits(self, call: Node, depth: int) -> bool:
+        callee = call.attrs["f"].graph
+        if self._sizes[callee] <= self._left and depth < _DEPTH:
+            return True
+        if not self._keep:
+            message = (
+                f"the functions that node {call.name!r} calls are {self._sizes[callee]} nodes "
+                f"when each call becomes what it calls, and at most {self._most} can be"
+            )
+            raise ResourceExhaustedError(message)
+        return False
+
+    def _call(
+        self, call: Node, copy: Copy, prefix: str, before: tuple[Node, ...], depth: int
+    ) -> None:
+        callee = call.attrs["f"].graph
+        if len(callee.inputs) != len(call.inputs):
+            message = (
+                f"node {call.name!r} calls {callee.name!r}, which takes {len(callee.inputs)} "
+                f"arguments, with {len(call.inputs)}"
+            )
+            raise InvalidArgumentError(message)
+        inner = Copy(copy.target)
+        for argument, value in zip(callee.inputs, call.inputs, strict=True):
+            inner.values[argument] = copy.values[value]
+        waits = copy.controls(call.controls, before)
+        self.body(callee, inner, f"{prefix}{call.name}/", waits, depth + 1)
+        for result, output in zip(callee.outputs, call.outputs, strict=True):
+            copy.values[output] = inner.values[result]
+        made = (node for nodes in inner.nodes.values() for node in nodes if node.op.stateful)
+        copy.nodes[call] = tuple(dict.fromkeys((*waits, *made)))

@@ -27,11 +27,11 @@ def _while_kernel(
     input: tuple[Array, ...], *, cond: Any, body: Any, ctx: RunContext
 ) -> tuple[Array, ...]:
     test = ctx.bind(cond)
-    step = ctx.bind(body)
     values: Sequence[Array] = input
     turns = 0
     with np.errstate(all="ignore"):
         values = ctx.finish(cond, body, values, hot=False)
+        step = ctx.bind(body)
         while is_true(test(values)[0]):
             if ctx.cancelled:
                 ctx.check()
@@ -39,6 +39,7 @@ def _while_kernel(
             turns += 1
             if not turns % _LONG:
                 values = ctx.finish(cond, body, values, hot=True)
+                step = ctx.bind(body)  # which has become another function, perhaps
     return tuple(values)
 
 

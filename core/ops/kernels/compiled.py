@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 # Seconds spent in kernels that machine code would do, after which it is asked for.
 _HOT_S = 0.25
+# Seconds to wait for one kernel at most, where it is waited for.
+_LONGEST_S = 120.0
 
 
 class Requested(Protocol):
     """A function that is perhaps being made."""
+
+    @property
+    def done(self) -> threading.Event:
+        """Set when no more is being made."""
 
     @property
     def function(self) -> Callable[..., Any] | None:
@@ -41,14 +47,20 @@ def install(request: Callable[[str], Requested]) -> None:
 
 
 def made(name: str) -> Callable[..., Any] | None:
-    """The kernel, if it is there and settings allow it; asked for once that would pay."""
-    if _spent < _HOT_S or _request is None:
+    """The kernel, if it is there and settings allow it; asked for once that would pay.
+
+    Where the tier is `compiled`, it is asked for at once and waited for.
+    """
+    forced = config.settings.tier == "compiled"
+    if (_spent < _HOT_S and not forced) or _request is None:
         return None
     if not config.settings.fusion or config.settings.pinned_tier in {"plan", "eager"}:
         return None
     kernel = _requested.get(name)
     if kernel is None:
         kernel = _requested[name] = _request(name)
+    if forced and kernel.function is None:
+        kernel.done.wait(_LONGEST_S)
     return kernel.function
 
 

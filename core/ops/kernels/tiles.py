@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pinnace.framework import config
 from pinnace.ops.kernels import compiled, team, weights
+from pinnace.ops.kernels.poison import fill
 from pinnace.ops.kernels.weights import PANEL
 
 if TYPE_CHECKING:
@@ -505,4 +507,6 @@ def lend(name: str, size: int, dtype: Any) -> Array:
         held = np.empty(size, dtype)
         if size <= _KEPT:
             setattr(_local, name, held)
+    if config.settings.poison:
+        fill(held)
     return held

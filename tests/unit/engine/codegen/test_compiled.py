@@ -218,9 +218,9 @@ def test_a_compiled_loop_looks_up_now_and_then(monkeypatch: pytest.MonkeyPatch) 
     settle()
     plan = plan_of(f.get_concrete_function(np.float32(3), np.int32(2000)).graph)
     body = next(step for step in plan.steps if "body" in step.node.attrs).node.attrs["body"]
-    looked_for = plan_of(body.graph).loop
-    assert looked_for is not None
-    loop = looked_for[1]
+    loops_of_body = plan_of(body.graph).loops()
+    assert loops_of_body is not None
+    loop = loops_of_body._loop
     assert loop is not None
     looks: list[int] = []
     (step,) = [step for step in plan.steps if "body" in step.node.attrs]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # The package has a function of this name.
-build: Any = importlib.import_module("pinnace.engine.build")
+loop_tiers: Any = importlib.import_module("pinnace.engine.loop_tiers")
 RANDOM = np.random.default_rng(0)
 
 
@@ -38,9 +38,9 @@ def settle() -> None:
 @pytest.fixture(scope="module", autouse=True)
 def hot() -> Iterator[None]:
     """Every loop is compiled when it begins for the first time."""
-    often, build._OFTEN = build._OFTEN, 1
+    often, loop_tiers.OFTEN = loop_tiers.OFTEN, 1
     yield
-    build._OFTEN = often
+    loop_tiers.OFTEN = often
 
 
 class Taken:

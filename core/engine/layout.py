@@ -1,0 +1,220 @@
+"""Where the intermediate results of a plan go for one set of argument shapes.
+
+Which values may live in a workspace is decided from the graph: a value whose every user makes a new
+array, and that is neither a result nor kept by a variable. So nothing that leaves a call lies in
+one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.graph.walk import users
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from pinnace.engine.codegen.regions import Region
+    from pinnace.engine.codegen.small_plans import SmallPlan
+    from pinnace.engine.plan import Plan
+    from pinnace.engine.promotion import Promotion
+    from pinnace.engine.workspace import Workspace
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+
+class Layout:
+    """Where the intermediate results of one plan go for one set of argument shapes."""
+
+    __slots__ = (
+        "_looking",
+        "_members",
+        "_names",
+        "_plan",
+        "_sizes",
+        "function",
+        "has_products",
+        "known",
+        "promotion",
+        "seconds",
+        "settled",
+        "slots",
+        "small",
+        "spare",
+        "uses",
+    )
+
+    def __init__(
+        self,
+        plan: Plan,
+        known: dict[Value, tuple[int, ...]],
+        sizes: dict[Value, tuple[tuple[int, ...], Any]],
+        has_products: bool,
+        fused: Mapping[int, Region | None] | None = None,
+        settled: Mapping[Value, Array] | None = None,
+    ) -> None:
+        self.has_products = has_products
+        self.known = known
+        # What the arguments' shapes determine is not computed again.
+        self.settled = settled or {}
+        # What runs with this layout took so far: what is hot is compiled, and settled then.
+        self.seconds = 0.0
+        # How often it was leased, lately.
+        self.uses = 0
+        # What it is to become, once it is hot; the plan as one kernel, once that has proved right.
+        self.promotion: Promotion | None = None
+        self.small: SmallPlan | None = None
+        self.slots: list[tuple[tuple[int, ...], Any]] = []
+        self.spare: list[Workspace] = []
+        self._sizes = sizes
+        where = self._assign(plan, sizes, fused or {})
+        self._plan = plan
+        self._names = {value: f"b{slot}" for value, slot in where.items()}
+        self._members = fused or {}
+        self.function = self._compiled()
+        self._looking: Any = None
+
+    def looking(self) -> Any:
+        """The function that asks between steps whether the run is to end."""
+        if self._looking is None:
+            self._looking = self._compiled(looks=True)
+        return self._looking
+
+    @property
+    def bytes(self) -> int:
+        """Of one workspace."""
+        return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in self.slots)
+
+    def with_regions(self, fused: Mapping[int, Region | None]) -> Layout:
+        """The layout in which these regions run."""
+        return Layout(self._plan, self.known, self._sizes, self.has_products, fused, self.settled)
+
+    def _compiled(self, *, looks: bool = False) -> Any:
+        plan = self._plan
+        buffers = ", ".join(f"b{slot}" for slot in range(len(self.slots)))
+
+        def lines() -> list[str]:
+            return [
+                plan.unpacking(),
+                f"    {buffers}, = buffers" if buffers else "    pass",
+                *plan.body(self._names, self._members, looks=looks, settled=self.settled),
+            ]
+
+        own = {plan.name(value): array for value, array in self.settled.items()}
+        return plan.compiled("def run(arguments, ctx, buffers):", lines, own)
+
+    def _assign(
+        self,
+        plan: Plan,
+        sizes: dict[Value, tuple[tuple[int, ...], Any]],
+        fused: Mapping[int, Region | None],
+    ) -> dict[Value, int]:
+        """A slot for each value; a slot is free again after the last use of what is in it."""
+        free: dict[tuple[tuple[int, ...], Any], list[int]] = {}
+        where: dict[Value, int] = {}
+        deaths = plan.deaths(fused)
+        base = _bases(plan)
+        # How many names of the array that lies in a slot are still to be used.
+        names: dict[Value, int] = {}
+        for value in (value for dead in deaths for value in dead):
+            names[base.get(value, value)] = names.get(base.get(value, value), 0) + 1
+        for place, step in enumerate(plan.steps):
+            if place in fused:
+                cluster = fused[place]
+                made = [] if cluster is None else cluster.cluster.outputs
+            else:
+                made = list(step.node.outputs[:1]) if step.node.op.out else []
+            for value in made:
+                if value not in sizes:
+                    continue
+                size = sizes[value]
+                held = free.get(size)
+                if held:
+                    where[value] = held.pop()
+                else:
+                    where[value] = len(self.slots)
+                    self.slots.append(size)
+            for dead in deaths[place]:
+                value = base.get(dead, dead)
+                names[value] -= 1
+                if value in where and not names[value]:
+                    free.setdefault(sizes[value], []).append(where[value])
+        return where
+
+
+# Ops that make a new array, a given one only as part of a cluster.
+_FUSED_ONLY = frozenset({"Softmax"})
+# Ops that may give their first input in another shape, and ops that keep nothing of it.
+_VIEWS = frozenset({"ExpandDims", "Reshape", "Squeeze", "Transpose"})
+_MEASURES = frozenset({"Rank", "Shape", "Size"})
+# Ops without `out` whose results are new arrays, whatever they are given.
+_ANEW = frozenset({"AvgPool", "Conv2DBackpropFilter", "Conv3DBackpropFilterV2"})
+
+
+def buffered(
+    known: Mapping[Value, tuple[int, ...]], candidates: Collection[Value], smallest: int
+) -> dict[Value, tuple[tuple[int, ...], Any]]:
+    """Shape and dtype of the values that are worth a buffer.
+
+    Args:
+        known: the shapes of a plan's values.
+        candidates: those of `candidates`.
+        smallest: bytes from which an array is worth one.
+    """
+    return {
+        value: (shape, value.dtype.numpy)
+        for value, shape in known.items()
+        if value in candidates
+        and int(np.prod(shape, dtype=np.int64)) * value.dtype.numpy.itemsize >= smallest
+    }
+
+
+def candidates(plan: Plan) -> frozenset[Value]:
+    """The values that may live in a workspace.
+
+    They are made by a kernel that takes `out`, or a compiled one, and used only by ops that make
+    new arrays, or by views of which the same is true.
+    """
+    results = set(plan.graph.outputs)
+    takers = users([step.node for step in plan.steps])
+
+    def is_kept_by_nobody(value: Value) -> bool:
+        return value not in results and all(
+            node.op.name in _MEASURES | _FUSED_ONLY
+            or (node.op.out and not node.op.stateful and value not in _given_on(node))
+            or node.op.name in _ANEW
+            or (
+                node.op.name in _VIEWS
+                and value not in node.inputs[1:]
+                and is_kept_by_nobody(node.outputs[0])
+            )
+            for node in takers.get(value, ())
+        )
+
+    found = set()
+    for step in plan.steps:
+        if not step.node.outputs or step.node.op.name in _VIEWS:
+            continue
+        if len(step.node.outputs) > 1 and not step.node.op.out:
+            continue
+        value = step.node.outputs[0]
+        if (step.node.op.out or step.node.op.name in _FUSED_ONLY) and is_kept_by_nobody(value):
+            found.add(value)
+    return frozenset(found)
+
+
+def _given_on(node: Node) -> tuple[Value, ...]:
+    """Inputs that an op may give back as its second output or a later one."""
+    return tuple(node.inputs[3:]) if node.op.name.startswith("FusedBatchNorm") else ()
+
+
+def _bases(plan: Plan) -> dict[Value, Value]:
+    """For each view, the value it may be a view of."""
+    found: dict[Value, Value] = {}
+    for step in plan.steps:
+        if step.node.op.name in _VIEWS:
+            value = step.node.inputs[0]
+            found[step.node.outputs[0]] = found.get(value, value)
+    return found

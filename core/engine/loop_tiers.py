@@ -1,0 +1,302 @@
+"""How the loops of one body run: by plans, or by machine code that has proved right.
+
+Code is looked for when a loop has begun often or gone on for long: for the whole loop if it is one
+over scalars, or over arrays whose turns have statements, else for the clusters of a turn. In the
+first runs some turns are taken by the plan and by the kernel from the same loop variables, and
+compared: the first ones, and then always fewer, since loops may be long. A loop that differs once
+is run from its beginning by the plan, then and for good.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from pinnace.engine import agreement, rejections
+from pinnace.engine.trials import RegionCheck, Verdict, agreed_of, checks_of, compiled_with
+from pinnace.engine.waiting import is_tried
+from pinnace.framework import config
+from pinnace.graph.text import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.engine.codegen.loops import Loop
+    from pinnace.engine.codegen.recurrences import Recurrence, _Variant
+    from pinnace.engine.codegen.turns import Turns
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+
+# A loop that has begun this often is compiled, however short it is.
+OFTEN = 16
+# Turns that are compared at a time, those that the kernel takes between the first two times, and
+# the most that it takes between looks at whether the run was cancelled.
+_COMPARED, _BETWEEN, _MOST_BETWEEN = 8, 64, 1 << 20
+
+
+class LoopTiers:
+    """What is known of the loops with one body, in one tier.
+
+    Args:
+        body: the plan of a turn.
+        forced: compile at once, wait for kernels and take them as they are.
+    """
+
+    def __init__(self, body: Plan, *, forced: bool) -> None:
+        self._body = body
+        self._forced = forced
+        self._lock = threading.Lock()
+        self._begun = 0
+        # The plan of the condition that the rest belongs to; None until code was looked for.
+        self._test: Plan | None = None
+        self._loop: Loop | None = None
+        self._verdict = Verdict()
+        self._recurrence: Recurrence | None = None
+        self.turns: Turns | None = None
+        self._turns_trial: _TurnsTrial | None = None
+
+    def function(self) -> Callable[..., Any]:
+        """What runs a turn that no kernel of the whole loop takes."""
+        turns = self.turns
+        if turns is None:
+            return self._body.namespace["run"]  # type: ignore[no-any-return]
+        if self._forced:
+            turns.wait()
+            return turns.function()
+        trial = self._turns_trial
+        if trial is None:
+            if not turns.is_made():
+                return turns.function()
+            with self._lock:
+                trial = self._turns_trial
+                if trial is None:
+                    trial = self._turns_trial = _TurnsTrial(self._body, turns)
+        return trial.function()
+
+    def finish(
+        self, test: Plan, values: Sequence[Array], check: Callable[[], None], *, hot: bool
+    ) -> Sequence[Array]:
+        """The loop variables after the turns that machine code could take: all, some or none.
+
+        Args:
+            test: the plan of the condition.
+            values: the loop variables.
+            check: called now and then; raises if the run was cancelled.
+            hot: many turns have gone by.
+        """
+        if self._test is None and not self._look(test, hot):
+            return values
+        if self._test is not test:
+            return values
+        if self._loop is not None:
+            return self._by_loop(self._loop, values, check)
+        recurrence = self._recurrence
+        if recurrence is None:
+            return values
+        values = self._by_recurrence(recurrence, values, check)
+        if recurrence.hopeless:
+            with self._lock:
+                if self.turns is None and self._recurrence is recurrence:
+                    from pinnace.engine.codegen.turns import turns_of
+
+                    self.turns = turns_of(self._body, values)
+                    self._recurrence = None
+        return values
+
+    def _look(self, test: Plan, hot: bool) -> bool:
+        """Look for code if it is time; whether it has been looked for."""
+        with self._lock:
+            if self._test is not None:
+                return True
+            self._begun += 1
+            if not hot and not self._forced and self._begun < OFTEN:
+                return False
+            from pinnace.engine.codegen.loops import loop_of
+            from pinnace.engine.codegen.recurrences import recurrence_of
+
+            self._loop = loop_of(test, self._body)
+            if self._loop is None and config.settings.fusion:
+                self._recurrence = recurrence_of(test, self._body)
+            self._test = test
+            return True
+
+    def _by_loop(
+        self, loop: Loop, values: Sequence[Array], check: Callable[[], None]
+    ) -> Sequence[Array]:
+        if not is_tried(loop.kernel, wait=self._forced) or loop.kernel.function is None:
+            return values
+        if self._forced or self._verdict.passed:
+            return loop.run(values, check)
+        if not self._verdict.begin():
+            return values
+        trial = _Trial(self._test, self._body, loop.advance, check, is_exact=True)
+        return trial.run(values, self._verdict, "loop")
+
+    def _by_recurrence(
+        self, recurrence: Recurrence, values: Sequence[Array], check: Callable[[], None]
+    ) -> Sequence[Array]:
+        variant: _Variant | None = recurrence.variant(values)
+        if variant is None or not is_tried(variant.kernel, wait=self._forced):
+            return values
+        if variant.kernel.function is None or not recurrence.goes_on(values):
+            return values
+        if self._forced or variant.verdict.passed:
+            return variant.run(values, check)
+        if not variant.verdict.begin():
+            return values
+        trial = _Trial(self._test, self._body, variant.advance, check, is_exact=False)
+        return trial.run(values, variant.verdict, "recurrence")
+
+
+class _Trial:
+    """One run of a loop in which some turns are compared.
+
+    Args:
+        test: the plan of the condition.
+        body: the plan of a turn; neither has effects.
+        advance: takes at most so many turns by the kernel.
+        check: raises if the run was cancelled.
+        is_exact: whether results must be the same bit for bit.
+    """
+
+    def __init__(
+        self,
+        test: Plan | None,
+        body: Plan,
+        advance: Callable[[Sequence[Array], int], tuple[int, Sequence[Array]] | None],
+        check: Callable[[], None],
+        *,
+        is_exact: bool,
+    ) -> None:
+        assert test is not None  # noqa: S101 - it was looked for
+        self._test_graph, self._body_graph = test.graph, body.graph
+        self._test = test.namespace["run"]
+        self._turn = body.namespace["run"]
+        self._advance = advance
+        self._check = check
+        self._is_exact = is_exact
+        # Whether something was compared.
+        self._is_told = True
+
+    def run(self, values: Sequence[Array], verdict: Verdict, kind: str) -> Sequence[Array]:
+        """The loop variables that the plan goes on from: after all turns, mostly.
+
+        Args:
+            values: the loop variables.
+            verdict: of the kernel; this run has begun.
+            kind: what it is called if it is rejected.
+        """
+        text: str | None = None
+        agreed: bool | None = None
+        try:
+            reached, text = self._compared(values)
+            agreed = text is None if self._is_told else None
+        finally:
+            if verdict.end(agreed):
+                graphs = f"{text_of(self._test_graph)}\n{text_of(self._body_graph)}"
+                rejections.reject(kind, self._body_graph.name, str(text), graphs)
+        return values if text is not None else reached
+
+    def _compared(self, values: Sequence[Array]) -> tuple[Sequence[Array], str | None]:
+        """The loop variables after all turns that could be taken, and what differed."""
+        between, growth = _BETWEEN, 8 if self._is_exact else 2
+        while True:
+            try:
+                turns, wanted = self._by_plan(values)
+            except Exception:
+                self._is_told = False
+                return values, None  # the plan says what is wrong, at its node
+            try:
+                found = self._advance(values, _COMPARED)
+            except Exception as error:
+                return values, f"it raised {type(error).__name__}: {error}"
+            if found is None:
+                self._is_told = False
+                return wanted, None
+            taken, reached = found
+            if taken < turns and not self._is_exact:
+                self._is_told = False
+                return wanted, None  # a turn that kernels cannot take: the plan goes on
+            text = self._difference(values, turns, wanted, taken, reached)
+            if text is not None or turns < _COMPARED:
+                return wanted, text
+            self._check()
+            found = self._advance(wanted, between)
+            if found is None:
+                return wanted, None
+            taken, values = found
+            if taken < between:
+                return values, self._early_end(values) if self._is_exact else None
+            self._check()
+            between = min(between * growth, _MOST_BETWEEN)
+
+    def _by_plan(self, values: Sequence[Array]) -> tuple[int, Sequence[Array]]:
+        for turns in range(_COMPARED):
+            if not bool(self._test(values, None)[0]):
+                return turns, values
+            values = self._turn(values, None)
+        return _COMPARED, values
+
+    def _early_end(self, values: Sequence[Array]) -> str | None:
+        if bool(self._test(values, None)[0]):
+            return "it ended although its condition is true"
+        return None
+
+    def _difference(
+        self,
+        before: Sequence[Array],
+        turns: int,
+        wanted: Sequence[Array],
+        taken: int,
+        found: Sequence[Array],
+    ) -> str | None:
+        if self._is_exact:
+            text = agreement.bit_difference(wanted, found)
+            return text if taken == turns or text else f"{taken} turns instead of {turns}"
+        text = agreement.difference(wanted, found)
+        if text is None:
+            return None
+        try:
+            _, moved = self._by_plan(agreement.disturbed(before))
+        except Exception:
+            return text
+        return agreement.difference(wanted, found, moved) and text
+
+
+class _TurnsTrial:
+    """The clusters of a turn beside its steps, until they have agreed.
+
+    Args:
+        body: the plan of a turn.
+        turns: its clusters, their kernels made.
+    """
+
+    def __init__(self, body: Plan, turns: Turns) -> None:
+        self._turns = turns
+        self._verdict = Verdict()
+        self._checks: list[RegionCheck] = checks_of(body, turns.fused, {}, "turns")
+        self._checking = compiled_with(body, self._checks, {})
+        self._plain: Callable[..., Any] = body.namespace["run"]
+        self._is_kept = False
+
+    def function(self) -> Callable[..., Any]:
+        """What runs a turn from now on."""
+        return self._turns.function() if self._is_kept else self._run
+
+    def _run(self, arrays: Sequence[Array], context: Any) -> Any:
+        """A turn: compared, by the plan or, once that is over, by the clusters."""
+        verdict = self._verdict
+        if verdict.begin():
+            agreed: bool | None = None
+            try:
+                results = self._checking(arrays, context)
+                agreed = True  # each cluster has its own verdict
+            finally:
+                verdict.end(agreed)
+            return results
+        if not verdict.passed:
+            return self._plain(arrays, context)
+        if not self._is_kept:
+            self._turns.keep(agreed_of(self._turns.fused, self._checks))
+            self._is_kept = True
+        return self._turns.function()(arrays, context)

@@ -1,0 +1,55 @@
+"""Plans whose memory is filled with NaN before it is written: tests see what nobody wrote.
+
+Filled are the buffers of workspaces before each step that writes into one, arrays that kernels make
+with NumPy, and (`ops.kernels.poison`) memory that is used again and that of generated kernels.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.engine.allocation import filled
+from pinnace.engine.workspace import Workspaces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.engine.plan import Plan
+    from pinnace.engine.workspace import Leased
+    from pinnace.framework.tensor import Array
+    from pinnace.ops.running import RunContext
+
+
+class Poisoned:
+    """What a call runs, in memory that is filled.
+
+    Args:
+        plan: that is run.
+        leased: what runs it; None is the plan itself.
+    """
+
+    def __init__(self, plan: Plan, leased: Leased | None) -> None:
+        self._plan = plan
+        self.leased = leased
+
+    def run(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
+    ) -> tuple[Array, ...]:
+        """The plan's outputs; see `Workspace.run`."""
+        with filled():
+            if self.leased is not None:
+                return self.leased.run(arrays, context, looks=looks)
+            return self._plan.run_plainly(arrays, context, looks=looks)
+
+
+class PoisonedWorkspaces(Workspaces):
+    """The pool of a plan that is traced while `Settings.poison` is on."""
+
+    def lease(self, arrays: Sequence[Array]) -> Leased:
+        """As `Workspaces.lease`, always something."""
+        return Poisoned(self._plan, super().lease(arrays))
+
+    def give_back(self, leased: Leased) -> None:
+        """The call is over."""
+        if isinstance(leased, Poisoned) and leased.leased is not None:
+            super().give_back(leased.leased)

@@ -1,0 +1,154 @@
+"""What a hot layout becomes, once it is proved: the plan as one kernel, or its regions as kernels.
+
+Kernels are asked for in the background. When they are made, the next calls compare them with the
+plan (`trials`); then they take its place. Where the tier is `compiled` kernels are waited for and
+taken as they are: a test is to see what they give.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, TypeAlias
+
+from pinnace.engine.versions import version_of
+from pinnace.engine.waiting import is_tried
+from pinnace.framework import config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.engine.codegen.regions import Region
+    from pinnace.engine.codegen.small_plans import SmallPlan
+    from pinnace.engine.layout import Layout
+    from pinnace.engine.plan import Plan
+    from pinnace.engine.trials import RegionTrial, SmallTrial
+    from pinnace.framework.tensor import Array
+
+    Trial: TypeAlias = RegionTrial | SmallTrial
+
+
+class Promotion:
+    """How far a layout has come.
+
+    Args:
+        plan: that it is a layout of.
+        layout: its values in memory, nothing compiled.
+        arrays: arguments for which it was made: a variable that has not been assigned to since is
+            taken for a weight.
+        small_plan: asks for the plan as one kernel; None if it cannot be one.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        layout: Layout,
+        arrays: Sequence[Array],
+        small_plan: Callable[[Sequence[Array]], SmallPlan | None],
+    ) -> None:
+        self._plan = plan
+        self._layout = layout
+        self._versions = [version_of(array) for array in arrays]
+        self._lock = threading.Lock()
+        self._ask = small_plan
+        self._may_be_small = True
+        self._small: SmallPlan | None = None
+        self._small_trial: SmallTrial | None = None
+        self._fused: Mapping[int, Region | None] | None = None
+        self._trial: RegionTrial | None = None
+        # Whether the layout stays as it is.
+        self.is_over = False
+
+    def advance(
+        self, arrays: Sequence[Array], *, forced: bool
+    ) -> Trial | SmallPlan | Layout | None:
+        """What this call runs instead of the layout: a trial; or from now on; None is as before.
+
+        Args:
+            arrays: arguments of the call.
+            forced: wait for kernels, and do without a trial.
+        """
+        if not self._lock.acquire(blocking=forced):
+            return None  # another call asks for the kernels just now
+        try:
+            if self.is_over:
+                return None
+            if self._may_be_small:
+                found = self._as_one_kernel(arrays, forced)
+                if self._may_be_small:
+                    return found
+            return self._by_regions(arrays, forced)
+        finally:
+            self._lock.release()
+
+    def _as_one_kernel(self, arrays: Sequence[Array], forced: bool) -> Trial | SmallPlan | None:
+        """As `advance`; clears `_may_be_small` if nothing comes of it."""
+        if self._small is None:
+            try:
+                self._small = self._ask(arrays)
+            except Exception:  # such as an index out of range: the plan says so, with the node
+                return None
+        small = self._small
+        if small is not None and not is_tried(small.kernel, wait=forced):
+            return None
+        if small is None or small.kernel.function is None:
+            self._may_be_small = False
+            return None
+        if forced:
+            return small
+        if self._small_trial is None:
+            from pinnace.engine.trials import SmallTrial
+
+            self._small_trial = SmallTrial(self._plan, small)
+        verdict = self._small_trial.verdict
+        self._may_be_small = not verdict.failed
+        if verdict.passed:
+            return small
+        return self._small_trial if verdict.begin() else None
+
+    def _by_regions(self, arrays: Sequence[Array], forced: bool) -> RegionTrial | Layout | None:
+        """As `advance`; sets `is_over` if nothing comes of it."""
+        if self._fused is None:
+            self._fused = self._wanted(arrays)
+        regions = [one for one in self._fused.values() if one is not None]
+        if not all(is_tried(one.kernel, wait=forced) for one in regions):
+            return None
+        refused = [one for one in regions if not one.kernel.function]
+        lost = {place for one in refused for place in one.cluster.members}
+        made = {place: one for place, one in self._fused.items() if place not in lost}
+        if made and not forced:
+            layout = self._layout
+            if self._trial is None:
+                from pinnace.engine.trials import RegionTrial
+
+                self._trial = RegionTrial(
+                    self._plan, made, layout.known, layout.settled, layout.has_products
+                )
+            if self._trial.verdict.is_open:
+                return self._trial if self._trial.verdict.begin() else None
+            made = self._trial.agreed
+        self.is_over = True
+        return self._layout.with_regions(made) if made else None
+
+    def _wanted(self, arrays: Sequence[Array]) -> Mapping[int, Region | None]:
+        """The regions to compile, asked for; empty where settings want plans as they are."""
+        if not is_compiling():
+            return {}
+        from pinnace.engine.codegen.regions import fuse
+
+        inputs = zip(self._plan.graph.inputs, arrays, self._versions, strict=True)
+        return fuse(
+            self._plan.steps,
+            self._layout.known,
+            self._plan.graph.outputs,
+            settled=self._layout.settled,
+            steady={
+                value
+                for value, array, version in inputs
+                if version is not None and version_of(array) == version
+            },
+        )
+
+
+def is_compiling() -> bool:
+    """Whether settings want anything compiled."""
+    return config.settings.pinned_tier not in {"plan", "eager"} and config.settings.fusion

@@ -1,0 +1,137 @@
+"""What was compiled and did not agree with the plan: it is never used, counted and logged once."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import Graph, Node, Value, constant_of
+from pinnace.graph.text import text_of
+from pinnace.ops.array.constants import PLACEHOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# Rejections that are kept, and characters of a graph that are logged.
+_MOST_KEPT, _MOST_TEXT = 64, 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One kernel whose first results were not the plan's.
+
+    Attributes:
+        kind: region, small plan, loop, recurrence or turns.
+        function: name of the graph that it is a part of.
+        difference: the first number that was another.
+        text: the graph that the kernel was to compute.
+    """
+
+    kind: str
+    function: str
+    difference: str
+    text: str
+
+
+class _Record:
+    """All rejections of the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+        self.kept: list[Rejection] = []
+
+    def add(self, one: Rejection) -> None:
+        with self._lock:
+            self.count += 1
+            if len(self.kept) < _MOST_KEPT:
+                self.kept.append(one)
+
+
+_record = _Record()
+
+
+def count() -> int:
+    """How many kernels have been rejected in this process."""
+    return _record.count
+
+
+def rejected() -> tuple[Rejection, ...]:
+    """The first 64 of them, for those who look after the code generator."""
+    return tuple(_record.kept)
+
+
+def reject(kind: str, function: str, difference: str, text: str) -> None:
+    """Count a kernel that will not be used, and log it; called once for each.
+
+    Args:
+        kind: see `Rejection`.
+        function: see `Rejection`.
+        difference: see `Rejection`.
+        text: see `Rejection`.
+    """
+    text = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
+    _record.add(Rejection(kind, function, difference, text))
+    import logging  # late: most processes never come here
+
+    logging.getLogger("pinnace").error(
+        "compiled code of %s did not agree with its plan and is not used; please report this\n"
+        "  %s: %s\n%s",
+        function,
+        kind,
+        difference,
+        text,
+    )
+
+
+def part_of(
+    name: str,
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+    sizes: Mapping[Value, tuple[int, ...]],
+) -> Graph | None:
+    """The graph of what lies between these values; None if it needs others, too.
+
+    Args:
+        name: of the graph.
+        inputs: become its arguments; constants stay constants.
+        outputs: become its results.
+        sizes: shapes of values, where they are known.
+    """
+    copy = Copy(Graph(name))
+    for number, value in enumerate(value for value in inputs if constant_of(value) is None):
+        shape = Shape.of(sizes[value]) if value in sizes else value.shape
+        spec = TensorSpec.of(shape, value.dtype)
+        copy.values[value] = copy.target.add_input(PLACEHOLDER, spec, f"x{number}")
+    pending = [value.node for value in outputs if value not in copy.values]
+    made: set[Node] = set()
+    while pending:
+        node = pending[-1]
+        if node in made:
+            pending.pop()
+            continue
+        if node.op is PLACEHOLDER or node.op.stateful or node.controls or node.op.wants_ctx:
+            return None
+        missing = [value.node for value in node.inputs if value not in copy.values]
+        if missing:
+            pending.extend(missing)
+            continue
+        # A value of this node may be an argument: that one stays.
+        known = {value: copy.values[value] for value in node.outputs if value in copy.values}
+        copy.node(node)
+        copy.values.update(known)
+        made.add(node)
+    copy.target.outputs = [copy.values[value] for value in outputs]
+    copy.target.output_names = [f"y{number}" for number in range(len(outputs))]
+    return copy.target
+
+
+def text_of_part(name: str, part: Graph | None, nodes: Sequence[Node]) -> str:
+    """A part as text: its graph, or, if it has none, the steps by name."""
+    if part is not None:
+        return text_of(part)
+    return "\n".join([f"{name}:", *(f"  {node.name} = {node.op.name}" for node in nodes)]) + "\n"

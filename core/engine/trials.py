@@ -1,0 +1,315 @@
+"""The first runs of compiled code: beside the plan, on the caller's own inputs.
+
+The answer of such a call is the plan's. Only after several calls in which both agreed
+(`agreement`) does compiled code take the plan's place; what did not agree once never does
+(`rejections`). Effects happen once: what is compared has none. Regions are compared one by one,
+each on the plan's own intermediate results, so a plan with effects can be tried as well; whole
+plans that become one kernel are only those without.
+
+Once a trial is over, nothing of it is left in what runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.engine import agreement, rejections
+from pinnace.engine.blas import one_thread
+from pinnace.engine.versions import version_of
+from pinnace.graph.graph import constant_of
+from pinnace.graph.text import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.engine.codegen.regions import Region
+    from pinnace.engine.codegen.small_plans import SmallPlan
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Value
+    from pinnace.ops.running import RunContext
+
+# Runs in which both must agree.
+RUNS = 3
+
+
+class Verdict:
+    """How many runs agreed so far; threads that run at once take one each."""
+
+    __slots__ = ("_agreed", "_lock", "_running", "failed")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._agreed = self._running = 0
+        self.failed = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether enough runs agreed, and none did not."""
+        return not self.failed and self._agreed >= RUNS
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more runs are to be compared."""
+        return not self.failed and self._agreed < RUNS
+
+    def begin(self) -> bool:
+        """Whether this run is one to compare; `end` follows then."""
+        with self._lock:
+            if self.failed or self._agreed + self._running >= RUNS:
+                return False
+            self._running += 1
+        return True
+
+    def end(self, agreed: bool | None) -> bool:
+        """A run is over.
+
+        Args:
+            agreed: None if it said nothing.
+
+        Returns:
+            Whether this is the first that did not agree.
+        """
+        with self._lock:
+            self._running -= 1
+            if agreed:
+                self._agreed += 1
+            is_first = agreed is False and not self.failed
+            self.failed = self.failed or agreed is False
+        return is_first
+
+
+class RegionCheck:
+    """A region beside the steps that it is to replace: called where those have run.
+
+    Args:
+        region: with its kernel.
+        plan: the steps are of.
+        sizes: of the plan's values.
+        kind: what to call it when it is rejected.
+    """
+
+    def __init__(
+        self, region: Region, plan: Plan, sizes: Mapping[Value, tuple[int, ...]], kind: str
+    ) -> None:
+        self.region = region
+        self.failed = False
+        self._plan = plan
+        self._sizes = sizes
+        self._kind = kind
+        self._lock = threading.Lock()
+
+    @property
+    def place(self) -> int:
+        """The step after which the region's inputs and the results of its steps are there."""
+        return self.region.cluster.members[-1]
+
+    def __call__(self, inputs: Sequence[Array], wanted: Sequence[Array]) -> None:
+        """Compare.
+
+        Args:
+            inputs: of the region.
+            wanted: what the plan's steps made of them.
+        """
+        if self.failed:
+            return
+        # A number that the region does not write is NaN, and differs.
+        outs = [
+            np.full(np.shape(one), np.nan if one.dtype.kind == "f" else -86, one.dtype)
+            for one in wanted
+        ]
+        try:
+            found = self.region(inputs, outs)
+        except Exception as error:
+            self._reject(f"it raised {type(error).__name__}: {error}")
+            return
+        text = agreement.difference(wanted, found)
+        if text is not None and agreement.difference(wanted, found, self._moved(inputs)):
+            self._reject(text)
+
+    def _moved(self, inputs: Sequence[Array]) -> Sequence[Array] | None:
+        """What the steps make of inputs that are one ulp off; None if they need others, too."""
+        cluster = self.region.cluster
+        part = rejections.part_of(
+            self._plan.graph.name, cluster.inputs, cluster.outputs, self._sizes
+        )
+        if part is None:
+            return None
+        from pinnace.engine.plan import Plan
+
+        given = [
+            array
+            for value, array in zip(cluster.inputs, agreement.disturbed(inputs), strict=True)
+            if constant_of(value) is None
+        ]
+        try:
+            return Plan(part)(given)
+        except Exception:
+            return None
+
+    def _reject(self, text: str) -> None:
+        with self._lock:
+            if self.failed:
+                return
+            self.failed = True
+        plan, cluster = self._plan, self.region.cluster
+        name = plan.graph.name
+        part = rejections.part_of(name, cluster.inputs, cluster.outputs, self._sizes)
+        nodes = [plan.steps[place].node for place in cluster.members]
+        rejections.reject(self._kind, name, text, rejections.text_of_part(name, part, nodes))
+
+
+def checks_of(
+    plan: Plan,
+    fused: Mapping[int, Region | None],
+    sizes: Mapping[Value, tuple[int, ...]],
+    kind: str,
+) -> list[RegionCheck]:
+    """A check for each region."""
+    return [RegionCheck(one, plan, sizes, kind) for one in fused.values() if one is not None]
+
+
+def agreed_of(
+    fused: Mapping[int, Region | None], checks: Sequence[RegionCheck]
+) -> dict[int, Region | None]:
+    """What is left of `fused` without the regions that did not agree."""
+    lost = {place for one in checks if one.failed for place in one.region.cluster.members}
+    return {place: one for place, one in fused.items() if place not in lost}
+
+
+def compiled_with(
+    plan: Plan,
+    checks: Sequence[RegionCheck],
+    settled: Mapping[Value, Array],
+    *,
+    looks: bool = False,
+) -> Callable[..., Any]:
+    """The plan's function with these checks in it.
+
+    Args:
+        plan: whose steps run.
+        checks: each is called after its steps.
+        settled: see `Plan.body`.
+        looks: see `Plan.body`.
+    """
+    named = {f"check{number}": one for number, one in enumerate(checks)}
+    places: dict[int, list[tuple[str, Region]]] = {}
+    for name, one in named.items():
+        places.setdefault(one.place, []).append((name, one.region))
+
+    def lines() -> list[str]:
+        body = plan.body(looks=looks, settled=settled, checks=places)
+        return [plan.unpacking(), "    pass", *body]
+
+    own = {plan.name(value): array for value, array in settled.items()}
+    return plan.compiled("def run(arguments, ctx):", lines, {**own, **named})
+
+
+class RegionTrial:
+    """What a call leases while the regions of its layout are on trial.
+
+    Args:
+        plan: whose steps run.
+        fused: the regions, their kernels made.
+        sizes: of the plan's values.
+        settled: see `Plan.body`.
+        has_products: whether the plan wants BLAS on one thread.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        fused: Mapping[int, Region | None],
+        sizes: Mapping[Value, tuple[int, ...]],
+        settled: Mapping[Value, Array],
+        has_products: bool,
+    ) -> None:
+        self.verdict = Verdict()
+        self._plan = plan
+        self._fused = fused
+        self._settled = settled
+        self._has_products = has_products
+        self._checks = checks_of(plan, fused, sizes, "region")
+        self._functions: dict[bool, Callable[..., Any]] = {}
+
+    @property
+    def agreed(self) -> dict[int, Region | None]:
+        """The regions that agreed with the plan."""
+        return agreed_of(self._fused, self._checks)
+
+    def run(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
+    ) -> tuple[Array, ...]:
+        """The plan's outputs; see `Workspace.run`."""
+        function = self._functions.get(looks)
+        if function is None:
+            function = compiled_with(self._plan, self._checks, self._settled, looks=looks)
+            self._functions[looks] = function
+        agreed: bool | None = None
+        try:
+            if self._has_products:
+                with one_thread:
+                    results = function(arrays, context)
+            else:
+                results = function(arrays, context)
+            agreed = True  # each region has its own verdict
+        finally:
+            self.verdict.end(agreed)
+        return results  # type: ignore[no-any-return]
+
+
+class SmallTrial:
+    """What a call leases while one kernel for the whole plan is on trial.
+
+    Args:
+        plan: without effects.
+        small: the plan as one kernel, which is made.
+    """
+
+    def __init__(self, plan: Plan, small: SmallPlan) -> None:
+        self.verdict = Verdict()
+        self._plan = plan
+        self._small = small
+
+    def run(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
+    ) -> tuple[Array, ...]:
+        """The plan's outputs; see `Workspace.run`."""
+        del looks  # it is over before that matters
+        agreed: bool | None = None
+        text: str | None = None
+        versions = _versions(arrays)
+        try:
+            results = self._plan.namespace["run"](arrays, context)
+            try:
+                found = self._small.run(arrays, context)
+            except Exception as error:
+                text = f"it raised {type(error).__name__}: {error}"
+            else:
+                text = self._difference(arrays, results, found)
+            # Another thread may have assigned to a variable between the two.
+            agreed = None if _versions(arrays) != versions else text is None
+        finally:
+            if self.verdict.end(agreed):
+                graph = self._plan.graph
+                rejections.reject("small plan", graph.name, str(text), text_of(graph))
+        return results  # type: ignore[no-any-return]
+
+    def _difference(
+        self, arrays: Sequence[Array], results: Sequence[Array], found: Sequence[Array]
+    ) -> str | None:
+        text = agreement.difference(results, found)
+        if text is None:
+            return None
+        try:
+            moved = self._plan.namespace["run"](agreement.disturbed(arrays), None)
+        except Exception:
+            moved = None
+        return agreement.difference(results, found, moved) and text
+
+
+def _versions(arrays: Sequence[Array]) -> list[int | None]:
+    return [version_of(array) for array in arrays]

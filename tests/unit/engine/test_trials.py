@@ -1,0 +1,237 @@
+"""A wrong kernel never answers: it is compared with the plan first, counted and logged."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.engine import loop_tiers, rejections, trials, workspace
+from pinnace.engine.codegen import compiler
+from pinnace.framework import config
+from tests.unit.engine.test_tiers import PROGRAMS, arrays, normal, region, small
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# Text that a right kernel contains, and what makes it wrong.
+TAMPERED: dict[str, tuple[str, str]] = {
+    "region": ("T(a0 * x1)", "T(a0 + x1)"),
+    "small": ("T(0.5)", "T(0.75)"),
+    "loop": ("np.float32(0.5)", "np.float32(0.25)"),
+    "recurrence": ("T(0.5)", "T(0.25)"),
+    "turns": ("T(a0 * x1)", "T(a0 + x1)"),
+}
+KINDS = {"small": "small plan"}
+
+
+@pytest.fixture(autouse=True)
+def hot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is seen is hot; kernels of other tests are forgotten."""
+    monkeypatch.setattr(workspace, "_HOT_S", 0.0)
+    monkeypatch.setattr(loop_tiers, "OFTEN", 1)
+    monkeypatch.setattr(config.settings, "tier", "auto")
+    monkeypatch.setattr(rejections, "_record", rejections._Record())
+    yield
+    settle()
+
+
+def settle() -> None:
+    for kernel in list(compiler._kernels.values()):
+        assert kernel.done.wait(120)
+
+
+def plain(program: Callable[..., Any], *given: Any) -> Any:
+    """What the plan gives."""
+    config.set_tier("plan")
+    found = tf.function(program)(*given).numpy()
+    config.set_tier("auto")
+    return found
+
+
+@pytest.fixture
+def tampered(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
+    """Makes every kernel with one text in it wrong; what it wrote instead."""
+    request = compiler.request
+
+    def tamper(right: str, wrong: str) -> list[str]:
+        texts: list[str] = []
+
+        def requested(text: str) -> Any:
+            if right in text:
+                text = text.replace(right, wrong)
+                texts.append(text)
+            return request(text)
+
+        monkeypatch.setattr(compiler, "request", requested)
+        return texts
+
+    return tamper
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_a_wrong_kernel_never_answers_and_is_told_once(
+    kind: str, tampered: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    program, draw = PROGRAMS[kind]
+    given = [tf.constant(one) for one in draw()]
+    wanted = plain(program, *given)
+    texts = tampered(*TAMPERED[kind])
+    function = tf.function(program)
+    with caplog.at_level(logging.ERROR, "pinnace"):
+        for _ in range(6):
+            np.testing.assert_array_equal(function(*given).numpy(), wanted)
+            settle()
+        for _ in range(6):
+            np.testing.assert_array_equal(function(*given).numpy(), wanted)
+    assert len(texts) == 1
+    (one,) = rejections.rejected()
+    assert rejections.count() == 1
+    assert one.kind == KINDS.get(kind, kind)
+    assert "instead of" in one.difference
+    assert "Mul(" in one.text  # the graph
+    (record,) = caplog.records
+    assert "did not agree with its plan and is not used" in record.getMessage()
+    assert one.text in record.getMessage()
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_a_right_kernel_takes_over_after_three_calls(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[bool | None] = []
+    end = trials.Verdict.end
+
+    def counted(self: Any, agreed: bool | None) -> bool:
+        ended.append(agreed)
+        return end(self, agreed)
+
+    monkeypatch.setattr(trials.Verdict, "end", counted)
+    program, draw = PROGRAMS[kind]
+    given = [tf.constant(one) for one in draw()]
+    wanted = plain(program, *given)
+    function = tf.function(program)
+    for _ in range(8):
+        # As in test_tiers: a few functions within 16 units of the last place.
+        np.testing.assert_allclose(function(*given).numpy(), wanted, rtol=1e-5, atol=1e-5)
+        settle()
+    assert ended == [True] * trials.RUNS
+    assert not rejections.count()
+
+
+def test_numbers_that_a_kernel_does_not_write_are_noticed(tampered: Any) -> None:
+    tampered("for r in range(start, stop):", "for r in range(start, stop - 1):")
+    x = tf.constant(normal(64, 512))
+    wanted = plain(region, x)
+    function = tf.function(region)
+    for _ in range(8):
+        np.testing.assert_array_equal(function(x).numpy(), wanted)
+        settle()
+    assert rejections.count() == 1
+
+
+def test_effects_happen_once_while_a_region_is_on_trial() -> None:
+    count = tf.Variable(0)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        count.assign_add(1)
+        return region(x)
+
+    x = tf.constant(normal(64, 512))
+    for number in range(1, 10):
+        f(x)
+        settle()
+        assert count.numpy() == number
+
+
+def test_a_wrong_region_leaves_the_others_of_its_plan(tampered: Any) -> None:
+    def two(x: Any, w: Any) -> Any:
+        return tf.matmul(tf.tanh(x * 1.5) * tf.exp(-x), w) + tf.sort(x), tf.tanh(x * 2.5) * x
+
+    x, w = tf.constant(normal(64, 512)), tf.constant(normal(512, 512))
+    tampered("T(exp(", "T(tanh(")
+    config.set_tier("plan")
+    wanted = tf.function(two)(x, w)
+    config.set_tier("auto")
+    function = tf.function(two)
+    for _ in range(9):
+        for one, other in zip(function(x, w), wanted, strict=True):
+            # Sums of 512 products with numbers below 64, in float32.
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=1e-3)
+        settle()
+    assert rejections.count() == 1
+
+
+def test_a_long_loop_is_compared_beyond_its_first_turns(tampered: Any) -> None:
+    """A kernel that goes wrong after a thousand turns: the plan runs all of them again."""
+
+    def late(n: Any) -> Any:
+        return tf.while_loop(
+            lambda i, _: i < n,
+            lambda i, a: (i + 1, tf.where(i < 1000, a + 1, a + 2)),
+            [n * 0, n * 0],
+        )[1]
+
+    tampered("np.int32(2)", "np.int32(3)")
+    n = tf.constant(5000)
+    function = tf.function(late)
+    for _ in range(6):
+        assert function(n).numpy() == 1000 + 2 * 4000
+        settle()
+    assert rejections.count() == 1
+
+
+def test_what_is_ill_conditioned_is_not_called_wrong() -> None:
+    """The norm of rows of nearly equal numbers keeps none of its digits, compiled or not."""
+
+    @tf.function
+    def norm(x: Any) -> Any:
+        mean = tf.reduce_mean(x, -1, keepdims=True)
+        apart = x - mean
+        spread = tf.reduce_mean(tf.square(apart), -1, keepdims=True)
+        return apart * tf.math.rsqrt(spread + 1e-12)
+
+    x = tf.constant(1000 + 1e-3 * normal(64, 512))
+    for _ in range(8):
+        norm(x)
+        settle()
+    assert not rejections.count()
+
+
+def test_a_variable_assigned_between_both_runs_says_nothing_about_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    w = tf.Variable(normal(4, 4))
+    from pinnace.engine.codegen.small_plans import SmallPlan
+
+    run = SmallPlan.run
+
+    def assigned(self: Any, *arguments: Any, **options: Any) -> Any:
+        w.assign(w * 2.0)
+        return run(self, *arguments, **options)
+
+    monkeypatch.setattr(SmallPlan, "run", assigned)
+    x = tf.constant(normal(3, 4))
+    function = tf.function(lambda x: small(x, w))
+    for _ in range(8):
+        function(x)
+        settle()
+    assert not rejections.count()
+
+
+def test_shapes_that_change_in_a_loop_are_each_proved(tampered: Any) -> None:
+    tampered("T(0.5)", "T(0.25)")
+    function = tf.function(
+        arrays, input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([], tf.int32)]
+    )
+    steps = tf.constant(5)
+    for rows in (2, 3, 2, 3, 4, 2, 3, 4, 4):
+        x = tf.constant(normal(rows, 5))
+        np.testing.assert_array_equal(function(x, steps).numpy(), plain(arrays, x, steps))
+        settle()
+    assert {one.kind for one in rejections.rejected()} <= {"recurrence", "turns"}
+    assert rejections.count() >= 1
