@@ -241,14 +241,29 @@ crash: $(INSTALLED) $(TENSORFLOW)/.installed ## kill a process 2000 times saving
 	PINNACE_KILLS=2000 PINNACE_MODEL_KILLS=200 PINNACE_KILLS_SEED=$${RANDOM:-1} $(VENV)/bin/pytest -q -s \
 	  tests/unit/checkpoint/test_kill.py tests/unit/saved_model/test_kill.py $(ARGS)
 
-# ARGS="--seed 7 --only 1234" repeats one input, with its traceback.
+# ARGS="--seed 7 --only 1234" repeats one input, with its traceback; `fuzz-served` takes the same.
 .PHONY: fuzz
-fuzz: $(INSTALLED) ## read 100,000 damaged files: each is right or one clear error
+fuzz: $(INSTALLED) ## read 100,000 damaged files, send 100,000 damaged requests: each is right or one clear error
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.run --inputs 100000 --workers $(JOBS) $(ARGS)
+	@$(MAKE) fuzz-served
+
+.PHONY: fuzz-served
+fuzz-served: $(INSTALLED) ## send 100,000 damaged requests to a server, on both fronts and gRPC
+	cd tests && $(abspath $(VENV))/bin/python -m fuzz.served --requests 100000 $(ARGS)
 
 .PHONY: fuzz-short
-fuzz-short: $(INSTALLED) ## the same with 5000
+fuzz-short: $(INSTALLED) ## the same with 5000 each
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.run --inputs 5000 --workers $(JOBS) $(ARGS)
+	cd tests && $(abspath $(VENV))/bin/python -m fuzz.served --requests 5000 $(ARGS)
+
+# ATTACK_SECONDS=5 goes on longer with each; ARGS="--only gzip" takes some of them.
+.PHONY: attack
+attack: $(INSTALLED) ## replay what hurts a server, with memory, time and what other models notice
+	cd tests && $(abspath $(VENV))/bin/python -m attack.run $(ARGS)
+
+.PHONY: attack-short
+attack-short: $(INSTALLED) ## the same with less of each, and wider bounds
+	cd tests && $(abspath $(VENV))/bin/python -m attack.run --short $(ARGS)
 
 # ARGS="--seed 7 --only 1234" repeats one graph, every kernel compiled, and shows the smallest that
 # differs as it does; ARGS="--kernels 3000" compiles more kernels.

@@ -400,6 +400,8 @@ class Exchanging(Call):
                     error = problem
             with suppress(RuntimeError):  # the loop is closed: nobody waits
                 loop.call_soon_threadsafe(done, decoded, error)
+            # An error knows this frame, and this frame it: a cycle with all that was read.
+            decoded = error = None
 
         def done(decoded: Decoded | None, error: BaseException | None) -> None:
             late.cancel()
@@ -508,6 +510,7 @@ class Exchanging(Call):
                     error = problem
             with suppress(RuntimeError):  # the loop is closed: nobody waits
                 loop.call_soon_threadsafe(done, reply, error)
+            reply = error = None  # as above
 
         def done(reply: Reply | None, error: BaseException | None) -> None:
             if reply is not None:

@@ -218,6 +218,11 @@ class Servable:
             )
         return signature
 
+    @property
+    def stuck_runs(self) -> int:
+        """Runs that nobody waits for and that do not end."""
+        return self._runners.lost
+
     def remember(self, key: object, value: object) -> None:
         """Keep what was made out of a signature in `remembered`, which clients cannot make grow."""
         if self._closed:

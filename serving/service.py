@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from pinnace.serving.exchange import Exchange
 from pinnace.serving.metrics import Metrics
 from pinnace.serving.policies import ApiKeys
+from pinnace.serving.stuck_runs import StuckRuns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -65,6 +66,7 @@ class Service:
         self.repository = repository
         self.metrics = metrics or Metrics(lambda name: name in repository)
         self.metrics.register(repository.loads)
+        self.metrics.register(StuckRuns(repository))
         self.exchange = Exchange(settings, repository, self.metrics)
         self.keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
         if self.keys is not None:

@@ -84,6 +84,16 @@ def _varint(data: bytes, begin: int) -> tuple[int, int]:
     return value, len(data)
 
 
+def encode_varint(value: int) -> bytes:
+    """A number as messages have it, in seven bits a byte."""
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
 def which_model(spec: ModelSpec) -> Which:
     """The version that a ModelSpec names.
 

@@ -24,7 +24,7 @@ from pinnace.proto.predict_pb2 import PredictResponse
 from pinnace.serving.calls import Reply
 from pinnace.serving.datatypes import MAX_RANK, SLICE
 from pinnace.serving.expansion import COPIES, check_expansion
-from pinnace.serving.grpc.messages import refusal
+from pinnace.serving.grpc.messages import encode_varint, refusal
 from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.inference import classifications, example_feeds, regressions
 from pinnace.serving.wires import Decoded
@@ -51,6 +51,10 @@ _LISTS: Mapping[DType, str] = (
     if sys.byteorder == "little"
     else {}
 )
+
+
+# The numbers of the fields of those lists that hold the bytes of their elements.
+_PACKED = {dtypes.float32: 5, dtypes.float64: 6}
 
 
 class Predict:
@@ -285,6 +289,12 @@ def _put(message: TensorProto, array: Array, as_content: bool) -> None:
         dims.add().size = size
     if as_content:
         message.tensor_content = array.tobytes()
+        return
+    number = _PACKED.get(dtype)
+    if number is not None and array.size > SLICE:
+        # The list of a message stands in it as these very bytes.
+        raw = array.tobytes()
+        message.MergeFromString(bytes([number << 3 | 2]) + encode_varint(len(raw)) + raw)
         return
     field = getattr(message, values)
     flat = array.ravel()

@@ -212,13 +212,13 @@ def test_a_kernel_that_never_ends_loses_its_thread_and_the_model_answers(
                 assert isinstance(outcome, DeadlineExceededError)
             # Another signature's calls, and this one's, find new threads.
             assert (await ask(7, 10.0))["y"].tolist() == [7], turn
-        assert servable._runners.lost == 6
+        assert servable.stuck_runs == 6
         late = [ask(1, 0.1) for _ in range(4)]
         await asyncio.gather(*late, return_exceptions=True)
         await asyncio.sleep(0.3)
-        assert servable._runners.lost == 8  # no more than that
+        assert servable.stuck_runs == 8  # no more than that
         release.set()
-        while servable._runners.lost:
+        while servable.stuck_runs:
             await asyncio.sleep(0.01)
         for value in range(2, 10):
             assert (await ask(value, 10.0))["y"].tolist() == [value]
@@ -259,7 +259,7 @@ def test_a_deadline_ends_the_run_of_a_loop(looping: Path) -> None:
         assert time.monotonic() - begin < 5
 
     asyncio.run(work())
-    assert servable._runners.lost == 0
+    assert servable.stuck_runs == 0
 
 
 def test_a_client_that_leaves_ends_the_run_of_a_loop(looping: Path) -> None:
@@ -298,3 +298,14 @@ def test_work_that_ends_in_time_gives_what_it_gives() -> None:
     assert done_within(lambda: 5, 10.0, "it") == 5
     with pytest.raises(ValueError, match="no"):
         done_within(lambda: int("no"), 10.0, "it")
+
+
+def test_what_never_ends_is_counted(tmp_path: Path) -> None:
+    write_version(tmp_path, 1)
+    with running(settings_of(tmp_path), read_version) as server:
+        (servable,) = server.repository.newest()
+        path = "/monitoring/prometheus/metrics"
+        assert "stuck_runs{" not in server.ask("GET", path).text
+        assert servable._runners.lose(8)
+        text = server.ask("GET", path).text
+        assert 'pinnace:serving:stuck_runs{model_name="m",version="1"} 1.0' in text

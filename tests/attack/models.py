@@ -1,0 +1,195 @@
+"""Models and their requests that take all they can get."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attack.sending import Sender
+from attack.world import rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attack.world import World
+
+PREDICT = "/v1/models/victim:predict"
+
+
+def _asked(signature: str, *values: Any) -> bytes:
+    return json.dumps({"signature_name": signature, "instances": list(values)}).encode()
+
+
+async def _at_once(world: World, count: int, data: bytes, headers: dict[str, str]) -> Counter[str]:
+    async def ask() -> str:
+        async with Sender(world) as sender:
+            return str(await sender.post(PREDICT, data, headers, is_hot=True))
+
+    return Counter(await asyncio.gather(*(ask() for _ in range(count))))
+
+
+async def endless(world: World, _: float) -> Counter[str]:
+    """Loops that never end, twice as many as there are threads."""
+    found = await _at_once(world, 8, _asked("loop", 0.0), {"X-Request-Timeout-Ms": "1000"})
+    async with Sender(world) as sender:  # the model itself answers as soon as they are over
+        code = await sender.post(PREDICT, _asked("loop", 3.0), is_hot=True)
+    found[str(code) if code == 200 else f"!afterwards {code}"] += 1
+    return found
+
+
+async def growing(world: World, _: float) -> Counter[str]:
+    """A tensor of forty gigabytes."""
+    async with Sender(world) as sender:
+        code = await sender.post(PREDICT, _asked("grow", 1e5), is_hot=True)
+    return Counter([str(code) if code == 429 else f"!{code}"])
+
+
+async def patterns(world: World, seconds: float) -> Counter[str]:
+    """Texts on which a pattern that goes back tries all ways, and long texts to be split."""
+    texts = [
+        _asked("match", "a" * 60 + "b"),
+        _asked("match", " " * 200_000),
+        _asked("words", "a " * 200_000),
+        _asked("words", " " * 400_000),
+    ]
+    statuses: Counter[str] = Counter()
+    end = time.monotonic() + seconds
+    async with Sender(world) as sender:
+        while not statuses or time.monotonic() < end:
+            for data in texts:
+                code = await sender.post(PREDICT, data, is_hot=True)
+                statuses[str(code) if code == 200 else f"!{code}"] += 1
+    return statuses
+
+
+async def meeting(world: World, seconds: float) -> Counter[str]:
+    """Requests at once of a model whose rows interact: each has the answer that it has alone."""
+    statuses: Counter[str] = Counter()
+    x = rows(24)
+    end = time.monotonic() + seconds
+
+    async def ask(sender: Sender, i: int) -> None:
+        part = x[i : i + 3]
+        answer = await sender.ask("meet", part)
+        right = np.allclose(answer, part - part.mean(axis=0), atol=1e-4)
+        statuses["alike" if right else "!another answer than alone"] += 1
+
+    senders = [Asker(world) for _ in range(8)]
+    for sender in senders:
+        await sender.__aenter__()
+    try:
+        while not statuses or time.monotonic() < end:
+            await asyncio.gather(*(ask(one, 2 * i) for i, one in enumerate(senders)))
+    finally:
+        for sender in senders:
+            await sender.__aexit__()
+    return statuses
+
+
+class Asker(Sender):
+    """A sender that reads answers."""
+
+    async def ask(self, signature: str, x: np.ndarray) -> np.ndarray:
+        """The answer of a signature."""
+        from attack.bodies import GRPC_PREDICT
+        from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
+        from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
+
+        request = PredictRequest()
+        request.model_spec.name, request.model_spec.signature_name = "victim", signature
+        request.inputs["x"].CopyFrom(encode_tensor(x))
+        data = await self._channel.unary_unary(GRPC_PREDICT)(request.SerializeToString())
+        return np.array(decode_tensor(PredictResponse.FromString(data).outputs["y"]))
+
+
+async def broken_versions(world: World, _: float) -> Counter[str]:
+    """Versions with an op that nobody knows, and cut short: the working one stays."""
+    from pinnace.proto.saved_model_pb2 import SavedModel
+
+    base = world.folder / "victim"
+    statuses: Counter[str] = Counter()
+    for number, change in ((2, "cut"), (3, "op")):
+        part = world.folder / "part"
+        shutil.copytree(base / "1", part)
+        path = part / "saved_model.pb"
+        message = SavedModel.FromString(path.read_bytes())
+        for function in message.meta_graphs[0].graph_def.library.function:
+            for node in function.node_def:
+                node.op = "Nobody>Knows" if node.op == "Mul" else node.op
+        data = message.SerializeToString()
+        path.write_bytes(data if change == "op" else data[: len(data) // 2])
+        part.rename(base / str(number))
+    states: list[str] = []
+    async with Sender(world) as sender:
+        for _ in range(200):
+            await asyncio.sleep(0.05)
+            states = [s["state"] for s in await _status(world)]
+            if len(states) >= 2 and "LOADING" not in states:
+                break
+        code = await sender.post(PREDICT, _asked("copy", 2.0), is_hot=True)
+        good = states[0] == "END" and states[-1] == "AVAILABLE" and code == 200
+        statuses["refused" if good else f"!{states} {code}"] += 1
+        for number in (2, 3):
+            shutil.rmtree(base / str(number))
+        for _ in range(200):
+            await asyncio.sleep(0.05)
+            if len(await _status(world)) == 1:
+                break
+        statuses["forgotten" if len(await _status(world)) == 1 else "!remembered"] += 1
+    return statuses
+
+
+async def _status(world: World) -> list[dict[str, Any]]:
+    import urllib.request
+
+    def read() -> list[dict[str, Any]]:
+        url = f"{world.scheme}://127.0.0.1:{world.http}/v1/models/victim"
+        with urllib.request.urlopen(url, timeout=20) as reply:
+            found: list[dict[str, Any]] = json.load(reply)["model_version_status"]
+        return found
+
+    return await asyncio.to_thread(read)
+
+
+CLOCK = """
+import signal, sys, time
+real, offset = time.time, [0.0]
+time.time = lambda: real() + offset[0]
+signal.signal(signal.SIGUSR1, lambda *_: offset.__setitem__(0, offset[0] + 86400.0))
+signal.signal(signal.SIGUSR2, lambda *_: offset.__setitem__(0, offset[0] - 2 * 86400.0))
+from pinnace.serving.command import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+async def clock(world: World, _: float) -> Counter[str]:
+    """The clock of the system goes a day on, and two back, while a loop runs into its limit."""
+    import signal
+
+    task = asyncio.ensure_future(endless(world, 0.0))
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        await asyncio.sleep(0.3)
+        world.process.send_signal(number)
+    return await task
+
+
+ATTACKS = {
+    "loops that never end": endless,
+    "a tensor of forty gigabytes": growing,
+    "patterns and long texts": patterns,
+    "rows that meet": meeting,
+    "versions that cannot run": broken_versions,
+}
+
+
+def _clock(_: Path) -> dict[str, Any]:
+    return {"program": ("-c", CLOCK)}
+
+
+OTHERS: dict[str, Any] = {"clock jumps": (clock, _clock, ["--max_run_ms=2000"])}
