@@ -25,6 +25,7 @@ from pinnace.saved_model.picture.page import signature_page
 from pinnace.saved_model.readiness import Readiness, readiness_of
 from pinnace.saved_model.reading import choose_graph, load, read_messages
 from pinnace.saved_model.restored import described
+from pinnace.saved_model.saved_functions import decode_arguments
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
@@ -346,7 +347,7 @@ def _traces(meta: MetaGraphDef, names: Iterable[str], problems: list[str]) -> It
         info = meta.object_graph_def.concrete_functions[name]
         where = f"function {name!r}"
         try:
-            arguments = described(decode_structure(info.canonicalized_input_signature, where))
+            arguments = described(decode_arguments(info.canonicalized_input_signature, where))
             results = described(((decode_structure(info.output_signature, where),), {}))
         except (OpError, TypeError, ValueError) as error:
             problems.append(str(error))

@@ -72,7 +72,7 @@ class SavedFunctions:
             where = f"{self._where}: function {name!r}"
             found = self._concrete[name, by_name] = LazyConcrete(
                 name,
-                lambda: _decode_arguments(info.arguments, where),
+                lambda: decode_arguments(info.arguments, where),
                 lambda: self._concrete_function(name, by_name=by_name),
                 self._lock,
             )
@@ -82,7 +82,7 @@ class SavedFunctions:
         """A function as a graph that fits what it is called with and gives; and these."""
         info = self._saved.functions[name]
         where = f"{self._where}: function {name!r}"
-        arguments = _decode_arguments(info.arguments, where)
+        arguments = decode_arguments(info.arguments, where)
         results = decode_structure(info.results, f"{where}, results")
         graph = self._library.graph(name)
         taken = len(graph.inputs) - len(info.bound)
@@ -179,7 +179,7 @@ class SavedFunctions:
         return [name for name in names if name in self._saved.functions]
 
 
-def _decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """`(args, kwargs)`."""
     found = decode_structure(message, f"{where}, arguments")
     if (

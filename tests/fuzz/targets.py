@@ -23,6 +23,7 @@ from pinnace.engine.build import plan_of
 from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto
 from pinnace.proto.checkpoint_pb2 import TrackableObjectGraph
 from pinnace.proto.saved_model_pb2 import SavedModel
+from pinnace.saved_model.inspection import inspect
 from pinnace.storage.bundle import BundleReader
 from pinnace.storage.bundle_writer import BundleWriter
 from pinnace.storage.record import RecordWriter, read_records
@@ -32,7 +33,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-MODELS = ("poly_module", "counter", "lookup_assets", "v1_loops", "v1_conditions", "autograph_flow")
+MODELS = {
+    "saved_models": (
+        *("poly_module", "counter", "lookup_assets", "v1_loops", "v1_conditions"),
+        "autograph_flow",
+    ),
+    "version2": (
+        *("adam_module", "lists_with_holes", "table_from_file", "function_root_with_traces"),
+        *("ragged_words", "sparse_output"),
+    ),
+}
 PB = "saved_model.pb"
 VARIABLES = "variables/variables"
 
@@ -66,20 +76,22 @@ class Messages(Target):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._data = {}
-        for name in MODELS:
-            shutil.copytree(GOLDEN / "saved_models" / name / "model", folder / name)
-            self._data[name] = (folder / name / PB).read_bytes()
-        self._name = MODELS[0]
+        for place, names in MODELS.items():
+            for name in names:
+                shutil.copytree(GOLDEN / place / name / "model", folder / name)
+                self._data[name] = (folder / name / PB).read_bytes()
+        self._names = tuple(self._data)
+        self._name = self._names[0]
 
     def damage(self, draw: random.Random) -> int:
-        self._name = draw.choice(MODELS)
+        self._name = draw.choice(self._names)
         data = self._data[self._name]
         if draw.random() < 0.6:
             message = SavedModel.FromString(data)
             changed(draw, message)
             data = message.SerializeToString()
         else:
-            data = damaged(draw, data, self._data[draw.choice(MODELS)])
+            data = damaged(draw, data, self._data[draw.choice(self._names)])
         (self.folder / self._name / PB).write_bytes(data)
         return len(data)
 
@@ -90,6 +102,7 @@ class Messages(Target):
 def use_model(folder: Path) -> None:
     """Load a model, decode all of it, plan every signature; a bad part does not hide others."""
     loaded = saved_model.load(folder)
+    inspect(folder)
     problem: Exception | None = None
     for name in loaded.signatures:
         try:
