@@ -92,7 +92,7 @@ def filterbank(bins: int, rate: int, low: float, high: float, count: int) -> Arr
 def cosines(count: int, coefficients: int) -> Array:
     """The cosine transform, [count, coefficients], float64."""
     places = (np.arange(count) + 0.5)[:, None] * np.arange(coefficients)
-    return np.sqrt(2.0 / count) * np.cos(np.pi / count * places)
+    return np.sqrt(2.0 / count) * np.cos(np.pi / count * places)  # type: ignore[no-any-return]
 
 
 def _mfcc_kernel(
@@ -122,7 +122,8 @@ def _mfcc_kernel(
     )
     energies = np.sqrt(spectrogram.astype(np.float64)) @ weights
     logs = np.log(np.maximum(energies, FLOOR))
-    return (logs @ cosines(filterbank_channel_count, dct_coefficient_count)).astype(np.float32)
+    found: Array = logs @ cosines(filterbank_channel_count, dct_coefficient_count)
+    return found.astype(np.float32)
 
 
 def _infer_mfcc(call: InferCall) -> Shape:

@@ -87,7 +87,7 @@ def _places(transforms: Array, height: int, width: int) -> tuple[Array, Array, A
 
 def _rounded(place: Array) -> Array:
     """To the nearest whole number, halves away from 0."""
-    return np.trunc(place + np.copysign(np.float32(0.5), place))
+    return np.trunc(place + np.copysign(np.float32(0.5), place))  # type: ignore[no-any-return]
 
 
 class _Reader:
@@ -121,7 +121,7 @@ def _bilinear(read: _Reader, row: Array, column: Array, there: Array) -> Array:
         return from_right * near + from_left * far
 
     above, below = along(top), along(bottom)
-    return (bottom - row)[..., None] * above + (row - top)[..., None] * below
+    return (bottom - row)[..., None] * above + (row - top)[..., None] * below  # type: ignore[no-any-return]
 
 
 def _project(
@@ -192,7 +192,7 @@ def _infer(call: InferCall) -> Shape:
             call.fail(f"{what} must be one of {', '.join(allowed)}, got {call.attrs[what]!r}")
     sizes = call.constant(2)
     inner: list[int | None] = [None, None] if sizes is None else [int(n) for n in sizes]
-    if sizes is not None and min(inner) <= 0:  # type: ignore[type-var]  # they are known
+    if sizes is not None and sizes.min(initial=1) <= 0:
         call.fail(f"output_shape must be positive, got {inner}")
     if images.rank is None:
         return Shape([None, *inner, None])

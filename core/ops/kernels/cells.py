@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)), without overflow."""
     half = x.dtype.type(0.5)
-    return half * (1 + np.tanh(half * x))
+    return half * (1 + np.tanh(half * x))  # type: ignore[no-any-return]
 
 
 class Peepholes(NamedTuple):

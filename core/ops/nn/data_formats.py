@@ -37,7 +37,7 @@ def _order(name: str, source: str, target: str) -> list[int]:
 def _map_kernel(x: Array, *, src_format: str, dst_format: str) -> Array:
     order = _order("DataFormatDimMap", src_format, dst_format)
     table = np.argsort(order).astype(x.dtype)
-    return table[x % len(table)]
+    return table[x % len(table)]  # type: ignore[no-any-return]
 
 
 def permuted_order(source: str, target: str, count: int) -> list[int]:

@@ -366,12 +366,20 @@ def _pack_kernel(
 
 
 def _infer_unpacked(call: InferCall) -> tuple[Shape, ...]:
-    counts = [call.attrs[arg.number_attr] for arg in call.op.outputs]
-    sizes = [call.constant(index) for index in range(3)]
-    if any(size is None for size in sizes):
+    counts: list[int] = [call.attrs[arg.number_attr] for arg in call.op.outputs]
+    layers, units, inputs = (call.constant(index) for index in range(3))
+    if layers is None or units is None or inputs is None:
         return (Shape([None, None]),) * counts[0] + (Shape([None]),) * counts[1]
-    options = [call.attrs[name] for name in ("rnn_mode", "input_mode", "direction")]
-    layout = _sized(*sizes, *options, call.attrs.get("num_proj", 0))  # type: ignore[arg-type]  # all are known
+    attrs = call.attrs
+    layout = _sized(
+        layers,
+        units,
+        inputs,
+        attrs["rnn_mode"],
+        attrs["input_mode"],
+        attrs["direction"],
+        attrs.get("num_proj", 0),
+    )
     shapes = [*map(Shape, layout.matrices()), *[Shape([layout.units])] * layout.biases]
     if [len(shapes) - layout.biases, layout.biases] != counts:
         call.fail(f"there are {len(shapes) - layout.biases} matrices and {layout.biases} biases")

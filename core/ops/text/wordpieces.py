@@ -51,7 +51,7 @@ def _ends(word: bytes) -> list[int]:
         return list(range(1, len(word) + 1))
     text = word.decode("utf-8", "surrogateescape")
     sizes = [len(character.encode("utf-8", "surrogateescape")) for character in text]
-    return np.cumsum(sizes).tolist()
+    return np.cumsum(sizes).tolist()  # type: ignore[no-any-return]
 
 
 class _Vocabulary:

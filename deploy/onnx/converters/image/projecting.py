@@ -18,7 +18,7 @@ class _Line(NamedTuple):
 
     place: Value
     size: Value
-    count: Value
+    room: Value
 
 
 def _truncated(g: GraphBuilder, x: Value) -> Value:
@@ -74,9 +74,9 @@ def _read(
         g.cast(g.where(inside, line.place, g.like(line.place, 0)), dtypes.int64)
         for line in (row, column)
     )
-    starts = g.op("Mul", g.iota(g.scalar(g.size_of(images, 0))), g.scalar(row.count))
+    starts = g.op("Mul", g.iota(g.scalar(g.size_of(images, 0))), g.scalar(row.room))
     lines = g.op("Add", y, g.unsqueeze(starts, 1, 2))
-    flat = g.op("Add", g.op("Mul", lines, g.scalar(column.count)), x)
+    flat = g.op("Add", g.op("Mul", lines, g.scalar(column.room)), x)
     pixels = g.reshape(images, g.joined(g.ints(-1), g.size_of(images, 3)))
     return g.where(g.unsqueeze(inside, 3), g.op("Gather", pixels, flat, axis=0), fill)
 

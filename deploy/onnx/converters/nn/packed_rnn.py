@@ -53,10 +53,9 @@ def layers_of_lengths(
     del params
     if call.attr("num_proj"):
         call.fail("num_proj must be 0")
-    given = [x, hidden, cell]
     if not call.attr("time_major"):
-        given = [_turned(g, one) for one in given]
-    found = _layers(g, call, *given, lengths)
+        x, hidden, cell = (_turned(g, one) for one in (x, hidden, cell))
+    found = _layers(g, call, x, hidden, cell, lengths)
     if not call.attr("time_major"):
         found = tuple(_turned(g, one) for one in found)
     return *found, *_nothing(g, call)
