@@ -1,6 +1,6 @@
 """Draw graphs, run each in every way, and compare.
 
-    python -m hot.run [--graphs 100000] [--seed 0] [--workers 2] [--kernels 1200] [--only NUMBER]
+    python -m hot.run [--graphs 100000] [--seed 0] [--workers 2] [--kernels 600] [--only NUMBER]
 
 Graph NUMBER of a seed is always the same one: `--only` repeats it, every kernel compiled, and shows
 the smallest graph that still differs. Workers are watched: one that dies of what it read or wrote
@@ -204,7 +204,7 @@ def main() -> int:
     parser.add_argument("--graphs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--kernels", type=int, default=1200)
+    parser.add_argument("--kernels", type=int, default=600)
     parser.add_argument("--only", type=int)
     parser.add_argument("--worker", nargs=5)
     given = parser.parse_args()
