@@ -69,9 +69,9 @@ def _missing_in(column: Any) -> int:
     count = getattr(column, "null_count", None)
     if count is not None:  # an attribute of Arrow's, a method of Polars'; tables answer per column
         found = count() if callable(count) else count
-        if not isinstance(found, int):
-            found = sum(int(number) for row in found.rows() for number in row)
-        return found
+        if isinstance(found, int):
+            return found
+        return sum(int(number) for row in found.rows() for number in row)
     if hasattr(column, "itercolumns"):
         return sum(_missing_in(part) for part in column.itercolumns())
     kinds = getattr(column, "dtypes", getattr(column, "dtype", None))
