@@ -61,9 +61,9 @@ def sides(rank: int) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def convolution(draw: st.DrawFn, /, name: str, rank: int, **more: Any) -> Case:
+def convolution(draw: Any, /, name: str, rank: int, **more: Any) -> Case:
     """A convolution: strides or dilation, not both."""
-    options = {
+    options: Any = {
         "kernel_size": per_axis(rank),
         "padding": st.sampled_from(["valid", "same"]),
         **more,
@@ -116,7 +116,7 @@ def merged(name: str, **options: Any) -> st.SearchStrategy[Case]:
 
 
 @st.composite
-def anything(draw: st.DrawFn, /, name: str, **options: Any) -> Case:
+def anything(draw: Any, /, name: str, **options: Any) -> Case:
     """A layer that takes any rank."""
     shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
     found: Case = draw(case(name, [shape], **options))
@@ -171,7 +171,7 @@ modes = st.sampled_from(["int", "one_hot", "multi_hot", "count"])
 
 
 @st.composite
-def categories(draw: st.DrawFn, /, name: str, dtype: str, **options: Any) -> Case:
+def categories(draw: Any, /, name: str, dtype: str, **options: Any) -> Case:
     """Lookups and their like: `one_hot` of one column, else of some."""
     mode = draw(modes if name != "CategoryEncoding" else modes.filter(lambda m: m != "int"))
     width = 1 if mode == "one_hot" else draw(few)
@@ -197,9 +197,9 @@ def texts(draw: Any) -> Case:
 
 
 @st.composite
-def conv_lstm(draw: st.DrawFn, rank: int) -> Case:
+def conv_lstm(draw: Any, rank: int) -> Case:
     shape = [draw(few), *[draw(st.integers(4, 5))] * rank, draw(few)]
-    options: dict[str, Any] = {
+    options: Any = {
         "filters": few,
         "kernel_size": st.integers(1, 2),
         "padding": st.sampled_from(["valid", "same"]),
@@ -211,7 +211,7 @@ def conv_lstm(draw: st.DrawFn, rank: int) -> Case:
 
 
 @st.composite
-def attended(draw: st.DrawFn, /, name: str, call: str, **options: Any) -> Case:
+def attended(draw: Any, /, name: str, call: str, **options: Any) -> Case:
     width = 4
     query, value = [draw(size), width], [draw(size), width]
     found: Case = draw(case(name, [query, value], call=call, **options))
@@ -220,7 +220,7 @@ def attended(draw: st.DrawFn, /, name: str, call: str, **options: Any) -> Case:
 
 def layers_of_rank(rank: int) -> dict[str, st.SearchStrategy[Case]]:
     """Those that come in one, two and three dimensions."""
-    options: dict[str, Any] = {"data_format": st.just("channels_last")}
+    options: Any = {"data_format": st.just("channels_last")}
     return {
         f"Conv{rank}D": convolution(f"Conv{rank}D", rank, filters=channels),
         f"Conv{rank}DTranspose": transposed(f"Conv{rank}DTranspose", rank),

@@ -159,7 +159,7 @@ def _is_library(f: Any) -> bool:
         # An object that can be called: its class's __call__ tells.
         f = inspect.getattr_static(type(f), "__call__", None)
     if isinstance(f, types.FunctionType):
-        name = f.__globals__.get("__name__")
+        name = f.__globals__.get("__name__", "")  # `exec` in a plain dict: it has no name
     else:
         name = getattr(f, "__module__", None)
     return name is None or name.split(".", 1)[0] in _LIBRARIES

@@ -43,12 +43,12 @@ class InputLayer(Layer):
         shape = given if shape is None else shape
         older = kwargs.pop("batch_input_shape", None)
         batch_shape = older if batch_shape is None else batch_shape
-        for name, why in (
+        for argument, why in (
             ("optional", "an input is always there"),
             ("ragged", "a model takes what it is called on"),
         ):
-            if kwargs.pop(name, None):
-                no_effect("Input", name, why)
+            if kwargs.pop(argument, None):
+                no_effect("Input", argument, why)
         super().__init__(name=name, **kwargs)
         if sparse:
             raise NotImplementedError("InputLayer: sparse inputs are not supported")

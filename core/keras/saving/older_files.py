@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.trackable import is_variable
 from pinnace.keras import losses, metrics, registry, restoring
+from pinnace.keras.layers.lookups import IndexLookup
 from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.names import class_name_in_snake_case
@@ -48,12 +49,27 @@ def read(path: str, compiles: bool) -> Any:
             if compiles and training is not None:
                 model.compile_from_config(older_configs.compilation(training))
         with hdf5_files.explained(who):
-            found = _weights_for(model, hdf5_files.entry(file, "model_weights"))
+            try:
+                found = _weights_for(model, hdf5_files.entry(file, "model_weights"))
+            except ValueError as error:
+                raise ValueError(f"{error}{_about_vocabularies(model)}") from None
             if compiles and training is not None:
                 found += _optimizer_values(model, hdf5_files.entry(file, "optimizer_weights"))
     for variable, value in found:
         variable.assign(value)
     return model
+
+
+def _about_vocabularies(model: Any) -> str:
+    """Why sizes may not fit: a vocabulary that `adapt` found stands in no file of this kind."""
+    layers = model._flatten_layers() if hasattr(model, "_flatten_layers") else []
+    names = [x.name for x in layers if isinstance(x, IndexLookup) and not x.get_vocabulary(False)]
+    if not names:
+        return ""
+    return (
+        f"\n  The file holds no vocabulary of {', '.join(names)}, as no .h5 file does for one that "
+        "adapt found\n  Try: save the model as a .keras file"
+    )
 
 
 def _is_of_keras_3(file: Any, who: str) -> bool:
