@@ -52,21 +52,12 @@ def _delimiters(expression: Any, text: bytes) -> Iterator[tuple[int, int, int]]:
     """Where each match's group begins, where that ends, and where the match does, in bytes."""
     if not expression.groups:  # nothing is asked for, so nothing is found
         return
-    decoded = text.decode("utf-8", "surrogateescape")
-    at_character, at_byte = 0, 0
-    for match in expression.finditer(decoded):
-        places = []
-        for place in (match.start(1), match.end(1), match.end()):
-            if place >= at_character:
-                skipped = decoded[at_character:place]
-                at_byte += len(skipped.encode("utf-8", "surrogateescape"))
-                at_character = place
-            places.append(at_byte)
+    for match in expression.finditer(text):
         if match.end() == match.start():
             raise InvalidArgumentError(
                 "RegexSplitWithOffsets: delim_regex_pattern must not match the empty text"
             )
-        yield places[0], places[1], places[2]
+        yield match.start(1), match.end(1), match.end()
 
 
 def _regex_kernel(
@@ -84,7 +75,7 @@ def _regex_kernel(
             if begin > last:
                 pieces.add(text[last:begin], last, begin)
             found = text[start:end]
-            if keep is not None and keep.fullmatch(found.decode("utf-8", "surrogateescape")):
+            if keep is not None and keep.fullmatch(found):
                 pieces.add(found, start, end)
             last = after
         if last < len(text):
