@@ -18,6 +18,7 @@ import collections
 import json
 import logging
 import os
+import resource
 import shutil
 import struct
 import sys
@@ -156,6 +157,8 @@ def _summary(
     for finding in list(kinds_found.values())[:SHOWN]:
         write(f"graph {finding['input']}, {finding['kind']}: {finding['text']}\n")
     count = sum(drawn.values())
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    write(f"{used.ru_utime + used.ru_stime:.0f} s of processor time\n")
     write(
         f"{count} graphs with seed {seed} in {seconds:.0f} s, {count / max(seconds, 1e-9):.0f} a "
         f"second: {counts['numbers']} numbers compared, {len(findings)} graphs differ\n"
