@@ -68,20 +68,20 @@ def _missing_in(column: Any) -> int:
     """How many values a column declares missing, beside NaN in columns of NumPy's own floats."""
     count = getattr(column, "null_count", None)
     if count is not None:  # an attribute of Arrow's, a method of Polars'; tables answer per column
-        found = count() if callable(count) else count
-        if isinstance(found, int):
-            return found
-        return sum(int(number) for row in found.rows() for number in row)
+        found: Any = count() if callable(count) else count
+        if not isinstance(found, int):
+            found = sum(int(number) for row in found.rows() for number in row)
+        return int(found)
     if hasattr(column, "itercolumns"):
         return sum(_missing_in(part) for part in column.itercolumns())
     kinds = getattr(column, "dtypes", getattr(column, "dtype", None))
     if kinds is None or not hasattr(column, "isna"):
         return 0
     nullable = [hasattr(kind, "na_value") for kind in (kinds if np.ndim(kinds) else [kinds])]
-    found = np.asarray(column.isna())
-    if found.ndim == 2:  # rows and columns
-        return int(found[:, nullable].sum())
-    return int(found.sum()) if all(nullable) else 0
+    lost = np.asarray(column.isna())
+    if lost.ndim == 2:  # rows and columns
+        return int(lost[:, nullable].sum())
+    return int(lost.sum()) if all(nullable) else 0
 
 
 def _missing_text(what: str, count: int, place: str = "") -> str:

@@ -81,7 +81,7 @@ class Function(Trackable, Generic[P, R]):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """For pickle and deepcopy: the name of a module's function, else what it was made of."""
-        name = str(getattr(self, "__qualname__", ""))  # `update_wrapper` put it here
+        name: str = self.__dict__["__qualname__"]  # of what it wraps
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
