@@ -50,8 +50,9 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
     if path.is_file() and path.name in (layout.MODEL_FILE, layout.MODEL_TEXT_FILE):
         path, kind = path.parent, SAVED_MODEL
     if not path.exists():
+        what = " or ".join(kinds) if len(kinds) < 3 else "model"
         raise NotFoundError(
-            f"there is no {' or '.join(kinds)} at {path}: there is no such file or folder"
+            f"there is no {what} at {path}: there is no such file or folder"
             f"{_advice(_nearby(path))}"
         )
     if kind == KERAS and KERAS not in kinds and SAVED_MODEL in kinds:

@@ -153,7 +153,7 @@ def test_show_prints_the_signature_as_a_table(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["show", "nowhere"], "there is no SavedModel at nowhere"),
+        (["show", "nowhere"], "there is no model at nowhere"),
         (["export", "nowhere", "x.onnx"], "nowhere"),
         (["serve", "--model", "m=nowhere"], "nowhere"),
         (["serve", "--no_such_flag"], "no_such_flag"),

@@ -295,7 +295,7 @@ def test_the_work_grows_with_the_steps_and_no_faster() -> None:
         (lambda: layers.Bidirectional(layers.LSTM(3), backward_layer=layers.LSTM(3)), "opposite"),
         (lambda: layers.TimeDistributed(3), "must be a Layer"),
         (lambda: layers.LSTM(3)(tf.zeros((2, 0, 3))), "at least one step"),
-        (lambda: layers.LSTM(3)(tf.zeros((2, 3))), "rank 3"),
+        (lambda: layers.LSTM(3)(tf.zeros((2, 3))), r"\[batch, steps, features\]"),
         (
             lambda: keras.Sequential(
                 [keras.Input((None, 3)), layers.LSTM(2, unroll=True)]

@@ -61,8 +61,8 @@ def numbers(folder: Path, texts: Any, name: str = "text") -> dict[str, Any]:
         ({}, {"text_ids": "int64[?, ?]"}),
         ({"split": "character"}, {"text_ids": "int64[?, ?]"}),
         ({"ngrams": 2}, {"text_ids": "int64[?, ?]"}),
-        ({"output_mode": "multi_hot"}, {"text_values": "float32[?, 4]"}),
-        ({"output_mode": "count", "ngrams": 2}, {"text_values": "float32[?, 4]"}),
+        ({"output_mode": "multi_hot"}, {"text_ids": "int64[?, 4]"}),
+        ({"output_mode": "count", "ngrams": 2}, {"text_ids": "int64[?, 4]"}),
     ],
     ids=str,
 )
