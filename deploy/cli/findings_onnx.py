@@ -6,9 +6,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from pinnace.deploy.cli.findings import Findings
+from pinnace.deploy.cli.onnx_files import read_onnx
 from pinnace.deploy.cli.terminal import size_text
-from pinnace.framework.errors import DataLossError, InvalidArgumentError
-from pinnace.framework.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,19 +24,7 @@ def findings_of(path: Path) -> Findings:
     Raises:
         DataLossError: it is damaged.
     """
-    try:
-        import onnx
-        from google.protobuf.message import DecodeError
-    except ImportError:
-        raise InvalidArgumentError(
-            f"{path} needs the package onnx\n  Try: {install_command('onnx')}"
-        ) from None
-    try:
-        model = onnx.load(path, load_external_data=False)
-    except (DecodeError, ValueError) as error:
-        raise DataLossError(f"{path} is damaged: {error}") from None
-    if not model.HasField("graph") or not model.opset_import:
-        raise DataLossError(f"{path} is damaged: it is no ONNX model")
+    model = read_onnx(path)
     found = Findings()
     own = {(function.domain, function.name) for function in model.functions}
     for graph in (model.graph, *model.functions):

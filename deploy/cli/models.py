@@ -52,8 +52,7 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
     if not path.exists():
         what = " or ".join(kinds) if len(kinds) < 3 else "model"
         raise NotFoundError(
-            f"there is no {what} at {path}: there is no such file or folder"
-            f"{_advice(_nearby(path))}"
+            f"there is no {what} at {path}: there is no such file or folder{_advice(_nearby(path))}"
         )
     if kind == KERAS and KERAS not in kinds and SAVED_MODEL in kinds:
         from pinnace.deploy.cli.keras_files import saved_model_of

@@ -66,8 +66,8 @@ class OnnxReport:
     metadata: dict[str, str]
 
 
-def inspect_onnx(path: Path) -> OnnxReport:
-    """What an ONNX file says of itself.
+def read_onnx(path: Path) -> Any:
+    """The `onnx.ModelProto` of a file, without the weights that are kept beside it.
 
     Raises:
         InvalidArgumentError: the package onnx is not installed.
@@ -86,6 +86,17 @@ def inspect_onnx(path: Path) -> OnnxReport:
         raise DataLossError(f"{path} is damaged: {error}") from None
     if not model.HasField("graph") or not model.opset_import:
         raise DataLossError(f"{path} is damaged: it is no ONNX model")
+    return model
+
+
+def inspect_onnx(path: Path) -> OnnxReport:
+    """What an ONNX file says of itself.
+
+    Raises:
+        InvalidArgumentError: the package onnx is not installed.
+        DataLossError: the file is damaged.
+    """
+    model = read_onnx(path)
     graph = model.graph
     weights = {tensor.name for tensor in graph.initializer}
     places = {
@@ -94,7 +105,9 @@ def inspect_onnx(path: Path) -> OnnxReport:
         for entry in tensor.external_data
         if entry.key == "location"
     }
-    kinds = onnx.TensorProto.DataType
+    from onnx import TensorProto
+
+    kinds = TensorProto.DataType
     return OnnxReport(
         f"{model.producer_name or 'unknown'} {model.producer_version}".strip(),
         model.ir_version,
