@@ -7,7 +7,7 @@ so that text is the same bytes wherever it comes in.
 from __future__ import annotations
 
 import datetime as dt
-import decimal
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,7 +113,8 @@ def _objects(array: Array, source: Any, what: str) -> Array:
     columns = getattr(source, "columns", None)
     if columns is not None and not remedy:
         remedy = "\n  Try: a dict of its columns, such as dict(frame)"
-    if any(issubclass(kind, decimal.Decimal) for kind in kinds):
+    decimal: Any = sys.modules.get("decimal")  # who has such numbers has imported it
+    if decimal is not None and any(issubclass(kind, decimal.Decimal) for kind in kinds):
         remedy = "\n  Try: astype('float64')"
     if any(issubclass(kind, (np.ndarray, list, tuple)) for kind in kinds):
         remedy = "\n  Try: rows of one length (keras.utils.pad_sequences), or ragged.constant"
