@@ -54,7 +54,8 @@ async def models_json(request: Request, models: Models) -> Response:
     """What the page shows of the models."""
     from pinnace.serving.web.overview import models_overview
 
-    overview = models_overview(models, request.app.state.shadow_report)
+    state = request.app.state
+    overview = models_overview(models, state.settings, state.shadow_report)
     document = {"models": overview, "ready": models.is_ready()}
     return json_response(orjson.dumps(document), headers=_NO_STORE)
 

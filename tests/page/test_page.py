@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import subprocess
@@ -78,6 +79,35 @@ def test_every_kind_of_input(browse: Browse, server: Server, tmp_path: Path) -> 
     assert seen["bright"] == [255, 255, 255, 255]
     assert "HTTP 400" in seen["refused"]
     assert "is not of expected type: string" in seen["refused"]
+
+
+def test_strings_are_typed_or_read_from_a_file(
+    browse: Browse, server: Server, tmp_path: Path
+) -> None:
+    content = bytes(range(256)) * 3
+    (tmp_path / "some.bin").write_bytes(content)
+    with (tmp_path / "large.bin").open("wb") as large:
+        large.truncate(17 * 2**20)
+    files = [str(tmp_path / name) for name in ("some.bin", "large.bin")]
+    seen = browse("texts", server, *files, str(tmp_path))
+    body = json.loads(shlex.split(seen["typed"])[-1])
+    assert body == {"signature_name": "column", "instances": [["red"]]}
+    assert seen["shouted"] == "RED"
+    assert seen["too large"] == "large.bin has 17 MiB; at most 16 MiB can be sent"
+    (row,) = json.loads(shlex.split(seen["command"])[-1])["instances"]
+    assert base64.b64decode(row["b64"], validate=True) == content
+    assert seen["length"] == str(len(content))
+    (row,) = json.loads(shlex.split(seen["typed instead"])[-1])["instances"]
+    assert row == "abc"
+
+
+def test_labels_stand_beside_their_versions(
+    browse: Browse, labelled: Server, tmp_path: Path
+) -> None:
+    seen = browse("labels", labelled, str(tmp_path / "labels.png"))
+    newest, oldest = (" ".join(text.split()) for text in seen["versions"])
+    assert (newest, oldest) == ("version 2: AVAILABLE canary", "version 1: AVAILABLE stable")
+    assert seen["choice"] == ["2 (canary)", "1 (stable)"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
