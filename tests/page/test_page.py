@@ -6,6 +6,7 @@ import base64
 import json
 import shlex
 import subprocess
+import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -108,6 +109,29 @@ def test_labels_stand_beside_their_versions(
     newest, oldest = (" ".join(text.split()) for text in seen["versions"])
     assert (newest, oldest) == ("version 2: AVAILABLE canary", "version 1: AVAILABLE stable")
     assert seen["choice"] == ["2 (canary)", "1 (stable)"]
+
+
+def test_charts_begin_with_what_was_before_the_visit(
+    browse: Browse, server: Server, tmp_path: Path
+) -> None:
+    body = {"instances": [{"a": [1, 2], "turned": False}] * 4}
+    deadline = time.monotonic() + 30
+    points: list[list[float]] = []
+    with httpx.Client(base_url=server.url) as client:
+        while sum(point[1] > 0 for point in points) < 3:
+            assert time.monotonic() < deadline
+            assert client.post("/v1/models/kinds:predict", json=body).status_code == 200
+            points = client.get("/page/history?model=kinds").json()["points"]
+    seen = browse("history", server, str(tmp_path / "history.png"))
+    assert seen["at once"].count("L") >= 3
+    highest = max(point[1] for point in points)
+    shown = float(seen["highest"].removeprefix("highest "))
+    assert shown >= round(highest, 1) * 0.95
+    assert [text[-2:] for text in seen["rate"][:2]] == ["/s", "/s"]
+    assert {text[-2:] for text in seen["latency"][:2]} <= {"µs", "ms", " s"}
+    assert seen["rate"][2] == seen["latency"][2] == seen["rows"][2] == "0"
+    assert float(seen["rows"][0]) >= 4
+    assert [text[0] for text in seen["times"]] == ["−", "−", "n"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

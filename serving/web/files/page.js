@@ -173,8 +173,13 @@ async function look() {
 async function count() {
   if (!charts) return;
   try {
+    const shown = charts;
+    if (shown.needsHistory(performance.now())) {
+      const { points } = await askJson(`/page/history?model=${encodeURIComponent(shown.name)}`);
+      shown.begin(points, performance.now());
+    }
     const numbers = await askJson("/page/numbers");
-    charts.add(numbers[charts.name], performance.now());
+    shown.add(numbers[shown.name], performance.now());
   } catch {
     // `look` says it
   }

@@ -196,7 +196,7 @@ def texts(visit: Visit, file: str, large: str, shots: str) -> None:
     visit.seen["too large"] = page.locator("fieldset [role=status]").inner_text()
     page.set_input_files("input[type=file]", file)
     page.get_by_role("button", name="Remove the file").wait_for()
-    page.wait_for_function("document.querySelector('.curl').textContent.includes('b64')")
+    page.locator(".curl", has_text="b64").wait_for()
     visit.seen["command"] = page.locator(".curl").inner_text()
     page.get_by_role("button", name="Predict").click()
     visit.seen["length"] = page.locator(".shown .answer").inner_text()
@@ -214,6 +214,21 @@ def labels(visit: Visit, shot: str) -> None:
     visit.seen["versions"] = versions.get_by_role("listitem").all_inner_texts()
     visit.seen["choice"] = page.get_by_label("Version").locator("option").all_inner_texts()
     page.screenshot(path=shot)
+
+
+def history(visit: Visit, shot: str) -> None:
+    """The charts have axes, and show what happened before the page was opened."""
+    page = visit.open("/#kinds")
+    lines = page.locator(".rate path.line").first
+    page.locator(".rate path.line[d^=M]").first.wait_for(state="attached")
+    visit.seen["at once"] = lines.get_attribute("d")
+    page.wait_for_timeout(3000)
+    visit.seen["highest"] = page.locator(".rate .most").inner_text()
+    for name in ("rate", "latency", "rows"):
+        visit.seen[name] = page.locator(f".{name} .values span").all_inner_texts()
+    visit.seen["times"] = page.locator(".rate .times span").all_inner_texts()
+    page.locator(".charts").scroll_into_view_if_needed()
+    page.screenshot(path=shot, full_page=True)
 
 
 def audit(visit: Visit) -> None:
