@@ -85,6 +85,7 @@ def application(service: Service) -> FastAPI:
     app.state.settings = settings
     app.state.repository = service.repository
     app.state.metrics = service.metrics
+    app.state.history = service.history
     app.state.exchange = service.exchange
     app.state.shadow_report = service.shadow_report
     app.state.description = Description(service.repository, keys is not None)

@@ -271,7 +271,7 @@ class Metrics:
         meter = self.meter(request.which.name, request.wire.api, request.wire.entrypoint)
         meter.statuses[CANCELLED] += 1
 
-    def _everywhere(self) -> list[tuple[Labels, Meter]]:
+    def everywhere(self) -> list[tuple[Labels, Meter]]:
         """The meters of all workers, those of the same labels added up."""
         if self.ledger is None:
             return list(self._meters.items())
@@ -304,7 +304,7 @@ class Metrics:
 
         from pinnace.engine import rejections
 
-        meters = self._everywhere()
+        meters = self.everywhere()
         requests = Metric(f"{_PREFIX}request_count", "Requests, by model and status.", "unknown")
         totals: dict[tuple[str, str], float] = {}
         for (model, _, _), meter in meters:

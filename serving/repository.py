@@ -216,6 +216,11 @@ class Repository:
         statuses = {} if model is None else model.table.statuses
         return sorted(statuses.values(), key=lambda s: s.version, reverse=True)
 
+    def labels(self, name: str) -> Mapping[str, int]:
+        """The labels of a model's versions; empty if there is none."""
+        model = self._models.get(name)
+        return {} if model is None else model.table.labels
+
     def get(self, which: Which) -> Servable:
         """The version that a request asks for.
 

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pinnace.serving.exchange import Exchange
+from pinnace.serving.history import History
 from pinnace.serving.metrics import Metrics
 from pinnace.serving.policies import ApiKeys
 from pinnace.serving.stuck_runs import StuckRuns
@@ -48,6 +49,7 @@ class Service:
         metrics: None makes some for this service alone.
 
     Attributes:
+        history: of the requests, for the page.
         keys: that clients must ask with; None if they need none.
         log: of requests; None if there is none.
 
@@ -67,6 +69,7 @@ class Service:
         self.metrics = metrics or Metrics(lambda name: name in repository)
         self.metrics.register(repository.loads)
         self.metrics.register(StuckRuns(repository))
+        self.history = History(self.metrics)
         self.exchange = Exchange(settings, repository, self.metrics)
         self.keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
         if self.keys is not None:
@@ -90,12 +93,14 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """Load the models, open the other fronts, and end it all."""
         await asyncio.to_thread(self.repository.start)
+        sampling = asyncio.create_task(self.history.sampling())
         try:
             async with AsyncExitStack() as stack:
                 for front in self._fronts:
                     await stack.enter_async_context(front(self.exchange))
                 yield
         finally:
+            sampling.cancel()
             await asyncio.to_thread(self.repository.close)
             for watcher in self._watchers:
                 await asyncio.to_thread(watcher.close)

@@ -35,6 +35,7 @@ STATIC = (
     "page.css",
     "page.js",
     "replies.js",
+    "texts.js",
     "trying.js",
 )
 

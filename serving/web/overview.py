@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pinnace.serving.repository import Repository
     from pinnace.serving.servable import Runnable, Servable
     from pinnace.serving.service import ShadowReport
+    from pinnace.serving.settings import Settings
 
 _SHOWN = {
     ":tensorflow:serving:request_latency": "latency",
@@ -31,15 +32,27 @@ _DESCRIBED: WeakKeyDictionary[Servable, list[dict[str, Any]]] = WeakKeyDictionar
 
 
 def models_overview(
-    repository: Repository, shadow_report: ShadowReport = lambda _, __: None
+    repository: Repository,
+    settings: Settings,
+    shadow_report: ShadowReport = lambda _, __: None,
 ) -> list[dict[str, Any]]:
     """Every model with its versions, and the signatures of those that answer.
 
     Args:
         repository: of the models.
+        settings: that say how large a request may be.
         shadow_report: how a version does that is a shadow, by model and number.
     """
-    return [_model(repository, name, shadow_report) for name in repository.names()]
+    most = dict(settings.max_body_bytes_of)
+    return [
+        {
+            "name": name,
+            "versions": _versions(repository, name, shadow_report),
+            "labels": {label: str(v) for label, v in sorted(repository.labels(name).items())},
+            "most_body_bytes": most.get(name, settings.max_body_bytes),
+        }
+        for name in repository.names()
+    ]
 
 
 def public_signatures(servable: Servable) -> dict[str, Runnable]:
@@ -49,7 +62,9 @@ def public_signatures(servable: Servable) -> dict[str, Runnable]:
     return {name: servable.signatures[name] for name in names}
 
 
-def _model(repository: Repository, name: str, shadow_report: ShadowReport) -> dict[str, Any]:
+def _versions(
+    repository: Repository, name: str, shadow_report: ShadowReport
+) -> list[dict[str, Any]]:
     versions = []
     for status in repository.all_statuses(name):
         try:
@@ -68,7 +83,7 @@ def _model(repository: Repository, name: str, shadow_report: ShadowReport) -> di
                 "shadow": shadow_report(name, status.version),
             }
         )
-    return {"name": name, "versions": versions}
+    return versions
 
 
 def _signatures(servable: Servable) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import orjson
@@ -16,6 +17,7 @@ from pinnace.serving.http.paths import Models, WhichModel
 from pinnace.serving.web.files import STATIC, file_response
 
 if TYPE_CHECKING:
+    from pinnace.serving.history import History
     from pinnace.serving.web.description import Description
     from pinnace.serving.web.graphs import Pictures
 
@@ -54,7 +56,8 @@ async def models_json(request: Request, models: Models) -> Response:
     """What the page shows of the models."""
     from pinnace.serving.web.overview import models_overview
 
-    overview = models_overview(models, request.app.state.shadow_report)
+    state = request.app.state
+    overview = models_overview(models, state.settings, state.shadow_report)
     document = {"models": overview, "ready": models.is_ready()}
     return json_response(orjson.dumps(document), headers=_NO_STORE)
 
@@ -64,8 +67,23 @@ async def numbers_json(request: Request) -> Response:
     """What the page draws: counts and histograms since the start."""
     from pinnace.serving.web.overview import numbers
 
-    document = numbers(request.app.state.metrics.collect())
+    state = request.app.state
+    state.history.watch(time.monotonic())
+    document = numbers(state.metrics.collect())
     return json_response(orjson.dumps(document), headers=_NO_STORE)
+
+
+@router.get("/page/history", include_in_schema=False)
+async def history_json(request: Request, model: str = "") -> Response:
+    """What the page draws of the time before it was opened: numbers of the last hour's steps."""
+    now = time.monotonic()
+    history: History = request.app.state.history
+    history.watch(now)
+    points = [
+        [now - point.time, point.rate, point.median, point.most, point.rows]
+        for point in history.of(model, now)
+    ]
+    return json_response(orjson.dumps({"points": points}), headers=_NO_STORE)
 
 
 @router.get("/page/{file}", include_in_schema=False)

@@ -48,6 +48,14 @@ class Model(tf.Module):
     def upper(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"upper": tf.strings.upper(text)}
 
+    @tf.function(input_signature=[tf.TensorSpec([None, 1], tf.string, name="colour")])
+    def column(self, colour: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"shouted": tf.strings.upper(colour)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
+    def measured(self, image_bytes: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"length": tf.strings.length(image_bytes)}
+
     @tf.function(input_signature=[tf.TensorSpec([None, 784], tf.float32, name="image")])
     def negative(self, image: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"negative": 1 - image}
@@ -77,6 +85,8 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "serving_default": model.sums,
         "upper": model.upper,
         "negative": model.negative,
+        "column": model.column,
+        "measured": model.measured,
     }
     tf.saved_model.save(model, str(folder / "1"), signatures=signatures)
     log = PredictionLog()
@@ -130,6 +140,25 @@ def shadowed(tmp_path: Path, kinds: Path) -> Iterator[Server]:
     for version in ("1", "2"):
         shutil.copytree(kinds / "1", tmp_path / "kinds" / version)
     process, server = start(tmp_path, tmp_path / "kinds", "--shadow=kinds=2@1")
+    yield server
+    process.terminate()
+    assert process.wait(30) == 0
+
+
+@pytest.fixture
+def labelled(tmp_path: Path, kinds: Path) -> Iterator[Server]:
+    """The same with a model of two versions that have labels."""
+    for version in ("1", "2"):
+        shutil.copytree(kinds / "1", tmp_path / "labelled" / version)
+    (tmp_path / "models").write_text(
+        f"""model_config_list {{ config {{
+          name: "labelled" base_path: "{tmp_path / "labelled"}" model_platform: "tensorflow"
+          model_version_policy {{ specific {{ versions: 1 versions: 2 }} }}
+          version_labels {{ key: "stable" value: 1 }}
+          version_labels {{ key: "canary" value: 2 }}
+        }} }}"""
+    )
+    process, server = start(tmp_path, kinds, f"--model_config_file={tmp_path / 'models'}")
     yield server
     process.terminate()
     assert process.wait(30) == 0

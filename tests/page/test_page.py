@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import subprocess
+import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -78,6 +80,58 @@ def test_every_kind_of_input(browse: Browse, server: Server, tmp_path: Path) -> 
     assert seen["bright"] == [255, 255, 255, 255]
     assert "HTTP 400" in seen["refused"]
     assert "is not of expected type: string" in seen["refused"]
+
+
+def test_strings_are_typed_or_read_from_a_file(
+    browse: Browse, server: Server, tmp_path: Path
+) -> None:
+    content = bytes(range(256)) * 3
+    (tmp_path / "some.bin").write_bytes(content)
+    with (tmp_path / "large.bin").open("wb") as large:
+        large.truncate(17 * 2**20)
+    files = [str(tmp_path / name) for name in ("some.bin", "large.bin")]
+    seen = browse("texts", server, *files, str(tmp_path))
+    body = json.loads(shlex.split(seen["typed"])[-1])
+    assert body == {"signature_name": "column", "instances": [["red"]]}
+    assert seen["shouted"] == "RED"
+    assert seen["too large"] == "large.bin has 17 MiB; at most 16 MiB can be sent"
+    (row,) = json.loads(shlex.split(seen["command"])[-1])["instances"]
+    assert base64.b64decode(row["b64"], validate=True) == content
+    assert seen["length"] == str(len(content))
+    (row,) = json.loads(shlex.split(seen["typed instead"])[-1])["instances"]
+    assert row == "abc"
+
+
+def test_labels_stand_beside_their_versions(
+    browse: Browse, labelled: Server, tmp_path: Path
+) -> None:
+    seen = browse("labels", labelled, str(tmp_path / "labels.png"))
+    newest, oldest = (" ".join(text.split()) for text in seen["versions"])
+    assert (newest, oldest) == ("version 2: AVAILABLE canary", "version 1: AVAILABLE stable")
+    assert seen["choice"] == ["2 (canary)", "1 (stable)"]
+
+
+def test_charts_begin_with_what_was_before_the_visit(
+    browse: Browse, server: Server, tmp_path: Path
+) -> None:
+    body = {"instances": [{"a": [1, 2], "turned": False}] * 4}
+    deadline = time.monotonic() + 30
+    points: list[list[float]] = []
+    with httpx.Client(base_url=server.url) as client:
+        while sum(point[1] > 0 for point in points) < 3:
+            assert time.monotonic() < deadline
+            assert client.post("/v1/models/kinds:predict", json=body).status_code == 200
+            points = client.get("/page/history?model=kinds").json()["points"]
+    seen = browse("history", server, str(tmp_path / "history.png"))
+    assert seen["at once"].count("L") >= 3
+    highest = max(point[1] for point in points)
+    shown = float(seen["highest"].removeprefix("highest "))
+    assert shown >= round(highest, 1) * 0.95
+    assert [text[-2:] for text in seen["rate"][:2]] == ["/s", "/s"]
+    assert {text[-2:] for text in seen["latency"][:2]} <= {"µs", "ms", " s"}
+    assert seen["rate"][2] == seen["latency"][2] == seen["rows"][2] == "0"
+    assert float(seen["rows"][0]) >= 4
+    assert [text[0] for text in seen["times"]] == ["−", "−", "n"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

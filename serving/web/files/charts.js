@@ -2,17 +2,18 @@
 
 import { draw, make } from "/page/elements.js";
 
-const KEPT = 90; // polls that a line shows
-const LEAST = 30; // polls that it has room for at the beginning
+const SHORTEST_MS = 60e3; // that a line has room for
+const LONGEST_MS = 3600e3;
+const GAP_MS = 5000; // without a point: the line is broken
 const STAGES = ["read", "parse", "queue", "run", "write"];
 
 /** The cards of one model; `add` takes what the server counted. */
 export class Charts {
   constructor() {
     this.last = null;
-    this.rates = new Line("Requests a second", "rate");
-    this.times = new Line("Latency", "latency", "99 % is dashed");
-    this.batches = new Line("Rows of a batch", "rows");
+    this.rates = new Line("Requests a second", "rate", "", short, " /s");
+    this.times = new Line("Latency", "latency", "99 % is dashed", micros, "");
+    this.batches = new Line("Rows of a batch", "rows", "mean", short, "");
     this.stages = make("tbody");
     this.total = make("span", { class: "hint right" });
     this.element = make("section", { class: "card", "aria-label": "Live numbers" },
@@ -20,6 +21,23 @@ export class Charts {
       make("div", { class: "charts" }, this.rates.element, this.times.element, this.batches.element),
       make("details", {}, make("summary", {}, "Where the time goes"),
         make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "stage"), make("th", {}, "mean since the start"))), this.stages))));
+  }
+
+  /** Whether what happened since the last look is missing. */
+  needsHistory(now) {
+    return this.last === null || now - this.last.now > GAP_MS;
+  }
+
+  /** Begin with what the server remembers: [age in seconds, rate, median, 99 %, rows] each. */
+  begin(points, now) {
+    this.last = null;
+    for (const line of [this.rates, this.times, this.batches]) line.points = [];
+    for (const [age, rate, median, most, rows] of points) {
+      const time = now - age * 1000;
+      this.rates.add(time, [rate]);
+      this.times.add(time, [median, most]);
+      this.batches.add(time, [rows]);
+    }
   }
 
   /** Show what was counted until now; nothing, if the model was not asked yet. */
@@ -31,11 +49,12 @@ export class Charts {
     this.total.textContent = `${counts} ${counts === 1 ? "request" : "requests"} since the start${errors ? `, ${errors} failed` : ""}`;
     if (last && seconds > 0 && counts >= last.counts) {
       const latency = newCounts(numbers?.latency, last.numbers?.latency);
-      this.rates.add([(counts - last.counts) / seconds], (v) => `${v < 10 ? v.toFixed(1) : Math.round(v)}`, "a second");
+      this.rates.add(now, [(counts - last.counts) / seconds], "a second");
       const [median, most] = [quantile(latency, 0.5), quantile(latency, 0.99)];
-      this.times.add([median, most], micros, median === null ? "" : `median; 99 % ${micros(most)}`);
-      this.batches.add([mean(numbers?.batch_rows, last.numbers?.batch_rows)], (v) => v.toFixed(v < 10 ? 1 : 0), "rows, mean");
+      this.times.add(now, [median, most], median === null ? "" : `median; 99 % ${micros(most)}`);
+      this.batches.add(now, [mean(numbers?.batch_rows, last.numbers?.batch_rows)], "rows, mean");
     }
+    for (const line of [this.rates, this.times, this.batches]) line.show(now);
     this.stages.replaceChildren(...STAGES.map((stage) => {
       const value = mean(numbers?.stages?.[stage]);
       return make("tr", {}, make("td", {}, stage), make("td", { class: "number" }, value === null ? "–" : micros(value)));
@@ -45,33 +64,69 @@ export class Charts {
 }
 
 class Line {
-  constructor(title, name, remark = "") {
-    this.points = [];
-    this.title = title;
+  constructor(title, name, remark, format, unit) {
+    Object.assign(this, { title, format, unit, points: [] });
     this.most = make("span", { class: "most" });
     this.now = make("p", { class: "now" }, "–");
-    this.lines = [draw("polyline", { class: "line" }), draw("polyline", { class: "line second" })];
-    this.svg = draw("svg", { viewBox: "0 0 100 40", preserveAspectRatio: "none", role: "img", "aria-label": title }, ...this.lines);
-    this.element = make("div", { class: `chart ${name}` }, make("h3", {}, title, " ", make("span", { class: "hint" }, remark)), this.now, this.most, this.svg);
+    this.lines = [draw("path", { class: "line" }), draw("path", { class: "line second" })];
+    this.svg = draw("svg", { viewBox: "0 0 100 40", preserveAspectRatio: "none", role: "img", "aria-label": title },
+      draw("path", { class: "grid", d: "M0 0H100M0 20H100M0 40H100" }), ...this.lines);
+    this.values = [make("span"), make("span"), make("span")];
+    this.times = [make("span"), make("span"), make("span", {}, "now")];
+    this.element = make("div", { class: `chart ${name}` },
+      make("h3", {}, title, " ", make("span", { class: "hint" }, remark)), this.most, this.now,
+      make("div", { class: "plot" },
+        make("div", { class: "values" }, this.values), this.svg, make("div", { class: "times" }, this.times)));
+    this.show(0);
   }
 
-  add(values, format, unit) {
-    this.points.push(values);
-    if (this.points.length > KEPT) this.points.shift();
+  /** Add values at a time, in milliseconds; `text` says what is now, beside the first of them. */
+  add(time, values, text = "") {
+    this.points.push([time, values]);
     const [value] = values;
     if (value === null) this.now.textContent = "–";
-    else this.now.replaceChildren(format(value), " ", make("small", {}, unit));
-    const highest = Math.max(...this.points.flat().filter((v) => v !== null), 0);
-    const most = (highest || 1) * 1.1;
-    const room = Math.max(LEAST, this.points.length) - 1;
-    this.most.textContent = highest ? `highest ${format(highest)}` : "";
-    this.svg.setAttribute("aria-label", `${this.title}: now ${this.now.textContent}; ${this.most.textContent}`);
+    else this.now.replaceChildren(this.format(value), " ", make("small", {}, text));
+  }
+
+  show(now) {
+    this.points = this.points.filter(([time]) => now - time <= LONGEST_MS);
+    const span = Math.max(SHORTEST_MS, now - (this.points[0]?.[0] ?? now));
+    const highest = Math.max(...this.points.flatMap(([, values]) => values).filter((v) => v !== null), 0);
+    const top = roundUp(highest);
+    this.most.textContent = highest ? `highest ${this.format(highest)}` : "";
+    this.svg.setAttribute("aria-label", `${this.title}, the last ${ago(span)}: now ${this.now.textContent}; ${this.most.textContent}`);
+    [top, top / 2, 0].forEach((value, i) => { this.values[i].textContent = value ? `${this.format(value).replace(".00 ", " ")}${this.unit}` : "0"; });
+    [span, span / 2].forEach((age, i) => { this.times[i].textContent = `−${ago(age)}`; });
     this.lines.forEach((line, which) => {
-      const places = this.points.map((point, i) => [point[which], (i / room) * 100])
-        .filter(([v]) => v !== null && v !== undefined).map(([v, x]) => `${x.toFixed(2)},${(39 - (v / most) * 37).toFixed(2)}`);
-      line.setAttribute("points", [...places, ...places.slice(-1)].join(" ")); // one point is a dot
+      let last = null;
+      let path = "";
+      for (const [time, values] of this.points) {
+        const value = values[which] ?? null;
+        if (value === null) continue;
+        const place = `${(100 * (1 - (now - time) / span)).toFixed(2)} ${(40 - (value / top) * 40).toFixed(2)}`;
+        path += last !== null && time - last <= GAP_MS ? `L${place}` : `M${place}L${place}`; // one point is a dot
+        last = time;
+      }
+      line.setAttribute("d", path);
     });
   }
+}
+
+/** The next of 1, 2 and 5 times a power of ten. */
+function roundUp(value) {
+  if (!value) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].find((times) => times * power >= value) * power;
+}
+
+/** A time as an axis has it. */
+function ago(ms) {
+  const seconds = Math.round(ms / 1000);
+  return seconds < 100 ? `${seconds} s` : `${+(seconds / 60).toPrecision(2)} min`;
+}
+
+function short(value) {
+  return value < 10 ? `${+value.toFixed(1)}` : `${Math.round(value)}`;
 }
 
 function sums(counts = {}) {

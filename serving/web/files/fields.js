@@ -1,9 +1,11 @@
 // One field for each input of a signature: what kind it is follows from dtype and shape.
 
-import { make, newId } from "/page/elements.js";
+import { make } from "/page/elements.js";
 import { ImageField } from "/page/drawing.js";
+import { TextField } from "/page/texts.js";
 
 const MOST_NUMBERS = 16;
+const MOST_TEXTS = 16;
 const WHOLE = /^u?int/;
 const REAL = /^(float|double)/;
 
@@ -19,8 +21,9 @@ function first(input) {
 
 /** A field for an input: `element`, and `read()`, which throws where the text is no value.
  *
- * `changed` is called at every change, `finished` when something is drawn or loaded. */
-export function fieldFor(input, form, changed, finished) {
+ * `most` is the largest body of a request, in bytes. `changed` is called at every change, `finished`
+ * when something is drawn or loaded. */
+export function fieldFor(input, form, most, changed, finished) {
   const rowIsImage = input.image && (form === "instances" || input.shape?.[0] === 1);
   if (rowIsImage) {
     const field = new ImageField(input, changed, finished);
@@ -28,7 +31,8 @@ export function fieldFor(input, form, changed, finished) {
     return { element: field.element, read: () => [field.read()] };
   }
   if (input.dtype === "bool" && !input.dims.length) return checkbox(input, changed);
-  if (input.dtype === "string" && !input.dims.length && typeof first(input) === "string") return text(input, changed);
+  const texts = textsOf(input);
+  if (texts) return new TextField(input, texts, most, changed);
   if (WHOLE.test(input.dtype) || REAL.test(input.dtype)) {
     if (!input.dims.length) return numbers(input, 1, changed);
     if (input.dims.length === 1 && input.dims[0] <= MOST_NUMBERS && input.shape?.at(-1) !== null) return numbers(input, input.dims[0], changed);
@@ -41,10 +45,15 @@ function checkbox(input, changed) {
   return { element: make("label", { class: "plain-label" }, box, "true"), read: () => box.checked };
 }
 
-function text(input, changed) {
-  const id = newId("text");
-  const area = make("textarea", { id, rows: 3, value: first(input), spellcheck: false, oninput: changed, "aria-label": input.name });
-  return { element: area, read: () => area.value };
+/** The strings of an input that has a field for each; null where somebody may want more or fewer.
+ *
+ * The first axis is the batch: there is one row of it, and more by hand, as JSON. */
+function textsOf(input) {
+  if (input.dtype !== "string" || input.shape?.slice(1).includes(null)) return null;
+  const count = input.dims.reduce((product, size) => product * size, 1);
+  if (count !== 1 && (input.dims.length !== 1 || count > MOST_TEXTS || !count)) return null;
+  const texts = [first(input)].flat(Infinity);
+  return texts.length === count && texts.every((one) => typeof one === "string") ? texts : null;
 }
 
 function numbers(input, count, changed) {

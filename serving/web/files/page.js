@@ -69,7 +69,7 @@ function showModel() {
     const number = version === answering[0] ? "" : `/versions/${version.version}`;
     const path = `/v1/models/${encodeURIComponent(model.name)}${number}:predict`;
     const key = JSON.stringify([path, signature]);
-    if (form.key !== key) form = { key, card: tryCard(signature, path) };
+    if (form.key !== key) form = { key, card: tryCard(signature, path, model.most_body_bytes) };
     cards.push(form.card);
   }
   if (charts?.name !== model.name) {
@@ -89,24 +89,38 @@ function headCard(model, answering, version, signature) {
       signature?.has_graph ? graphLink(model, version, signature) : null),
     versionsOf(model, answering),
     make("div", { class: "row" },
-      answering.length > 1 ? picker("Version", answering.map((one) => one.version), version.version, (value) => { chosen.version = value; }) : null,
-      version?.signatures.length > 1 ? picker("Signature", version.signatures.map((one) => one.name), signature.name, (value) => { chosen.signature = value; }) : null),
+      answering.length > 1 ? picker("Version", answering.map((one) => [one.version, nameOf(model, one.version)]), version.version, (value) => { chosen.version = value; }) : null,
+      version?.signatures.length > 1 ? picker("Signature", version.signatures.map((one) => [one.name, one.name]), signature.name, (value) => { chosen.signature = value; }) : null),
     signature ? make("div", { class: "two" }, tensors("Inputs", signature.inputs), tensors("Outputs", signature.outputs)) : make("p", {}, "No version answers."));
 }
 
 function versionsOf(model) {
+  const shown = new Set(model.versions.map((version) => version.version));
+  const others = Object.entries(model.labels).filter(([, version]) => !shown.has(version));
   return make("ul", { class: "versions", "aria-label": "Versions" }, model.versions.map((version) => {
     const kind = version.code !== "OK" ? "bad" : { AVAILABLE: "good", LOADING: "wait", START: "wait", UNLOADING: "wait" }[version.state] ?? "";
     return make("li", {}, make("span", { class: `chip ${kind}` }, `version ${version.version}: ${version.code !== "OK" && version.state === "END" ? "failed" : version.state}`),
+      labelsOf(model, version.version).flatMap((label) => [" ", make("span", { class: "chip label", title: `/v1/models/${model.name}/labels/${label}` }, label)]),
       version.message ? make("span", { class: "problem" }, ` ${version.code}: ${version.message}`) : null,
       version.shadow ? make("span", { class: "shadow" }, ` ${shadowText(version.shadow)}`) : null);
-  }));
+  }), others.map(([label, version]) => make("li", {}, make("span", { class: "chip label" }, label),
+    make("span", { class: "hint" }, ` names version ${version}, which is not loaded`))));
+}
+
+function labelsOf(model, version) {
+  return Object.keys(model.labels).filter((label) => model.labels[label] === version);
+}
+
+/** A version's number, with its labels. */
+function nameOf(model, version) {
+  const labels = labelsOf(model, version);
+  return labels.length ? `${version} (${labels.join(", ")})` : version;
 }
 
 function picker(label, names, current, choose) {
   const id = newId("pick");
   const select = make("select", { id, onchange: () => { choose(select.value); showModel(); document.getElementById(id)?.focus(); } },
-    names.map((name) => make("option", { value: name, selected: name === current }, name)));
+    names.map(([name, text]) => make("option", { value: name, selected: name === current }, text)));
   return make("span", { class: "row" }, make("label", { htmlFor: id }, label), select);
 }
 
@@ -159,8 +173,13 @@ async function look() {
 async function count() {
   if (!charts) return;
   try {
+    const shown = charts;
+    if (shown.needsHistory(performance.now())) {
+      const { points } = await askJson(`/page/history?model=${encodeURIComponent(shown.name)}`);
+      shown.begin(points, performance.now());
+    }
     const numbers = await askJson("/page/numbers");
-    charts.add(numbers[charts.name], performance.now());
+    shown.add(numbers[shown.name], performance.now());
   } catch {
     // `look` says it
   }

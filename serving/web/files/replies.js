@@ -51,6 +51,7 @@ function showValue(value, output, signature) {
   if (value !== null && typeof value !== "object") return make("p", { class: "answer" }, short(value));
   const picture = imageOf(value, output, signature);
   if (picture) return picture;
+  if (Array.isArray(value) && value.length === 1 && typeof value[0] === "string") return showValue(value[0], output, signature);
   if (isNumbers(value) && value.length === 1) return make("p", { class: "answer" }, short(value[0]));
   if (isNumbers(value)) return bars(value);
   if (Array.isArray(value) && value.every((row) => Array.isArray(row) && row.every((cell) => cell === null || typeof cell !== "object"))) {

@@ -7,34 +7,36 @@ import { showReply } from "/page/replies.js";
 
 const SMALL = 64 * 64; // pixels of an image that is answered without being asked to
 const LARGE = 10000; // numbers of an image that is not written down at every move
+const DELAY_MS = 250; // after the last change, where there are more
 const LONG = 4000; // characters of a request that a command line should not hold
 
-/** The card of a signature of a model's version; `path` is where it is asked. */
-export function tryCard(signature, path) {
+/** The card of a signature of a model's version; `path` is where it is asked, with `most` bytes at most. */
+export function tryCard(signature, path, most) {
   if (!signature.form) {
     return make("section", { class: "card" }, make("h2", {}, "Try it"),
       make("p", {}, `JSON has no form for ${signature.inputs.map((input) => input.dtype).join(", ")}: ask ${path.replace("/v1/", "/v2/").replace(":predict", "/infer")} with tensors as bytes.`));
   }
-  return new Form(signature, path).element;
+  return new Form(signature, path, most).element;
 }
 
 class Form {
-  constructor(signature, path) {
+  constructor(signature, path, most) {
     this.signature = signature;
     this.path = path;
     this.isJson = false;
     this.fields = new Map();
     const size = ({ image }) => (image ? image.height * image.width * image.channels : 0);
-    // Writing a large image down takes longer than a stroke may wait.
-    const delay = signature.inputs.some((input) => size(input) > LARGE) ? 250 : 0;
+    // Writing a large image or file down takes longer than a stroke may wait.
+    const isLarge = signature.inputs.some((input) => size(input) > LARGE);
     const changed = () => {
       if (!this.curl) return;
       clearTimeout(this.later);
-      if (delay) this.later = setTimeout(() => this.changed(), delay);
+      const waits = isLarge || [...this.fields.values()].some((field) => field.isLarge?.());
+      if (waits) this.later = setTimeout(() => this.changed(), DELAY_MS);
       else this.changed();
     };
     const sets = signature.inputs.map((input) => {
-      const field = fieldFor(input, signature.form, changed, () => this.finished());
+      const field = fieldFor(input, signature.form, most, changed, () => this.finished());
       this.fields.set(input.name, field);
       return make("fieldset", {}, make("legend", {}, input.name, " ", make("span", { class: "hint" }, describe(input))), field.element);
     });

@@ -176,6 +176,61 @@ def forms(visit: Visit, image: str) -> None:
     visit.seen["complaints"] = [c for c in visit.seen["complaints"] if "400" not in c]
 
 
+def texts(visit: Visit, file: str, large: str, shots: str) -> None:
+    """A column of strings is typed; bytes come from a file, unless it is too large."""
+    page = visit.open("/#kinds")
+    page.get_by_label("Signature").select_option("column")
+    page.get_by_role("textbox", name="colour").fill("red")
+    visit.seen["typed"] = page.locator(".curl").inner_text()
+    page.get_by_role("button", name="Predict").click()
+    visit.seen["shouted"] = page.locator(".shown .answer").inner_text()
+    page.get_by_role("button", name="Edit as JSON").click()
+    rows = '{"signature_name": "column", "instances": [["red"], ["blue"]]}'
+    page.get_by_label("The request").fill(rows)
+    page.get_by_role("button", name="Predict").click()
+    page.get_by_text("BLUE").first.wait_for()
+    page.screenshot(path=f"{shots}/column.png", full_page=True)
+    page.get_by_label("Signature").select_option("measured")
+    page.set_input_files("input[type=file]", large)
+    page.get_by_text("can be sent").wait_for()
+    visit.seen["too large"] = page.locator("fieldset [role=status]").inner_text()
+    page.set_input_files("input[type=file]", file)
+    page.get_by_role("button", name="Remove the file").wait_for()
+    page.locator(".curl", has_text="b64").wait_for()
+    visit.seen["command"] = page.locator(".curl").inner_text()
+    page.get_by_role("button", name="Predict").click()
+    visit.seen["length"] = page.locator(".shown .answer").inner_text()
+    page.screenshot(path=f"{shots}/bytes.png", full_page=True)
+    page.get_by_role("button", name="Remove the file").click()
+    page.get_by_role("textbox", name="image_bytes").fill("abc")
+    visit.seen["typed instead"] = page.locator(".curl").inner_text()
+
+
+def labels(visit: Visit, shot: str) -> None:
+    """Labels stand beside the versions that they name, and where one chooses a version."""
+    page = visit.open("/#labelled")
+    versions = page.get_by_role("list", name="Versions")
+    versions.wait_for()
+    visit.seen["versions"] = versions.get_by_role("listitem").all_inner_texts()
+    visit.seen["choice"] = page.get_by_label("Version").locator("option").all_inner_texts()
+    page.screenshot(path=shot)
+
+
+def history(visit: Visit, shot: str) -> None:
+    """The charts have axes, and show what happened before the page was opened."""
+    page = visit.open("/#kinds")
+    lines = page.locator(".rate path.line").first
+    page.locator(".rate path.line[d^=M]").first.wait_for(state="attached")
+    visit.seen["at once"] = lines.get_attribute("d")
+    page.wait_for_timeout(3000)
+    visit.seen["highest"] = page.locator(".rate .most").inner_text()
+    for name in ("rate", "latency", "rows"):
+        visit.seen[name] = page.locator(f".{name} .values span").all_inner_texts()
+    visit.seen["times"] = page.locator(".rate .times span").all_inner_texts()
+    page.locator(".charts").scroll_into_view_if_needed()
+    page.screenshot(path=shot, full_page=True)
+
+
 def audit(visit: Visit) -> None:
     """Names, contrast and structure, as far as a script can judge."""
     page = visit.page

@@ -94,7 +94,7 @@ class World:
                 await asyncio.sleep(0.005)
 
     def count(self, code: int) -> float:
-        meters = dict(self.exchange.metrics._everywhere())
+        meters = dict(self.exchange.metrics.everywhere())
         meter = meters.get(("m", "predict", "GRPC"))
         return 0 if meter is None else meter.statuses[code]
 

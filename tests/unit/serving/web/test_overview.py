@@ -43,6 +43,29 @@ def test_signatures_say_how_their_inputs_are_filled(server: Server) -> None:
     assert [tensor["name"] for tensor in found["two"]["outputs"]] == ["sum", "difference"]
 
 
+def test_labels_name_their_versions(tmp_path: Path) -> None:
+    for version in (1, 2):
+        write_version(tmp_path, version)
+    config = ModelConfig("m", str(tmp_path), policy=All(), labels={"stable": 1, "canary": 2})
+    with running(Settings(models=(config,), file_system_poll_s=0), read_version) as server:
+        assert overview(server)["m"]["labels"] == {"canary": "2", "stable": "1"}
+
+
+def test_the_page_knows_how_large_a_request_may_be(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_version(tmp_path / name, 1)
+    models = tuple(ModelConfig(name, str(tmp_path / name)) for name in ("a", "b"))
+    settings = Settings(
+        models=models,
+        file_system_poll_s=0,
+        max_body_bytes=1000,
+        max_body_bytes_of=(("b", 50),),
+    )
+    with running(settings, read_version) as server:
+        found = {name: model["most_body_bytes"] for name, model in overview(server).items()}
+    assert found == {"a": 1000, "b": 50}
+
+
 def test_numbers_are_counted_per_model(tmp_path: Path) -> None:
     write_version(tmp_path, 1)
     settings = Settings(models=(ModelConfig("m", str(tmp_path)),), file_system_poll_s=0)

@@ -98,7 +98,13 @@ def test_keys_guard_what_is_said_of_models_but_not_the_files(tmp_path: Path) -> 
     with running(settings, read_version) as server:
         for path in sorted(OPEN_PATHS):
             assert server.ask("GET", path, headers=BROWSER).status_code == 200, path
-        for path in ("/page/models", "/page/numbers", "/openapi.json", "/v1/models/m/graph"):
+        for path in (
+            "/page/models",
+            "/page/numbers",
+            "/page/history",
+            "/openapi.json",
+            "/v1/models/m/graph",
+        ):
             assert server.ask("GET", path).status_code == 401, path
             assert server.ask("GET", path, headers={"X-API-Key": "secret"}).status_code != 401
         document = server.ask("GET", "/openapi.json", headers={"X-API-Key": "secret"}).json()
