@@ -296,7 +296,7 @@ def _sequence(*steps: Any, **context: Any) -> bytes:
         made.feature_lists.feature_list["steps"].feature.add().float_list.value.extend(step)
         tags = made.feature_lists.feature_list["tags"].feature.add()
         tags.bytes_list.value.extend([b"t"] * len(step[:1]))
-    return made.SerializeToString()
+    return made.SerializeToString(deterministic=True)
 
 
 @programs

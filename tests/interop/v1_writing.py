@@ -106,6 +106,8 @@ def numbers(*shape: int, seed: int = SEED) -> np.ndarray:
 
 def texts(*items: Any) -> np.ndarray:
     """Strings."""
+    if any(item[-1:] == b"\0" for item in items if isinstance(item, bytes)):
+        raise ValueError("NumPy's fixed-size bytes lose the zeros that a text ends with")
     return np.array(list(items), "S").reshape(len(items))
 
 
@@ -123,7 +125,7 @@ def example(**features: Any) -> bytes:
             feature.float_list.value.extend(listed)
         else:
             feature.int64_list.value.extend(listed)
-    return made.SerializeToString()
+    return made.SerializeToString(deterministic=True)  # else its features come in any order
 
 
 def write(name: str, program: Callable[..., Model | Frozen], folder: Path) -> None:
