@@ -297,6 +297,10 @@ interop: $(INSTALLED) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/sa
 	$(TENSORFLOW)/bin/python tests/tools/tf_check.py $(DIGITS) --paths $(INTEROP_PATHS)
 	PINNACE_TF_PATHS=$(INTEROP_PATHS) $(VENV)/bin/pytest -q -m interop $(ARGS)
 
+.PHONY: pages
+pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and flags, from the code
+	$(VENV)/bin/python tools/pages.py $(ARGS)
+
 .PHONY: check
 check: lint types test ## lint, types, test
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-# Before all else, NumPy.
-from pinnace.framework import blas as _blas  # noqa: F401 (imported for what it does)
-from pinnace.framework import collecting as _collecting
+from pinnace.framework import process_effects as _process
 
-_paused = _collecting.Paused()
+_process.load_numpy()
+_process.ignore_float_warnings()
+with _process.collector_paused():  # most of the modules; what follows takes names out of them
+    importlib.import_module("pinnace.ops")
+    importlib.import_module("pinnace.functions.function")
 
 # isort: split
-# First the ops: they fill the slots behind the operators of tensors.
-from pinnace import ops as _ops  # noqa: F401 (imported for what it installs)
 from pinnace import public_imports as _public_imports
 from pinnace.autodiff.customised import custom_gradient as custom_gradient
 from pinnace.autodiff.customised import grad_pass_through as grad_pass_through
@@ -75,26 +75,25 @@ from pinnace.framework.tensor import is_tensor as is_tensor
 from pinnace.framework.variable import Variable as Variable
 from pinnace.framework.variable import VariableAggregation as VariableAggregation
 from pinnace.framework.variable import VariableSynchronization as VariableSynchronization
-from pinnace.functions.control import case as case
-from pinnace.functions.control import cond as cond
-from pinnace.functions.control import foldl as foldl
-from pinnace.functions.control import foldr as foldr
-from pinnace.functions.control import map_fn as map_fn
-from pinnace.functions.control import scan as scan
-from pinnace.functions.control import switch_case as switch_case
-from pinnace.functions.control import vectorized_map as vectorized_map
-from pinnace.functions.control import while_loop as while_loop
+from pinnace.functions.control.conditional import case as case
+from pinnace.functions.control.conditional import cond as cond
+from pinnace.functions.control.conditional import switch_case as switch_case
+from pinnace.functions.control.looping import while_loop as while_loop
+from pinnace.functions.control.mapping import foldl as foldl
+from pinnace.functions.control.mapping import foldr as foldr
+from pinnace.functions.control.mapping import map_fn as map_fn
+from pinnace.functions.control.mapping import scan as scan
+from pinnace.functions.control.mapping import vectorized_map as vectorized_map
 from pinnace.functions.customised import recompute_grad as recompute_grad
 from pinnace.functions.function import function as function
 from pinnace.functions.graph_gradients import gradients as gradients
 from pinnace.functions.graph_gradients import hessians as hessians
-from pinnace.ops import composites as _composites  # noqa: F401 (functions take ragged tensors)
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn
 from pinnace.ops import random as random
+from pinnace.ops.array.broadcasting import broadcast_to as broadcast_to
 from pinnace.ops.array.casting import bitcast as bitcast
 from pinnace.ops.array.casting import cast as cast
-from pinnace.ops.array.casting import saturate_cast as saturate_cast
 from pinnace.ops.array.constants import constant as constant
 from pinnace.ops.array.constants import fill as fill
 from pinnace.ops.array.constants import ones as ones
@@ -116,24 +115,24 @@ from pinnace.ops.array.joining import concat as concat
 from pinnace.ops.array.joining import split as split
 from pinnace.ops.array.joining import stack as stack
 from pinnace.ops.array.joining import unstack as unstack
+from pinnace.ops.array.masking import boolean_mask as boolean_mask
 from pinnace.ops.array.padding import pad as pad
 from pinnace.ops.array.partitioning import dynamic_partition as dynamic_partition
 from pinnace.ops.array.partitioning import dynamic_stitch as dynamic_stitch
 from pinnace.ops.array.permutations import reverse as reverse
 from pinnace.ops.array.permutations import reverse_sequence as reverse_sequence
 from pinnace.ops.array.permutations import roll as roll
-from pinnace.ops.array.reshaping import broadcast_to as broadcast_to
+from pinnace.ops.array.permutations import transpose as transpose
 from pinnace.ops.array.reshaping import expand_dims as expand_dims
 from pinnace.ops.array.reshaping import reshape as reshape
 from pinnace.ops.array.reshaping import squeeze as squeeze
-from pinnace.ops.array.reshaping import transpose as transpose
+from pinnace.ops.array.saturation import saturate_cast as saturate_cast
 from pinnace.ops.array.scattering import scatter_nd as scatter_nd
 from pinnace.ops.array.scattering import tensor_scatter_nd_add as tensor_scatter_nd_add
 from pinnace.ops.array.scattering import tensor_scatter_nd_max as tensor_scatter_nd_max
 from pinnace.ops.array.scattering import tensor_scatter_nd_min as tensor_scatter_nd_min
 from pinnace.ops.array.scattering import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from pinnace.ops.array.scattering import tensor_scatter_nd_update as tensor_scatter_nd_update
-from pinnace.ops.array.selecting import boolean_mask as boolean_mask
 from pinnace.ops.array.selecting import where as where
 from pinnace.ops.array.shapes import broadcast_dynamic_shape as broadcast_dynamic_shape
 from pinnace.ops.array.shapes import broadcast_static_shape as broadcast_static_shape
@@ -168,7 +167,6 @@ from pinnace.ops.control.printing import tf_print as _print
 from pinnace.ops.functional.python_calls import numpy_function as numpy_function
 from pinnace.ops.functional.python_calls import py_function as py_function
 from pinnace.ops.math import bits as _bits
-from pinnace.ops.math.arithmetic import abs as abs
 from pinnace.ops.math.arithmetic import add as add
 from pinnace.ops.math.arithmetic import add_n as add_n
 from pinnace.ops.math.arithmetic import maximum as maximum
@@ -176,7 +174,6 @@ from pinnace.ops.math.arithmetic import minimum as minimum
 from pinnace.ops.math.arithmetic import multiply as multiply
 from pinnace.ops.math.arithmetic import negative as negative
 from pinnace.ops.math.arithmetic import scalar_mul as scalar_mul
-from pinnace.ops.math.arithmetic import sign as sign
 from pinnace.ops.math.arithmetic import square as square
 from pinnace.ops.math.arithmetic import subtract as subtract
 from pinnace.ops.math.clipping import clip_by_global_norm as clip_by_global_norm
@@ -209,6 +206,8 @@ from pinnace.ops.math.histograms import (
 from pinnace.ops.math.logic import logical_and as logical_and
 from pinnace.ops.math.logic import logical_not as logical_not
 from pinnace.ops.math.logic import logical_or as logical_or
+from pinnace.ops.math.polar import abs as abs
+from pinnace.ops.math.polar import sign as sign
 from pinnace.ops.math.products import matmul as matmul
 from pinnace.ops.math.products import tensordot as tensordot
 from pinnace.ops.math.ranges import linspace as linspace
@@ -237,7 +236,6 @@ from pinnace.ops.math.trigonometry import sinh as sinh
 from pinnace.ops.math.trigonometry import tan as tan
 from pinnace.ops.math.trigonometry import tanh as tanh
 
-del _paused
 _public_imports.install()
 bitwise = _bits
 debugging = _debugging

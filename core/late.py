@@ -1,55 +1,144 @@
-"""Names that low layers need of high ones, resolved on first use.
+"""What low layers need of high ones: every edge that runs up the layers, in one file.
 
-Each entry is an upward edge that the tree of imports does not show, so the table is short and
-complete: a test finds every use, and that each entry exists.
+`late.read_variable(v)` is a call of `read_variable` in `pinnace.ops.state.variables`: its module is
+imported when the name is first used, and the function is an ordinary name of this module from then
+on. Nothing has to be filled or installed, so nothing can be missing or come too early; a test
+resolves each entry, finds each use, and compares `TABLE` with what type checkers are told.
+
+Within `ops`, two kinds of edges are here too, for no order of files has them all run down: the
+gradient of an op that is the other's gradient (a sum is spread, a broadcast summed), and methods of
+ragged tensors that make ragged tensors.
+
+Beside these, `@takes_composites` (`ops/composite_arguments.py`) names functions of `ops.composites`
+where the functions stand that hand ragged and sparse arguments over to them.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+# name -> "module:object", or a module.
 TABLE: dict[str, str] = {
-    # framework: tf.dtypes.cast and its like
-    "ops.cast": "pinnace.ops.array.casting:cast",
-    "ops.complex": "pinnace.ops.math.complexes:complex",
-    "ops.saturate_cast": "pinnace.ops.array.casting:saturate_cast",
-    # keras: Model.save, Model.export and load_model
-    "saved_model.save": "pinnace.saved_model:save",
-    "saved_model.load": "pinnace.saved_model:load",
-    # keras: Model.export(format="onnx")
-    "onnx.export": "pinnace.deploy.onnx:export",
+    # framework: what becomes a tensor is a constant, or several tensors stacked.
+    "constant": "pinnace.ops.array.constants:constant",
+    "stack": "pinnace.ops.array.joining:stack",
+    # framework: tensors are iterated over, indexed slices summed; `dtypes.cast` and its like.
+    "unstack": "pinnace.ops.array.joining:unstack",
+    "summed_slices": "pinnace.ops.array.gathered_slices:summed_slices",
+    "cast": "pinnace.ops.array.casting:cast",
+    "complex": "pinnace.ops.math.complexes:complex",
+    "saturate_cast": "pinnace.ops.array.saturation:saturate_cast",
+    # framework, ops: variables are read and written by ops.
+    "read_variable": "pinnace.ops.state.variables:read_variable",
+    "assign": "pinnace.ops.state.variables:assign",
+    "assign_add": "pinnace.ops.state.variables:assign_add",
+    "assign_sub": "pinnace.ops.state.variables:assign_sub",
+    "assign_slice": "pinnace.ops.state.scatters:assign_slice",
+    "getitem_of": "pinnace.ops.state.scatters:getitem_of",
+    "sparse_read": "pinnace.ops.state.scatters:sparse_read",
+    "gather_nd_of": "pinnace.ops.state.scatters:gather_nd_of",
+    "scatter": "pinnace.ops.state.scatters:scatter",
+    "scatter_nd": "pinnace.ops.state.scatters:scatter_nd",
+    "with_batch_places": "pinnace.ops.array.gathered_slices:with_batch_places",
+    # ops: where two ops are each other's gradient, the upper one.
+    "sum_over": "pinnace.ops.math.reduction:sum_over",
+    "reduce_sum": "pinnace.ops.math.reduction:reduce_sum",
+    "gather_gradient": "pinnace.ops.array.gathered_slices:gather_gradient",
+    "gather_v2_gradient": "pinnace.ops.array.gathered_slices:gather_v2_gradient",
+    "gather_nd_gradient": "pinnace.ops.array.gathered_slices:gather_nd_gradient",
+    "pad": "pinnace.ops.array.padding:pad",
+    # ops: methods of ragged tensors that are functions beside the class.
+    "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
+    "from_sparse": "pinnace.ops.composites.ragged.construction:from_sparse",
+    "from_tensor": "pinnace.ops.composites.ragged.construction:from_tensor",
+    "getitem": "pinnace.ops.composites.ragged.indexing:getitem",
+    "merge_dims": "pinnace.ops.composites.ragged.shaping:merge_dims",
+    # framework: `config.threading` reaches BLAS.
+    "limit_threads": "pinnace.engine.threads:limit_threads",
+    # ops: an op, or a function, that was given ragged or sparse arguments.
+    "execute_on_composites": "pinnace.ops.composites.dispatching:execute_on_composites",
+    "call_on_composites": "pinnace.ops.composites.dispatching:call_on_composites",
+    # ops: kernels run functions of a graph, and ask for machine code.
+    "call_function": "pinnace.engine.build:call_function",
+    "bind_function": "pinnace.engine.build:bind_function",
+    "finish_loop": "pinnace.engine.build:finish_loop",
+    "request_kernel": "pinnace.engine.build:request_kernel",
+    # ops: gradients that record, or build graphs.
+    "GradientTape": "pinnace.autodiff.tape:GradientTape",
+    "gradient_of_control_flow": "pinnace.functions.backward:gradient_of_control_flow",
+    # autodiff: jacobians are loops, custom gradients nodes of a graph that is traced.
+    "jacobian": "pinnace.functions.jacobian:jacobian",
+    "batch_jacobian": "pinnace.functions.jacobian:batch_jacobian",
+    "mark_gradient": "pinnace.functions.customised:mark_gradient",
+    # data: the class of the values of a DatasetSpec.
+    "Dataset": "pinnace.data.dataset:Dataset",
+    # keras: operators of symbolic inputs are layers; models are saved, exported and loaded.
+    "apply_operator": "pinnace.keras.layers.operators:apply_operator",
+    "saved_model": "pinnace.saved_model",
+    "onnx": "pinnace.deploy.onnx",
 }
+# Modules with the specs of composite values, imported when a file has one.
+SPEC_MODULES = ("pinnace.ops.composites.ragged.spec", "pinnace.ops.composites.sparse.tensor")
 
-_resolved: dict[str, Callable[..., Any]] = {}
+if TYPE_CHECKING:  # the table again
+    from pinnace import saved_model as saved_model
+    from pinnace.autodiff.tape import GradientTape as GradientTape
+    from pinnace.data.dataset import Dataset as Dataset
+    from pinnace.deploy import onnx as onnx
+    from pinnace.engine.build import bind_function as bind_function
+    from pinnace.engine.build import call_function as call_function
+    from pinnace.engine.build import finish_loop as finish_loop
+    from pinnace.engine.build import request_kernel as request_kernel
+    from pinnace.engine.threads import limit_threads as limit_threads
+    from pinnace.functions.backward import gradient_of_control_flow as gradient_of_control_flow
+    from pinnace.functions.customised import mark_gradient as mark_gradient
+    from pinnace.functions.jacobian import batch_jacobian as batch_jacobian
+    from pinnace.functions.jacobian import jacobian as jacobian
+    from pinnace.keras.layers.operators import apply_operator as apply_operator
+    from pinnace.ops.array.casting import cast as cast
+    from pinnace.ops.array.constants import constant as constant
+    from pinnace.ops.array.gathered_slices import gather_gradient as gather_gradient
+    from pinnace.ops.array.gathered_slices import gather_nd_gradient as gather_nd_gradient
+    from pinnace.ops.array.gathered_slices import gather_v2_gradient as gather_v2_gradient
+    from pinnace.ops.array.gathered_slices import summed_slices as summed_slices
+    from pinnace.ops.array.gathered_slices import with_batch_places as with_batch_places
+    from pinnace.ops.array.joining import stack as stack
+    from pinnace.ops.array.joining import unstack as unstack
+    from pinnace.ops.array.padding import pad as pad
+    from pinnace.ops.array.saturation import saturate_cast as saturate_cast
+    from pinnace.ops.composites.dispatching import call_on_composites as call_on_composites
+    from pinnace.ops.composites.dispatching import execute_on_composites as execute_on_composites
+    from pinnace.ops.composites.ragged.construction import from_sparse as from_sparse
+    from pinnace.ops.composites.ragged.construction import from_tensor as from_tensor
+    from pinnace.ops.composites.ragged.indexing import getitem as getitem
+    from pinnace.ops.composites.ragged.shaping import merge_dims as merge_dims
+    from pinnace.ops.composites.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
+    from pinnace.ops.math.complexes import complex as complex
+    from pinnace.ops.math.reduction import reduce_sum as reduce_sum
+    from pinnace.ops.math.reduction import sum_over as sum_over
+    from pinnace.ops.state.scatters import assign_slice as assign_slice
+    from pinnace.ops.state.scatters import gather_nd_of as gather_nd_of
+    from pinnace.ops.state.scatters import getitem_of as getitem_of
+    from pinnace.ops.state.scatters import scatter as scatter
+    from pinnace.ops.state.scatters import scatter_nd as scatter_nd
+    from pinnace.ops.state.scatters import sparse_read as sparse_read
+    from pinnace.ops.state.variables import assign as assign
+    from pinnace.ops.state.variables import assign_add as assign_add
+    from pinnace.ops.state.variables import assign_sub as assign_sub
+    from pinnace.ops.state.variables import read_variable as read_variable
 
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
-def get(name: str) -> Callable[..., Any]:
-    """The object an entry stands for; its package is imported the first time.
-
-    Args:
-        name: a key of `TABLE`.
-
-    Raises:
-        KeyError: there is no such entry.
-        ImportError: the entry's package or object is missing.
-    """
-    found = _resolved.get(name)
-    if found is None:
-        found = _resolved[name] = _resolve(name)
-    return found
-
-
-def _resolve(name: str) -> Callable[..., Any]:
-    target = TABLE.get(name)
-    if target is None:
-        raise KeyError(f"late.get: name must be one of {', '.join(sorted(TABLE))}, got {name!r}")
-    package, _, attribute = target.partition(":")
-    try:
-        found: Callable[..., Any] = getattr(importlib.import_module(package), attribute)
-    except AttributeError as error:
-        raise ImportError(f"late.get({name!r}): {package} has no {attribute!r}") from error
-    return found
+    def __getattr__(name: str) -> object:
+        target = TABLE.get(name)
+        if target is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module, _, attribute = target.partition(":")
+        found = importlib.import_module(module)
+        try:
+            found = getattr(found, attribute) if attribute else found
+        except AttributeError as error:
+            raise ImportError(f"late.{name}: {module} has no {attribute!r}") from error
+        globals()[name] = found
+        return found

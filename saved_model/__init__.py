@@ -1,4 +1,17 @@
-"""SavedModels: an object and its functions to a folder and back."""
+"""SavedModels: an object and its functions to a folder and back.
+
+- `saved_model.save(obj, dir, signatures=None, options=None)` walks `obj` with `trackable.walk`.
+  Children that are `Variable`s, `Function`s (every concrete function traced so far) and
+  containers are written as TensorFlow writes them.
+- An object may define `_functions_for_saving() -> dict[str, Function]` (more children: a Keras
+  model gives `__call__`) and `_default_signatures() -> dict[str, ConcreteFunction]` (used when
+  `signatures` is None: a Keras model gives `serving_default`, traced with `training=False` for
+  its input spec, inputs by name, outputs `output_0`, …).
+- A signature is a `ConcreteFunction` with `by_name=True`; `saved_model` makes one from whatever
+  the caller gave.
+- Loading builds `Graph`s lazily from GraphDef and FunctionDefs, `Variable`s whose values are
+  mapped from the bundle on first read, and `Function`-like restored functions.
+"""
 
 from pinnace.saved_model.assets import Asset as Asset
 from pinnace.saved_model.constants import ASSETS_DIRECTORY as ASSETS_DIRECTORY

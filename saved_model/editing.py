@@ -34,7 +34,7 @@ _RESERVED = frozenset({layout.INIT_SIGNATURE, layout.TRAIN_SIGNATURE})
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What an edit kept.
+    """The result of an edit.
 
     Attributes:
         signatures: old name -> new name.

@@ -16,6 +16,8 @@ from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.codec.graphs import decode_graph
 from pinnace.graph.codec.references import VARIABLES
 from pinnace.graph.codec.shapes import decode_shape
+from pinnace.ops import registry
+from pinnace.ops.array.constants import CONST, PLACEHOLDER_WITH_DEFAULT
 from pinnace.proto.graph_pb2 import GraphDef
 from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
 from pinnace.saved_model import layout
@@ -37,10 +39,6 @@ if TYPE_CHECKING:
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 # Until that version a placeholder of unknown shape was written as one without axes.
 _LAST_WITHOUT_RANK = 21
-# Nodes that end a graph and give nothing that somebody wants.
-_NO_RESULTS = frozenset(
-    {"Assert", "Const", "NoOp", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "Print"}
-)
 _INITIALISER = "pinnace_initialiser"
 
 
@@ -176,14 +174,14 @@ class _Frozen:
         return found
 
     def _ends(self) -> list[str]:
-        """The nodes whose outputs nobody takes."""
+        """The nodes whose outputs no other node takes."""
         taken = {
             text.lstrip("^").partition(":")[0] for node in self._graph.node for text in node.input
         }
         found = [
             node.name
             for node in self._graph.node
-            if node.name not in taken and node.op not in _NO_RESULTS and not fills_table(node)
+            if node.name not in taken and not _is_unwanted(node) and not fills_table(node)
         ]
         if not found:
             raise InvalidArgumentError(
@@ -197,7 +195,7 @@ class _Frozen:
         return [node.name for node in self._needed(given) if node.op in _PLACEHOLDERS]
 
     def _needed(self, given: Collection[str]) -> list[NodeDef]:
-        """What computes the outputs, once some nodes are given; in the order of the file."""
+        """The nodes that compute the outputs, once some nodes are fed; in the order of the file."""
         roots = [name.partition(":")[0] for name in self._outputs]
         found = {node.name for node in needed_messages(self._nodes, *roots, without=given)}
         return [node for node in self._graph.node if node.name in found]
@@ -265,3 +263,11 @@ def _is_saved_model(data: bytes) -> bool:
         return bool(SavedModel.FromString(data).meta_graphs)
     except DecodeError:
         return False
+
+
+def _is_unwanted(node: NodeDef) -> bool:
+    """Whether a node that ends a graph gives nothing that somebody wants."""
+    op = registry.at_hand(node.op)
+    if node.op in _PLACEHOLDERS or op is CONST or op is PLACEHOLDER_WITH_DEFAULT:
+        return True
+    return op is not None and op.traceless

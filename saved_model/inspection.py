@@ -1,4 +1,4 @@
-"""What a SavedModel is, without running it: the data behind `pinnace show`."""
+"""The content of a SavedModel, without running it: the data behind `pinnace show`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
 
 VARIABLE_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-# Nodes without a kernel that need none: they stand for what is given.
-_GIVEN = frozenset({"Placeholder", "VarHandleOp", "VariableV2", "Variable", "_Arg", "_Retval"})
+# Nodes that need no kernel: they stand for what is given. So do ops that have none.
+_GIVEN = frozenset({"VariableV2", "Variable", "_Arg", "_Retval"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class AssetReport:
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """What there is to say about one graph of a SavedModel.
+    """The report on one graph of a SavedModel.
 
     Attributes:
         path: the folder.
@@ -164,7 +164,7 @@ class ModelReport:
 def inspect(
     export_dir: str | os.PathLike[str], tags: str | Iterable[str] | None = None
 ) -> ModelReport:
-    """What a SavedModel holds; nothing of it is run, and no variable is read.
+    """The content of a SavedModel; nothing of it is run, and no variable is read.
 
     Args:
         export_dir: the folder, or the file of a frozen graph.
@@ -293,8 +293,7 @@ def _served_nodes(meta: MetaGraphDef) -> Iterable[NodeDef]:
 def _is_supported(op: str, functions: Mapping[str, object]) -> bool:
     if op in _GIVEN or op in functions or is_flow_op(op):
         return True
-    found = registry.find(TRANSLATED.get(op, op))
-    return found is not None and found.kernel is not None
+    return registry.find(TRANSLATED.get(op, op)) is not None
 
 
 def _variables(folder: Path, problems: list[str]) -> tuple[VariableReport, ...]:

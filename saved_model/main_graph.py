@@ -15,7 +15,7 @@ from pinnace.framework.composite import CompositeSpec
 from pinnace.framework.shapes import SCALAR, UNKNOWN, Shape
 from pinnace.graph.codec.attrs import encode_attr
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES
-from pinnace.graph.graph import FunctionRef, Graph
+from pinnace.graph.graph import FunctionRef, GraphBuilder
 from pinnace.ops.state.table_state import KEYS, VALUES
 from pinnace.proto.node_def_pb2 import NodeDef
 from pinnace.proto.saved_model_pb2 import SaverDef
@@ -39,7 +39,7 @@ class MainGraph:
     def __init__(self, name_of: Callable[[FunctionRef], str]) -> None:
         self.nodes: list[NodeDef] = []
         self._name_of = name_of
-        self._names = Graph("main")
+        self._names = GraphBuilder("main")
 
     def add(
         self,

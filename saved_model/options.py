@@ -1,4 +1,4 @@
-"""What a caller may choose about saving and loading; names and defaults are TensorFlow's."""
+"""The options of saving and loading; names and defaults are TensorFlow's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What loading a SavedModel and running its signatures will say, found out without running it."""
+"""The errors and warnings of loading and running a SavedModel, found without running it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Readiness:
 
 
 def readiness_of(folder: Path, meta: MetaGraphDef, options: LoadOptions | None = None) -> Readiness:
-    """What loading a model and running its signatures will say.
+    """The errors and warnings of loading a model and running its signatures.
 
     Args:
         folder: the model.

@@ -84,7 +84,7 @@ def _load(folder: Path, tags: list[str] | None, options: LoadOptions) -> Any:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What changes when `save` exchanges the folder; messages and variables must be of one."""
+    """A value that changes when `save` replaces the folder; messages and variables share it."""
     try:
         status = folder.stat()
     except OSError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.graph.codec.tensors import decode_tensor
+from pinnace.ops import registry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 _ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
 _IMPORTS = frozenset({"LookupTableImport", "LookupTableImportV2"})
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-# Nodes that pass on what they take first.
-_PASS = frozenset({"Identity", "Reshape"})
 _FARTHEST = 64
 _RESTORE_INPUTS = 3
 
@@ -48,7 +46,7 @@ class _Body:
         for _ in range(_FARTHEST):
             name, _, rest = text.lstrip("^").partition(":")
             node = self.nodes.get(name)
-            if node is None or node.op not in _PASS or not node.input:
+            if node is None or not _passes(node) or not node.input:
                 index = rest.rpartition(":")[2]
                 return name, int(index) if index.isascii() and index.isdigit() else 0
             text = node.input[0]
@@ -73,6 +71,18 @@ class _Body:
         if values.dtype != object:
             raise InvalidArgumentError(f"{self.where}: {text!r} does not hold strings")
         return [item.decode(errors="replace") for item in values.reshape(-1).tolist()]
+
+
+def calls_function(node: NodeDef) -> bool:
+    """Whether a node runs one function."""
+    op = registry.at_hand(node.op)
+    return op is not None and op.runs == "call"
+
+
+def _passes(node: NodeDef) -> bool:
+    """Whether a node passes on what it takes first."""
+    op = registry.at_hand(node.op)
+    return op is not None and (op.alias or op.view == "reshaped") and not op.inputs[0].is_list
 
 
 def restored_sources(
@@ -121,7 +131,7 @@ def _restoring(
     main = _Body(nodes, f"{where}: main graph")
     for node in needed_messages(nodes, root):
         yield main, node
-        if node.op in _CALLS and node.attr["f"].func.name in library:
+        if calls_function(node) and node.attr["f"].func.name in library:
             function = library.message(node.attr["f"].func.name)
             given = [text for text in node.input if text[:1] != "^"]
             names = [arg.name for arg in function.signature.input_arg]

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework import dtypes, structure
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import FailedPreconditionError, OpError
 from pinnace.framework.resources import TrackableResource
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, Tensor
-from pinnace.framework.trackable import AutoTrackable, Trackable
+from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.saved_model.layout import CREATE, INITIALIZE
@@ -78,7 +79,7 @@ class RestoredOptimizer(RestoredObject):
         self._slots.append((variable, name, kept))
 
     def get_slot(self, variable: Variable, name: str) -> Variable | None:
-        """What is kept for a variable under a name, None if nothing is."""
+        """The value in a variable's slot of that name, None if there is none."""
         return next((kept for one, n, kept in self._slots if one is variable and n == name), None)
 
     def get_slot_names(self) -> list[str]:
@@ -90,7 +91,7 @@ class RestoredOptimizer(RestoredObject):
 
 
 class LazyConcrete:
-    """A concrete function of a file, made when somebody needs it.
+    """A concrete function of a file, built on first use.
 
     Args:
         name: of the function.
@@ -115,7 +116,7 @@ class LazyConcrete:
 
     @property
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What it is called with."""
+        """The specs of its arguments."""
         if self._arguments is None:
             self._arguments = self._decode()
         return self._arguments  # type: ignore[no-any-return]
@@ -148,7 +149,7 @@ class RestoredFunction(Trackable):
 
     @property
     def name(self) -> str:
-        """What it was called."""
+        """The name it was saved with."""
         return self._name
 
     @property

@@ -311,7 +311,7 @@ class Loader:
             object.__setattr__(target, name, value)
 
     def _keep_slots(self, number: int, item: SavedItem) -> None:
-        """What an optimizer keeps for variables."""
+        """Restore the optimizer's slots of variables."""
         target = self._objects[number]
         for original, name, kept in item.slots if isinstance(target, RestoredOptimizer) else ():
             variable, slot = self._objects[original], self._objects[kept]
@@ -416,7 +416,7 @@ class Loader:
             reader.verify_all()
 
     def _describe_model(self, root: Any) -> None:
-        """What TensorFlow puts on the root beside its children."""
+        """Set the attributes that TensorFlow puts on the root beside its children."""
         if isinstance(root, (RestoredObject, RestoredFunction, ConcreteFunction)):
             info = self._meta.meta_info_def
             put: Callable[[Any, str, object], None] = object.__setattr__

@@ -53,7 +53,7 @@ class SavedFunctions:
         self._concrete: dict[tuple[str, bool], LazyConcrete] = {}
 
     def lazy(self, name: str, *, by_name: bool) -> LazyConcrete:
-        """A function that is made when somebody needs it, always the same one.
+        """A function that is built on first use, and memoised.
 
         Args:
             name: of the function.
@@ -122,7 +122,7 @@ class SavedFunctions:
         )
 
     def _check_bound(self, number: int, where: str) -> None:
-        """Hold that an object is one that a function can capture, and that its file is there."""
+        """Check that a function can capture an object, and that its file is there."""
         target = self._objects[number]
         if not isinstance(target, (Variable, Tensor, Asset, RestoredResource)):
             raise UnimplementedError(

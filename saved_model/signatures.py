@@ -13,7 +13,7 @@ from pinnace.functions.component_names import named_tensors
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import Function
 from pinnace.graph.codec.graphs import add_argument
-from pinnace.graph.graph import FunctionRef, Graph, Value
+from pinnace.graph.graph import FunctionRef, GraphBuilder, Value
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 from pinnace.saved_model.layout import DEFAULT_SIGNATURE, INIT_SIGNATURE, SIGNATURES
 from pinnace.saved_model.restored import RestoredFunction, SignatureMap
@@ -166,7 +166,7 @@ def _wrapped(
 ) -> ConcreteFunction:
     """A function that calls this one, its inputs and outputs sorted by name."""
     callee = concrete.graph
-    graph = Graph(f"signature_wrapper_{callee.name}")
+    graph = GraphBuilder(f"signature_wrapper_{callee.name}")
     made: dict[str, Value] = {}
     for name, spec in sorted(inputs):
         made[name] = add_argument(graph, spec, name)
@@ -198,10 +198,10 @@ def _wrapped(
         name: [next(left) for _ in range(count)]
         for (name, _), count in zip(results, counts, strict=True)
     }
-    graph.outputs = [value for name in sorted(parts) for value in parts[name]]
-    graph.output_names = list(named_tensors(dict(results)))
+    ordered = [value for name in sorted(parts) for value in parts[name]]
+    graph.set_outputs(ordered, named_tensors(dict(results)))
     return ConcreteFunction(
-        graph,
+        graph.finish(),
         concrete.captured,
         ((), dict(sorted(inputs))),
         dict(sorted(results)),

@@ -54,7 +54,7 @@ _FUNCTIONS = (Function, RestoredFunction, ConcreteFunction)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is saved.
+    """The objects to save, and how they hang together.
 
     Attributes:
         tree: the objects with variables among them: what the checkpoint holds.
@@ -110,7 +110,7 @@ class _Collection:
 
 
 def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
-    """What is there to save below `root`.
+    """The snapshot of all objects below `root`.
 
     Functions with an input signature that were never called are traced.
 
@@ -171,13 +171,13 @@ def _add_saveables(
 
 
 class View:
-    """What objects have to save; each is asked once, since asking may trace."""
+    """The children and functions that objects save; each is asked once, since asking may trace."""
 
     def __init__(self) -> None:
         self._offers: dict[int, Mapping[str, Any] | None] = {}
 
     def _offer(self, parent: Trackable) -> Mapping[str, Any] | None:
-        """What an object says that it wants saved, None if it leaves that to us."""
+        """The functions that an object asks to have saved, None if it leaves that to us."""
         if id(parent) not in self._offers:
             ask = getattr(parent, "_functions_for_saving", None)
             self._offers[id(parent)] = None if ask is None else ask()
@@ -325,7 +325,7 @@ def _untracked(function: ConcreteFunction, resource: object) -> FailedPreconditi
 
 
 def describe_item(snapshot: Snapshot, number: int, names: Mapping[int, str]) -> SavedItem:
-    """What is written of one object.
+    """The message for one object.
 
     Args:
         snapshot: it is of this.
@@ -378,7 +378,7 @@ _ILLEGAL = re.compile(r"^[^A-Za-z0-9.]|[^A-Za-z0-9_.\\/>-]")
 
 
 def variable_object(variable: Any) -> VariableObject:
-    """What is written of a variable."""
+    """The message for a variable."""
     return VariableObject(
         variable.dtype,
         variable.shape,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pinnace.framework.tensor import Array, Tensor
-    from pinnace.graph.graph import Graph, Value
+    from pinnace.graph.graph import Graph, GraphBuilder, Value
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
@@ -96,7 +96,7 @@ class MainGraph:
             self._where,
             self._library,
             lambda: self._initialiser() or "",
-            lambda fills: self._part([], [], fills),
+            lambda fills, name: self._part([], [], fills, name),
             None if options.experimental_skip_checkpoint else self._checkpoint,
         )
         # Why what a session runs first cannot be run here.
@@ -182,10 +182,8 @@ class MainGraph:
         inputs, outputs = dict(sorted(inputs.items())), dict(sorted(outputs.items()))
         given = [(reference, key, spec) for key, (reference, spec) in inputs.items()]
         wanted = [reference for reference, _ in outputs.values()]
-        graph, captured, variables = self._part(given, wanted, [])
+        graph, captured, variables = self._part(given, wanted, [], name, list(outputs))
         self._require_initialised(captured)
-        graph.name = name
-        graph.output_names = list(outputs)
         results = {}
         for (key, (_, spec)), value in zip(outputs.items(), graph.outputs, strict=True):
             if spec is not None and spec.dtype is not value.dtype:
@@ -210,18 +208,22 @@ class MainGraph:
         inputs: list[tuple[str, str, TensorSpec]],
         outputs: list[str],
         effects: list[str],
+        name: str = "graph",
+        output_names: list[str] | None = None,
     ) -> tuple[Graph, list[Tensor], list[Variable]]:
         """A part of the graph, the tensors it captures, the variables among them."""
         captured: list[Tensor] = []
         variables: list[Variable] = []
         handles: dict[str, Value] = {}
 
-        def capture(graph: Graph, name: str, tensor: Tensor, handle: TensorSpec | None) -> Value:
+        def capture(
+            graph: GraphBuilder, name: str, tensor: Tensor, handle: TensorSpec | None
+        ) -> Value:
             value = add_argument(graph, TensorSpec.of(tensor.shape, tensor.dtype), name, handle)
             captured.append(tensor)
             return value
 
-        def given(graph: Graph, node: NodeDef, position: int) -> Value | None:
+        def given(graph: GraphBuilder, node: NodeDef, position: int) -> Value | None:
             if position:
                 return None
             variable = self._variables.get(node.name)
@@ -243,6 +245,8 @@ class MainGraph:
             self._meta.graph_def,
             self._where,
             outputs,
+            name=name,
+            output_names=output_names,
             inputs=inputs,
             effects=effects,
             library=self._library,
@@ -272,7 +276,7 @@ class MainGraph:
             self._refused = error
 
     def _require_initialised(self, captured: Iterable[Tensor]) -> None:
-        """Hold that what a signature uses has what the initialiser gives it.
+        """Check that the initialiser gives a value to all that a signature uses.
 
         Raises:
             OpError: it has not, since the initialiser cannot be run here.

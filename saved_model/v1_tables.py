@@ -14,8 +14,9 @@ from pinnace.functions.concrete import ConcreteFunction
 from pinnace.graph.codec.graphs import decode_graph
 from pinnace.graph.codec.references import TRANSLATED
 from pinnace.ops.state.table_state import KEYS, VALUES
+from pinnace.ops.state.tables import FILLERS, MAKERS
 from pinnace.saved_model import layout
-from pinnace.saved_model.restore_nodes import needed_messages, restored_tables
+from pinnace.saved_model.restore_nodes import calls_function, needed_messages, restored_tables
 from pinnace.saved_model.restored import RestoredResource
 
 if TYPE_CHECKING:
@@ -28,32 +29,13 @@ if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.storage.bundle import BundleReader
 
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-# The ops that make a table; each is made once.
-_MAKES = frozenset(
-    {
-        "HashTableV2",
-        "MutableDenseHashTableV2",
-        "MutableHashTableOfTensorsV2",
-        "MutableHashTableV2",
-    }
-)
-# The ops that fill a table.
-_FILLS = frozenset(
-    {
-        "InitializeTableFromTextFileV2",
-        "InitializeTableV2",
-        "LookupTableImportV2",
-        "LookupTableInsertV2",
-    }
-)
 _PASS = frozenset({"Identity", "RefIdentity"})
 
 
 def makes_table(node: NodeDef) -> bool:
     """Whether a node makes a table, itself or, as TensorFlow 2 writes it, by calling a function."""
-    return TRANSLATED.get(node.op, node.op) in _MAKES or (
-        node.op in _CALLS
+    return TRANSLATED.get(node.op, node.op) in MAKERS or (
+        calls_function(node)
         and not any(not one.startswith("^") for one in node.input)
         and list(node.attr["Tout"].list.type) == [dtypes.resource.enum]
     )
@@ -61,7 +43,7 @@ def makes_table(node: NodeDef) -> bool:
 
 def fills_table(node: NodeDef) -> bool:
     """Whether a node gives a table its entries."""
-    return TRANSLATED.get(node.op, node.op) in _FILLS
+    return TRANSLATED.get(node.op, node.op) in FILLERS
 
 
 class MainGraphTable(RestoredResource):
@@ -101,7 +83,8 @@ class MainGraphTables:
         where: the file, for errors.
         library: the functions that nodes may call.
         initialiser: the name of the node that runs once after restoring, empty if there is none.
-        part: the part of the graph that runs some nodes, what it captures, and its variables.
+        part: the part of the graph that runs some nodes, under a name, what it captures, and its
+            variables.
         checkpoint: gives the values that are stored; None leaves tables empty.
     """
 
@@ -111,7 +94,7 @@ class MainGraphTables:
         where: str,
         library: FunctionLibrary,
         initialiser: Callable[[], str],
-        part: Callable[[list[str]], tuple[Graph, list[Tensor], list[Variable]]],
+        part: Callable[[list[str], str], tuple[Graph, list[Tensor], list[Variable]]],
         checkpoint: Callable[[], BundleReader | None] | None,
     ) -> None:
         self._meta = meta
@@ -145,7 +128,7 @@ class MainGraphTables:
         return (node.attr["container"].s, shared) if shared else (node.name,)
 
     def _made(self, node: NodeDef) -> Tensor:
-        handle = plan_of(self._graph(node))([])[0]
+        handle = plan_of(self._maker_graph(node))([])[0]
         stored = self._stored_keys().get(self._key(node))
         reader = self._checkpoint() if stored and self._checkpoint else None
         if stored is not None and reader is not None and all(key in reader for key in stored):
@@ -167,15 +150,16 @@ class MainGraphTables:
                 found[self._key(node)] = stored
         return found
 
-    def _graph(self, node: NodeDef) -> Graph:
-        return decode_graph(self._meta.graph_def, self._where, [node.name], library=self._library)
+    def _maker_graph(self, node: NodeDef) -> Graph:
+        name = f"make_{node.name}"
+        message = self._meta.graph_def
+        return decode_graph(message, self._where, [node.name], name=name, library=self._library)
 
     def _functions(
         self, node: NodeDef, table: MainGraphTable | None
     ) -> dict[str, ConcreteFunction]:
-        """What makes a table and what fills it, so that it can be saved again."""
-        graph = self._graph(node)
-        graph.name = f"make_{node.name}"
+        """The functions that make and fill a table, so that it can be saved again."""
+        graph = self._maker_graph(node)
         made = TensorSpec.of(graph.outputs[0].shape, dtypes.resource)
         functions = {layout.CREATE: ConcreteFunction(graph, [], ((), {}), made, [])}
         fills = [
@@ -184,8 +168,7 @@ class MainGraphTables:
             if fills_table(one) and self._filled_by(one) is table
         ]
         if fills:
-            graph, captured, variables = self._part(fills)
-            graph.name = f"fill_{node.name}"
+            graph, captured, variables = self._part(fills, f"fill_{node.name}")
             functions[layout.INITIALIZE] = ConcreteFunction(
                 graph, captured, ((), {}), None, variables
             )

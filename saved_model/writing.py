@@ -264,7 +264,7 @@ class _Model:
 
 
 def _check_namespaces(graph: GraphDef, allowed: Sequence[str] | None) -> None:
-    """Hold that ops `Name>Op`, which no standard program has, are those the caller allows."""
+    """Check that ops `Name>Op`, which no standard program has, are those the caller allows."""
     if allowed is None:
         return
     if isinstance(allowed, str) or not all(isinstance(one, str) for one in allowed):

@@ -1,1 +1,14 @@
-"""A folder of SavedModels → a server that answers."""
+"""A folder of SavedModels → a server that answers.
+
+`command` reads the flags, `process` is what they start, `workers` are several of it; `service` is
+what answers, and `client` asks. A request goes down these folders and its reply up again:
+
+- `http`, `grpc`: fronts, which carry requests and replies; `web` is the page for people,
+- `messages`: the protobuf messages of requests, by whatever way they come,
+- `requests`: from a request to its reply, below every protocol,
+- `models`: from a folder to the version that answers,
+- `running`: a version's calls, joined and run,
+- `observing`: who looks on: metrics, logs, records, shadows,
+- `config`: what a server is told,
+- `fast`: the same answers sooner. Nothing needs it.
+"""

@@ -10,13 +10,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NoReturn
 
 from pinnace.framework.errors import OpError
-from pinnace.serving.batching import BatchOptions
-from pinnace.serving.batching_config import read_batching_parameters
+from pinnace.serving.config.batching_config import BatchOptions, read_batching_parameters
+from pinnace.serving.config.metrics_config import read_metrics_path
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
+from pinnace.serving.config.traffic import parse_shadow, parse_split
 from pinnace.serving.errors import one_line
-from pinnace.serving.metrics_config import read_metrics_path
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.settings import Settings
-from pinnace.serving.traffic import parse_shadow, parse_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,11 +118,11 @@ def main(argv: Sequence[str]) -> int:
         return 2
     for remark in remarks:
         sys.stderr.write(f"pinnace serve: {remark}\n")
-    from pinnace.serving.server import serve  # late: `--help` needs no server
+    from pinnace.serving.process import serve  # late: `--help` needs no server
 
     if not settings.saved_model_tags:
         return serve(settings)
-    from pinnace.serving.loading import load_model
+    from pinnace.serving.models.loading import load_model
 
     return serve(settings, partial(load_model, tags=settings.saved_model_tags))
 
@@ -230,7 +229,7 @@ def _batching(given: argparse.Namespace) -> BatchOptions | None:
 def _run_bytes(given: argparse.Namespace) -> int:
     if given.max_run_bytes is not None:
         return int(given.max_run_bytes)
-    from pinnace.serving.limits import default_run_bytes  # late: `--help` needs no engine
+    from pinnace.serving.running.limits import default_run_bytes  # late: `--help` needs no engine
 
     return default_run_bytes()
 
@@ -242,7 +241,7 @@ def _metrics_path(given: argparse.Namespace) -> str:
 
 
 def flags() -> list[tuple[str, list[tuple[str, str]]]]:
-    """What can be said on the command line: by heading, each flag and what it does."""
+    """The command-line flags: by heading, each flag and what it does."""
     parser = _parser()
     ignored = {flag.name for flag in _IGNORED}
     found: list[tuple[str, list[tuple[str, str]]]] = [

@@ -77,7 +77,7 @@ def http_status(error: BaseException) -> int:
 
 
 def public_message(error: BaseException) -> str:
-    """What a client may read of an exception; never empty."""
+    """The part of an exception's message that a client may read; never empty."""
     text = str(error)
     if isinstance(error, errors.OpError) and text:
         return text

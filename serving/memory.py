@@ -40,7 +40,7 @@ def kept_for_requests() -> Iterator[None]:
 
 
 class _Pauses:
-    """How many threads want nobody to look for garbage."""
+    """The number of threads that want garbage collection paused."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -53,7 +53,7 @@ _PAUSES = _Pauses()
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Let nobody look for garbage: many objects are made, which are no cycles and go at once.
+    """Pause garbage collection: the many objects that are made are in no cycles and die at once.
 
     A request of a megabyte may be a third of a million lists, after which Python looks through all
     that the process has, and everybody waits.

@@ -1,4 +1,4 @@
-"""What answers, whatever carries it: the exchange, who watches it, and their life together."""
+"""The service behind all protocols: the exchange, its observers, and their common life cycle."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from pinnace.serving.exchange import Exchange
-from pinnace.serving.history import History
-from pinnace.serving.metrics import Metrics
-from pinnace.serving.policies import ApiKeys
-from pinnace.serving.stuck_runs import StuckRuns
+from pinnace.serving import acceleration
+from pinnace.serving.observing.history import History
+from pinnace.serving.observing.metrics import Metrics
+from pinnace.serving.observing.stuck_runs import StuckRuns
+from pinnace.serving.requests.exchange import Exchange
+from pinnace.serving.requests.policies import ApiKeys
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from pinnace.serving.access_log import AccessLog
-    from pinnace.serving.calls import Reply
-    from pinnace.serving.exchange import Exchanging
-    from pinnace.serving.repository import Repository
-    from pinnace.serving.settings import Settings
-    from pinnace.serving.shadow_metrics import ShadowMetrics
+    from pinnace.serving.config.settings import Settings
+    from pinnace.serving.models.repository import Repository
+    from pinnace.serving.observing.access_log import AccessLog
+    from pinnace.serving.observing.shadow_metrics import ShadowMetrics
+    from pinnace.serving.requests.exchange import Exchanging
+    from pinnace.serving.requests.reply import Reply
 
 Front: TypeAlias = "Callable[[Exchange], AbstractAsyncContextManager[object]]"
 # How a shadow does, by model and version; None for a version that is none.
@@ -71,6 +72,7 @@ class Service:
         self.metrics.register(StuckRuns(repository))
         self.history = History(self.metrics)
         self.exchange = Exchange(settings, repository, self.metrics)
+        self.exchange.observe_idle = acceleration.reply_observer()
         self.keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
         if self.keys is not None:
             self.exchange.policies.append(self.keys)
@@ -110,12 +112,12 @@ class Service:
         settings = self.settings
         found: list[Watcher] = []
         if settings.access_log:
-            from pinnace.serving.access_log import AccessLog
+            from pinnace.serving.observing.access_log import AccessLog
 
             self.log = AccessLog(settings.access_log)
             found.append(self.log)
         if settings.record and settings.record_fraction:
-            from pinnace.serving.recording import Recorder
+            from pinnace.serving.observing.recording import Recorder
 
             recorder = Recorder(
                 settings.record,
@@ -125,12 +127,12 @@ class Service:
             )
             found.append(recorder)
         if settings.otel:
-            from pinnace.serving.tracing import Tracing
+            from pinnace.serving.observing.tracing import Tracing
 
             found.append(Tracing())
         if settings.shadows:
-            from pinnace.serving.shadow_metrics import ShadowMetrics
-            from pinnace.serving.shadows import Shadows
+            from pinnace.serving.observing.shadow_metrics import ShadowMetrics
+            from pinnace.serving.observing.shadows import Shadows
 
             self._shadows = ShadowMetrics(self.metrics.ledger)
             self.metrics.register(self._shadows)

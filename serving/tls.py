@@ -7,19 +7,19 @@ import ssl
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 
 if TYPE_CHECKING:
-    from pinnace.serving.settings import Settings
+    from pinnace.serving.config.settings import Settings
 
 _MAX_FILE_BYTES = 2**22
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """What a server shows and whom it believes, as PEM.
+    """The server's certificate and key, and the authorities it trusts, as PEM.
 
     Attributes:
         key: of the server.
@@ -35,7 +35,7 @@ class Certificates:
 
 
 class Credentials:
-    """What a server's fronts speak TLS with; it can be read again while they do.
+    """The TLS credentials of a server's fronts; they can be reloaded while it runs.
 
     Args:
         settings: name the files.
@@ -83,13 +83,9 @@ class Credentials:
         """
         connection.context = self._shown
 
-    def for_grpc(self) -> Any:
-        """GRPC's credentials, which look for new certificates at each connection; None for none."""
-        if self._grpc is None:
-            return None
-        from pinnace.serving.grpc.listening import make_credentials
-
-        return make_credentials(lambda: self._grpc)
+    def for_grpc(self) -> Certificates | None:
+        """GRPC's certificates of this moment; None for none."""
+        return self._grpc
 
 
 def of_files(settings: Settings) -> Certificates | None:

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.errors import OpError, UnimplementedError
 from pinnace.serving.errors import LOG, one_line
-from pinnace.serving.repository import Repository
+from pinnace.serving.models.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pinnace.serving.ledger import Ledger
-    from pinnace.serving.model_config import ModelConfig
-    from pinnace.serving.repository import Loader
-    from pinnace.serving.settings import Settings
+    from pinnace.serving.config.model_config import ModelConfig
+    from pinnace.serving.config.settings import Settings
+    from pinnace.serving.models.repository import Loader
+    from pinnace.serving.observing.ledger import Ledger
 
 _QUICK_S = 5.0  # a worker that lives no longer is replaced later and later
 _LONGEST_PAUSE_S = 30.0
@@ -98,7 +98,7 @@ class SharedRepository(Repository):
         self._pass_on("unload", name)
 
     def replace_models(self, models: Iterable[ModelConfig]) -> None:  # noqa: ARG002 - the parent's
-        """What a client asks for; here it cannot.
+        """Refuse a client's request: one worker of several cannot do it.
 
         Raises:
             UnimplementedError: always.

@@ -1,12 +1,9 @@
-"""Which ops become ONNX: docs/onnx_coverage.md, from the registry and from runs of the cases.
+"""Which ops become ONNX: onnx_coverage.md of `make pages`, from runs of the cases.
 
 Every op that has a converter is exported as its cases in tests/cases have it, run in ONNX Runtime
-and compared with the kernel; the table says what came of it. Without options it is printed;
-`--check` exits with 1 and says what differs from the file; `--write` writes the file.
+and compared with the kernel; the table says what came of it.
 """
 
-import argparse
-import difflib
 import importlib
 import pkgutil
 import sys
@@ -14,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-FILE = ROOT / "docs" / "onnx_coverage.md"
 HEAD = """# Ops in ONNX
 
-What `pinnace export` makes of every op. Written by `tools/onnx_coverage.py`, which exports the
-cases of tests/cases and runs them in ONNX Runtime: `python tools/onnx_coverage.py --write` after a
-change.
+What `pinnace export` makes of every op. Written by `make pages`, which exports the cases of
+tests/cases and runs them in ONNX Runtime.
 
 - **opset**: the first that has all the operators it needs.
 - **constants**: the arguments that must be known when the file is written.
@@ -32,12 +27,12 @@ WAYS = (("ranks", False, False), ("sizes", True, False), ("first argument", True
 EXAMPLES = 20
 
 
-def table() -> str:
+def page() -> str:
     """The whole document."""
     sys.path.insert(0, str(ROOT / "tests"))
     _load_ops()
-    importlib.import_module("pinnace.deploy.onnx.lowering")
-    registry = importlib.import_module("pinnace.deploy.onnx.registry")
+    registry = importlib.import_module("pinnace.deploy.onnx.converters.registry")
+    unsupported = importlib.import_module("pinnace.deploy.onnx.converters.unsupported")
     registered = importlib.import_module("pinnace.ops.registry").registered()
     cases = _cases()
     rows: dict[str, list[str]] = {}
@@ -53,7 +48,7 @@ def table() -> str:
         row = f"| {name} | {converter.since} | {constants} | {way} |"
         rows.setdefault(module.replace(".", "/"), []).append(row)
     refused: dict[str, list[str]] = {}
-    for name, reason in sorted(registry.NO_ONNX.items()):
+    for name, reason in sorted(unsupported.NO_ONNX.items()):
         if name in registered:
             refused.setdefault(reason, []).append(name)
     count = sum(map(len, refused.values()))
@@ -74,7 +69,6 @@ def _section(family: str, rows: list[str]) -> str:
 
 
 def _load_ops() -> None:
-    importlib.import_module("pinnace.functions.control")
     package = importlib.import_module("pinnace.ops")
     for found in pkgutil.walk_packages(package.__path__, "pinnace.ops."):
         importlib.import_module(found.name)
@@ -140,28 +134,3 @@ def _tried(case: Any, best: int) -> int:
 
     attempt()
     return best
-
-
-def main() -> int:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    text = table()
-    if options.write:
-        FILE.write_text(text)
-    if not options.check:
-        if not options.write:
-            print(text, end="")
-        return 0
-    listed = FILE.read_text() if FILE.exists() else ""
-    before, after = listed.splitlines(), text.splitlines()
-    name = str(FILE.relative_to(ROOT))
-    for line in difflib.unified_diff(before, after, name, "runs", lineterm="", n=0):
-        print(line)
-    return 0 if listed == text else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

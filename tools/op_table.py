@@ -1,22 +1,14 @@
-"""The ops of pinnace, family by family: docs/ops.md, written from the registry.
+"""The ops of pinnace, family by family: ops.md of `make pages`, written from the registry."""
 
-Without options the table is printed; `--check` exits with 1 and says what differs from the file;
-`--write` writes the file.
-"""
-
-import argparse
 import ast
-import difflib
 import importlib
 import pkgutil
 import sys
 from pathlib import Path
 
-FILE = Path(__file__).resolve().parent.parent / "docs" / "ops.md"
 HEAD = """# Ops
 
-Every op of pinnace, under its name in TensorFlow's GraphDefs. Written by `tools/op_table.py`:
-`python tools/op_table.py --write` after a change.
+Every op of pinnace, under its name in TensorFlow's GraphDefs. Written by `make pages`.
 
 - **signature**: `a: T` is a tensor of type attribute `T`, `N*T` a list of N of them, `(Tin)` a list
   of any types.
@@ -28,7 +20,7 @@ Every op of pinnace, under its name in TensorFlow's GraphDefs. Written by `tools
 """
 
 
-def table() -> str:
+def page() -> str:
     """The whole document."""
     files = _files()
     registered, said = _names(files)
@@ -53,7 +45,6 @@ def table() -> str:
 
 def _files() -> dict[str, ast.Module]:
     """`math/arithmetic` and so on -> its syntax tree, of every file of `pinnace.ops`, imported."""
-    importlib.import_module("pinnace.functions.control")  # gives If and While their gradients
     package = importlib.import_module("pinnace.ops")
     found = {}
     for info in pkgutil.walk_packages(package.__path__, "pinnace.ops."):
@@ -94,27 +85,3 @@ def _registered(node: ast.AST) -> list[str]:
 
 def _headline(tree: ast.Module) -> str:
     return (ast.get_docstring(tree) or "").partition("\n\n")[0].replace("\n", " ")
-
-
-def main() -> int:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    text = table()
-    if options.write:
-        FILE.write_text(text)
-    if not options.check:
-        if not options.write:
-            print(text, end="")
-        return 0
-    listed = FILE.read_text() if FILE.exists() else ""
-    before, after = listed.splitlines(), text.splitlines()
-    for line in difflib.unified_diff(before, after, "docs/ops.md", "registry", lineterm="", n=0):
-        print(line)
-    return 0 if listed == text else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

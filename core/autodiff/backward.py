@@ -8,7 +8,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.ops.array import casting, joining
 from pinnace.ops.math import arithmetic
-from pinnace.ops.opdef import OpCall, OpDef
+from pinnace.ops.opdef import OpCall, OpDef, handed_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -22,9 +22,6 @@ Entry: TypeAlias = (
     "tuple[OpDef | None, tuple[Any, ...], dict[str, Any], tuple[Tensor, ...], "
     "Callable[..., Sequence[Tensor | None]] | None]"
 )
-
-# What hands a gradient on as it is, so that slices stay slices; all else needs a tensor.
-_HAND_ON = frozenset({"ReadVariableOp", "Identity"})
 
 
 class Gradients:
@@ -105,7 +102,7 @@ def accumulate(  # noqa: C901 (the loop of every gradient: calls inside it would
                 dy = table[key] = _sum(dy)
             if key not in kept:
                 del table[key]
-            if type(dy) is IndexedSlices and (op is None or op.name not in _HAND_ON):
+            if type(dy) is IndexedSlices and (op is None or op.gradient is not handed_on):
                 dy = dense(dy)
             dys: Sequence[Tensor | None] = (dy,)
         else:

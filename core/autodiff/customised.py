@@ -6,6 +6,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from pinnace import late
 from pinnace.autodiff.tape import carries_gradient
 from pinnace.framework import structure
 from pinnace.framework.context import state, tapes_hidden
@@ -18,17 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.framework.tensor import Tensor
-
-
-# Makes results those of a node that brings its gradient, while a function is traced; `functions`
-# fills it.
-_mark: Callable[..., tuple[Tensor, ...]] | None = None
-
-
-def install_marking(mark: Callable[..., tuple[Tensor, ...]]) -> None:
-    """Fill the slot: `mark(inputs, outputs, gradient)` gives the outputs of a node."""
-    global _mark
-    _mark = mark
 
 
 class _Readers:
@@ -120,8 +110,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                 for g, x in zip(found, everything, strict=True)
             ]
 
-        if state.tracer is not None and _mark is not None:
-            outputs = _mark(everything, outputs, backward)
+        if state.tracer is not None:
+            outputs = late.mark_gradient(everything, outputs, backward)
         for tape in state.tapes:
             for variable in variables:
                 tape.watch_variable(variable)

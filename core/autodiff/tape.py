@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from pinnace import late
 from pinnace.autodiff.backward import Entry, Gradients, accumulate
 from pinnace.framework import structure
 from pinnace.framework.composite import CompositeTensor, gradient_part
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _FLOATING = frozenset(dtype.numpy for dtype in FLOATS | COMPLEX)
-
-
-# How jacobians are computed: for a target, and for one with a batch axis; `functions` fills it.
-_jacobians: list[Callable[..., Any]] = []
-
-
-def install_jacobians(jacobian: Callable[..., Any], batch_jacobian: Callable[..., Any]) -> None:
-    """Fill the slot behind `GradientTape.jacobian` and `batch_jacobian`."""
-    _jacobians[:] = [jacobian, batch_jacobian]
 
 
 class UnconnectedGradients:
@@ -211,7 +203,7 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: str = UnconnectedGradients.NONE,
     ) -> Any:
-        """D target / d sources; several targets are added.
+        """d target / d sources; several targets are added.
 
         Args:
             target: a tensor, or a structure of tensors.
@@ -281,7 +273,7 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """D target / d sources, element by element of the target.
+        """d target / d sources, element by element of the target.
 
         Args:
             target: a tensor.
@@ -295,7 +287,7 @@ class GradientTape:
             [*target, *source] for each source, in their structure.
         """
         del parallel_iterations, experimental_use_pfor
-        return self._jacobian(0, target, sources, unconnected_gradients)
+        return self._jacobian(late.jacobian, target, sources, unconnected_gradients)
 
     def batch_jacobian(
         self,
@@ -305,7 +297,7 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """D target[i] / d source[i], for every row i.
+        """d target[i] / d source[i], for every row i.
 
         Args:
             target: [batch, ...].
@@ -319,9 +311,11 @@ class GradientTape:
             [batch, *target, *source], without the batch axes of both.
         """
         del parallel_iterations, experimental_use_pfor
-        return self._jacobian(1, target, source, unconnected_gradients)
+        return self._jacobian(late.batch_jacobian, target, source, unconnected_gradients)
 
-    def _jacobian(self, which: int, target: Any, sources: Any, unconnected: str) -> Any:
+    def _jacobian(
+        self, jacobian: Callable[..., Any], target: Any, sources: Any, unconnected: str
+    ) -> Any:
         if self._used and not self._persistent:
             message = (
                 "GradientTape.jacobian: a tape gives its gradients once.\n"
@@ -332,13 +326,10 @@ class GradientTape:
         if self._recording and not self._persistent:
             self._recording = False
             pop_tape(self)
-        if not _jacobians:
-            message = "jacobians are not installed: import pinnace, not pinnace.autodiff alone"
-            raise RuntimeError(message)
         saved = state.tapes
         state.tapes = tuple(tape for tape in saved if tape is not self)
         try:
-            found = _jacobians[which](self, target, sources, unconnected)
+            found = jacobian(self, target, sources, unconnected)
         finally:
             state.tapes = saved
         if not self._persistent:

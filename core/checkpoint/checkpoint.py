@@ -13,8 +13,9 @@ from pinnace.checkpoint.object_graph import describe, encode_object_graph, own_c
 from pinnace.checkpoint.restoring import NothingRestored, Restoration, restore
 from pinnace.checkpoint.state_file import write_state
 from pinnace.framework import dtypes
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
-from pinnace.framework.trackable import AutoTrackable, Trackable
+from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
 from pinnace.storage.bundle_writer import BundleWriter
 

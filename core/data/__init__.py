@@ -3,10 +3,10 @@
 from pinnace.data import experimental as experimental
 from pinnace.data import loops as _loops
 from pinnace.data.dataset import Dataset as Dataset
+from pinnace.data.dataset_spec import DatasetSpec as DatasetSpec
 from pinnace.data.elements import AUTOTUNE as AUTOTUNE
 from pinnace.data.elements import INFINITE as INFINITE_CARDINALITY
 from pinnace.data.elements import UNKNOWN as UNKNOWN_CARDINALITY
-from pinnace.data.elements import DatasetSpec as DatasetSpec
 from pinnace.data.file_datasets import FixedLengthRecordDataset as FixedLengthRecordDataset
 from pinnace.data.file_datasets import TextLineDataset as TextLineDataset
 from pinnace.data.file_datasets import TFRecordDataset as TFRecordDataset

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.data.dataset import Dataset, stage_of
 from pinnace.data.elements import Element, Nest, array_of_tensor, text_of
 from pinnace.data.functions import wrapped
-from pinnace.data.pipeline import Pipeline, Readable, public, stage_of
 from pinnace.data.stage import Run, Stage
+from pinnace.data.variants import Readable
 from pinnace.framework import dtypes, structure
 from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
 from pinnace.framework.shapes import Shape
@@ -21,7 +22,6 @@ from pinnace.storage.record import RecordWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pinnace.data.dataset import Dataset
     from pinnace.data.iterator import DatasetIterator
 
 
@@ -31,8 +31,6 @@ def from_list(elements: Sequence[Nest], name: str | None = None) -> Dataset:
     Raises:
         ValueError: the list is empty.
     """
-    from pinnace.data.dataset import Dataset
-
     del name
     if not isinstance(elements, list):
         raise TypeError(f"from_list: elements must be a list, got {type(elements).__name__}")
@@ -42,7 +40,7 @@ def from_list(elements: Sequence[Nest], name: str | None = None) -> Dataset:
     whole = parts[0]
     for part in parts[1:]:
         whole = whole.concatenate(part)
-    return public(Listed(whole.element_spec, [part.stage for part in parts]))
+    return Dataset(Listed(whole.element_spec, [part.stage for part in parts]))
 
 
 class Listed(Stage):
@@ -111,7 +109,7 @@ def from_variant(variant: Tensor, structure: Nest) -> Dataset:
     if not isinstance(held, Readable):
         raise InvalidArgumentError(f"from_variant: the variant holds no dataset, got {held!r}")
     del structure  # the stage knows it
-    return public(held.stage)
+    return Dataset(held.stage)
 
 
 class FilledUp(Stage):
@@ -165,7 +163,7 @@ def _zeros(leaf: TensorSpec) -> Any:
 
 def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Callable[[Dataset], Dataset]:
     """Elements of zeros added until there are that many; `mask_key` tells which are real."""
-    return lambda dataset: public(FilledUp(dataset.stage, int(cardinality), mask_key))
+    return lambda dataset: Dataset(FilledUp(dataset.stage, int(cardinality), mask_key))
 
 
 class TFRecordWriter:
@@ -188,7 +186,7 @@ class TFRecordWriter:
         """
         stage = stage_of(dataset, "TFRecordWriter")
         wanted = TensorSpec.of(Shape(()), dtypes.string)
-        if not isinstance(dataset, Pipeline) or not wanted.is_compatible_with(stage.spec):
+        if not isinstance(dataset, Dataset) or not wanted.is_compatible_with(stage.spec):
             raise TypeError(f"TFRecordWriter: elements must be scalar strings, are {stage.spec}")
         with RecordWriter(self._filename, self._compression) as writer:
             for (leaf,) in stage.open(Run()):

@@ -1,4 +1,4 @@
-"""Batches: batch, padded and ragged batches, unbatch, rebatch, windows."""
+"""Batches: batch, padded and ragged batches, unbatch, rebatch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.data import composites
+from pinnace.data.composites import with_batch_axis, without_batch_axis
 from pinnace.data.elements import (
     INFINITE,
     UNKNOWN,
     Columns,
-    DatasetSpec,
     Element,
     Nest,
     array_of_tensor,
@@ -21,8 +21,6 @@ from pinnace.data.elements import (
     leaf_array,
     refuse_ragged,
     whole_number,
-    with_batch_axis,
-    without_batch_axis,
 )
 from pinnace.data.stage import Indices, Rows, Run, Stage, exactly
 from pinnace.framework import structure
@@ -428,63 +426,3 @@ class Rebatched(Stage):
                 have += length - start
         if waiting and not self._drop:
             yield _joined(waiting)
-
-
-class Held(Stage):
-    """Elements that are there already: one window."""
-
-    def __init__(self, spec: Nest, elements: Sequence[Element]) -> None:
-        super().__init__(spec)
-        self._held = elements
-
-    def elements(self, run: Run) -> Iterator[Element]:
-        """Those elements."""
-        del run
-        return iter(self._held)
-
-    def cardinality(self) -> int:
-        """How many there are."""
-        return len(self._held)
-
-
-class Windows(Stage):
-    """Datasets of consecutive elements, one per component."""
-
-    def __init__(self, source: Stage, size: Any, shift: Any, stride: Any, drop: bool) -> None:
-        self._source = source
-        self._size = whole_number(size, "window", "size", 1)
-        self._shift = self._size if shift is None else whole_number(shift, "window", "shift", 1)
-        self._stride = whole_number(stride, "window", "stride", 1)
-        self._drop = bool(drop)
-        super().__init__(structure.map_structure(DatasetSpec, source.spec))
-
-    def elements(self, run: Run) -> Iterator[Element]:
-        """The windows."""
-        size, shift, stride = int(self._size), int(self._shift), int(self._stride)
-        reach = (size - 1) * stride + 1
-        source = self._source.open(run)
-        held: list[Element] = []
-        while True:
-            held.extend(itertools.islice(source, reach - len(held)))
-            window = held[:reach:stride]
-            if not window or (self._drop and len(held) < reach):
-                return
-            yield tuple(
-                Held(part, [element[place] for element in window])
-                for part, place in composites.groups_of(self._source.spec)
-            )
-            skipped = shift - len(held)
-            held = held[shift:]
-            if skipped > 0:
-                next(itertools.islice(source, skipped - 1, skipped), None)
-
-    def cardinality(self) -> int:
-        """As the sizes say."""
-        there = self._source.cardinality()
-        size, shift, stride = known(self._size), known(self._shift), known(self._stride)
-        if there < 0 or size is None or shift is None or stride is None:
-            return there if there == INFINITE else UNKNOWN
-        if not self._drop:
-            return -(-there // shift)
-        reach = (size - 1) * stride + 1
-        return 0 if there < reach else (there - reach) // shift + 1

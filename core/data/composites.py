@@ -68,6 +68,32 @@ def row_spec(leaf: Any, who: str) -> Any:
     raise InvalidArgumentError(f"{who}: {leaf} has no rows that can be elements")
 
 
+def with_batch_axis(spec: Nest, size: int | None) -> Nest:
+    """The spec of batches."""
+    return structure.map_structure(lambda leaf: _batched(leaf, size), spec)
+
+
+def _batched(leaf: Any, size: int | None) -> Any:
+    if isinstance(leaf, CompositeSpec):
+        return batched_spec(leaf, size)
+    if not isinstance(leaf, TensorSpec):
+        raise TypeError(f"batch: elements hold {leaf}, which has no batches; only tensors have")
+    return TensorSpec.of(Shape.of((size,)) + leaf.shape, leaf.dtype)
+
+
+def without_batch_axis(spec: Nest, who: str) -> Nest:
+    """The spec of the rows of an element."""
+
+    def row(leaf: Any) -> Any:
+        if isinstance(leaf, CompositeSpec):
+            return row_spec(leaf, who)
+        if not isinstance(leaf, TensorSpec) or leaf.shape.rank == 0:
+            raise InvalidArgumentError(f"{who}: every component must have a first axis, got {leaf}")
+        return TensorSpec.of(leaf.shape[1:] if leaf.shape.rank else Shape(None), leaf.dtype)
+
+    return structure.map_structure(row, spec)
+
+
 def joined(elements: Sequence[Element], spec: Nest, who: str) -> Element:
     """A batch of elements of `spec`."""
     columns = list(zip(*elements, strict=True))

@@ -18,7 +18,7 @@ from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.specs import TensorSpec, TypeSpec
+from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
 
 if TYPE_CHECKING:
@@ -186,57 +186,6 @@ def tensors_of(column: Array, dtype: DType) -> list[Tensor]:
 _new = Tensor.__new__
 
 
-class DatasetSpec(TypeSpec):
-    """What is known of a dataset that is part of an element.
-
-    Args:
-        element_spec: of its elements.
-        dataset_shape: accepted for TensorFlow's sake.
-    """
-
-    __slots__ = ("element_spec",)
-
-    def __init__(self, element_spec: Nest, dataset_shape: object = ()) -> None:
-        del dataset_shape
-        self.element_spec = element_spec
-
-    @property
-    def value_type(self) -> type:
-        """`Dataset`."""
-        from pinnace.data.dataset import Dataset
-
-        return Dataset
-
-    def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a dataset of that spec, or that dataset, may be one of this spec."""
-        other = getattr(spec_or_value, "element_spec", None)
-        return other is not None and compatible(other, self.element_spec)
-
-    def is_subtype_of(self, other: object) -> bool:
-        """Whether every dataset of this spec is one of `other`."""
-        return isinstance(other, DatasetSpec) and compatible(self.element_spec, other.element_spec)
-
-    def most_specific_common_supertype(self, others: Sequence[object]) -> DatasetSpec | None:
-        """The narrowest spec that describes all."""
-        spec = self.element_spec
-        for other in others:
-            if not isinstance(other, DatasetSpec):
-                return None
-            spec = merged(spec, other.element_spec)
-            if spec is None:
-                return None
-        return DatasetSpec(spec)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DatasetSpec) and bool(self.element_spec == other.element_spec)
-
-    def __hash__(self) -> int:
-        return hash(tuple(structure.flatten(self.element_spec)))
-
-    def __repr__(self) -> str:
-        return f"DatasetSpec({self.element_spec})"
-
-
 def compatible(spec: Nest, other: Nest) -> bool:
     """Whether elements may have both specs."""
     try:
@@ -269,36 +218,6 @@ def spec_text(spec: Nest) -> str:
     return getattr(spec, "text", None) or str(spec)
 
 
-def with_batch_axis(spec: Nest, size: int | None) -> Nest:
-    """The spec of batches."""
-    return structure.map_structure(lambda leaf: _batched(leaf, size), spec)
-
-
-def _batched(leaf: Any, size: int | None) -> Any:
-    if isinstance(leaf, CompositeSpec):
-        from pinnace.data.composites import batched_spec
-
-        return batched_spec(leaf, size)
-    if not isinstance(leaf, TensorSpec):
-        raise TypeError(f"batch: elements hold {leaf}, which has no batches; only tensors have")
-    return TensorSpec.of(Shape.of((size,)) + leaf.shape, leaf.dtype)
-
-
-def without_batch_axis(spec: Nest, who: str) -> Nest:
-    """The spec of the rows of an element."""
-
-    def row(leaf: Any) -> Any:
-        if isinstance(leaf, CompositeSpec):
-            from pinnace.data.composites import row_spec
-
-            return row_spec(leaf, who)
-        if not isinstance(leaf, TensorSpec) or leaf.shape.rank == 0:
-            raise InvalidArgumentError(f"{who}: every component must have a first axis, got {leaf}")
-        return TensorSpec.of(leaf.shape[1:] if leaf.shape.rank else Shape(None), leaf.dtype)
-
-    return structure.map_structure(row, spec)
-
-
 def whole_number(value: Any, who: str, name: str, least: int | None = None) -> Any:
     """An integer argument: an int, or the symbolic tensor that will be one.
 
@@ -321,6 +240,18 @@ def whole_number(value: Any, who: str, name: str, least: int | None = None) -> A
 def known(value: Any) -> int | None:
     """The integer, None if it is known only when the traced function runs."""
     return value if isinstance(value, int) else None
+
+
+def parallel_calls(value: Any, who: str) -> int | None:
+    """The argument num_parallel_calls."""
+    if value is None:
+        return None
+    number: int = whole_number(value, who, "num_parallel_calls", -1)
+    if number == 0:
+        raise InvalidArgumentError(
+            f"{who}: num_parallel_calls must be at least 1 or AUTOTUNE, got 0"
+        )
+    return number
 
 
 def text_of(value: Any, who: str, name: str) -> str:

@@ -20,6 +20,7 @@ from pinnace.data.elements import INFINITE as INFINITE_CARDINALITY
 from pinnace.data.elements import UNKNOWN as UNKNOWN_CARDINALITY
 from pinnace.data.elements import Element, Nest
 from pinnace.data.file_datasets import names_of
+from pinnace.data.functions import element_function
 from pinnace.data.iterator import Optional as Optional
 from pinnace.data.options import AutoShardPolicy as AutoShardPolicy
 from pinnace.data.options import AutotuneAlgorithm as AutotuneAlgorithm
@@ -322,7 +323,12 @@ class SqlDataset(Dataset):
 
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
     """One element per key of `key_func`, reduced from its elements; ascending keys."""
-    return lambda dataset: Dataset(Reduced(dataset.stage, key_func, reducer), dataset.options())
+
+    def reduced(dataset: Dataset) -> Dataset:
+        key = element_function(key_func, dataset.element_spec, "group_by_reducer", Dataset)
+        return Dataset(Reduced(dataset.stage, key, reducer), dataset.options())
+
+    return reduced
 
 
 def rejection_resample(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.data import row_wise, vectorising
+from pinnace.data import row_wise
+from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import (
     Columns,
-    DatasetSpec,
     Element,
     Nest,
     array_of_tensor,
@@ -28,11 +28,15 @@ from pinnace.data.elements import (
     spec_of,
 )
 from pinnace.data.stage import Absent, Bindable, Stage
-from pinnace.framework import structure
+from pinnace.framework import dtypes, structure
 from pinnace.framework.context import state
+from pinnace.framework.errors import OpError
+from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
+from pinnace.functions.control.batching import Rows, Stacked
 from pinnace.functions.function import trace
+from pinnace.ops.batch_rules import UnbatchableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,7 +81,7 @@ class Traced(Bindable):
         effects = {node.op.effect for node in self.concrete.graph.nodes}
         self.draws_random = "random" in effects
         # Shared by the twins that `bound` makes of this function.
-        self._vectorised: dict[str, vectorising.Vectorised | None] = {}
+        self._of_many: dict[str, tuple[ConcreteFunction, list[bool]] | None] = {}
 
     def __call__(self, leaves: Element) -> Element:
         """The result's leaves for an element's."""
@@ -90,21 +94,27 @@ class Traced(Bindable):
 
     def batched(self) -> BatchedFunction | None:
         """The same function of many elements at once, None where it has no such form."""
-        if "found" not in self._vectorised:
-            self._vectorised["found"] = vectorising.vectorised(self.concrete)
-        found = self._vectorised["found"]
-        return None if found is None else BatchedFunction(self, found)
+        if "found" not in self._of_many:
+            self._of_many["found"] = of_many(self.concrete)
+        found = self._of_many["found"]
+        return None if found is None else BatchedFunction(self, *found)
 
 
 class BatchedFunction:
-    """A traced function, applied to blocks of elements."""
+    """A traced function, applied to blocks of elements.
+
+    Args:
+        one: the function of an element.
+        function: that of columns.
+        constant: which results of `function` are the same for every row.
+    """
 
     __slots__ = ("_constant", "_function", "one")
 
-    def __init__(self, one: Traced, vectorised: vectorising.Vectorised) -> None:
+    def __init__(self, one: Traced, function: ConcreteFunction, constant: Sequence[bool]) -> None:
         self.one = one
-        self._function: ConcreteFunction = vectorised.function
-        self._constant = vectorised.constant
+        self._function = function
+        self._constant = constant
 
     def __call__(self, columns: Columns) -> Columns:
         """The function of every row."""
@@ -116,6 +126,37 @@ class BatchedFunction:
             np.broadcast_to(array, (count, *array.shape)) if constant else array
             for array, constant in zip(results, self._constant, strict=True)
         )
+
+
+def of_many(one: ConcreteFunction) -> tuple[ConcreteFunction, list[bool]] | None:
+    """The function of columns that `one` is of each row, and which results no row changes.
+
+    None if there is none, or none that surely gives the same numbers.
+    """
+    graph = one.graph
+    count = len(graph.inputs) - len(one.captured)
+    if not count or graph.effects or any(node.op.stateful for node in graph.nodes):
+        return None
+    specs = [value.spec for value in graph.inputs]
+    opaque = (dtypes.resource, dtypes.variant)
+    if any(spec.shape.rank is None or spec.dtype in opaque for spec in specs):
+        return None
+    constant: list[bool] = []
+
+    def of_columns(*tensors: Tensor) -> Any:
+        given = [Stacked(tensor, index < count) for index, tensor in enumerate(tensors)]
+        rows = Rows(dict(zip(graph.inputs, given, strict=True)), exact=True)
+        rows.compute(graph)
+        found = [rows.values[value] for value in graph.outputs]
+        constant.extend(not result.batched for result in found)
+        return tuple(result.tensor for result in found)
+
+    columns = (TensorSpec.of(Shape((None,)) + spec.shape, spec.dtype) for spec in specs[:count])
+    try:
+        function, _ = trace(of_columns, (*columns, *specs[count:]), {}, f"{graph.name}_of_many")
+    except (UnbatchableError, OpError, TypeError, ValueError):
+        return None
+    return None if all(constant) or function.captured else (function, constant)
 
 
 @functools.cache

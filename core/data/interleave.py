@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from pinnace.data.elements import (
     AUTOTUNE,
+    INT64,
     UNKNOWN,
     Element,
     leaf_array,
@@ -23,7 +21,7 @@ from pinnace.data.workers import Ahead
 from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pinnace.data.functions import StageMaker
 
@@ -107,8 +105,12 @@ class Chosen(Stage):
     """At each step the next element of one of several datasets, which one told by another."""
 
     def __init__(self, sources: Sequence[Stage], choice: Stage, stop_on_empty: bool) -> None:
-        spec = common_spec(sources, "choose_from_datasets")
-        super().__init__(spec)
+        if choice.spec != INT64:
+            raise TypeError(
+                "choose_from_datasets: choice_dataset must give int64 scalars, "
+                f"gives {spec_text(choice.spec)}"
+            )
+        super().__init__(common_spec(sources, "choose_from_datasets"))
         self._sources = tuple(sources)
         self._choice = choice
         self._stop = stop_on_empty
@@ -147,46 +149,3 @@ def common_spec(sources: Sequence[Stage], who: str) -> Any:
             )
         spec = joined
     return spec
-
-
-class Grouped(Stage):
-    """Elements collected by key, and a dataset made of each full group."""
-
-    def __init__(
-        self,
-        source: Stage,
-        key: Any,
-        size: Any,
-        make: Callable[[Any, Stage], Stage],
-        spec: Any,
-    ) -> None:
-        super().__init__(spec)
-        self._source = source
-        self._key = key
-        self._size = size
-        self._make = make
-
-    def elements(self, run: Run) -> Iterator[Element]:
-        """A group's dataset when it is full, the others at the end in the order of their keys."""
-        from pinnace.data.batch import Held
-
-        groups: dict[int, deque[Element]] = {}
-        spec = self._source.spec
-        for element in self._source.open(run):
-            key = int(self._key(element)[0])
-            size = (
-                self._size if isinstance(self._size, int) else int(self._size((np.int64(key),))[0])
-            )
-            if size < 1:
-                raise InvalidArgumentError(
-                    f"group_by_window: window size must be at least 1, got {size}"
-                )
-            group = groups.setdefault(key, deque())
-            group.append(element)
-            if len(group) >= size:
-                del groups[key]
-                made = self._make(np.int64(key), Held(spec, tuple(group)))
-                yield from made.open(run)
-        for key in sorted(groups):
-            made = self._make(np.int64(key), Held(spec, tuple(groups[key])))
-            yield from made.open(run)

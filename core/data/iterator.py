@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from pinnace.data import traced_iterator
+from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import (
     Columns,
-    DatasetSpec,
     Element,
     Nest,
     is_unpacked,
     leaf_array,
     leaves_of,
+    normalised,
     packed,
+    spec_of,
     tensors_of,
 )
 from pinnace.data.stage import Run, Stage
@@ -278,8 +280,6 @@ class Optional:
     @staticmethod
     def from_value(value: Any) -> Optional:
         """An Optional with a value."""
-        from pinnace.data.elements import normalised, spec_of
-
         made = normalised(value)
         return Optional(structure.map_structure(spec_of, made), made, True)
 

@@ -11,7 +11,7 @@ from pinnace.data.elements import packed
 from pinnace.data.iterator import DatasetIterator
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.functions.control import while_loop
+from pinnace.functions.control.looping import while_loop
 from pinnace.ops.dataset import iterators
 from pinnace.ops.math import logic
 
@@ -114,12 +114,12 @@ def _as_while(
         set_state(current)
         return logic.logical_and(has_value, extra_test())
 
-    def turn(optional: Tensor, *current: Any) -> Any:
+    def iteration(optional: Tensor, *current: Any) -> Any:
         set_state(current)
         found = iterators.optional_value(optional, kinds, shapes)
         body(packed(spec, found))
         return (iterators.next_optional(handle, kinds, shapes), *get_state())
 
     first = iterators.next_optional(handle, kinds, shapes)
-    final = while_loop(goes_on, turn, (first, *initial))
+    final = while_loop(goes_on, iteration, (first, *initial))
     set_state(tuple(final[1:]))

@@ -21,7 +21,7 @@ from pinnace.data.elements import (
     spec_of,
 )
 from pinnace.data.functions import BatchedFunction, Direct, Traced, arguments_of, relaxed
-from pinnace.data.row_wise import Together
+from pinnace.data.row_wise import CoalescedBatches
 from pinnace.data.stage import Indices, Rows, Run, Stage
 from pinnace.data.workers import InParallelIfSlow
 from pinnace.framework import structure
@@ -98,7 +98,7 @@ class Mapped(Stage):
         # A source of single elements may wait for each: it is not read ahead.
         known = isinstance(self._source, Batched) and not isinstance(source, Stacked)
         if known and self._function.row_wise:
-            return Together(source, self._function)
+            return CoalescedBatches(source, self._function)
         count = worker_count(self._parallel)
         # Calls that draw random numbers stay in order: the numbers follow from the seed.
         if count > 1 and not self._function.draws_random:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import IO, TYPE_CHECKING, Any
 
-from pinnace.data import pipeline
 from pinnace.data.csv_files import CsvRecords, csv_records
+from pinnace.data.dataset import Dataset
 from pinnace.data.elements import AUTOTUNE, text_of
 from pinnace.data.file_datasets import TFRecordDataset
 from pinnace.data.records import decoded
@@ -17,8 +17,6 @@ from pinnace.ops.io.gfile import glob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pinnace.data.dataset import Dataset
 
 _INFERRED = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
@@ -112,7 +110,7 @@ def make_csv_dataset(
             name, defaults, compression_type, header, field_delim, use_quote_delim, na_value,
             chosen, None,
         )  # fmt: skip
-        made = pipeline.public(stage)
+        made = Dataset(stage)
         return made.ignore_errors() if ignore_errors else made
 
     def named(*columns: Any) -> Any:
@@ -155,7 +153,7 @@ def _read(
     epochs: int | None,
 ) -> Dataset:
     """The records of files in turn or one after the other, shuffled as `order` says, repeated."""
-    dataset = pipeline.public(Slices(list(files)))
+    dataset = Dataset(Slices(list(files)))
     if order is not None:
         dataset = dataset.shuffle(len(files), order[1])
     if reads is None or reads == 1:

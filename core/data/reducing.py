@@ -1,4 +1,4 @@
-"""Elements collected by key into one state each: `group_by_reducer`."""
+"""Elements reduced to one state: `reduce`, and `group_by_reducer` for each key."""
 
 from __future__ import annotations
 
@@ -6,19 +6,71 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.data.functions import Traced, arguments_of, element_function, relaxed
-from pinnace.data.pipeline import public
+from pinnace.data.elements import leaves_of, normalised, packed, spec_of
+from pinnace.data.functions import Direct, Traced, arguments_of, relaxed, wrapped
+from pinnace.data.map import StateFunction
 from pinnace.data.stage import Run, Stage
 from pinnace.framework import dtypes, structure
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
+from pinnace.functions.function import trace
+from pinnace.graph.graph import FunctionRef
+from pinnace.ops.dataset import iterators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from pinnace.data.elements import Element
+    from pinnace.data.elements import Element, Nest
+    from pinnace.framework.tensor import Tensor
 
 _WHO = "group_by_reducer"
+
+
+def reduced(stage: Stage, initial_state: Nest, reduce_func: Callable[..., Any]) -> Nest:
+    """The last state of `reduce_func(state, element) -> state`."""
+    step = StateFunction(initial_state, reduce_func, stage.spec, "reduce", gives=False)
+    leaves: Sequence[Any] = step.initial
+    for element in stage.open(Run()):
+        leaves, _ = step(leaves, element)
+    return wrapped(tuple(leaves), leaves_of(step.state_spec), step.state_spec)
+
+
+def traced_reduce(
+    handle: Tensor, spec: Nest, initial_state: Nest, reduce_func: Callable[..., Any]
+) -> Nest:
+    """The same as one op of the function that is traced; the state keeps its shapes.
+
+    Args:
+        handle: the dataset, a variant.
+        spec: of its elements.
+        initial_state: the state at the start.
+        reduce_func: takes a state and an element, gives the new state.
+    """
+    initial = normalised(initial_state)
+    specs = structure.map_structure(spec_of, initial)
+
+    def step(current: Nest, element: Nest) -> Nest:
+        result = normalised(reduce_func(current, element))
+        structure.assert_same_structure(initial, result)
+        return result
+
+    while True:
+        concrete, _ = trace(step, (specs, spec), {}, "reduce")
+        found = structure.map_structure(spec_of, concrete.structured_outputs)
+        wider = relaxed(specs, found, "reduce")
+        if structure.flatten(wider) == structure.flatten(specs):
+            break
+        specs = wider
+    leaves = leaves_of(specs)
+    results = iterators.reduce_dataset(
+        handle,
+        leaves_of(initial),
+        list(concrete.captured),
+        FunctionRef(concrete.graph.name, concrete.graph),
+        [leaf.dtype for leaf in leaves],
+        [leaf.shape for leaf in leaves],
+    )
+    return packed(initial, results)
 
 
 class Reducer:
@@ -57,9 +109,8 @@ class Reducer:
 class Reduced(Stage):
     """One element per key, by ascending key."""
 
-    def __init__(self, source: Stage, key_func: Callable[..., Any], reducer: Reducer) -> None:
+    def __init__(self, source: Stage, key: Traced | Direct, reducer: Reducer) -> None:
         number = TensorSpec.of(Shape(()), dtypes.int64)
-        key = element_function(key_func, source.spec, _WHO, public)
         if tuple(key.leaves) != (number,):
             raise TypeError(f"{_WHO}: key_func must give one int64 scalar, gives {key.spec}")
         begin = Traced(reducer.init_func, (number,), _WHO)

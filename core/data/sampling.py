@@ -14,9 +14,9 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pinnace.framework import dtypes
+    from pinnace.data.functions import Direct, Traced
     from pinnace.framework.tensor import Array
 
 _WHO = "sample_from_datasets"
@@ -129,13 +129,17 @@ class Resampled(Stage):
     def __init__(
         self,
         source: Stage,
-        class_of: Callable[[Element], Element],
+        class_of: Traced | Direct,
         target: Any,
         initial: Any,
         seeds: SeedSource,
-        kind: dtypes.DType,
     ) -> None:
-        super().__init__((TensorSpec.of(Shape(()), kind), source.spec))
+        (leaf, *more) = class_of.leaves or (None,)
+        if more or leaf is None or leaf.shape.rank or not leaf.dtype.is_integer:
+            raise TypeError(
+                f"rejection_resample: class_func must give one integer, gives {class_of.spec}"
+            )
+        super().__init__((TensorSpec.of(Shape(()), leaf.dtype), source.spec))
         self._source = source
         self._class_of = class_of
         self._target = _distribution(target, "target_dist")

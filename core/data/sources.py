@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,16 +22,17 @@ from pinnace.data.elements import (
     spec_of,
     spec_text,
     tensors_of,
+    text_of,
     whole_number,
 )
 from pinnace.data.stage import Indices, Rows, Run, SeedSource, Stage
 from pinnace.framework import dtypes, structure
-from pinnace.framework.composite import components_of
+from pinnace.framework.composite import CompositeSpec, components_of
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape
+from pinnace.framework.shapes import Shape, as_shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, SymbolicTensor
+from pinnace.framework.tensor import Array, SymbolicTensor, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -292,6 +295,66 @@ class Generated(Stage):
                 f"from_generator: component {index} of every element must be {kind.name}, "
                 f"got {value!r}\n  {error}"
             ) from None
+
+
+def generated_spec(types: Nest, shapes: Nest, signature: Nest) -> Nest:
+    """The spec of a generator's elements, from the arguments of `from_generator`.
+
+    Raises:
+        TypeError: neither signature nor types, or both; a leaf that is no spec.
+    """
+    if signature is None:
+        if types is None:
+            raise TypeError("from_generator: output_signature (or output_types) is required")
+        signature = _signature_of(types, shapes)
+    elif types is not None or shapes is not None:
+        raise TypeError(
+            "from_generator: output_types and output_shapes go without output_signature"
+        )
+    signature = _tuples(signature)
+    for spec in structure.flatten(signature):
+        if not isinstance(spec, (TensorSpec, CompositeSpec)):
+            raise TypeError(f"from_generator: output_signature must hold TensorSpecs, got {spec!r}")
+    return structure.map_structure(spec_of, signature)
+
+
+def _tuples(signature: Nest) -> Nest:
+    """Lists as tuples: in an element spec a list would be a leaf."""
+    if isinstance(signature, list):
+        return tuple(_tuples(part) for part in signature)
+    if is_unpacked(signature):
+        return tuple(_tuples(part) for part in signature)
+    if isinstance(signature, dict):
+        return {key: _tuples(part) for key, part in signature.items()}
+    return signature
+
+
+def _signature_of(output_types: Nest, output_shapes: Nest) -> Nest:
+    kinds = _tuples(output_types)
+    if output_shapes is None:
+        return structure.map_structure(lambda kind: TensorSpec(None, kind), kinds)
+    shapes = structure.flatten_up_to(kinds, output_shapes, check_types=False)
+    leaves = [
+        TensorSpec(as_shape(shape), kind)
+        for shape, kind in zip(shapes, structure.flatten(kinds), strict=True)
+    ]
+    return structure.pack_sequence_as(kinds, leaves)
+
+
+def matching_files(file_pattern: Any) -> list[str]:
+    """The names of the files that match a pattern or one of several, sorted.
+
+    Raises:
+        InvalidArgumentError: no file matches.
+    """
+    given = [file_pattern] if isinstance(file_pattern, (str, bytes, Path)) else file_pattern
+    if isinstance(given, Tensor):
+        given = np.asarray(array_of_tensor(given)).ravel().tolist()
+    patterns = [text_of(pattern, "list_files", "file_pattern") for pattern in given]
+    found = sorted({path for pattern in patterns for path in glob.glob(pattern)})  # noqa: PTH207 (patterns may be absolute)
+    if not found:
+        raise InvalidArgumentError(f"list_files: no file matches {', '.join(patterns)}")
+    return found
 
 
 def tensors_of_columns(columns: Columns, specs: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import (
-    DatasetSpec,
     Element,
     Nest,
     compatible,

@@ -55,7 +55,7 @@ _REALLOC = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, 
 
 
 class _Budget(threading.local):
-    """What the run of this thread may still take."""
+    """The bytes that the run of this thread may still allocate."""
 
     left = 0
     most = 0

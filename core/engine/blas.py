@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 
 # Multiplications that OpenBLAS does on one thread.
 _TINY = 1 << 18
-_PRODUCTS = frozenset(
-    {
-        "BatchMatMul",
-        "BatchMatMulV2",
-        "Conv2D",
-        "Conv2DBackpropFilter",
-        "Conv2DBackpropInput",
-        "Conv3D",
-        "Conv3DBackpropFilterV2",
-        "Conv3DBackpropInputV2",
-        "DepthwiseConv2dNative",
-        "Einsum",
-        "MatMul",
-    }
-)
 
 
 def has_products(nodes: Iterable[Node]) -> bool:
@@ -45,7 +30,7 @@ def has_products(nodes: Iterable[Node]) -> bool:
     pending, seen = [nodes], set()
     while pending:
         for node in pending.pop():
-            if node.op.name in _PRODUCTS and not _is_tiny(node):
+            if node.op.product and not _is_tiny(node):
                 return True
             for value in node.attrs.values():
                 for one in value if isinstance(value, tuple) else (value,):
@@ -70,7 +55,7 @@ def _is_tiny(node: Node) -> bool:
 
 
 class OneThread:
-    """While somebody is inside, BLAS uses one thread; the last one out puts back what was set."""
+    """A context in which BLAS uses one thread; the last one out restores the number."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

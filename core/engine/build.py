@@ -9,8 +9,7 @@ from pinnace.engine import threads as threads  # acts on `config.threading`
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.engine.plan import Plan
-from pinnace.ops.kernels import compiled
-from pinnace.ops.running import RunContext, install_call
+from pinnace.graph.caches import PerGraph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,8 +17,10 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph
     from pinnace.ops.kernels.compiled import Requested
+    from pinnace.ops.running import RunContext
 
 _lock = threading.RLock()
+_plans: PerGraph[Plan] = PerGraph()
 
 
 def build(graph: Graph) -> Plan:
@@ -29,41 +30,44 @@ def build(graph: Graph) -> Plan:
 
 def plan_of(graph: Graph) -> Plan:
     """The one plan of a graph, built at its first use and shared by threads."""
-    plan = graph.plan
+    plan = _plans.get(graph)
     if plan is None:
         with _lock:
-            plan = graph.plan
+            plan = _plans.get(graph)
             if plan is None:
-                plan = graph.plan = build(graph)
-    return plan  # type: ignore[no-any-return]
+                plan = _plans.keep(graph, build(graph))
+    return plan
 
 
-def _call(function: Any, arrays: Sequence[Array], context: RunContext) -> tuple[Array, ...]:
+def drop_plan(graph: Graph) -> None:
+    """Let go of what the plan of a graph packed and keeps; the next call builds another."""
+    _plans.drop(graph)
+
+
+def call_function(function: Any, arrays: Sequence[Array], context: RunContext) -> tuple[Array, ...]:
     """`RunContext.call`: a nested function draws from the streams of the run it is in."""
     return plan_of(function.graph)(arrays, context)
 
 
-def _bind(function: Any, context: RunContext) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-    """`RunContext.bind`."""
+def bind_function(
+    function: Any, context: RunContext
+) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+    """See `RunContext.bind`."""
     return plan_of(function.graph).nested(context)
 
 
-def _finish(
+def finish_loop(
     cond: Any, body: Any, values: Sequence[Array], context: RunContext, hot: bool
 ) -> Sequence[Array]:
     """`RunContext.finish`: the kernel of a loop is kept with the plan of its body."""
-    loops = plan_of(body.graph).loops()
+    loops = plan_of(body.graph).tiers.loops()
     if loops is None:
         return values
     return loops.finish(plan_of(cond.graph), values, context.check, hot=hot)
 
 
-def _request(name: str) -> Requested:
-    """`compiled.install`: the code generators are loaded when a kernel is wanted."""
+def request_kernel(name: str) -> Requested:
+    """For `ops.kernels.compiled`: the code generators are loaded when a kernel is wanted."""
     from pinnace.engine.codegen import columns, compiler, sliding, streams
 
     return compiler.request({**sliding.TEXTS, **columns.TEXTS, **streams.TEXTS}[name])
-
-
-install_call(_call, _bind, _finish)
-compiled.install(_request)

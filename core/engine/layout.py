@@ -7,44 +7,30 @@ one.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.graph.walk import users
+from pinnace.ops.nn import batch_norm
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pinnace.engine.codegen.regions import Region
-    from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.plan import Plan
-    from pinnace.engine.promotion import Promotion
-    from pinnace.engine.workspace import Workspace
+    from pinnace.engine.steps import Region
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
 
 class Layout:
-    """Where the intermediate results of one plan go for one set of argument shapes."""
+    """Where the intermediate results of one plan go for one set of argument shapes.
 
-    __slots__ = (
-        "_looking",
-        "_members",
-        "_names",
-        "_plan",
-        "_sizes",
-        "function",
-        "has_products",
-        "known",
-        "promotion",
-        "seconds",
-        "settled",
-        "slots",
-        "small",
-        "spare",
-        "uses",
-    )
+    Attributes:
+        function: the plan's, from arguments, context and buffers to results.
+        slots: shape and dtype of each buffer.
+    """
 
     def __init__(
         self,
@@ -59,28 +45,18 @@ class Layout:
         self.known = known
         # What the arguments' shapes determine is not computed again.
         self.settled = settled or {}
-        # What runs with this layout took so far: what is hot is compiled, and settled then.
-        self.seconds = 0.0
-        # How often it was leased, lately.
-        self.uses = 0
-        # What it is to become, once it is hot; the plan as one kernel, once that has proved right.
-        self.promotion: Promotion | None = None
-        self.small: SmallPlan | None = None
         self.slots: list[tuple[tuple[int, ...], Any]] = []
-        self.spare: list[Workspace] = []
         self._sizes = sizes
         where = self._assign(plan, sizes, fused or {})
         self._plan = plan
         self._names = {value: f"b{slot}" for value, slot in where.items()}
         self._members = fused or {}
         self.function = self._compiled()
-        self._looking: Any = None
 
+    @functools.cached_property
     def looking(self) -> Any:
         """The function that asks between steps whether the run is to end."""
-        if self._looking is None:
-            self._looking = self._compiled(looks=True)
-        return self._looking
+        return self._compiled(looks=True)
 
     @property
     def bytes(self) -> int:
@@ -92,18 +68,18 @@ class Layout:
         return Layout(self._plan, self.known, self._sizes, self.has_products, fused, self.settled)
 
     def _compiled(self, *, looks: bool = False) -> Any:
-        plan = self._plan
+        source = self._plan.source
         buffers = ", ".join(f"b{slot}" for slot in range(len(self.slots)))
 
         def lines() -> list[str]:
             return [
-                plan.unpacking(),
+                source.unpacking(),
                 f"    {buffers}, = buffers" if buffers else "    pass",
-                *plan.body(self._names, self._members, looks=looks, settled=self.settled),
+                *source.body(self._names, self._members, looks=looks, settled=self.settled),
             ]
 
-        own = {plan.name(value): array for value, array in self.settled.items()}
-        return plan.compiled("def run(arguments, ctx, buffers):", lines, own)
+        own = {source.name(value): array for value, array in self.settled.items()}
+        return source.compiled(lines, own, "arguments, ctx, buffers")
 
     def _assign(
         self,
@@ -114,7 +90,7 @@ class Layout:
         """A slot for each value; a slot is free again after the last use of what is in it."""
         free: dict[tuple[tuple[int, ...], Any], list[int]] = {}
         where: dict[Value, int] = {}
-        deaths = plan.deaths(fused)
+        deaths = plan.source.deaths(fused)
         base = _bases(plan)
         # How many names of the array that lies in a slot are still to be used.
         names: dict[Value, int] = {}
@@ -142,15 +118,6 @@ class Layout:
                 if value in where and not names[value]:
                     free.setdefault(sizes[value], []).append(where[value])
         return where
-
-
-# Ops that make a new array, a given one only as part of a cluster.
-_FUSED_ONLY = frozenset({"Softmax"})
-# Ops that may give their first input in another shape, and ops that keep nothing of it.
-_VIEWS = frozenset({"ExpandDims", "Reshape", "Squeeze", "Transpose"})
-_MEASURES = frozenset({"Rank", "Shape", "Size"})
-# Ops without `out` whose results are new arrays, whatever they are given.
-_ANEW = frozenset({"AvgPool", "Conv2DBackpropFilter", "Conv3DBackpropFilterV2"})
 
 
 def buffered(
@@ -182,11 +149,11 @@ def candidates(plan: Plan) -> frozenset[Value]:
 
     def is_kept_by_nobody(value: Value) -> bool:
         return value not in results and all(
-            node.op.name in _MEASURES | _FUSED_ONLY
+            node.op.shape_query
+            or node.op.fresh
             or (node.op.out and not node.op.stateful and value not in _given_on(node))
-            or node.op.name in _ANEW
             or (
-                node.op.name in _VIEWS
+                node.op.view is not None
                 and value not in node.inputs[1:]
                 and is_kept_by_nobody(node.outputs[0])
             )
@@ -195,26 +162,28 @@ def candidates(plan: Plan) -> frozenset[Value]:
 
     found = set()
     for step in plan.steps:
-        if not step.node.outputs or step.node.op.name in _VIEWS:
+        if not step.node.outputs or step.node.op.view:
             continue
         if len(step.node.outputs) > 1 and not step.node.op.out:
             continue
         value = step.node.outputs[0]
-        if (step.node.op.out or step.node.op.name in _FUSED_ONLY) and is_kept_by_nobody(value):
+        # Softmax is given an array only as part of a cluster.
+        if (step.node.op.out or step.node.op.name == "Softmax") and is_kept_by_nobody(value):
             found.add(value)
     return frozenset(found)
 
 
 def _given_on(node: Node) -> tuple[Value, ...]:
     """Inputs that an op may give back as its second output or a later one."""
-    return tuple(node.inputs[3:]) if node.op.name.startswith("FusedBatchNorm") else ()
+    is_norm = node.op in batch_norm.FORWARD | batch_norm.BACKWARD
+    return tuple(node.inputs[3:]) if is_norm else ()
 
 
 def _bases(plan: Plan) -> dict[Value, Value]:
     """For each view, the value it may be a view of."""
     found: dict[Value, Value] = {}
     for step in plan.steps:
-        if step.node.op.name in _VIEWS:
+        if step.node.op.view:
             value = step.node.inputs[0]
             found[step.node.outputs[0]] = found.get(value, value)
     return found

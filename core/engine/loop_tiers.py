@@ -1,10 +1,10 @@
 """How the loops of one body run: by plans, or by machine code that has proved right.
 
 Code is looked for when a loop has begun often or gone on for long: for the whole loop if it is one
-over scalars, or over arrays whose turns have statements, else for the clusters of a turn. In the
-first runs some turns are taken by the plan and by the kernel from the same loop variables, and
-compared: the first ones, and then always fewer, since loops may be long. A loop that differs once
-is run from its beginning by the plan, then and for good.
+over scalars, or over arrays whose iterations have statements, else for the clusters of an
+iteration. In the first runs some iterations are taken by the plan and by the kernel from the same
+loop variables, and compared: the first ones, and then always fewer, since loops may be long. A
+loop that differs once is run from its beginning by the plan, then and for good.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from pinnace.graph.text import text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pinnace.engine.codegen.loop_clusters import LoopClusters
     from pinnace.engine.codegen.loops import Loop
     from pinnace.engine.codegen.recurrences import Recurrence, _Variant
-    from pinnace.engine.codegen.turns import Turns
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
 
 # A loop that has begun this often is compiled, however short it is.
 OFTEN = 16
-# Turns that are compared at a time, those that the kernel takes between the first two times, and
-# the most that it takes between looks at whether the run was cancelled.
+# Iterations that are compared at a time, those that the kernel takes between the first two times,
+# and the most that it takes between looks at whether the run was cancelled.
 _COMPARED, _BETWEEN, _MOST_BETWEEN = 8, 64, 1 << 20
 
 
 class LoopTiers:
-    """What is known of the loops with one body, in one tier.
+    """The compiled variants of the loops with one body, in one tier.
 
     Args:
-        body: the plan of a turn.
+        body: the plan of an iteration.
         forced: compile at once, wait for kernels and take them as they are.
     """
 
@@ -52,37 +52,37 @@ class LoopTiers:
         self._loop: Loop | None = None
         self._verdict = Verdict()
         self._recurrence: Recurrence | None = None
-        self.turns: Turns | None = None
-        self._turns_trial: _TurnsTrial | None = None
+        self.clusters: LoopClusters | None = None
+        self._clusters_trial: _ClustersTrial | None = None
 
     def function(self) -> Callable[..., Any]:
-        """What runs a turn that no kernel of the whole loop takes."""
-        turns = self.turns
-        if turns is None:
-            return self._body.namespace["run"]  # type: ignore[no-any-return]
+        """The function that runs an iteration that no kernel of the whole loop takes."""
+        clusters = self.clusters
+        if clusters is None:
+            return self._body.run
         if self._forced:
-            turns.wait()
-            return turns.function()
-        trial = self._turns_trial
+            clusters.wait()
+            return clusters.function()
+        trial = self._clusters_trial
         if trial is None:
-            if not turns.is_made():
-                return turns.function()
+            if not clusters.is_made():
+                return clusters.function()
             with self._lock:
-                trial = self._turns_trial
+                trial = self._clusters_trial
                 if trial is None:
-                    trial = self._turns_trial = _TurnsTrial(self._body, turns)
+                    trial = self._clusters_trial = _ClustersTrial(self._body, clusters)
         return trial.function()
 
     def finish(
         self, test: Plan, values: Sequence[Array], check: Callable[[], None], *, hot: bool
     ) -> Sequence[Array]:
-        """The loop variables after the turns that machine code could take: all, some or none.
+        """The loop variables after the iterations that machine code could take: all, some or none.
 
         Args:
             test: the plan of the condition.
             values: the loop variables.
             check: called now and then; raises if the run was cancelled.
-            hot: many turns have gone by.
+            hot: many iterations have gone by.
         """
         if self._test is None and not self._look(test, hot):
             return values
@@ -94,12 +94,12 @@ class LoopTiers:
         if recurrence is None:
             return values
         values = self._by_recurrence(recurrence, values, check)
-        if recurrence.hopeless:
+        if recurrence.is_rejected:
             with self._lock:
-                if self.turns is None and self._recurrence is recurrence:
-                    from pinnace.engine.codegen.turns import turns_of
+                if self.clusters is None and self._recurrence is recurrence:
+                    from pinnace.engine.codegen.loop_clusters import loop_clusters_of
 
-                    self.turns = turns_of(self._body, values)
+                    self.clusters = loop_clusters_of(self._body, values)
                     self._recurrence = None
         return values
 
@@ -149,12 +149,12 @@ class LoopTiers:
 
 
 class _Trial:
-    """One run of a loop in which some turns are compared.
+    """One run of a loop in which some iterations are compared.
 
     Args:
         test: the plan of the condition.
-        body: the plan of a turn; neither has effects.
-        advance: takes at most so many turns by the kernel.
+        body: the plan of an iteration; neither has effects.
+        advance: takes at most so many iterations by the kernel.
         check: raises if the run was cancelled.
         is_exact: whether results must be the same bit for bit.
     """
@@ -170,8 +170,8 @@ class _Trial:
     ) -> None:
         assert test is not None  # noqa: S101 - it was looked for
         self._test_graph, self._body_graph = test.graph, body.graph
-        self._test = test.namespace["run"]
-        self._turn = body.namespace["run"]
+        self._test = test.run
+        self._turn = body.run
         self._advance = advance
         self._check = check
         self._is_exact = is_exact
@@ -179,7 +179,7 @@ class _Trial:
         self._is_told = True
 
     def run(self, values: Sequence[Array], verdict: Verdict, kind: str) -> Sequence[Array]:
-        """The loop variables that the plan goes on from: after all turns, mostly.
+        """The loop variables that the plan goes on from: after all iterations, mostly.
 
         Args:
             values: the loop variables.
@@ -198,11 +198,11 @@ class _Trial:
         return values if text is not None else reached
 
     def _compared(self, values: Sequence[Array]) -> tuple[Sequence[Array], str | None]:
-        """The loop variables after all turns that could be taken, and what differed."""
+        """The loop variables after all iterations that could be taken, and what differed."""
         between, growth = _BETWEEN, 8 if self._is_exact else 2
         while True:
             try:
-                turns, wanted = self._by_plan(values)
+                iterations, wanted = self._by_plan(values)
             except Exception:
                 self._is_told = False
                 return values, None  # the plan says what is wrong, at its node
@@ -214,11 +214,11 @@ class _Trial:
                 self._is_told = False
                 return wanted, None
             taken, reached = found
-            if taken < turns and not self._is_exact:
+            if taken < iterations and not self._is_exact:
                 self._is_told = False
-                return wanted, None  # a turn that kernels cannot take: the plan goes on
-            text = self._difference(values, turns, wanted, taken, reached)
-            if text is not None or turns < _COMPARED:
+                return wanted, None  # an iteration that kernels cannot take: the plan goes on
+            text = self._difference(values, iterations, wanted, taken, reached)
+            if text is not None or iterations < _COMPARED:
                 return wanted, text
             self._check()
             found = self._advance(wanted, between)
@@ -231,9 +231,9 @@ class _Trial:
             between = min(between * growth, _MOST_BETWEEN)
 
     def _by_plan(self, values: Sequence[Array]) -> tuple[int, Sequence[Array]]:
-        for turns in range(_COMPARED):
+        for iterations in range(_COMPARED):
             if not bool(self._test(values, None)[0]):
-                return turns, values
+                return iterations, values
             values = self._turn(values, None)
         return _COMPARED, values
 
@@ -245,14 +245,18 @@ class _Trial:
     def _difference(
         self,
         before: Sequence[Array],
-        turns: int,
+        iterations: int,
         wanted: Sequence[Array],
         taken: int,
         found: Sequence[Array],
     ) -> str | None:
         if self._is_exact:
             text = agreement.bit_difference(wanted, found)
-            return text if taken == turns or text else f"{taken} turns instead of {turns}"
+            return (
+                text
+                if taken == iterations or text
+                else f"{taken} iterations instead of {iterations}"
+            )
         text = agreement.difference(wanted, found)
         if text is None:
             return None
@@ -263,28 +267,28 @@ class _Trial:
         return agreement.difference(wanted, found, moved) and text
 
 
-class _TurnsTrial:
-    """The clusters of a turn beside its steps, until they have agreed.
+class _ClustersTrial:
+    """The clusters of an iteration beside its steps, until they have agreed.
 
     Args:
-        body: the plan of a turn.
-        turns: its clusters, their kernels made.
+        body: the plan of an iteration.
+        clusters: its clusters, their kernels made.
     """
 
-    def __init__(self, body: Plan, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, body: Plan, clusters: LoopClusters) -> None:
+        self._clusters = clusters
         self._verdict = Verdict()
-        self._checks: list[RegionCheck] = checks_of(body, turns.fused, {}, "turns")
+        self._checks: list[RegionCheck] = checks_of(body, clusters.fused, {}, "turns")
         self._checking = compiled_with(body, self._checks, {})
-        self._plain: Callable[..., Any] = body.namespace["run"]
+        self._plain: Callable[..., Any] = body.run
         self._is_kept = False
 
     def function(self) -> Callable[..., Any]:
-        """What runs a turn from now on."""
-        return self._turns.function() if self._is_kept else self._run
+        """The function that runs an iteration from now on."""
+        return self._clusters.function() if self._is_kept else self._run
 
     def _run(self, arrays: Sequence[Array], context: Any) -> Any:
-        """A turn: compared, by the plan or, once that is over, by the clusters."""
+        """An iteration: compared, by the plan or, once that is over, by the clusters."""
         verdict = self._verdict
         if verdict.begin():
             agreed: bool | None = None
@@ -297,6 +301,6 @@ class _TurnsTrial:
         if not verdict.passed:
             return self._plain(arrays, context)
         if not self._is_kept:
-            self._turns.keep(agreed_of(self._turns.fused, self._checks))
+            self._clusters.keep(agreed_of(self._clusters.fused, self._checks))
             self._is_kept = True
-        return self._turns.function()(arrays, context)
+        return self._clusters.function()(arrays, context)

@@ -1,4 +1,4 @@
-"""Plans whose memory is filled with NaN before it is written: tests see what nobody wrote.
+"""Plans whose memory is filled with NaN before it is written: tests see reads of unwritten memory.
 
 Filled are the buffers of workspaces before each step that writes into one, arrays that kernels make
 with NumPy, and (`ops.kernels.poison`) memory that is used again and that of generated kernels.
@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.engine.allocation import filled
-from pinnace.engine.workspace import Workspaces
+from pinnace.engine.tiers import Tiers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pinnace.engine.plan import Plan
-    from pinnace.engine.workspace import Leased
+    from pinnace.engine.tiers import Leased
     from pinnace.framework.tensor import Array
     from pinnace.ops.running import RunContext
 
 
 class Poisoned:
-    """What a call runs, in memory that is filled.
+    """A plan, or what a call leases for it, run in memory that is filled first.
 
     Args:
         plan: that is run.
@@ -39,14 +39,15 @@ class Poisoned:
         with filled():
             if self.leased is not None:
                 return self.leased.run(arrays, context, looks=looks)
-            return self._plan.run_plainly(arrays, context, looks=looks)
+            run = self._plan.looking if looks else self._plan.run
+            return run(arrays, context)  # type: ignore[no-any-return]
 
 
-class PoisonedWorkspaces(Workspaces):
-    """The pool of a plan that is traced while `Settings.poison` is on."""
+class PoisonedTiers(Tiers):
+    """Those of a plan that is made while `Settings.poison` is on."""
 
     def lease(self, arrays: Sequence[Array]) -> Leased:
-        """As `Workspaces.lease`, always something."""
+        """As `Tiers.lease`, always something."""
         return Poisoned(self._plan, super().lease(arrays))
 
     def give_back(self, leased: Leased) -> None:

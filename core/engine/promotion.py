@@ -1,4 +1,4 @@
-"""What a hot layout becomes, once it is proved: the plan as one kernel, or its regions as kernels.
+"""The promotion of a hot layout, once its code is proved: the plan as one kernel, or its regions.
 
 Kernels are asked for in the background. When they are made, the next calls compare them with the
 plan (`trials`); then they take its place. Where the tier is `compiled` kernels are waited for and
@@ -17,10 +17,10 @@ from pinnace.framework import config
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.engine.codegen.regions import Region
     from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.layout import Layout
     from pinnace.engine.plan import Plan
+    from pinnace.engine.steps import Region
     from pinnace.engine.trials import RegionTrial, SmallTrial
     from pinnace.framework.tensor import Array
 
@@ -61,7 +61,7 @@ class Promotion:
     def advance(
         self, arrays: Sequence[Array], *, forced: bool
     ) -> Trial | SmallPlan | Layout | None:
-        """What this call runs instead of the layout: a trial; or from now on; None is as before.
+        """The function this call runs instead of the layout: a trial, or promoted code; else None.
 
         Args:
             arrays: arguments of the call.

@@ -25,7 +25,7 @@ _SMALLEST, _MOST = 1 << 16, 1 << 26
 
 
 class _Store:
-    """What waits to be used again, by size."""
+    """The free blocks that may be used again, by size."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -42,7 +42,7 @@ class _Store:
         return bytearray(size)
 
     def give_back(self, block: bytearray) -> None:
-        """Nobody sees the block any more."""
+        """Put a block back to which there is no reference any more."""
         size = len(block)
         # An array may die anywhere, also where this thread holds the lock: then it is let go.
         if not self._lock.acquire(blocking=False):

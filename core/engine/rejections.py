@@ -1,4 +1,4 @@
-"""What was compiled and did not agree with the plan: it is never used, counted and logged once."""
+"""Kernels that did not agree with the plan: never used, counted and logged once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import Graph, Node, Value, constant_of
+from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
 from pinnace.graph.text import text_of
 from pinnace.ops.array.constants import PLACEHOLDER
 
@@ -25,7 +25,7 @@ class Rejection:
     """One kernel whose first results were not the plan's.
 
     Attributes:
-        kind: region, small plan, loop, recurrence or turns.
+        kind: region, small plan, loop, recurrence or turns (the clusters of a loop's body).
         function: name of the graph that it is a part of.
         difference: the first number that was another.
         text: the graph that the kernel was to compute.
@@ -102,7 +102,7 @@ def part_of(
         outputs: become its results.
         sizes: shapes of values, where they are known.
     """
-    copy = Copy(Graph(name))
+    copy = Copy(GraphBuilder(name))
     for number, value in enumerate(value for value in inputs if constant_of(value) is None):
         shape = Shape.of(sizes[value]) if value in sizes else value.shape
         spec = TensorSpec.of(shape, value.dtype)
@@ -125,9 +125,9 @@ def part_of(
         copy.node(node)
         copy.values.update(known)
         made.add(node)
-    copy.target.outputs = [copy.values[value] for value in outputs]
-    copy.target.output_names = [f"y{number}" for number in range(len(outputs))]
-    return copy.target
+    results = [copy.values[value] for value in outputs]
+    copy.target.set_outputs(results, [f"y{number}" for number in range(len(outputs))])
+    return copy.target.finish()
 
 
 def text_of_part(name: str, part: Graph | None, nodes: Sequence[Node]) -> str:

@@ -18,7 +18,7 @@ _WINDOW, _MOST = 128, 1024
 
 
 class Used(Protocol):
-    """What has a place.
+    """An entry that holds a share.
 
     Attributes:
         uses: how often it was used; its owner counts up, `Shares` halves.

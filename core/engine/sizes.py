@@ -1,4 +1,4 @@
-"""What a plan's values are for arguments of given shapes, by inference alone."""
+"""The specs of a plan's values for arguments of given shapes, by inference alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pinnace.framework.errors import OpError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import Graph, Value
+from pinnace.graph.graph import GraphBuilder, Value
 from pinnace.graph.known import known_value
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def sizes_for(
 
     Then, for each value that they determine wholly (sizes, and what is made of sizes), that value.
     """
-    copy = Copy(Graph(plan.graph.name))
+    copy = Copy(GraphBuilder(plan.graph.name))
     for value, array, name in zip(plan.graph.inputs, arrays, plan.graph.input_names, strict=True):
         spec = TensorSpec.of(Shape.of(array.shape), value.dtype)
         copy.values[value] = copy.target.add_input(value.node.op, spec, name, value.handle)

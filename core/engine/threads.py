@@ -1,4 +1,7 @@
-"""The number of threads of one op, where BLAS computes it: `config.threading` acts through this."""
+"""The number of threads of one op, where BLAS computes it: `config.threading` acts through this.
+
+Importing it applies what PINNACE_THREADS says.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _lock = threading.Lock()
 _first: dict[str, int] = {}
 
 
-def limit(count: int) -> None:
+def limit_threads(count: int) -> None:
     """BLAS uses so many threads from now on; 0 gives it back what it began with."""
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # has no types
 
@@ -21,4 +24,5 @@ def limit(count: int) -> None:
             library.set_num_threads(count or began)
 
 
-config.install_thread_limit(limit)
+if config.settings.intra_op_threads:
+    limit_threads(config.settings.intra_op_threads)

@@ -18,6 +18,8 @@ import numpy as np
 
 from pinnace.engine import agreement, rejections
 from pinnace.engine.blas import one_thread
+from pinnace.engine.source import Source
+from pinnace.engine.steps import steps_of
 from pinnace.engine.versions import version_of
 from pinnace.graph.graph import constant_of
 from pinnace.graph.text import text_of
@@ -25,9 +27,9 @@ from pinnace.graph.text import text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.engine.codegen.regions import Region
     from pinnace.engine.codegen.small_plans import SmallPlan
     from pinnace.engine.plan import Plan
+    from pinnace.engine.steps import Region
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
     from pinnace.ops.running import RunContext
@@ -108,7 +110,7 @@ class RegionCheck:
         return self.region.cluster.members[-1]
 
     def __call__(self, inputs: Sequence[Array], wanted: Sequence[Array]) -> None:
-        """Compare.
+        """Compare the results of both.
 
         Args:
             inputs: of the region.
@@ -131,22 +133,21 @@ class RegionCheck:
             self._reject(text)
 
     def _moved(self, inputs: Sequence[Array]) -> Sequence[Array] | None:
-        """What the steps make of inputs that are one ulp off; None if they need others, too."""
+        """The steps' results for inputs one ulp off; None if the steps need others, too."""
         cluster = self.region.cluster
         part = rejections.part_of(
             self._plan.graph.name, cluster.inputs, cluster.outputs, self._sizes
         )
         if part is None:
             return None
-        from pinnace.engine.plan import Plan
-
         given = [
             array
             for value, array in zip(cluster.inputs, agreement.disturbed(inputs), strict=True)
             if constant_of(value) is None
         ]
         try:
-            return Plan(part)(given)
+            with np.errstate(all="ignore"):
+                return Source(part, steps_of(part)).plain()(given, None)  # type: ignore[no-any-return]
         except Exception:
             return None
 
@@ -175,7 +176,7 @@ def checks_of(
 def agreed_of(
     fused: Mapping[int, Region | None], checks: Sequence[RegionCheck]
 ) -> dict[int, Region | None]:
-    """What is left of `fused` without the regions that did not agree."""
+    """The regions of `fused` without those that did not agree."""
     lost = {place for one in checks if one.failed for place in one.region.cluster.members}
     return {place: one for place, one in fused.items() if place not in lost}
 
@@ -192,30 +193,31 @@ def compiled_with(
     Args:
         plan: whose steps run.
         checks: each is called after its steps.
-        settled: see `Plan.body`.
-        looks: see `Plan.body`.
+        settled: see `Source.body`.
+        looks: see `Source.body`.
     """
+    source = plan.source
     named = {f"check{number}": one for number, one in enumerate(checks)}
     places: dict[int, list[tuple[str, Region]]] = {}
     for name, one in named.items():
         places.setdefault(one.place, []).append((name, one.region))
 
     def lines() -> list[str]:
-        body = plan.body(looks=looks, settled=settled, checks=places)
-        return [plan.unpacking(), "    pass", *body]
+        body = source.body(looks=looks, settled=settled, checks=places)
+        return [source.unpacking(), "    pass", *body]
 
-    own = {plan.name(value): array for value, array in settled.items()}
-    return plan.compiled("def run(arguments, ctx):", lines, {**own, **named})
+    own = {source.name(value): array for value, array in settled.items()}
+    return source.compiled(lines, {**own, **named})
 
 
 class RegionTrial:
-    """What a call leases while the regions of its layout are on trial.
+    """The lease of a call while the regions of its layout are on trial.
 
     Args:
         plan: whose steps run.
         fused: the regions, their kernels made.
         sizes: of the plan's values.
-        settled: see `Plan.body`.
+        settled: see `Source.body`.
         has_products: whether the plan wants BLAS on one thread.
     """
 
@@ -262,7 +264,7 @@ class RegionTrial:
 
 
 class SmallTrial:
-    """What a call leases while one kernel for the whole plan is on trial.
+    """The lease of a call while one kernel for the whole plan is on trial.
 
     Args:
         plan: without effects.
@@ -283,7 +285,7 @@ class SmallTrial:
         text: str | None = None
         versions = _versions(arrays)
         try:
-            results = self._plan.namespace["run"](arrays, context)
+            results = self._plan.run(arrays, context)
             try:
                 found = self._small.run(arrays, context)
             except Exception as error:
@@ -305,7 +307,7 @@ class SmallTrial:
         if text is None:
             return None
         try:
-            moved = self._plan.namespace["run"](agreement.disturbed(arrays), None)
+            moved = self._plan.run(agreement.disturbed(arrays), None)
         except Exception:
             moved = None
         return agreement.difference(results, found, moved) and text

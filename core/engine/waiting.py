@@ -26,6 +26,10 @@ class Requested(Protocol):
     def done(self) -> Done:
         """Where to ask."""
 
+    @property
+    def function(self) -> object:
+        """The function; None until it is made, and if it cannot be."""
+
 
 def is_tried(kernel: Requested, *, wait: bool) -> bool:
     """Whether the compiler is through with a kernel: then its function is there, or never will be.

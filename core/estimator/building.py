@@ -21,7 +21,7 @@ from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import trace
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import Graph
+from pinnace.graph.graph import GraphBuilder
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.names import names_anew
 
@@ -168,17 +168,19 @@ def with_outputs(concrete: ConcreteFunction, symbols: Sequence[SymbolicTensor]) 
             f"a hook fetched {foreign[0]!r}, which the model function did not make\n"
             "  Try: tensors that the model function made in this call, or variables"
         )
-    copy = Copy(Graph(f"{source.name}_fetching"))
+    copy = Copy(GraphBuilder(f"{source.name}_fetching"))
     copy.inputs(source)
     for node in source.nodes:
         if node not in copy.nodes:
             copy.node(node)
     copy.outputs(source)
-    copy.target.outputs += [copy.values[symbol.value] for symbol in symbols]
-    copy.target.output_names += [f"fetched_{index}" for index in range(len(symbols))]
+    copy.target.set_outputs(
+        [*copy.target.outputs, *(copy.values[symbol.value] for symbol in symbols)],
+        [*source.output_names, *(f"fetched_{index}" for index in range(len(symbols)))],
+    )
     specs = [TensorSpec.of(symbol.shape, symbol.dtype) for symbol in symbols]
     return ConcreteFunction(
-        copy.target,
+        copy.target.finish(),
         concrete.captured,
         concrete.structured_input_signature,
         (concrete.structured_outputs, specs),

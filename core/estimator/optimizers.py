@@ -11,8 +11,8 @@ import numpy as np
 
 from pinnace.autodiff.tape import GradientTape
 from pinnace.estimator.building import tape_of_model
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.trackable import AutoTrackable
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import casting
 from pinnace.ops.math import exponents

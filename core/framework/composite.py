@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
+from pinnace import late
 from pinnace.framework.late_modules import LateModules
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TypeSpec
@@ -29,7 +30,7 @@ class CompositeTensor:
 
     @property
     def spec(self) -> TypeSpec:
-        """What is known of the value, and how to take it apart."""
+        """The static type of the value, and how to take it apart."""
         raise NotImplementedError(f"{type(self).__name__} has no spec")
 
     @property
@@ -86,7 +87,7 @@ class CompositeSpec(TypeSpec):
         """The value made of these tensors; the inverse of `to_components`."""
 
     def component_names(self) -> tuple[str, ...]:
-        """What to call the tensors that a value is made of, one per component spec."""
+        """Names for the component tensors of a value, one per component spec."""
         return tuple(map(str, range(len(self.component_specs()))))
 
     @property
@@ -183,7 +184,7 @@ def spec_of(x: Any) -> Any:
 
 
 def gradient_part(x: Any) -> Any:
-    """What a tape watches for `x`: its values, if it is a composite that has some."""
+    """The part of `x` that a tape watches: the values of a composite that has some, else `x`."""
     return x.gradient_part() if isinstance(x, CompositeTensor) else x
 
 
@@ -197,7 +198,7 @@ def components_of(x: Any) -> list[Any]:
 # How files name the specs: the enumeration of struct.proto -> class.
 _in_files: dict[str, type[CompositeSpec]] = {}
 # Modules with such classes, imported when a file has one.
-kept_later = LateModules()
+_later = LateModules(*late.SPEC_MODULES)
 
 
 def kept_in_files_as(name: str) -> Callable[[type[CompositeSpec]], type[CompositeSpec]]:
@@ -212,7 +213,7 @@ def kept_in_files_as(name: str) -> Callable[[type[CompositeSpec]], type[Composit
 
 def spec_class(name: str) -> type[CompositeSpec] | None:
     """The class that files name so, if this library has it."""
-    return kept_later.find(lambda: _in_files.get(name))
+    return _later.find(lambda: _in_files.get(name))
 
 
 def name_in_files(kind: type) -> str | None:
@@ -236,7 +237,6 @@ __all__ = [
     "gradient_part",
     "is_composite",
     "kept_in_files_as",
-    "kept_later",
     "name_in_files",
     "refuse_conversion",
     "spec_class",

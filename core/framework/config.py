@@ -19,6 +19,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
+from pinnace import late
 from pinnace.framework.devices import LogicalDevice as LogicalDevice
 from pinnace.framework.devices import LogicalDeviceConfiguration as LogicalDeviceConfiguration
 from pinnace.framework.devices import PhysicalDevice as PhysicalDevice
@@ -37,7 +38,7 @@ from pinnace.framework.devices import set_visible_devices as set_visible_devices
 from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pinnace.framework import threading as threading
@@ -49,7 +50,7 @@ _CACHES = ("PINNACE_CACHE", "LOCALAPPDATA", "XDG_CACHE_HOME")
 
 @dataclass(slots=True)
 class Settings:
-    """What the process is set to. Read where it is used, changed through the functions below.
+    """The process-wide settings. Read where they are used, changed through the functions below.
 
     Attributes:
         tier: how functions run: see `set_tier`.
@@ -223,17 +224,6 @@ def get_intra_op_parallelism_threads() -> int:
     return settings.intra_op_threads
 
 
-# Makes the libraries that compute use so many threads; the engine fills it.
-_limit_threads: list[Callable[[int], None]] = []
-
-
-def install_thread_limit(limit: Callable[[int], None]) -> None:
-    """Fill the slot behind `set_intra_op_parallelism_threads`; done once, by the engine."""
-    _limit_threads[:] = [limit]
-    if settings.intra_op_threads:
-        limit(settings.intra_op_threads)
-
-
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
     """Set the threads of one op, from now on: those of BLAS and of this library's kernels.
 
@@ -246,8 +236,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
         InvalidArgumentError: the number is negative.
     """
     settings.intra_op_threads = _count("set_intra_op_parallelism_threads: num_threads", num_threads)
-    for limit in _limit_threads:
-        limit(settings.intra_op_threads)
+    late.limit_threads(settings.intra_op_threads)
 
 
 def get_inter_op_parallelism_threads() -> int:

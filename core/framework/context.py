@@ -61,7 +61,7 @@ class Tape(Protocol):
 
 
 class State(threading.local):
-    """What one thread has on its stack. Class attributes are each new thread's start."""
+    """The context stack of one thread. Class attributes are each new thread's defaults."""
 
     tracer: Tracer | None = None
     tapes: tuple[Tape, ...] = ()
@@ -72,6 +72,8 @@ class State(threading.local):
     stop: Any = None
     # Counts bytes that NumPy does not know of, before they are taken (`ops/memory.py`).
     claim: Callable[[int], None] | None = None
+    # Makes a user's function one that AutoGraph converts, where the code around it is converted.
+    convert: Callable[[Any], Any] | None = None
     # Who is told of each variable that is made.
     collectors: tuple[Callable[[Variable], None], ...] = ()
 
@@ -101,7 +103,7 @@ def tapes_hidden() -> Iterator[None]:
 
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """What is inside runs at once, even while a function is traced, and no tape sees it."""
+    """Run the body eagerly, even while a function is traced, and unseen by any tape."""
     tracer, tapes, scope = state.tracer, state.tapes, state.scope
     state.tracer, state.tapes, state.scope = None, (), ""
     try:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.columns import column_array, is_column
 from pinnace.framework.context import state
-from pinnace.framework.dispatch import operators
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
@@ -244,7 +244,8 @@ def convert_to_tensor(
         return value
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Operands):
-        tensor = value if isinstance(value, Tensor) else operators.read_variable(value)
+        variable: Any = value
+        tensor = value if isinstance(value, Tensor) else late.read_variable(variable)
         if wanted is not None and tensor.dtype is not wanted:
             message = (
                 f"a tensor of {tensor.dtype.name} was given where {wanted.name} is required: "
@@ -259,7 +260,7 @@ def convert_to_tensor(
         return _packed(value, wanted)
     array = array_of(value, wanted, None if dtype_hint is None else dtypes.as_dtype(dtype_hint))
     if state.tracer is not None:
-        return operators.constant(array, dtype=wanted, name=name)  # type: ignore[no-any-return]
+        return late.constant(array, dtype=wanted, name=name)
     return wrap(array, wanted)
 
 
@@ -276,7 +277,7 @@ def _packed(value: list[Any] | tuple[Any, ...], dtype: DType | None) -> Tensor:
         dtype = leaf.dtype
     parts = [convert_to_tensor(item, dtype) for item in value]
     try:
-        return operators.pack(parts)  # type: ignore[no-any-return]
+        return late.stack(parts)
     except InvalidArgumentError as error:
         message = f"a nested sequence of tensors must be rectangular: {error}"
         raise ValueError(message) from None

@@ -115,7 +115,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
 def get_logical_device_configuration(
     device: PhysicalDevice,
 ) -> list[LogicalDeviceConfiguration] | None:
-    """What `set_logical_device_configuration` was given, None if nothing.
+    """The argument of the last `set_logical_device_configuration`, None if there was none.
 
     Raises:
         ValueError: there is no such device.
@@ -188,7 +188,7 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
 
 
 def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
-    """What is known of a device: of a CPU nothing."""
+    """The details of a device; none are known of a CPU."""
     _check("get_device_details", device)
     return {}
 

@@ -354,7 +354,7 @@ def as_dtype(type_value: object) -> DType:
 
 
 def _find(type_value: object) -> DType:
-    """What `as_dtype` finds; TypeError, without words, if there is nothing."""
+    """The dtype that `as_dtype` returns; TypeError without a message if there is none."""
     if isinstance(type_value, builtins.int):
         if isinstance(type_value, builtins.bool):
             raise TypeError
@@ -398,12 +398,8 @@ if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> object:
         """`dtypes.cast` and its like, which are ops."""
-        if name == "cast":
-            return late.get("ops.cast")
-        if name == "complex":
-            return late.get("ops.complex")
-        if name == "saturate_cast":
-            return late.get("ops.saturate_cast")
+        if name in {"cast", "complex", "saturate_cast"}:
+            return getattr(late, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

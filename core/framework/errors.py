@@ -117,7 +117,7 @@ class NotFoundError(OpError, LookupError):
 
 
 class AlreadyExistsError(OpError):
-    """What should be made is there already."""
+    """The entity to be created exists already."""
 
     error_code = ALREADY_EXISTS
 

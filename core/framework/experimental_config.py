@@ -65,7 +65,7 @@ _kept = _Kept()
 
 
 def get_device_policy() -> str:
-    """What `set_device_policy` was given."""
+    """The policy given to `set_device_policy`."""
     return _kept.policy
 
 
@@ -99,7 +99,7 @@ def set_synchronous_execution(enable: bool | None) -> None:
 
 
 def tensor_float_32_execution_enabled() -> bool:
-    """What `enable_tensor_float_32_execution` was given; a CPU does not round that way."""
+    """The flag given to `enable_tensor_float_32_execution`; a CPU does not round that way."""
     return _kept.tensor_float
 
 

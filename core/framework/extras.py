@@ -1,4 +1,4 @@
-"""What to type to get an optional part: it depends on how the package was installed."""
+"""The command that installs an optional extra: it depends on how the package was installed."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace import late
 from pinnace.framework.composite import CompositeSpec, CompositeTensor, kept_in_files_as
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dispatch import operators
 from pinnace.framework.dtypes import DType, DTypeLike, as_dtype, float32, int64
 from pinnace.framework.shapes import Shape, ShapeLike, as_shape
 from pinnace.framework.specs import TensorSpec
@@ -95,7 +95,7 @@ class IndexedSlices(CompositeTensor):
 
     @property
     def spec(self) -> IndexedSlicesSpec:
-        """What is known of it."""
+        """Its static type."""
         given = self._dense_shape
         return IndexedSlicesSpec(
             self.shape,
@@ -121,7 +121,7 @@ class IndexedSlices(CompositeTensor):
                 "  Try: IndexedSlices(values, indices, dense_shape)"
             )
             raise ValueError(message)
-        return operators.summed_slices(self._values, self._indices, self._dense_shape, name)  # type: ignore[no-any-return]
+        return late.summed_slices(self._values, self._indices, self._dense_shape, name)
 
     def __str__(self) -> str:
         shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
@@ -176,7 +176,7 @@ class IndexedSlicesSpec(CompositeSpec):
 
     @property
     def value_type(self) -> type:
-        """`IndexedSlices`."""
+        """The class `IndexedSlices`."""
         return IndexedSlices
 
     @property

@@ -14,15 +14,15 @@ T = TypeVar("T")
 class LateModules:
     """Modules in the order in which they are tried."""
 
-    def __init__(self) -> None:
-        self._names: list[str] = []
+    def __init__(self, *names: str) -> None:
+        self._names = list(names)
 
     def add(self, *names: str) -> None:
         """Modules to try after those that are known already."""
         self._names.extend(names)
 
     def find(self, look: Callable[[], T | None]) -> T | None:
-        """What `look` finds, after as few imports as it takes; None if all do not help."""
+        """The result of `look`, after as few imports as possible; None if no module provides it."""
         found = look()
         for name in tuple(self._names):
             if found is not None:

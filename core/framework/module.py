@@ -7,9 +7,10 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import state
 from pinnace.framework.structure import flatten_with_paths
-from pinnace.framework.trackable import AutoTrackable, is_variable
+from pinnace.framework.trackable import is_variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +37,7 @@ class Module(AutoTrackable):
         before those of its submodules.
     """
 
-    # What `_flatten` does not look into. A subclass adds to it.
+    # What `_flatten` does not look into, besides `_untracked`. A subclass adds to it.
     _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset({"_tracked"})
 
     def __init__(self, name: str | None = None) -> None:
@@ -85,7 +86,7 @@ class Module(AutoTrackable):
         with_path: bool = False,
         expand_composites: bool = False,
     ) -> Iterator[Any]:
-        """What `predicate` takes among the attributes of this module and of its submodules.
+        """The attributes of this module and of its submodules that satisfy `predicate`.
 
         Args:
             recursive: whether to go on in submodules.
@@ -135,7 +136,7 @@ class _Walk:
     def module(self, module: Module, path: tuple[object, ...]) -> Iterator[Any]:
         below: list[tuple[tuple[object, ...], Module]] = []
         self.above.append(module)
-        ignored = module._TF_MODULE_IGNORED_PROPERTIES
+        ignored = module._TF_MODULE_IGNORED_PROPERTIES | module._untracked
         attributes = vars(module)
         for name in sorted(attributes, key=self.key):
             if name in ignored:

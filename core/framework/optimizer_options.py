@@ -63,7 +63,7 @@ def set_experimental_options(options: Mapping[str, Any]) -> None:
 
 
 def get_jit() -> str:
-    """What `set_jit` asked for: "autoclustering" or nothing."""
+    """The value given to `set_jit`: "autoclustering" or nothing."""
     return "autoclustering" if _jit[0] else ""
 
 

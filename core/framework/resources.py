@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from pinnace.framework.trackable import AutoTrackable
+from pinnace.framework.autotrackable import AutoTrackable
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor

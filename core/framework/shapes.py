@@ -105,7 +105,7 @@ class Shape:
         return Shape.of(self._dims + other._dims)
 
     def merge_with(self, other: ShapeLike) -> Shape:
-        """What is known if both shapes describe one tensor.
+        """The shape that combines what both shapes of one tensor specify.
 
         Raises:
             ValueError: they cannot: ranks or sizes differ.
@@ -193,12 +193,12 @@ class Shape:
         return self
 
     def assert_has_rank(self, rank: int) -> None:
-        """Nothing, if the rank is `rank` or unknown; else ValueError."""
+        """Raise ValueError unless the rank is `rank` or unknown."""
         if self._dims is not None and len(self._dims) != rank:
             raise ValueError(f"Shape {self.text} must have rank {rank}, has {self.rank}")
 
     def assert_same_rank(self, other: ShapeLike) -> None:
-        """Nothing, if the ranks are equal or one is unknown; else ValueError."""
+        """Raise ValueError unless the ranks are equal or one is unknown."""
         other = as_shape(other)
         if self._dims is not None and other._dims is not None and self.rank != other.rank:
             raise ValueError(
@@ -207,13 +207,13 @@ class Shape:
             )
 
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
-        """Nothing, if one tensor may have both shapes; else ValueError."""
+        """Raise ValueError unless one tensor may have both shapes."""
         other = as_shape(other)
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self.text} and {other.text} are not compatible")
 
     def assert_is_fully_defined(self) -> None:
-        """Nothing, if every size is known; else ValueError."""
+        """Raise ValueError unless every size is known."""
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self.text} must be known in full")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HasSpec(Protocol):
-    """What `TensorSpec.from_tensor` and `is_compatible_with` look at."""
+    """The protocol that `TensorSpec.from_tensor` and `is_compatible_with` rely on."""
 
     @property
     def shape(self) -> object:
@@ -28,7 +28,7 @@ class HasSpec(Protocol):
 
 
 class TypeSpec(ABC):
-    """What is known of a value before there is one.
+    """The static type of a value, known before there is one.
 
     A value made of several tensors (ragged, sparse, indexed slices) has a spec that says which
     tensors these are: `component_specs`, and how to take the value apart and put it together:
@@ -133,7 +133,7 @@ class TensorSpec(TypeSpec):
 
     @property
     def value_type(self) -> type:
-        """`Tensor`."""
+        """The class `Tensor`."""
         from pinnace.framework.tensor import Tensor
 
         return Tensor

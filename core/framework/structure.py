@@ -34,7 +34,7 @@ _KIND_NAMES = ("a leaf", "a list", "a tuple", "a named tuple", "a mapping", "a c
 
 
 def _classify(kind: type) -> int:
-    """What the values of a class are."""
+    """The kind of structure that instances of a class are."""
     if issubclass(kind, tuple):
         return _NAMED if hasattr(kind, "_fields") else _TUPLE
     if issubclass(kind, list):
@@ -279,7 +279,7 @@ def map_structure_with_paths(
 def assert_same_structure(
     nest1: Nest, nest2: Nest, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Nothing, if both have leaves at the same places.
+    """Check that both have leaves at the same places.
 
     Args:
         nest1: a nested structure or a leaf.
@@ -330,7 +330,7 @@ def _same_named(a: Any, b: Any) -> bool:
 
 
 def flatten_up_to(shallow: Nest, structure: Nest, check_types: bool = True) -> list[Any]:
-    """What stands in `structure` where `shallow` has its leaves, structure or not.
+    """The parts of `structure` where `shallow` has its leaves; each may be a structure itself.
 
     Args:
         shallow: a nested structure or a leaf.

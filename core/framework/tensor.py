@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
-from pinnace.framework.dispatch import operators
 from pinnace.framework.errors import OperatorNotAllowedInGraphError
 from pinnace.framework.shapes import Shape
 
@@ -21,112 +21,49 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 class Operands:
-    """The arithmetic operators, shared by tensors and variables; each is an op."""
+    """The arithmetic operators, shared by tensors and variables: `ops/operators.py` binds them."""
 
     __slots__ = ()
     # NumPy arrays give way: array + tensor is a tensor.
     __array_priority__ = 100
 
-    def __add__(self, other: TensorLike) -> Tensor:
-        return operators.add(self, other)  # type: ignore[no-any-return]
+    if TYPE_CHECKING:
 
-    def __radd__(self, other: TensorLike) -> Tensor:
-        return operators.add(other, self)  # type: ignore[no-any-return]
+        def __add__(self, other: TensorLike) -> Tensor: ...
+        def __radd__(self, other: TensorLike) -> Tensor: ...
+        def __sub__(self, other: TensorLike) -> Tensor: ...
+        def __rsub__(self, other: TensorLike) -> Tensor: ...
+        def __mul__(self, other: TensorLike) -> Tensor: ...
+        def __rmul__(self, other: TensorLike) -> Tensor: ...
+        def __truediv__(self, other: TensorLike) -> Tensor: ...
+        def __rtruediv__(self, other: TensorLike) -> Tensor: ...
+        def __floordiv__(self, other: TensorLike) -> Tensor: ...
+        def __rfloordiv__(self, other: TensorLike) -> Tensor: ...
+        def __mod__(self, other: TensorLike) -> Tensor: ...
+        def __rmod__(self, other: TensorLike) -> Tensor: ...
+        def __pow__(self, other: TensorLike) -> Tensor: ...
+        def __rpow__(self, other: TensorLike) -> Tensor: ...
+        def __matmul__(self, other: TensorLike) -> Tensor: ...
+        def __rmatmul__(self, other: TensorLike) -> Tensor: ...
+        def __and__(self, other: TensorLike) -> Tensor: ...
+        def __rand__(self, other: TensorLike) -> Tensor: ...
+        def __or__(self, other: TensorLike) -> Tensor: ...
+        def __ror__(self, other: TensorLike) -> Tensor: ...
+        def __xor__(self, other: TensorLike) -> Tensor: ...
+        def __rxor__(self, other: TensorLike) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __lt__(self, other: TensorLike) -> Tensor: ...
+        def __le__(self, other: TensorLike) -> Tensor: ...
+        def __gt__(self, other: TensorLike) -> Tensor: ...
+        def __ge__(self, other: TensorLike) -> Tensor: ...
+        def __eq__(self, other: object) -> Tensor | bool: ...  # type: ignore[override]
+        def __ne__(self, other: object) -> Tensor | bool: ...  # type: ignore[override]
+        def __getitem__(self, key: object) -> Tensor: ...
 
-    def __sub__(self, other: TensorLike) -> Tensor:
-        return operators.subtract(self, other)  # type: ignore[no-any-return]
-
-    def __rsub__(self, other: TensorLike) -> Tensor:
-        return operators.subtract(other, self)  # type: ignore[no-any-return]
-
-    def __mul__(self, other: TensorLike) -> Tensor:
-        return operators.multiply(self, other)  # type: ignore[no-any-return]
-
-    def __rmul__(self, other: TensorLike) -> Tensor:
-        return operators.multiply(other, self)  # type: ignore[no-any-return]
-
-    def __truediv__(self, other: TensorLike) -> Tensor:
-        return operators.truediv(self, other)  # type: ignore[no-any-return]
-
-    def __rtruediv__(self, other: TensorLike) -> Tensor:
-        return operators.truediv(other, self)  # type: ignore[no-any-return]
-
-    def __floordiv__(self, other: TensorLike) -> Tensor:
-        return operators.floordiv(self, other)  # type: ignore[no-any-return]
-
-    def __rfloordiv__(self, other: TensorLike) -> Tensor:
-        return operators.floordiv(other, self)  # type: ignore[no-any-return]
-
-    def __mod__(self, other: TensorLike) -> Tensor:
-        return operators.mod(self, other)  # type: ignore[no-any-return]
-
-    def __rmod__(self, other: TensorLike) -> Tensor:
-        return operators.mod(other, self)  # type: ignore[no-any-return]
-
-    def __pow__(self, other: TensorLike) -> Tensor:
-        return operators.power(self, other)  # type: ignore[no-any-return]
-
-    def __rpow__(self, other: TensorLike) -> Tensor:
-        return operators.power(other, self)  # type: ignore[no-any-return]
-
-    def __matmul__(self, other: TensorLike) -> Tensor:
-        return operators.matmul(self, other)  # type: ignore[no-any-return]
-
-    def __rmatmul__(self, other: TensorLike) -> Tensor:
-        return operators.matmul(other, self)  # type: ignore[no-any-return]
-
-    def __neg__(self) -> Tensor:
-        return operators.negative(self)  # type: ignore[no-any-return]
-
-    def __pos__(self) -> Tensor:
-        return operators.add(self, 0)  # type: ignore[no-any-return]
-
-    def __abs__(self) -> Tensor:
-        return operators.abs(self)  # type: ignore[no-any-return]
-
-    def __and__(self, other: TensorLike) -> Tensor:
-        return operators.bitwise_and(self, other)  # type: ignore[no-any-return]
-
-    def __rand__(self, other: TensorLike) -> Tensor:
-        return operators.bitwise_and(other, self)  # type: ignore[no-any-return]
-
-    def __or__(self, other: TensorLike) -> Tensor:
-        return operators.bitwise_or(self, other)  # type: ignore[no-any-return]
-
-    def __ror__(self, other: TensorLike) -> Tensor:
-        return operators.bitwise_or(other, self)  # type: ignore[no-any-return]
-
-    def __xor__(self, other: TensorLike) -> Tensor:
-        return operators.bitwise_xor(self, other)  # type: ignore[no-any-return]
-
-    def __rxor__(self, other: TensorLike) -> Tensor:
-        return operators.bitwise_xor(other, self)  # type: ignore[no-any-return]
-
-    def __invert__(self) -> Tensor:
-        return operators.bitwise_not(self)  # type: ignore[no-any-return]
-
-    def __lt__(self, other: TensorLike) -> Tensor:
-        return operators.less(self, other)  # type: ignore[no-any-return]
-
-    def __le__(self, other: TensorLike) -> Tensor:
-        return operators.less_equal(self, other)  # type: ignore[no-any-return]
-
-    def __gt__(self, other: TensorLike) -> Tensor:
-        return operators.greater(self, other)  # type: ignore[no-any-return]
-
-    def __ge__(self, other: TensorLike) -> Tensor:
-        return operators.greater_equal(self, other)  # type: ignore[no-any-return]
-
-    def __eq__(self, other: object) -> Tensor | bool:  # type: ignore[override]
-        return operators.equal(self, other) if other is not None else False
-
-    def __ne__(self, other: object) -> Tensor | bool:  # type: ignore[override]
-        return operators.not_equal(self, other) if other is not None else True
-
-    def __getitem__(self, key: object) -> Tensor:
-        return operators.getitem(self, key)  # type: ignore[no-any-return]
-
-    # Defining __eq__ takes the hash away; each subclass says why or what it is instead.
+    # What compares element by element has no hash; each subclass says so, or what it is instead.
 
 
 class Reference:
@@ -330,8 +267,8 @@ class SymbolicTensor(Tensor):
 
     @property
     def graph(self) -> Any:
-        """The graph the value is in."""
-        return self._graph
+        """The graph the value is in; while that is traced, what builds it."""
+        return getattr(self._graph, "finished", None) or self._graph
 
     @property
     def dtype(self) -> DType:
@@ -415,7 +352,7 @@ class SymbolicTensor(Tensor):
     def __iter__(self) -> Iterator[Tensor]:
         rank = self.shape.rank
         if rank and self.shape[0] is not None:
-            return iter(operators.unstack(self))
+            return iter(late.unstack(self))
         self._refuse("iterating over", "map_fn, while_loop, or a first axis of known size")
         return None
 
@@ -465,7 +402,7 @@ _new = Tensor.__new__
 
 
 def wrap(array: Array | np.generic, dtype: DType | None = None) -> Tensor:
-    """A tensor around `array`, which nobody may write to from now on.
+    """A tensor that takes `array` over: it must not be written to from now on.
 
     Args:
         array: the values.

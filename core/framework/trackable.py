@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections import deque
-from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
-P = ParamSpec("P")
-R = TypeVar("R")
 Path = tuple[str, ...]
 
 
@@ -112,61 +109,6 @@ class NoDependency(Generic[T]):
 
     def __init__(self, value: T) -> None:
         self.value = value
-
-
-class AutoTrackable(Trackable):
-    """An object whose trackable attributes are its children.
-
-    Lists and dicts become tracked ones when they are assigned, tuples when they hold something
-    trackable; what is put in them later is tracked too.
-    """
-
-    _self_setattr_tracking = True
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, (Trackable, list, dict, tuple, NoDependency)):
-            value = self._tracked_value(name, value)
-        elif "_tracked" in self.__dict__:
-            self._tracked.pop(name, None)
-        super().__setattr__(name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self._untrack(name)
-        super().__delattr__(name)
-
-    def _tracked_value(self, name: str, value: object) -> object:
-        """What to store for `value`, after its child was noted."""
-        if isinstance(value, NoDependency):
-            self._untrack(name)
-            return value.value
-        # A property stores its value under another name, and is tracked there.
-        if not self._self_setattr_tracking or isinstance(getattr(type(self), name, None), property):
-            return value
-        from pinnace.framework.containers import wrap
-
-        value = wrap(value)
-        if isinstance(value, Trackable):
-            self._track(name, value, overwrite=True)
-        else:
-            self._untrack(name)
-        return value
-
-
-def no_automatic_dependency_tracking(
-    method: Callable[Concatenate[AutoTrackable, P], R],
-) -> Callable[Concatenate[AutoTrackable, P], R]:
-    """The method, with attributes it sets neither tracked nor wrapped."""
-
-    @functools.wraps(method)
-    def untracked(self: AutoTrackable, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        before = self._self_setattr_tracking
-        object.__setattr__(self, "_self_setattr_tracking", False)
-        try:
-            return method(self, *args, **kwargs)
-        finally:
-            object.__setattr__(self, "_self_setattr_tracking", before)
-
-    return untracked
 
 
 def walk(root: Trackable) -> Iterator[tuple[Trackable, Path]]:

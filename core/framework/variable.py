@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dispatch import operators
 from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -94,7 +94,7 @@ class Resource:
         return self._array is not None or self.source is not None
 
     def read(self) -> Array:
-        """The present value; nobody may write to it."""
+        """The present value, which must not be written to."""
         array = self._array
         if array is None:
             array = self._first_read()
@@ -122,7 +122,7 @@ class Resource:
         self.version += 1
 
     def update(self, function: Callable[[Array, Array], Array], operand: Array) -> None:
-        """Value = function(value, operand), as one step for other threads."""
+        """value = function(value, operand), as one step for other threads."""
         value = self.read()
         with self.lock:
             self._array = np.asarray(
@@ -284,7 +284,7 @@ class Variable(VariableParts, Operands, Trackable):
 
     @property
     def shape(self) -> Shape:
-        """What every value fits."""
+        """The static shape that every value fits."""
         return self._resource.shape
 
     @property
@@ -299,7 +299,7 @@ class Variable(VariableParts, Operands, Trackable):
 
     @property
     def constraint(self) -> Callable[[Tensor], Tensor] | None:
-        """What an optimizer applies to the value after each step."""
+        """The function that an optimizer applies to the value after each step."""
         return self._constraint
 
     @property
@@ -329,11 +329,11 @@ class Variable(VariableParts, Operands, Trackable):
 
     def value(self) -> Tensor:
         """The present value."""
-        return operators.read_variable(self)  # type: ignore[no-any-return]
+        return late.read_variable(self)
 
     def read_value(self) -> Tensor:
         """The present value."""
-        return operators.read_variable(self)  # type: ignore[no-any-return]
+        return late.read_variable(self)
 
     def numpy(self) -> Any:
         """The present value as a NumPy array that the caller may write to."""
@@ -351,7 +351,7 @@ class Variable(VariableParts, Operands, Trackable):
     ) -> Any:
         """Replace the value; gives the variable back."""
         del use_locking  # an assignment is one step here anyway
-        operators.assign(self, value, name)
+        late.assign(self, value, name)
         return self if read_value else None
 
     def assign_add(
@@ -361,9 +361,9 @@ class Variable(VariableParts, Operands, Trackable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Value + delta becomes the value; gives the variable back."""
+        """value + delta becomes the value; gives the variable back."""
         del use_locking
-        operators.assign_add(self, delta, name)
+        late.assign_add(self, delta, name)
         return self if read_value else None
 
     def assign_sub(
@@ -373,9 +373,9 @@ class Variable(VariableParts, Operands, Trackable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Value - delta becomes the value; gives the variable back."""
+        """value - delta becomes the value; gives the variable back."""
         del use_locking
-        operators.assign_sub(self, delta, name)
+        late.assign_sub(self, delta, name)
         return self if read_value else None
 
     def is_initialized(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.dispatch import operators
+from pinnace import late
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import SymbolicTensor, Tensor
@@ -45,7 +45,7 @@ class _Assignable:
         """
         del use_locking
         variable, key = self._origin
-        operators.assign_slice(variable, key, value, name)
+        late.assign_slice(variable, key, value, name)
         return variable if read_value else None
 
     def assign_add(
@@ -75,12 +75,12 @@ class SymbolicPart(_Assignable, SymbolicTensor):
     __slots__ = ("_origin",)
 
 
-def _worked_rows(how: str, effect: str) -> Callable[..., Any]:
+def _worked_rows(how: Any, effect: str) -> Callable[..., Any]:
     def method(
         self: Any, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
         del use_locking  # one step anyway
-        operators.scatter(how, self, *_slices(f"scatter_{how}", sparse_delta), name)
+        late.scatter(how, self, *_slices(f"scatter_{how}", sparse_delta), name)
         return self
 
     method.__name__ = f"scatter_{how}"
@@ -99,9 +99,9 @@ def _worked_rows(how: str, effect: str) -> Callable[..., Any]:
     return method
 
 
-def _worked_places(how: str, effect: str) -> Callable[..., Any]:
+def _worked_places(how: Any, effect: str) -> Callable[..., Any]:
     def method(self: Any, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
-        operators.scatter_nd(how, self, indices, updates, name)
+        late.scatter_nd(how, self, indices, updates, name)
         return self
 
     method.__name__ = f"scatter_nd_{how}"
@@ -130,20 +130,20 @@ def _slices(who: str, given: Any) -> tuple[Tensor, Any]:
 
 
 class VariableParts:
-    """What a variable can do with parts of its value."""
+    """The methods of a variable that read and write parts of its value."""
 
     __slots__ = ()
 
-    def __getitem__(self, key: object) -> Any:
-        return operators.getitem_of(self, key)
+    def __getitem__(self: Any, key: object) -> Any:
+        return late.getitem_of(self, key)
 
-    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
+    def sparse_read(self: Any, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows that `indices` names."""
-        return operators.sparse_read(self, indices, name)  # type: ignore[no-any-return]
+        return late.sparse_read(self, indices, name)
 
-    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
+    def gather_nd(self: Any, indices: TensorLike, name: str | None = None) -> Tensor:
         """The parts at the places that the rows of `indices` name."""
-        return operators.gather_nd_of(self, indices, name)  # type: ignore[no-any-return]
+        return late.gather_nd_of(self, indices, name)
 
     scatter_add = _worked_rows("add", "Add the slices to the rows that they name")
     scatter_sub = _worked_rows("sub", "Subtract the slices from the rows that they name")
@@ -160,7 +160,7 @@ class VariableParts:
     scatter_nd_update = _worked_places("update", "Put `updates` at the places `indices` names")
 
     def batch_scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self: Any, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Any:
         """Put slices in the place of rows, each batch by itself; gives the variable back.
 
@@ -180,8 +180,8 @@ class VariableParts:
         if not rank:
             message = f"batch_scatter_update: indices must have axes, got shape {indices.shape}"
             raise InvalidArgumentError(message)
-        places = operators.with_batch_places(indices[..., None], rank - 1)
-        operators.scatter_nd("update", self, places, values, name)
+        places = late.with_batch_places(indices[..., None], rank - 1)
+        late.scatter_nd("update", self, places, values, name)
         return self
 
 

@@ -5,98 +5,62 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pinnace.autodiff.backward import Entry, Gradients, accumulate
 from pinnace.autodiff.tape import carries_gradient
-from pinnace.engine.build import plan_of
 from pinnace.engine.passes.inline import inline
 from pinnace.framework import dtypes
-from pinnace.framework.context import state, tapes_hidden
+from pinnace.framework.context import state
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
+from pinnace.framework.tensor import SymbolicTensor, Tensor
+from pinnace.functions.control import branches
+from pinnace.functions.control.expansion import expand
+from pinnace.functions.differentiable import (
+    Differentiated,
+    active_values,
+    call_graph,
+    gradient_spec,
+    symbol_of,
+    zeros_of,
+)
 from pinnace.functions.tracer import FunctionTracer
-from pinnace.graph.graph import FunctionRef, Graph, Value
+from pinnace.graph.caches import PerGraph
+from pinnace.graph.graph import Graph, GraphBuilder, Value
 from pinnace.graph.walk import ordered
 from pinnace.ops.array import constants
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.ops.execute import execute
-from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
-from pinnace.ops.opdef import NotDifferentiable
 from pinnace.ops.state.variables import VARIABLE_SHAPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-
-class Differentiated:
-    """A graph and its gradient.
-
-    Attributes:
-        forward: the graph's outputs, then what the backward graph needs of the inside.
-        backward: takes one gradient per entry of `targets`, then those; gives one gradient per
-            entry of `sources`.
-        targets: the outputs that carry gradients, by index.
-        sources: the inputs whose gradients it gives, by index.
-        slices: those of them whose gradient is IndexedSlices: three results each, not one.
-        outside: tensors from outside that the backward graph captured by itself.
-    """
-
-    __slots__ = ("backward", "forward", "outside", "slices", "sources", "targets")
-
-    def __init__(
-        self,
-        forward: Graph,
-        backward: Graph,
-        targets: list[int],
-        sources: list[int],
-        outside: list[Tensor],
-        slices: set[int],
-    ) -> None:
-        self.slices = slices
-        self.forward = forward
-        self.backward = backward
-        self.targets = targets
-        self.sources = sources
-        self.outside = outside
-
-    def apply(
-        self,
-        inputs: Sequence[Tensor],
-        outputs: Sequence[Tensor],
-        kept: Sequence[Tensor],
-        dys: Sequence[Tensor | None],
-    ) -> list[Tensor | None]:
-        """The gradients of the inputs from those of the outputs; tapes still around see how."""
-        seeds = []
-        for index in self.targets:
-            dy = dys[index]
-            if dy is None:
-                dy = _zero_seed(self.forward.outputs[index], outputs[index])
-            seeds.append(dy)
-        found = iter(call_recorded(self.backward, (*seeds, *kept, *self.outside), stateful=False))
-        gradients: list[Any] = [None] * len(inputs)
-        for index in self.sources:
-            if index in self.slices:
-                gradients[index] = IndexedSlices(next(found), next(found), next(found))
-            else:
-                gradients[index] = next(found)
-        return gradients
+    from pinnace.graph.graph import Graph, Value
+    from pinnace.ops.opdef import OpCall
 
 
-def call_graph(graph: Graph, inputs: Sequence[Tensor], stateful: bool) -> tuple[Tensor, ...]:
-    """Call a graph: a node while tracing, its plan otherwise. No tape sees it."""
-    if state.tracer is None:
-        results = plan_of(graph)([np.asarray(t._array) for t in inputs])
-        return tuple(
-            wrap(array, value.spec.dtype)
-            for array, value in zip(results, graph.outputs, strict=True)
-        )
-    op = STATEFUL_PARTITIONED_CALL if stateful else PARTITIONED_CALL
-    kinds = tuple(value.spec.dtype for value in graph.outputs)
-    with tapes_hidden():
-        return tuple(execute(op, list(inputs), f=FunctionRef(graph.name, graph), Tout=kinds))
+def apply(
+    pair: Differentiated,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    kept: Sequence[Tensor],
+    dys: Sequence[Tensor | None],
+) -> list[Tensor | None]:
+    """The gradients of the inputs from those of the outputs; tapes still around see how."""
+    seeds = []
+    for index in pair.targets:
+        dy = dys[index]
+        if dy is None:
+            dy = _zero_seed(pair.forward.outputs[index], outputs[index])
+        seeds.append(dy)
+    found = iter(call_recorded(pair.backward, (*seeds, *kept, *pair.outside), stateful=False))
+    gradients: list[Any] = [None] * len(inputs)
+    for index in pair.sources:
+        if index in pair.slices:
+            gradients[index] = IndexedSlices(next(found), next(found), next(found))
+        else:
+            gradients[index] = next(found)
+    return gradients
 
 
 def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> tuple[Tensor, ...]:
@@ -130,7 +94,7 @@ def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> t
                 while index >= sizes[level]:
                     level += 1
         kept = everything[sizes[level] : sizes[level + 1]]
-        return pairs[level].apply(inputs, visible[: sizes[level]], kept, dys)
+        return apply(pairs[level], inputs, visible[: sizes[level]], kept, dys)
 
     for tape in watching:
         tape.record_call(inputs, visible, backward)
@@ -138,27 +102,23 @@ def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> t
 
 
 _lock = threading.RLock()
+# By the choice of inputs.
+_gradients: PerGraph[dict[tuple[bool, ...], Differentiated]] = PerGraph()
 
 
 def _differentiated(graph: Graph, wanted: tuple[bool, ...]) -> Differentiated:
     """`differentiate`, once per graph and choice of inputs."""
-    found = graph.gradients.get(wanted)
+    known = _gradients.get(graph)
+    found = None if known is None else known.get(wanted)
     if found is None:
         with _lock:
-            found = graph.gradients.get(wanted)
+            known = _gradients.get(graph)
+            if known is None:
+                known = _gradients.keep(graph, {})
+            found = known.get(wanted)
             if found is None:
-                found = graph.gradients[wanted] = differentiate(graph, wanted, slices=True)
+                found = known[wanted] = differentiate(graph, wanted, slices=True)
     return found
-
-
-# Makes conditions and loops keep what their gradients need; `functions/control` fills it.
-_expand: Callable[..., tuple[Graph, dict[Any, Any]]] | None = None
-
-
-def install_expansion(expand: Callable[..., tuple[Graph, dict[Any, Any]]]) -> None:
-    """Fill the slot: `expand(graph, wanted)` gives another graph, and gradients by its nodes."""
-    global _expand
-    _expand = expand
 
 
 def differentiate(
@@ -176,9 +136,7 @@ def differentiate(
         slices: whether a gradient may be IndexedSlices; it becomes a tensor otherwise.
     """
     forward = inline(graph)
-    special: dict[Any, Any] = {}
-    if _expand is not None:
-        forward, special = _expand(forward, wanted)
+    forward, special = expand(forward, wanted, differentiate)
     active = active_values(forward, wanted)
     tracer = FunctionTracer(f"{graph.name}_backward", None, borrowed=(forward,))
     symbol = _symbols(forward)
@@ -225,64 +183,45 @@ def differentiate(
         results = [tracer.value_of(gradient) for gradient in found]
     finally:
         state.tracer, state.tapes, state.scope = saved
-    backward = tracer.graph
-    backward.outputs = results
-    backward.output_names = [
-        f"dx_{index}{part}"
-        for index in sources
-        for part in (("_values", "_indices", "_shape") if index in sliced else ("",))
-    ]
-    inside, outside = _split_captures(tracer, forward, backward, len(targets))
-    forward.outputs = [*forward.outputs, *inside]
-    forward.output_names = [
-        *forward.output_names,
-        *(f"kept_{index}" for index in range(len(inside))),
-    ]
-    forward.name = f"{graph.name}_forward"
-    return Differentiated(forward, backward, targets, sources, outside, sliced)
+    tracer.graph.set_outputs(
+        results,
+        [
+            f"dx_{index}{part}"
+            for index in sources
+            for part in (("_values", "_indices", "_shape") if index in sliced else ("",))
+        ],
+    )
+    inside, outside = _split_captures(tracer, forward, len(targets))
+    keeping = GraphBuilder(f"{graph.name}_forward", forward)
+    keeping.set_outputs(
+        [*forward.outputs, *inside],
+        [*forward.output_names, *(f"kept_{index}" for index in range(len(inside)))],
+    )
+    backward = tracer.graph.finish()
+    return Differentiated(keeping.finish(), backward, targets, sources, outside, sliced)
 
 
 def _split_captures(
-    tracer: FunctionTracer, forward: Graph, backward: Graph, seeds: int
+    tracer: FunctionTracer, forward: Graph, seeds: int
 ) -> tuple[list[Value], list[Tensor]]:
     """Captures of the forward graph, then those from outside; the backward inputs likewise."""
     inside: list[Value] = []
     outside: list[Tensor] = []
-    inner: list[tuple[Value, str]] = []
-    outer: list[tuple[Value, str]] = []
-    names = dict(zip(backward.inputs, backward.input_names, strict=True))
+    inner: list[Value] = []
+    outer: list[Value] = []
     for tensor, value in tracer.captures.values():
         if isinstance(tensor, SymbolicTensor) and tensor.graph is forward:
             inside.append(tensor.value)
-            inner.append((value, names[value]))
+            inner.append(value)
         else:
             outside.append(tensor)
-            outer.append((value, names[value]))
-    first = [(value, names[value]) for value in backward.inputs[:seeds]]
-    backward.inputs = [value for value, _ in (*first, *inner, *outer)]
-    backward.input_names = [name for _, name in (*first, *inner, *outer)]
+            outer.append(value)
+    tracer.graph.set_inputs([*tracer.graph.inputs[:seeds], *inner, *outer])
     return inside, outside
 
 
 def _symbols(graph: Graph) -> Callable[[Value], SymbolicTensor]:
     return lambda value: symbol_of(value, graph)
-
-
-def symbol_of(value: Value, graph: Graph) -> SymbolicTensor:
-    """The one symbolic tensor that stands for a value."""
-    if value.tensor is None:
-        value.tensor = SymbolicTensor(value, graph)
-    return value.tensor  # type: ignore[no-any-return]
-
-
-def gradient_spec(value: Value) -> TensorSpec | None:
-    """The spec of the gradient of a value, None if it has none; a handle has its variable's."""
-    if not carries_gradient(value.dtype):
-        return None
-    if value.dtype is dtypes.resource:
-        handle = value.handle
-        return handle if handle is not None and carries_gradient(handle.dtype) else None
-    return value.spec
 
 
 def _zero_seed(value: Value, output: Tensor) -> Tensor:
@@ -293,29 +232,6 @@ def _zero_seed(value: Value, output: Tensor) -> Tensor:
             return constants.zeros(spec.shape, spec.dtype)
         return constants.zeros(execute(VARIABLE_SHAPE, output), spec.dtype)
     return constants.zeros_like(output)
-
-
-def zeros_of(tensor: Any) -> Tensor:
-    """A gradient of zeros for a symbolic tensor, a variable's handle or a list."""
-    if tensor.dtype is dtypes.resource:
-        spec = tensor.value.handle
-        if spec.shape.is_fully_defined():
-            return constants.zeros(spec.shape, spec.dtype)
-        return constants.zeros(execute(VARIABLE_SHAPE, tensor), spec.dtype)
-    if tensor.shape.is_fully_defined() and tensor.dtype is not dtypes.variant:
-        return constants.zeros(tensor.shape, tensor.dtype)
-    return constants.zeros_like(tensor)
-
-
-def active_values(graph: Graph, wanted: Sequence[bool]) -> set[Value]:
-    """The values that depend on a wanted input in a way that has a derivative."""
-    active = {value for value, want in zip(graph.inputs, wanted, strict=True) if want}
-    for node in ordered(graph):
-        if isinstance(node.op.gradient, NotDifferentiable):
-            continue
-        if any(value in active for value in node.inputs):
-            active.update(value for value in node.outputs if carries_gradient(value.dtype))
-    return active
 
 
 def _entries(
@@ -338,3 +254,18 @@ def _entries(
             outputs = tuple(symbol(value) for value in node.outputs)
             found.append((node.op, packed, node.attrs, outputs, None))
     return found
+
+
+def gradient_of_control_flow(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
+    """The gradient of an If, Case or While by itself: it is computed again, expanded.
+
+    Tapes need it that saw one run outside of `functions`.
+    """
+    graph = branches.alone(call.op, call.inputs, dict(call.attrs))
+    flat = [*call.inputs[:-1], *call.inputs[-1]]
+    pair = differentiate(graph, [carries_gradient(x.dtype) for x in flat])
+    everything = call_graph(pair.forward, flat, call.op.stateful)
+    count = len(graph.outputs)
+    found = apply(pair, flat, everything[:count], everything[count:], dys)
+    single = len(call.inputs) - 1
+    return (*found[:single], tuple(found[single:]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.build import plan_of
+from pinnace.engine.build import drop_plan, plan_of
 from pinnace.framework import dtypes, structure
 from pinnace.framework.columns import column_array
 from pinnace.framework.composite import CompositeSpec, components_of
@@ -19,13 +19,15 @@ from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
 from pinnace.functions import flat_calls, signature_text
-from pinnace.functions.backward import call_graph, call_recorded
+from pinnace.functions.backward import call_recorded
 from pinnace.functions.component_names import named_tensors
+from pinnace.functions.differentiable import call_graph, symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pinnace.graph.graph import Graph, Value
+    from pinnace.engine.plan import Plan
+    from pinnace.graph.graph import Graph
 
 
 class ConcreteFunction(Trackable):
@@ -58,6 +60,8 @@ class ConcreteFunction(Trackable):
         # Names and kinds of the positional parameters, and the name of the rest, if it was traced.
         self._parameters: tuple[Sequence[str], Sequence[str], str] = ((), (), "args")
         self._variables = tuple(variables)
+        # That of the graph, once it ran: a call has no time to look it up.
+        self._plan: Plan | None = None
         self._captured_arrays = tuple(
             np.asarray(t._array) if not isinstance(t, SymbolicTensor) else None
             for t in self.captured
@@ -83,12 +87,12 @@ class ConcreteFunction(Trackable):
     @property
     def inputs(self) -> list[Tensor]:
         """Symbolic tensors of the arguments and captures."""
-        return [_symbol(value, self.graph) for value in self.graph.inputs]
+        return [symbol_of(value, self.graph) for value in self.graph.inputs]
 
     @property
     def outputs(self) -> list[Tensor]:
         """Symbolic tensors of the results."""
-        return [_symbol(value, self.graph) for value in self.graph.outputs]
+        return [symbol_of(value, self.graph) for value in self.graph.outputs]
 
     @property
     def output_dtypes(self) -> Any:
@@ -145,20 +149,24 @@ class ConcreteFunction(Trackable):
 
     def run(self, arrays: Sequence[Any]) -> tuple[Array, ...]:
         """The plan on arrays: arguments, then captures."""
-        graph = self.graph
-        plan = graph.plan
+        plan = self._plan
         if plan is None:
-            plan = plan_of(graph)
-        return plan(arrays)  # type: ignore[no-any-return]
+            plan = self._plan = plan_of(self.graph)
+        return plan(arrays)
+
+    def drop_plan(self) -> None:
+        """Free what the engine keeps for this function; the next call prepares it again."""
+        self._plan = None
+        drop_plan(self.graph)
 
     @functools.cached_property
     def array_inputs(self) -> dict[str, TensorSpec]:
-        """What `run_arrays` is fed: the inputs by name, those made of several tensors as these."""
+        """The inputs of `run_arrays` by name; composite ones as their component tensors."""
         return named_tensors(self.structured_input_signature[1])
 
     @functools.cached_property
     def array_outputs(self) -> dict[str, TensorSpec]:
-        """What `run_arrays` answers: likewise."""
+        """The outputs of `run_arrays`, likewise."""
         return named_tensors(self.structured_outputs)
 
     @functools.cached_property
@@ -329,9 +337,3 @@ class ConcreteFunction(Trackable):
 
 def _spec_text(spec: Any) -> str:
     return spec.text if isinstance(spec, TensorSpec) else repr(spec)
-
-
-def _symbol(value: Value, graph: Graph) -> SymbolicTensor:
-    if value.tensor is None:
-        value.tensor = SymbolicTensor(value, graph)
-    return value.tensor  # type: ignore[no-any-return]

@@ -12,17 +12,16 @@ from pinnace.framework import structure
 from pinnace.framework.context import state, tapes_hidden
 from pinnace.framework.indexed_slices import dense
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions import backward
 from pinnace.functions.control import branches
+from pinnace.functions.differentiable import call_graph, symbol_of, zeros_of
 from pinnace.ops.array.identities import IDENTITY_N
 from pinnace.ops.execute import execute
-from pinnace.ops.functional import python_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Tensor
-    from pinnace.graph.graph import Graph, Node
+    from pinnace.graph.graph import Graph, GraphBuilder, Node
 
 __all__ = ["recompute_grad"]
 
@@ -46,7 +45,7 @@ class CustomGradient(str):
     given: list[bool]
 
 
-def mark(
+def mark_gradient(
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
     gradient: Callable[..., list[Tensor | None]],
@@ -70,23 +69,22 @@ def mark(
 
 
 def gradient_of(
-    node: Node, name: CustomGradient, graph: Graph
+    node: Node, name: CustomGradient, graph: GraphBuilder
 ) -> Callable[..., list[Tensor | None]]:
     """The gradient of such a node in a forward graph."""
 
     def gradient(*dys: Tensor | None) -> list[Tensor | None]:
-        inputs = [backward.symbol_of(value, graph) for value in node.inputs]
+        inputs = [symbol_of(value, graph) for value in node.inputs]
         found: list[Tensor | None] = [None] * len(inputs)
         count = name.results
         if all(dy is None for dy in dys[:count]):
             return found
         seeds = [
-            backward.zeros_of(inputs[index]) if dy is None else dy
-            for index, dy in enumerate(dys[:count])
+            zeros_of(inputs[index]) if dy is None else dy for index, dy in enumerate(dys[:count])
         ]
         everything = (*seeds, *inputs[count + name.arguments :])
         stateful = any(one.op.stateful for one in name.graph.nodes)
-        results = iter(backward.call_graph(name.graph, everything, stateful))
+        results = iter(call_graph(name.graph, everything, stateful))
         for index, given in enumerate(name.given):
             if given:
                 found[count + index] = next(results)
@@ -126,7 +124,3 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         return custom_gradient(run)(*args)
 
     return decorated
-
-
-customised.install_marking(mark)
-python_calls.install_tape(GradientTape)

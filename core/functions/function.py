@@ -388,11 +388,10 @@ def trace(
         outputs, result_specs = _outputs(tracer, results, name)
     finally:
         state.tracer, state.tapes, state.scope = saved
-    graph = tracer.graph
-    graph.outputs = outputs
-    graph.output_names = [f"output_{index}" for index in range(len(outputs))]
+    tracer.graph.set_outputs(outputs)
     captured = [tensor for tensor, _ in tracer.captures.values()]
     packed = structure.pack_sequence_as((args, kwargs), specs)
+    graph = tracer.graph.finish()
     concrete = ConcreteFunction(graph, captured, packed, result_specs, _variables_behind(captured))
     return concrete, tracer.created
 

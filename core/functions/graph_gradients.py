@@ -14,6 +14,7 @@ from pinnace.framework.indexed_slices import dense
 from pinnace.framework.variable import Variable
 from pinnace.functions import backward
 from pinnace.functions.control import branches
+from pinnace.functions.differentiable import call_graph, symbol_of
 from pinnace.ops.array import constants, joining, reshaping
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import SymbolicTensor, Tensor
     from pinnace.functions.tracer import FunctionTracer
-    from pinnace.graph.graph import Graph, Node, Value
+    from pinnace.graph.graph import Graph, GraphBuilder, Node, Value
 
 
 def gradients(
@@ -161,7 +162,7 @@ def _walked_back(
     for target, seed in zip(targets, seeds, strict=True):
         total.add(target, _seed(target, seed))
     kept = {id(source) for source in sources}
-    wanted = {id(backward.symbol_of(value, graph)) for value in active}
+    wanted = {id(symbol_of(value, graph)) for value in active}
     accumulate(entries, total, kept, wanted | kept)
     return [total.total(source) for source in sources]
 
@@ -182,9 +183,9 @@ def _holds_functions(node: Node) -> bool:
     return any("func" in attribute.kind for attribute in node.op.attrs.values())
 
 
-def _entry(node: Node, graph: Graph) -> Entry:
-    inputs = tuple(backward.symbol_of(value, graph) for value in node.inputs)
-    outputs = tuple(backward.symbol_of(value, graph) for value in node.outputs)
+def _entry(node: Node, graph: GraphBuilder) -> Entry:
+    inputs = tuple(symbol_of(value, graph) for value in node.inputs)
+    outputs = tuple(symbol_of(value, graph) for value in node.outputs)
     if node.op is PLACEHOLDER or not _holds_functions(node):
         packed = node.op.pack_inputs(list(inputs), node.attrs)
         return (node.op, packed, node.attrs, outputs, None)
@@ -208,8 +209,8 @@ def _entry(node: Node, graph: Graph) -> Entry:
         wanted = tuple(carries_gradient(x.dtype) for x in inputs)
         pair = backward._differentiated(inner, wanted)
         # What is computed a second time here becomes one with the first when the graph is folded.
-        everything = backward.call_graph(pair.forward, inputs, stateful=False)
-        return pair.apply(inputs, outputs, everything[len(outputs) :], dys)
+        everything = call_graph(pair.forward, inputs, stateful=False)
+        return backward.apply(pair, inputs, outputs, everything[len(outputs) :], dys)
 
     return (None, inputs, {}, outputs, back)
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.autodiff import tape as tapes
 from pinnace.autodiff.tape import UnconnectedGradients
 from pinnace.framework import structure
 from pinnace.framework.context import state
@@ -16,7 +15,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.control import mapping
-from pinnace.ops.array import constants, indicators, joining, reshaping, shapes
+from pinnace.ops.array import constants, indicators, joining, permutations, reshaping, shapes
 from pinnace.ops.math import ranges, reduction
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def batch_jacobian(
     if rank is None:
         found = reshaping.reshape(found, joining.concat([[-1], batch, [-1]], 0))
         rank = 3
-    turned = reshaping.transpose(found, [1, 0, *range(2, rank)])
+    turned = permutations.transpose(found, [1, 0, *range(2, rank)])
     return reshaping.reshape(turned, wanted)
 
 
@@ -166,6 +165,3 @@ def _wants_zeros(unconnected: Any) -> bool:
         message = f"unconnected_gradients must be 'none' or 'zero', got {unconnected!r}"
         raise ValueError(message)
     return bool(wish == UnconnectedGradients.ZERO)
-
-
-tapes.install_jacobians(jacobian, batch_jacobian)

@@ -186,7 +186,7 @@ class Weak:
 
 
 def leaf_key(leaf: Any) -> object:
-    """What must be equal for two calls to share a graph."""
+    """The part of the cache key that stands for one leaf: calls with equal keys share a graph."""
     if isinstance(leaf, Tensor):
         return (leaf.dtype, leaf.shape.dims)
     if isinstance(leaf, Variable):

@@ -15,7 +15,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor
-from pinnace.graph.graph import FunctionRef, Graph, Node, Value
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
 from pinnace.ops.opdef import OpDef
 
@@ -38,7 +38,7 @@ class Effects:
         self._chain: Node | None = None
 
     def controls(self, op: OpDef, inputs: Sequence[Value], attrs: dict[str, Any]) -> list[Node]:
-        """What a node about to be added must wait for."""
+        """The control dependencies of a node about to be added."""
         found: dict[Node, None] = {}
         if op.effect == "read":
             write = self._writes.get(inputs[0]) if inputs else None
@@ -115,7 +115,7 @@ class FunctionTracer:
     def __init__(
         self, name: str, outer: FunctionTracer | None = None, borrowed: Sequence[Graph] = ()
     ) -> None:
-        self.graph = Graph(name)
+        self.graph = GraphBuilder(name)
         self.outer = outer
         self._borrowed = tuple(borrowed)
         self.effects = Effects()

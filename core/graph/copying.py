@@ -9,19 +9,19 @@ from pinnace.framework.specs import TensorSpec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pinnace.graph.graph import Graph, Node, Value
+    from pinnace.graph.graph import Graph, GraphBuilder, Node, Value
 
 
 class Copy:
     """Where the values and nodes of one graph went in another.
 
     Attributes:
-        target: the graph that is copied into.
+        target: what is copied into.
         values: value there for value here.
         nodes: the nodes there that stand for a node here (several for a call that was inlined).
     """
 
-    def __init__(self, target: Graph) -> None:
+    def __init__(self, target: GraphBuilder) -> None:
         self.target = target
         self.values: dict[Value, Value] = {}
         self.nodes: dict[Node, tuple[Node, ...]] = {}
@@ -62,8 +62,8 @@ class Copy:
 
     def outputs(self, source: Graph) -> None:
         """Give the target the results and effects of `source`."""
-        self.target.outputs = [self.values[value] for value in source.outputs]
-        self.target.output_names = list(source.output_names)
+        results = [self.values[value] for value in source.outputs]
+        self.target.set_outputs(results, source.output_names)
         effects: dict[Node, None] = {}
         for node in source.effects:
             for there in self.nodes.get(node, ()):

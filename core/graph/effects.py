@@ -1,4 +1,4 @@
-"""What running a graph does beside its outputs."""
+"""The side effects of running a graph."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pinnace.graph.graph import Graph, Node
-
-_LOOPS = frozenset({"While", "StatelessWhile"})
 
 
 def is_pure(graph: Graph) -> bool:
@@ -30,7 +28,7 @@ def is_pure(graph: Graph) -> bool:
 
 def has_loops(graph: Graph) -> bool:
     """Whether how long a graph runs may depend on values, and on nothing else."""
-    return any(node.op.name in _LOOPS for node, _ in _nodes(graph))
+    return any(node.op.runs == "loop" for node, _ in _nodes(graph))
 
 
 def _nodes(graph: Graph) -> Iterator[tuple[Node, list[Graph]]]:

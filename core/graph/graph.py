@@ -1,11 +1,13 @@
 """Graph, Node, Value: the program as data, in TensorFlow's vocabulary.
 
-A graph is built by adding nodes and never rewritten in place; passes make new graphs. Node order
-has no meaning: what must happen before what is in the data edges and in the control edges.
+A `GraphBuilder` adds nodes and finishes into a `Graph`, which never changes; passes make new ones.
+Node order has no meaning: what must happen before what is in the data edges and in the control
+edges.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +101,7 @@ class Node:
 
 
 class FunctionRef:
-    """The value of a `func` attribute: a function's name, and its graph once somebody needs it."""
+    """The value of a `func` attribute: a function's name, and its graph once it is needed."""
 
     __slots__ = ("_graph", "name")
 
@@ -129,22 +131,61 @@ class FunctionRef:
 _BAD = re.compile(r"[^A-Za-z0-9_.\\/>-]")
 
 
+@dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, repr=False)
 class Graph:
     """Nodes, with named inputs and outputs.
 
     Attributes:
         name: of the function this graph is; unique in a SavedModel.
+        nodes: all nodes.
         inputs: values of Placeholder nodes, in the order of the arguments (captures last).
         input_names: one per input.
         outputs: the results, in order.
         output_names: one per output.
         effects: the nodes that must run although no output needs them.
-        nodes: all nodes.
-        plan: what the engine made of this graph, once it did.
-        gradients: what differentiating this graph gave, by the choice of inputs.
+        cached: what higher layers derived from this graph, by their `graph.caches.PerGraph`.
     """
 
-    def __init__(self, name: str = "graph") -> None:
+    name: str
+    nodes: tuple[Node, ...]
+    inputs: tuple[Value, ...]
+    input_names: tuple[str, ...]
+    outputs: tuple[Value, ...]
+    output_names: tuple[str, ...]
+    effects: tuple[Node, ...]
+    cached: dict[object, Any] = dataclasses.field(default_factory=dict, init=False)
+
+    def functions(self) -> Iterator[FunctionRef]:
+        """Every function that a node of this graph refers to, once each, not those inside them."""
+        seen = set()
+        for node in self.nodes:
+            for attr in node.attrs.values():
+                for ref in attr if isinstance(attr, tuple) else (attr,):
+                    if isinstance(ref, FunctionRef) and ref.name not in seen:
+                        seen.add(ref.name)
+                        yield ref
+
+    def __repr__(self) -> str:
+        return (
+            f"<Graph {self.name!r}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, "
+            f"{len(self.outputs)} outputs>"
+        )
+
+
+class GraphBuilder:
+    """A graph in the making.
+
+    Args:
+        name: of the graph.
+        start: a graph whose nodes, inputs, outputs and effects this one begins with.
+
+    Attributes:
+        finished: the graph, once `finish` made it.
+
+    The others are those of `Graph`, as lists.
+    """
+
+    def __init__(self, name: str = "graph", start: Graph | None = None) -> None:
         self.name = name
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
@@ -152,9 +193,48 @@ class Graph:
         self.outputs: list[Value] = []
         self.output_names: list[str] = []
         self.effects: list[Node] = []
-        self.plan: Any = None
-        self.gradients: dict[tuple[bool, ...], Any] = {}
+        self.finished: Graph | None = None
         self._taken: dict[str, int] = {}
+        if start is not None:
+            self.nodes += start.nodes
+            self.inputs += start.inputs
+            self.input_names += start.input_names
+            self.set_outputs(start.outputs, start.output_names)
+            self.effects += start.effects
+            self._taken.update(dict.fromkeys((node.name for node in start.nodes), 0))
+
+    def finish(self) -> Graph:
+        """The graph; nothing is to be added after it."""
+        self.finished = Graph(
+            self.name,
+            tuple(self.nodes),
+            tuple(self.inputs),
+            tuple(self.input_names),
+            tuple(self.outputs),
+            tuple(self.output_names),
+            tuple(self.effects),
+        )
+        return self.finished
+
+    def set_outputs(self, values: Iterable[Value], names: Iterable[str] | None = None) -> None:
+        """Give the graph these results.
+
+        Args:
+            values: the results, in order.
+            names: one per result; `output_0`, `output_1`, ... if None.
+        """
+        self.outputs = list(values)
+        self.output_names = (
+            [f"output_{index}" for index in range(len(self.outputs))]
+            if names is None
+            else list(names)
+        )
+
+    def set_inputs(self, values: Iterable[Value]) -> None:
+        """Have exactly these of the inputs, in this order."""
+        names = dict(zip(self.inputs, self.input_names, strict=True))
+        self.inputs = list(values)
+        self.input_names = [names[value] for value in self.inputs]
 
     def unique_name(self, wanted: str) -> str:
         """`wanted`, or `wanted_1`, `wanted_2`, ... if a node has that name."""
@@ -199,7 +279,7 @@ class Graph:
             Value(node, index, TensorSpec.of(shape, kind))
             for index, (shape, kind) in enumerate(zip(shapes, kinds, strict=True))
         )
-        if op.name in _PASS_HANDLE:
+        if op.alias or op.runs == "loop":
             for output, value in zip(node.outputs, node.inputs, strict=False):
                 output.handle = value.handle
         self.nodes.append(node)
@@ -231,28 +311,6 @@ class Graph:
         self.inputs.append(value)
         self.input_names.append(node.name)
         return value
-
-    def functions(self) -> Iterator[FunctionRef]:
-        """Every function that a node of this graph refers to, once each, not those inside them."""
-        seen = set()
-        for node in self.nodes:
-            for attr in node.attrs.values():
-                for ref in attr if isinstance(attr, tuple) else (attr,):
-                    if isinstance(ref, FunctionRef) and ref.name not in seen:
-                        seen.add(ref.name)
-                        yield ref
-
-    def __repr__(self) -> str:
-        return (
-            f"<Graph {self.name!r}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, "
-            f"{len(self.outputs)} outputs>"
-        )
-
-
-# Ops whose output k is their input k, variable handles included.
-_PASS_HANDLE = frozenset(
-    {"Identity", "IdentityN", "StopGradient", "Snapshot", "While", "StatelessWhile"}
-)
 
 
 class GraphInferCall(InferCall):

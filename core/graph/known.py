@@ -1,4 +1,4 @@
-"""What the graph tells about small integer tensors: sizes that flow into Reshape and its kin."""
+"""Values of small integer tensors that follow from the graph: sizes that flow into Reshape."""
 
 from __future__ import annotations
 
@@ -6,80 +6,55 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Node, Value
+    from pinnace.graph.graph import Value
 
 # How far back a value is followed, and how large it may be.
 _DEPTH = 16
 _LARGEST = 4096
-_ELEMENTWISE = frozenset({"AddV2", "Sub", "Mul", "FloorDiv", "Maximum", "Minimum"})
-_FOLDED = frozenset(
-    {
-        "AddV2",
-        "Add",
-        "Sub",
-        "Mul",
-        "FloorDiv",
-        "RealDiv",
-        "Maximum",
-        "Minimum",
-        "Cast",
-        "Prod",
-        "Neg",
-        "FloorMod",
-        "ExpandDims",
-        "Squeeze",
-        "Range",
-        "GatherV2",
-        "Reshape",
-        "Select",
-        "SelectV2",
-    }
-)
 
 
 def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
     """The value as an array if constants and known shapes determine it, else None."""
     node = value.node
-    name = node.op.name
-    if name == "Const":
+    if node.op.name == "Const":
         return np.asarray(node.attrs["value"])
     if depth == 0:
         return None
     # An input with a default that is no argument of the graph is not given.
-    if name in {"Identity", "StopGradient", "EnsureShape", "PlaceholderWithDefault"}:
-        return known_value(node.inputs[0], depth - 1)
-    if name in {"Shape", "Rank", "Size"}:
-        return _told_by_shape(node)
+    if node.op.alias or node.op.forwards:
+        return known_value(node.inputs[value.index], depth - 1)
+    if node.op.shape_query:
+        return _told_by_shape(value)
     found = _gathered_sizes(value, depth)
     return _folded(value, depth) if found is None else found
 
 
-def _told_by_shape(node: Node) -> Array | None:
+def _told_by_shape(value: Value) -> Array | None:
     """Shape, Rank or Size of a tensor whose shape is known."""
-    shape = node.inputs[0].shape
+    node = value.node
+    shape = node.inputs[value.index].shape
     if node.op.name == "Rank":
         return None if shape.rank is None else np.array(shape.rank, np.int32)
     if not shape.is_fully_defined():
         return None
-    sizes = shape.as_list() if node.op.name == "Shape" else shape.num_elements()
+    sizes = shape.num_elements() if node.op.name == "Size" else shape.as_list()
     return _sizes(sizes, node.attrs["out_type"])
 
 
 def _gathered_sizes(value: Value, depth: int) -> Array | None:
     """Sizes that were picked out or put together, of shapes that need not be known as a whole."""
-    name = value.node.op.name
-    if name == "StridedSlice" and value.shape.rank == 0:
+    if value.node.op.name == "StridedSlice" and value.shape.rank == 0:
         size = _picked(value.node, depth)
         return None if size is None else _sizes(size, value.dtype)
-    if name in {"Pack", "ConcatV2", "StridedSlice", "Slice"} and value.shape.rank == 1:
-        sizes = known_shape(value, depth)
-        if sizes is not None and sizes.is_fully_defined():
-            return _sizes(sizes.as_list(), value.dtype)
+    sizes = _arranged(value, depth) if value.shape.rank == 1 else None
+    if sizes is not None and sizes.is_fully_defined():
+        return _sizes(sizes.as_list(), value.dtype)
     return None
 
 
@@ -94,11 +69,7 @@ def _sizes(sizes: object, dtype: DType) -> Array | None:
 def _folded(value: Value, depth: int) -> Array | None:
     """The kernel on known inputs, for small pure ops on sizes."""
     node = value.node
-    if (
-        node.op.name not in _FOLDED | {"Pack", "ConcatV2", "StridedSlice", "Slice"}
-        or node.op.kernel is None
-        or len(node.outputs) != 1
-    ):
+    if not node.op.static or node.op.kernel is None or len(node.outputs) != 1:
         return None
     arrays = [known_value(v, depth - 1) for v in node.inputs]
     if any(a is None or a.size > _LARGEST for a in arrays):
@@ -114,28 +85,36 @@ def _folded(value: Value, depth: int) -> Array | None:
 def known_shape(value: Value, depth: int = _DEPTH) -> Shape | None:
     """A vector of sizes as a shape, as far as the graph tells; None if it tells nothing."""
     node = value.node
-    name = node.op.name
     if depth == 0:
         return None
-    if name == "Const":
+    if node.op.name == "Const":
         return _shape_of(np.asarray(node.attrs["value"]))
-    if name in {"Identity", "StopGradient", "Cast", "EnsureShape"}:
-        return known_shape(node.inputs[0], depth - 1)
-    if name == "Shape":
-        return node.inputs[0].shape
-    if name == "Pack" and value.shape.rank == 1:
+    if node.op.alias or node.op.forwards or node.op.name == "Cast":
+        return known_shape(node.inputs[value.index], depth - 1)
+    if node.op.shape_query and value.shape.rank == 1:
+        return node.inputs[value.index].shape
+    found = _arranged(value, depth)
+    if found is not None or node.op.name == "StridedSlice" or value.shape.rank != 1:
+        return found
+    if node.op.static and node.op.elementwise and len(node.inputs) == 2:
+        return _computed(node, depth)
+    folded = _folded(value, depth)
+    return None if folded is None else _shape_of(folded)
+
+
+def _arranged(value: Value, depth: int) -> Shape | None:
+    """Sizes put together, or a part of some."""
+    node = value.node
+    if node.op.name == "StridedSlice":
+        return _sliced(node, depth)
+    if node.op.name == "Pack" and value.shape.rank == 1:
         return Shape([_size(known_value(v, depth - 1)) for v in node.inputs])
-    if name == "ConcatV2" and value.shape.rank == 1:
+    if node.op.name == "ConcatV2" and value.shape.rank == 1:
         parts = [_part(v, depth) for v in node.inputs[:-1]]
         if any(part.rank is None for part in parts):
             return None
         return Shape([size for part in parts for size in part])
-    if name == "StridedSlice":
-        return _sliced(node, depth)
-    if name in _ELEMENTWISE and value.shape.rank == 1:
-        return _computed(node, depth)
-    folded = _folded(value, depth) if value.shape.rank == 1 else None
-    return None if folded is None else _shape_of(folded)
+    return None
 
 
 def _part(value: Value, depth: int) -> Shape:
@@ -193,8 +172,11 @@ def _computed(node: Any, depth: int) -> Shape | None:
     def result(row: tuple[int | None, ...]) -> int | None:
         if None in row:
             return None
-        with np.errstate(all="ignore"):
-            found = int(node.op.kernel(*[np.asarray(n, kind) for n in row]))
+        try:
+            with np.errstate(all="ignore"):
+                found = int(node.op.kernel(*[np.asarray(n, kind) for n in row]))
+        except InvalidArgumentError:  # a division by zero, which fails when it runs
+            return None
         return None if found < 0 else found
 
     return Shape([result(row) for row in rows])

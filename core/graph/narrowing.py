@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import FunctionRef, Graph, GraphInferCall
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, GraphInferCall
 from pinnace.graph.walk import ordered
 from pinnace.ops.execute import infer_shapes
 
@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
     from pinnace.graph.graph import Node, Value
 
-# How many of the first inputs are not arguments of the functions that a node names.
-_CALLS = {
-    "Case": 1,
-    "If": 1,
-    "PartitionedCall": 0,
-    "StatefulPartitionedCall": 0,
-    "StatelessCase": 1,
-    "StatelessIf": 1,
-}
-_LOOPS = frozenset({"StatelessWhile", "While"})
 # How often the shapes of loop variables are widened, before what was known of them is taken.
 _WIDENINGS = 3
 
@@ -41,7 +31,7 @@ def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
     Raises:
         InvalidArgumentError: a node cannot take what it would be given.
     """
-    copy = Copy(Graph(graph.name))
+    copy = Copy(GraphBuilder(graph.name))
     for value, name, shape in zip(graph.inputs, graph.input_names, shapes, strict=True):
         spec = TensorSpec.of(_merged(value.shape, shape), value.dtype)
         made = copy.target.add_input(value.node.op, spec, value.node.name, value.handle)
@@ -53,16 +43,16 @@ def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
         if node not in arguments:
             _copy_node(node, copy)
     copy.outputs(graph)
-    return copy.target
+    return copy.target.finish()
 
 
 def _copy_node(node: Node, copy: Copy) -> None:
     given = [copy.values[value] for value in node.inputs]
     shapes: Sequence[Shape]
-    if node.op.name in _LOOPS:
+    if node.op.runs == "loop":
         attrs, shapes = _loop(node, given)
-    elif node.op.name in _CALLS:
-        attrs, shapes = _call(node, given[_CALLS[node.op.name] :])
+    elif node.op.runs is not None:
+        attrs, shapes = _call(node, given[1:] if node.op.runs == "branch" else given)
     else:
         attrs, shapes = node.attrs, _inferred(node, given)
     specs = [
@@ -113,17 +103,17 @@ def _call(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shap
 
 
 def _loop(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shape]]:
-    """A loop: shapes that stay what they are from turn to turn."""
+    """A loop: shapes that stay what they are from iteration to iteration."""
     shapes = [value.shape for value in given]
     body = narrowed(node.attrs["body"].graph, shapes)
-    for turn in range(_WIDENINGS + 1):
+    for iteration in range(_WIDENINGS + 1):
         wider = [
             _widest([shape, value.shape]) for shape, value in zip(shapes, body.outputs, strict=True)
         ]
         if wider == shapes:
             break
         declared = [value.shape for value in node.attrs["body"].graph.inputs]
-        shapes = wider if turn < _WIDENINGS else declared
+        shapes = wider if iteration < _WIDENINGS else declared
         body = narrowed(node.attrs["body"].graph, shapes)
     test = narrowed(node.attrs["cond"].graph, shapes)
     attrs = dict(node.attrs)
@@ -142,7 +132,7 @@ def _widest(shapes: Sequence[Shape]) -> Shape:
 
 
 def _merged(known: Shape, shape: Shape) -> Shape:
-    """What both say; where they contradict each other, what was known."""
+    """The merge of both shapes; where they contradict each other, the one known before."""
     try:
         return known.merge_with(shape)
     except ValueError:

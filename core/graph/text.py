@@ -29,7 +29,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.specs import parse as parse_spec
-from pinnace.graph.graph import FunctionRef, Graph, Node, Value
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
 from pinnace.graph.walk import ordered
 from pinnace.ops import registry
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
@@ -180,7 +180,7 @@ def parse(text: str, functions: Mapping[str, Graph] | None = None) -> Graph:
     def graph_named(name: str) -> Graph:
         if name not in made and name in waiting:
             head, lines = waiting.pop(name)
-            made[name] = _Parser(head, lines, ref).graph
+            made[name] = _Parser(head, lines, ref).graph.finish()
         found = made.get(name) or known.get(name)
         if found is None:
             raise InvalidArgumentError(f"there is no graph {name!r}, or it calls itself")
@@ -218,7 +218,7 @@ class _Parser:
     """Reads one graph."""
 
     def __init__(self, head: re.Match[str], lines: list[str], ref: Any) -> None:
-        self.graph = Graph(head["name"])
+        self.graph = GraphBuilder(head["name"])
         self._ref = ref
         self._nodes: dict[str, Node] = {}
         for argument in _split(head["arguments"]):

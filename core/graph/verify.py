@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def verify(graph: Graph) -> None:
-    """Nothing, if the graph is whole and every value is what inference says.
+    """Check that the graph is well formed and every value has the spec that inference gives.
 
     Every value and control comes from a node of the graph; names are there once; dtypes and counts
     of inputs are those the op takes; shapes do not contradict inference; nothing goes in a circle.

@@ -57,7 +57,7 @@ def _refuse_circle(node: Node, active: set[Node]) -> None:
 
 
 def ordered(graph: Graph) -> list[Node]:
-    """What a graph's outputs and effects need, in the order it was written, if it can run so.
+    """The nodes that a graph's outputs and effects need, in written order if they can run so.
 
     A walk from the outputs would put off what only the last outputs need, such as the gradients
     of weights, and keep alive what these are computed from: a program that frees its

@@ -19,7 +19,7 @@ from pinnace.keras import optimizers as optimizers
 from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers
 from pinnace.keras import saving as saving
-from pinnace.keras import toolbox as _toolbox
+from pinnace.keras import utils_namespace as _utils_namespace
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.initializers import Initializer as Initializer
 from pinnace.keras.input_spec import InputSpec as InputSpec
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pinnace.keras import backend as backend
     from pinnace.keras import preprocessing as preprocessing
 
-utils = _toolbox
+utils = _utils_namespace
 # What older programs want is loaded when one does.
 _LATE = ("backend", "preprocessing")
 

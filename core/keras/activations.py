@@ -29,7 +29,7 @@ ActivationLike: TypeAlias = Callable[..., Any] | str | dict[str, Any] | None
 
 
 def linear(x: Any) -> Any:
-    """X itself."""
+    """x itself."""
     return x
 
 
@@ -59,12 +59,28 @@ def relu6(x: Any) -> Tensor:
 
 
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
-    """X where it is positive, else negative_slope x."""
+    """x where it is positive, else negative_slope x.
+
+    Args:
+        x: [...], a float type.
+        negative_slope: the slope below 0.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return rectifiers.leaky_relu(x, negative_slope)
 
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """X where it is positive, else alpha (exp(x) - 1)."""
+    """x where it is positive, else alpha (exp(x) - 1).
+
+    Args:
+        x: [...], a float type.
+        alpha: the limit for large negative x is -alpha.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     y = smooth.elu(x)
     if alpha == 1.0:
         return y
@@ -77,7 +93,7 @@ def selu(x: Any) -> Tensor:
 
 
 def gelu(x: Any, approximate: bool = False) -> Tensor:
-    """X times the normal distribution function of x.
+    """x times the normal distribution function of x.
 
     Args:
         x: [...], any float dtype.
@@ -87,7 +103,7 @@ def gelu(x: Any, approximate: bool = False) -> Tensor:
 
 
 def silu(x: Any) -> Tensor:
-    """X sigmoid(x)."""
+    """x sigmoid(x)."""
     return smooth.silu(x)
 
 
@@ -102,13 +118,13 @@ def hard_sigmoid(x: Any) -> Tensor:
 
 
 def hard_silu(x: Any) -> Tensor:
-    """X hard_sigmoid(x)."""
+    """x hard_sigmoid(x)."""
     return arithmetic.multiply(x, hard_sigmoid(x))
 
 
 def log_sigmoid(x: Any) -> Tensor:
     """log(sigmoid(x))."""
-    return exponents.log_sigmoid(x)
+    return smooth.log_sigmoid(x)
 
 
 def tanh(x: Any) -> Tensor:
@@ -117,12 +133,28 @@ def tanh(x: Any) -> Tensor:
 
 
 def softmax(x: Any, axis: int = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis."""
+    """exp(x) / sum(exp(x)) along an axis.
+
+    Args:
+        x: [...], a float type.
+        axis: the axis of the classes.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return softmaxes.softmax(x, axis)
 
 
 def log_softmax(x: Any, axis: int = -1) -> Tensor:
-    """log(softmax(x))."""
+    """log(softmax(x)).
+
+    Args:
+        x: [...], a float type.
+        axis: the axis of the classes.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return softmaxes.log_softmax(x, axis)
 
 
@@ -132,7 +164,7 @@ def softplus(x: Any) -> Tensor:
 
 
 def softsign(x: Any) -> Tensor:
-    """X / (1 + abs(x))."""
+    """x / (1 + abs(x))."""
     return smooth.softsign(x)
 
 
@@ -142,7 +174,7 @@ def exponential(x: Any) -> Tensor:
 
 
 def mish(x: Any) -> Tensor:
-    """X tanh(softplus(x))."""
+    """x tanh(softplus(x))."""
     return arithmetic.multiply(x, trigonometry.tanh(smooth.softplus(x)))
 
 

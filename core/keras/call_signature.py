@@ -12,6 +12,7 @@ from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.call_context import calls
+from pinnace.keras.symbolic import spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +109,30 @@ def required_build_parameters(build: Callable[..., Any]) -> frozenset[str]:
     )
 
 
+def build_arguments(
+    build: Callable[..., Any],
+    signature: CallSignature,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What to call `build` with for these arguments of `call`: their specs."""
+    specs = {
+        name: structure.map_structure(spec_of, value)
+        for name, value in [*zip(signature.names, args, strict=False), *kwargs.items()]
+    }
+    wanted = build_parameters(build)
+    if len(wanted) > 1:
+        named = {
+            name: specs[name.removesuffix("_shape")]
+            for name in wanted
+            if name.removesuffix("_shape") in specs
+        }
+        if named.keys() >= required_build_parameters(build):
+            return (), named
+    first = structure.map_structure(spec_of, args[0]) if args else next(iter(specs.values()), None)
+    return (first,), {}
+
+
 def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
     """`build` as the library calls it: at once, in the layer's scope, with what it wants."""
     if getattr(build, "_prepared", False):
@@ -127,9 +152,9 @@ def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
         named = {key: as_specs(value, dtype) for key, value in kwargs.items()}
         if self._build_specs is None:
             if specs:
-                self.__dict__["_build_specs"] = specs[0]
+                self._build_specs = specs[0]
             if len(specs) + len(named) > 1:
-                self.__dict__["_build_named"] = {**dict(zip(names, specs, strict=False)), **named}
+                self._build_named = {**dict(zip(names, specs, strict=False)), **named}
         values = [
             as_shapes(spec) if index < len(names) and takes_shape(names[index]) else spec
             for index, spec in enumerate(specs)

@@ -1,90 +1,62 @@
-"""Configured: the half of `Layer` that tells what it was made from, and is made from that again."""
+"""The arguments of a layer's constructor as its configuration."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from pinnace.keras import registry
-from pinnace.keras import regularizers as _regularizers
-from pinnace.keras.weights import Weights
+
+if TYPE_CHECKING:
+    from pinnace.keras.layer import Layer
 
 
-class Configured(Weights):
-    """The constructor's arguments as a configuration; see `Layer`."""
+def constructor_config(layer: Layer) -> dict[str, Any]:
+    """What the constructor was called with, all but name, trainable and dtype.
 
-    _constructor: tuple[tuple[Any, ...], dict[str, Any]]
-    activity_regularizer: Any
-
-    def get_config(self) -> dict[str, Any]:
-        """What the constructor takes, as `from_config` understands it.
-
-        A subclass that overrides this gets from here name, trainable and dtype; without, its
-        constructor's arguments are remembered and told.
-
-        Raises:
-            NotImplementedError: an argument that cannot be stored.
-        """
-        base = {
-            "name": self._name,
-            "trainable": self._trainable,
-            "dtype": registry.serialize_keras_object(self._policy),
-        }
-        if type(self).get_config is not Configured.get_config:
-            if self.activity_regularizer is not None:
-                base["activity_regularizer"] = _regularizers.serialize(self.activity_regularizer)
-            return base
-        return {**base, **self._constructor_config()}
-
-    def _constructor_config(self) -> dict[str, Any]:
-        args, kwargs = self._constructor
-        bound = inspect.signature(type(self).__init__).bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        given: dict[str, Any] = {}
-        for name, parameter in list(bound.signature.parameters.items())[1:]:
-            value = bound.arguments[name]
-            if parameter.kind is parameter.VAR_KEYWORD:
-                given.update(value)
-            elif parameter.kind is not parameter.VAR_POSITIONAL:
-                given[name] = value
-            elif value:
-                raise NotImplementedError(
-                    f"{type(self).__name__}.get_config: arguments *{name} have no names\n"
-                    "  Try: define get_config"
-                )
-        for name in ("name", "trainable", "dtype"):
-            given.pop(name, None)
-        # What this library's layers keep under an argument's name is that argument, normalised.
-        ours = type(self).__module__.startswith("pinnace.keras.")
-        return {name: self._stored(name, value, ours) for name, value in given.items()}
-
-    def _stored(self, name: str, value: Any, ours: bool) -> Any:
-        if ours:
-            value = self.__dict__.get(name, value)
-        try:
-            if callable(value) and not hasattr(value, "get_config"):
-                from pinnace.keras import activations
-
-                return activations.serialize(value)
-            if hasattr(value, "get_config"):
-                return registry.serialize_keras_object(value)
-            if _is_plain(value):
-                return value
-            return registry.serialize_keras_object(value)
-        except ValueError as error:
+    Raises:
+        NotImplementedError: an argument that cannot be stored.
+    """
+    args, kwargs = layer._constructor
+    bound = inspect.signature(type(layer).__init__).bind(layer, *args, **kwargs)
+    bound.apply_defaults()
+    given: dict[str, Any] = {}
+    for name, parameter in list(bound.signature.parameters.items())[1:]:
+        value = bound.arguments[name]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            given.update(value)
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            given[name] = value
+        elif value:
             raise NotImplementedError(
-                f"{type(self).__name__}.get_config: argument {name!r} cannot be stored: {error}\n"
-                "  Try: define get_config and from_config"
-            ) from None
+                f"{type(layer).__name__}.get_config: arguments *{name} have no names\n"
+                "  Try: define get_config"
+            )
+    for name in ("name", "trainable", "dtype"):
+        given.pop(name, None)
+    # What this library's layers keep under an argument's name is that argument, normalised.
+    ours = type(layer).__module__.startswith("pinnace.keras.")
+    return {name: _stored(layer, name, value, ours) for name, value in given.items()}
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        """The layer with that configuration."""
-        arguments = {key: registry.deserialize_keras_object(value) for key, value in config.items()}
-        try:
-            return cls(**arguments)
-        except TypeError as error:
-            raise TypeError(f"{cls.__name__}.from_config: {error}") from error
+
+def _stored(layer: Layer, name: str, value: Any, ours: bool) -> Any:
+    if ours:
+        value = vars(layer).get(name, value)
+    try:
+        if callable(value) and not hasattr(value, "get_config"):
+            from pinnace.keras import activations
+
+            return activations.serialize(value)
+        if hasattr(value, "get_config"):
+            return registry.serialize_keras_object(value)
+        if _is_plain(value):
+            return value
+        return registry.serialize_keras_object(value)
+    except ValueError as error:
+        raise NotImplementedError(
+            f"{type(layer).__name__}.get_config: argument {name!r} cannot be stored: {error}\n"
+            "  Try: define get_config and from_config"
+        ) from None
 
 
 def _is_plain(value: Any) -> bool:

@@ -6,38 +6,48 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
+import numpy as np
+
 from pinnace.framework import structure, tracebacks
-from pinnace.framework.columns import is_column
-from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
-from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.module import Module
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Tensor
-from pinnace.framework.variable import Variable
 from pinnace.functions.autograph.conversion import callback
-from pinnace.functions.function import trace
-from pinnace.keras import dtype_policy, masks, registry
+from pinnace.keras import configuration, dtype_policy, masks, output_specs, registry
 from pinnace.keras import regularizers as _regularizers
+from pinnace.keras.call_arguments import converted
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import (
     CallSignature,
     as_shapes,
     as_specs,
-    build_parameters,
+    build_arguments,
     prepared_build,
-    required_build_parameters,
     told_training,
 )
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.names import class_name_in_snake_case, unique_name
-from pinnace.keras.penalties import Penalised
-from pinnace.keras.plain_lists import is_values
-from pinnace.keras.symbolic import KerasTensor, Node
-from pinnace.ops.array import casting
+from pinnace.keras.part import Part
+from pinnace.keras.penalties import Penalties
+from pinnace.keras.symbolic import KerasTensor, Node, spec_of
+from pinnace.keras.weights import (
+    WeightStore,
+    is_any,
+    is_not_trained,
+    is_trained,
+    is_weight,
+    is_weight_not_trained,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Array
+    from pinnace.framework.trackable import Trackable
+    from pinnace.framework.variable import Variable
+    from pinnace.keras.constraints import ConstraintLike
+    from pinnace.keras.initializers import InitializerLike
 
 # Arguments that older programs give to the first layer of a model.
 _FIRST_LAYER = ("input_shape", "batch_input_shape", "input_dim", "batch_size")
@@ -60,7 +70,7 @@ class LayerOptions(TypedDict, total=False):
     name: str | None
 
 
-class Layer(Penalised):
+class Layer(Module):
     """A function with weights: subclasses define `call`, and `build` if they have weights.
 
     `build(self, x)` gets the TensorSpec of the first argument of `call` (its shape, if the
@@ -79,33 +89,45 @@ class Layer(Penalised):
         ValueError: an argument that no layer takes; a name with a slash.
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES = Penalised._TF_MODULE_IGNORED_PROPERTIES | {
-        *("_constructor", "_unassigned", "_regularized", "_losses", "_holding", "_nodes"),
-    }
+    _untracked = frozenset(
+        {
+            *("_constructor", "_inbound_nodes", "_given_input_shape"),
+            *("_build_specs", "_build_named", "_output_specs"),
+        }
+    )
+    _is_layer: ClassVar[bool] = True
     _call_signature: ClassVar[CallSignature | None] = None
     _computes_masks: ClassVar[bool] = False
     # Whether integers and bools become floats in the first argument, as Keras promotes them beside
     # weights; else they stay what they are.
     _takes_floats: ClassVar[bool] = False
 
-    _nodes: list[Node]
+    activity_regularizer: Any
+    _weight_store: WeightStore
+    _penalty_store: Penalties
+    _policy: dtype_policy.DTypePolicy
     _autocast: bool
+    _constructor: tuple[tuple[Any, ...], dict[str, Any]]
+    # The symbolic calls it is part of.
+    _inbound_nodes: list[Node]
+    # The specs that `build` was called with: of its first argument; of all, if there are more.
     _build_specs: Any
+    _build_named: dict[str, Any] | None
+    # The specs of what `call` gave.
     _output_specs: Any
     _given_input_shape: Shape | None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Remembers the constructor's arguments: they are the configuration."""
         self = super().__new__(cls)
-        # Not through __setattr__: none of this is a child.
-        self.__dict__.update(
+        # Not through __setattr__, which a subclass may define for what its __init__ makes.
+        vars(self).update(
             _constructor=(args, kwargs),
-            _regularized=[],
-            _losses=[],
-            _holding=[],
-            _nodes=[],
-            _trainable=True,
+            _weight_store=WeightStore(self),
+            _penalty_store=Penalties(self),
+            _inbound_nodes=[],
             _build_specs=None,
+            _build_named=None,
             _output_specs=None,
             built=False,
         )
@@ -141,11 +163,11 @@ class Layer(Penalised):
                 f"{self._policy.name!r}\n  Try: dtype={self._policy.compute_dtype!r}"
             )
         self._autocast = autocast
-        self.__dict__["_trainable"] = bool(trainable)
+        self._weight_store.trainable = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)
         self.input_spec: Any = None
         self.supports_masking = self._computes_masks
-        self.__dict__["_given_input_shape"] = _first_layer_shape(kwargs)
+        self._given_input_shape = _first_layer_shape(kwargs)
         unknown = sorted(set(kwargs) - {*_FIRST_LAYER, "dynamic", "weights"})
         if unknown:
             raise ValueError(
@@ -190,7 +212,7 @@ class Layer(Penalised):
             )
         cls = type(self)
         signature = cls._call_signature or cls._signature_of_call()
-        args, kwargs, symbolic = self._converted(args, kwargs)
+        args, kwargs, symbolic = converted(self, args, kwargs)
         if symbolic:
             return self._symbolic_call(args, kwargs)
         training, args, kwargs = told_training(signature, args, kwargs)
@@ -207,7 +229,7 @@ class Layer(Penalised):
         if mask is not None or self._computes_masks:
             masks.hand_on(self, first, outputs, mask)
         if fresh:
-            self.__dict__["_output_specs"] = structure.map_structure(_spec_of, outputs)
+            self._output_specs = structure.map_structure(spec_of, outputs)
         return outputs
 
     @classmethod
@@ -220,76 +242,30 @@ class Layer(Penalised):
         saved = calls.entry, calls.training, state.scope
         if saved[0] is None:
             calls.entry = self
-            if self._holding:
-                for layer in self._holding:
-                    layer._losses.clear()
-                self._holding.clear()
+            if self._penalty_store.holding:
+                self._penalty_store.begin()
         calls.training = training
         state.scope = f"{saved[2]}{self._name}/"
         try:
             # A user's `call` is converted by AutoGraph if the function that is traced is.
             outputs = callback(self.call)(*args, **kwargs)
             if self.activity_regularizer is not None:
-                self._add_activity_losses(outputs)
+                self._penalty_store.add_for_outputs(self.activity_regularizer, outputs)
         finally:
             calls.entry, calls.training, state.scope = saved
         return outputs
-
-    def _converted(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
-        """Arguments as tensors, floats cast; whether a KerasTensor is among them."""
-        if len(args) == 1 and isinstance(args[0], Tensor):
-            args = (self._cast(args[0], self._takes_floats),)
-            if not kwargs or (len(kwargs) == 1 and "training" in kwargs):
-                return args, kwargs, False
-        elif args and is_values(args[0]):
-            args = (convert_to_tensor(args[0]), *args[1:])
-        symbolic = False
-
-        def leaf(x: Any) -> Any:
-            nonlocal symbolic
-            if isinstance(x, Tensor):
-                return self._cast(x)
-            if isinstance(x, KerasTensor):
-                symbolic = True
-            elif isinstance(x, Variable):
-                return self._cast(x.value())
-            elif is_column(x) and not is_composite(x):
-                return self._cast(convert_to_tensor(x))
-            return x
-
-        if args and self._takes_floats:
-            first = structure.map_structure(leaf, args[0])
-            args = (structure.map_structure(self._floating, first), *args[1:])
-        args = tuple([structure.map_structure(leaf, arg) for arg in args])
-        kwargs = {key: structure.map_structure(leaf, value) for key, value in kwargs.items()}
-        return args, kwargs, symbolic
-
-    def _floating(self, x: Any) -> Any:
-        return self._cast(x, True) if isinstance(x, Tensor) else x
-
-    def _cast(self, x: Tensor, numbers: bool = False) -> Tensor:
-        """`x` in the dtype the layer computes in, if both are floats, or `numbers` of any kind."""
-        wanted = self._policy._compute
-        found = x.dtype
-        if found is wanted or not wanted.is_floating:
-            return x
-        if found.is_floating:
-            if not self._autocast:
-                return x
-        elif not numbers or not (found.is_integer or found.is_bool):
-            return x
-        cast = casting.cast(x, wanted)
-        masks.attach(cast, getattr(x, "_keras_mask", None))
-        return cast
 
     # Copying it.
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickle and deepcopy take along: the calls it is part of are a model's."""
         state: Any = super().__getstate__()
-        return {**state, "_nodes": [], "_losses": [], "_holding": []}
+        return {**state, "_inbound_nodes": []}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What pickle and copy bring: the parts are those of this layer."""
+        for name, value in state.items():
+            vars(self)[name] = value.of(self) if isinstance(value, Part) else value
 
     # Building it.
 
@@ -297,32 +273,14 @@ class Layer(Penalised):
         self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """`build` for these arguments of `call`."""
-        self.__dict__["_scope_name"] = f"{state.scope}{self._name}/"
-        specs = {
-            name: structure.map_structure(_spec_of, value)
-            for name, value in [*zip(signature.names, args, strict=False), *kwargs.items()]
-        }
-        wanted = build_parameters(type(self).build)
-        if len(wanted) > 1:
-            given = {
-                name: specs[name.removesuffix("_shape")]
-                for name in wanted
-                if name.removesuffix("_shape") in specs
-            }
-            if given.keys() >= required_build_parameters(type(self).build):
-                self.build(**given)
-                self.built = True
-                return
-        if args:
-            first = structure.map_structure(_spec_of, args[0])
-        else:
-            first = next(iter(specs.values()), None)
-        self.build(first)
+        self._scope_name = f"{state.scope}{self._name}/"
+        given, named = build_arguments(type(self).build, signature, args, kwargs)
+        self.build(*given, **named)
         self.built = True
 
     def build_inside(self, x: Any) -> None:
         """`build`, from the `build` of the layer that this one is in: its names begin with its."""
-        self.__dict__["_scope_name"] = f"{state.scope}{self._name}/"
+        self._scope_name = f"{state.scope}{self._name}/"
         self.build(x)
         self.built = True
 
@@ -337,7 +295,7 @@ class Layer(Penalised):
 
     def get_build_config(self) -> dict[str, Any] | None:
         """The shapes it was built for; None if it was not."""
-        named = self.__dict__.get("_build_named")
+        named = self._build_named
         if named is None:
             if self._build_specs is None:
                 return None
@@ -362,7 +320,7 @@ class Layer(Penalised):
 
         node.outputs = structure.map_structure(output, specs)
         masks.foresee(self, args, kwargs, node.outputs)
-        self._nodes.append(node)
+        self._inbound_nodes.append(node)
         return node.outputs
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
@@ -372,37 +330,13 @@ class Layer(Penalised):
             *args: arguments of `call`; TensorSpecs or KerasTensors where tensors go.
             **kwargs: likewise.
         """
-        to_spec = functools.partial(structure.map_structure, _spec_of)
+        to_spec = functools.partial(structure.map_structure, spec_of)
         specs = tuple([to_spec(arg) for arg in args])
         options = {key: to_spec(value) for key, value in kwargs.items()}
         overridden = type(self).compute_output_shape is not Layer.compute_output_shape
         if overridden and not options.keys() - {"training"}:
-            return self._specs_by_shapes(specs)
-        return self._traced_specs(specs, options, (args, kwargs))
-
-    def _traced_specs(
-        self, specs: tuple[Any, ...], options: dict[str, Any], given: Any = None
-    ) -> Any:
-        """What `call` gives for these specs, found by tracing it; `given` may carry masks."""
-        outer, known = state.scope, masks.foreseen(given or (specs, options))
-
-        def call(held: Any, *inputs: Any, **others: Any) -> Any:
-            state.scope = outer  # weights are named as in a call from here
-            masks.attach((inputs, others), held)
-            return self(*inputs, **others)
-
-        concrete, _ = trace(call, (known, *specs), options, f"{self._name}_shapes")
-        self.__dict__["_output_specs"] = concrete.structured_outputs
-        return concrete.structured_outputs
-
-    def _specs_by_shapes(self, specs: tuple[Any, ...]) -> Any:
-        """The outputs' specs from the subclass's own `compute_output_shape`."""
-        if not self.built:
-            self._build_for(CallSignature(type(self).call), specs, {})
-        shapes = self.compute_output_shape(*[as_shapes(spec) for spec in specs])
-        found = as_specs(shapes, self.compute_dtype)
-        self.__dict__["_output_specs"] = found
-        return found
+            return output_specs.by_shapes(self, specs)
+        return output_specs.traced(self, specs, options, (args, kwargs))
 
     def compute_output_shape(self, *shapes: Any, **named_shapes: Any) -> Any:
         """The shapes of the outputs for inputs of these shapes.
@@ -419,7 +353,7 @@ class Layer(Penalised):
         }
         if not specs and named.keys() == {"input"}:
             specs, named = [named["input"]], {}
-        return as_shapes(self._twin()._traced_specs(tuple(specs), named))
+        return as_shapes(output_specs.traced(self._twin(), tuple(specs), named))
 
     def _twin(self) -> Layer:
         """This layer if it is built, else one like it: asking for shapes builds nothing."""
@@ -454,11 +388,208 @@ class Layer(Penalised):
         return self._first_node("output").outputs
 
     def _first_node(self, what: str) -> Node:
-        if not self._nodes:
+        if not self._inbound_nodes:
             raise AttributeError(
                 f"{self._described()} has no {what}: it was not called on KerasTensors"
             )
-        return self._nodes[0]
+        return self._inbound_nodes[0]
+
+    # Its weights.
+
+    def add_weight(
+        self,
+        *args: Any,
+        name: str | None = None,
+        shape: Any = None,
+        initializer: InitializerLike = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        autocast: bool = True,
+        regularizer: _regularizers.RegularizerLike = None,
+        constraint: ConstraintLike = None,
+        aggregation: Any = None,
+        **options: Any,
+    ) -> Variable:
+        """A new variable of this layer.
+
+        Args:
+            *args: shape, initializer, dtype; or, the older order, name, shape, initializer.
+            name: the variable is called `<layer>/<name>`.
+            shape: every size known; a scalar if None.
+            initializer: of its value: glorot_uniform for floats, zeros for others if None.
+            dtype: that of the layer's policy if None.
+            trainable: whether training changes it.
+            autocast: accepted for Keras' sake.
+            regularizer: what it adds to the loss.
+            constraint: what it is brought back to after each step.
+            aggregation: accepted for Keras' sake.
+            **options: `overwrite_with_gradient`, `use_resource`, …: accepted for Keras' sake.
+
+        Raises:
+            ValueError: a size that is unknown or negative.
+        """
+        del autocast, aggregation, options
+        return self._weight_store.add(
+            args,
+            name=name,
+            shape=shape,
+            initializer=initializer,
+            dtype=dtype,
+            trainable=trainable,
+            regularizer=regularizer,
+            constraint=constraint,
+        )
+
+    def add_variable(self, *args: Any, **kwargs: Any) -> Variable:
+        """An older name of `add_weight`."""
+        return self.add_weight(*args, **kwargs)
+
+    def _children_elsewhere(self) -> dict[str, Trackable]:
+        # Keras keeps what may be quantized or get an adapter behind a property.
+        own = self._trackable_children()
+        return {f"_{name}": own[name] for name in ("kernel", "embeddings") if name in own}
+
+    def _tracked_value(self, name: str, value: object) -> object:
+        self._weight_store.assigned(value)
+        return super()._tracked_value(name, value)
+
+    @property
+    def variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
+        """All variables, states of seed generators too."""
+        return self._weight_store.gathered(is_any)
+
+    @property
+    def weights(self) -> list[Variable]:
+        """All variables that training or `set_weights` change: no states of seed generators."""
+        return self._weight_store.gathered(is_weight)
+
+    @property
+    def trainable_variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
+        """The variables that training changes by gradients."""
+        return self._weight_store.gathered(is_trained)
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        """As `trainable_variables`."""
+        return self.trainable_variables
+
+    @property
+    def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
+        """The variables that training does not change by gradients, seed states too."""
+        return self._weight_store.gathered(is_not_trained)
+
+    @property
+    def non_trainable_weights(self) -> list[Variable]:
+        """As `non_trainable_variables`, without seed states."""
+        return self._weight_store.gathered(is_weight_not_trained)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether training changes the weights of this layer."""
+        return self._weight_store.trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._weight_store.trainable = bool(value)
+        for layer in self.layers_inside:
+            layer.trainable = value
+
+    def count_params(self) -> int:
+        """The number of numbers in `weights`.
+
+        Raises:
+            ValueError: the layer has not been built.
+        """
+        return self._weight_store.count()
+
+    def get_weights(self) -> list[Array]:
+        """The values of `weights`, as arrays."""
+        return [np.asarray(variable.numpy()) for variable in self.weights]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Give `weights` these values.
+
+        Args:
+            weights: arrays in the order of `weights`.
+
+        Raises:
+            ValueError: another number of arrays, or one of another shape.
+        """
+        self._weight_store.set_values(weights)
+
+    # What it adds to the loss.
+
+    def add_loss(self, loss: Any) -> None:
+        """Add to what training makes small, until the next call.
+
+        Args:
+            loss: a scalar, or a list of them.
+        """
+        self._penalty_store.add(loss)
+
+    @property
+    def losses(self) -> list[Any]:
+        """What `add_loss` added in the last call, and the penalties of the weights."""
+        return self._penalty_store.losses()
+
+    def add_metric(self, value: Any, name: str | None = None, aggregation: Any = None) -> None:
+        """Follow the mean of a value that `call` computes; the model's `metrics` has it.
+
+        Args:
+            value: one or more numbers.
+            name: in logs.
+            aggregation: accepted for Keras' sake: it is the mean.
+        """
+        from pinnace.keras.metrics.means import Mean
+
+        del aggregation
+        if "_added_metrics" not in vars(self):
+            self._added_metrics: dict[str, Any] = {}
+        key = name or "metric"
+        if key not in self._added_metrics:
+            self._added_metrics[key] = Mean(name=key)
+        self._added_metrics[key].update_state(value)
+
+    @property
+    def updates(self) -> list[Any]:
+        """Nothing: what a call assigns is assigned by it."""
+        return []
+
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        """Nothing: what a call assigns is assigned by it."""
+        del inputs
+        return []
+
+    # Its configuration.
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes, as `from_config` understands it.
+
+        A subclass that overrides this gets from here name, trainable and dtype; without, its
+        constructor's arguments are remembered and told.
+
+        Raises:
+            NotImplementedError: an argument that cannot be stored.
+        """
+        base = {
+            "name": self._name,
+            "trainable": self.trainable,
+            "dtype": registry.serialize_keras_object(self._policy),
+        }
+        if type(self).get_config is not Layer.get_config:
+            if self.activity_regularizer is not None:
+                base["activity_regularizer"] = _regularizers.serialize(self.activity_regularizer)
+            return base
+        return {**base, **configuration.constructor_config(self)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The layer with that configuration."""
+        arguments = {key: registry.deserialize_keras_object(value) for key, value in config.items()}
+        try:
+            return cls(**arguments)
+        except TypeError as error:
+            raise TypeError(f"{cls.__name__}.from_config: {error}") from error
 
     # What it is.
 
@@ -484,13 +615,13 @@ class Layer(Penalised):
 
     @property
     def dtype_policy(self) -> dtype_policy.DTypePolicy:
-        """Both."""
+        """The dtypes of its weights and of what it computes."""
         return self._policy
 
     @property
     def layers_inside(self) -> list[Layer]:
         """The layers right below this one."""
-        return [layer for layer in self._layers_inside() if isinstance(layer, Layer)]
+        return self._weight_store.layers()
 
     def _flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Layer]:
         """This layer and those below it, each once, in order."""
@@ -511,15 +642,6 @@ class Layer(Penalised):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self._name}, built={self.built}>"
-
-
-def _spec_of(x: Any) -> Any:
-    """The spec of a tensor; anything else as it is."""
-    if isinstance(x, Tensor):
-        return TensorSpec.of(x.shape, x.dtype)
-    if isinstance(x, KerasTensor):
-        return x.spec
-    return x
 
 
 def _first_layer_shape(kwargs: dict[str, Any]) -> Shape | None:

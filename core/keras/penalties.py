@@ -1,4 +1,4 @@
-"""Penalised: the half of `Layer` that adds to the loss."""
+"""Penalties: the part of a layer that adds to the loss."""
 
 from __future__ import annotations
 
@@ -7,60 +7,76 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import structure
 from pinnace.framework.tensor import Operands
 from pinnace.keras.call_context import calls
-from pinnace.keras.configuration import Configured
+from pinnace.keras.part import Part
 from pinnace.ops.array import casting
 from pinnace.ops.math import division
 
 if TYPE_CHECKING:
-    from pinnace.keras.weights import Weights
+    from collections.abc import Callable
+
+    from pinnace.keras.layer import Layer
 
 
-class Penalised(Configured):
-    """Losses and metrics of a layer and of the layers in it; see `Layer`."""
+class Penalties(Part):
+    """What a layer adds to the loss: by `add_loss`, by its outputs, by its weights.
 
-    _losses: list[Any]
-    # The layers that added losses in the last call, if this was the outermost.
-    _holding: list[Penalised]
+    Attributes:
+        added: by the last call.
+        holding: those that hold something of the last call, if it was the outermost.
+    """
 
-    def add_loss(self, loss: Any) -> None:
-        """Add to what training makes small, until the next call.
+    _owner: Layer
 
-        Args:
-            loss: a scalar, or a list of them.
-        """
-        for value in loss if isinstance(loss, (list, tuple)) else [loss]:
-            self._losses.append(value)
+    def __init__(self, layer: Layer) -> None:
+        super().__init__(layer)
+        self.added: list[Any] = []
+        self.holding: list[Penalties] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a call added is not copied."""
+        return {**vars(self), "added": [], "holding": []}
+
+    def begin(self) -> None:
+        """An outermost call begins: what the one before added is over."""
+        for held in self.holding:
+            held.added.clear()
+        self.holding.clear()
+
+    def add(self, losses: Any) -> None:
+        """Add a scalar, or a list of them, until the next call."""
+        self.added.extend(losses if isinstance(losses, (list, tuple)) else [losses])
         if calls.entry is not None:
-            calls.entry._holding.append(self)
+            calls.entry._penalty_store.holding.append(self)
 
-    def _add_activity_losses(self, outputs: Any) -> None:
+    def add_for_outputs(self, regularizer: Callable[[Any], Any], outputs: Any) -> None:
+        """Add the penalty of each output, divided by the size of its batch."""
         for output in structure.flatten(outputs):
             if isinstance(output, Operands):
                 size = casting.cast(output.shape[0] or 1, output.dtype)  # type: ignore[attr-defined]
-                self.add_loss(division.divide(self.activity_regularizer(output), size))
+                self._owner.add_loss(division.divide(regularizer(output), size))
 
-    @property
     def losses(self) -> list[Any]:
-        """What `add_loss` added in the last call, and the penalties of the weights."""
+        """What was added in the last call, here and in the layers inside, then `of_weights`."""
         found: list[Any] = []
         seen: set[int] = set()
 
-        def visit(layer: Weights) -> None:
+        def visit(layer: Layer) -> None:
             if id(layer) in seen:
                 return
             seen.add(id(layer))
-            found.extend(getattr(layer, "_losses", ()))
-            for inner in layer._layers_inside():
+            found.extend(layer._penalty_store.added)
+            for inner in layer.layers_inside:
                 visit(inner)
 
-        visit(self)
-        return found + self._weight_losses()
+        visit(self._owner)
+        return found + self.of_weights()
 
-    def _weight_losses(self) -> list[Any]:
+    def of_weights(self) -> list[Any]:
+        """The penalties of the weights that are trained, here and in the layers inside."""
         found: list[Any] = []
         seen: set[int] = set()
 
-        def visit(layer: Weights, active: bool) -> None:
+        def visit(layer: Layer, active: bool) -> None:
             if id(layer) in seen:
                 return
             seen.add(id(layer))
@@ -68,39 +84,11 @@ class Penalised(Configured):
             if active:
                 found.extend(
                     penalty(variable.value())
-                    for variable, penalty in layer._regularized
+                    for variable, penalty in layer._weight_store.regularized
                     if variable.trainable
                 )
-            for inner in layer._layers_inside():
+            for inner in layer.layers_inside:
                 visit(inner, active)
 
-        visit(self, True)
+        visit(self._owner, True)
         return found
-
-    def add_metric(self, value: Any, name: str | None = None, aggregation: Any = None) -> None:
-        """Follow the mean of a value that `call` computes; the model's `metrics` has it.
-
-        Args:
-            value: one or more numbers.
-            name: in logs.
-            aggregation: accepted for Keras' sake: it is the mean.
-        """
-        from pinnace.keras.metrics.means import Mean
-
-        del aggregation
-        if "_added_metrics" not in self.__dict__:
-            self._added_metrics: dict[str, Any] = {}
-        key = name or "metric"
-        if key not in self._added_metrics:
-            self._added_metrics[key] = Mean(name=key)
-        self._added_metrics[key].update_state(value)
-
-    @property
-    def updates(self) -> list[Any]:
-        """Nothing: what a call assigns is assigned by it."""
-        return []
-
-    def get_updates_for(self, inputs: Any) -> list[Any]:
-        """Nothing: what a call assigns is assigned by it."""
-        del inputs
-        return []

@@ -12,6 +12,7 @@ from pinnace.ops.math import (
     comparison,
     cumulation,
     exponents,
+    polar,
     ranges,
     reduction,
     trigonometry,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
-    """X above 0, alpha (exp(x / alpha) - 1) below."""
+    """x above 0, alpha (exp(x / alpha) - 1) below."""
     x = convert_to_tensor(x)
     below = exponents.expm1(arithmetic.minimum(x, 0.0) / alpha)
     return arithmetic.maximum(x, 0.0) + alpha * below
@@ -43,19 +44,19 @@ def glu(x: Any, axis: int = -1) -> Tensor:
 
 
 def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
-    """X where abs(x) is above the threshold, else 0."""
+    """x where abs(x) is above the threshold, else 0."""
     x = convert_to_tensor(x)
-    kept = comparison.greater(arithmetic.abs(x), threshold)
+    kept = comparison.greater(polar.abs(x), threshold)
     return selecting.where(kept, x, constants.zeros_like(x))
 
 
 def hard_tanh(x: Any) -> Tensor:
-    """X between -1 and 1, which it does not leave."""
+    """x between -1 and 1, which it does not leave."""
     return clipping.clip_by_value(x, -1.0, 1.0)  # type: ignore[no-any-return]
 
 
 def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
-    """X moved towards 0 by the threshold, and 0 where it would get past."""
+    """x moved towards 0 by the threshold, and 0 where it would get past."""
     x = convert_to_tensor(x)
     above, below = arithmetic.maximum(x - threshold, 0.0), arithmetic.minimum(x + threshold, 0.0)
     return above + below
@@ -105,13 +106,13 @@ def squareplus(x: Any, b: float = 4) -> Tensor:
 
 
 def tanh_shrink(x: Any) -> Tensor:
-    """X - tanh(x)."""
+    """x - tanh(x)."""
     x = convert_to_tensor(x)
     return x - trigonometry.tanh(x)  # type: ignore[no-any-return]
 
 
 def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
-    """X where it is above the threshold, else another value."""
+    """x where it is above the threshold, else another value."""
     x = convert_to_tensor(x)
     other = constants.zeros_like(x) + default_value
     return selecting.where(comparison.greater(x, threshold), x, other)

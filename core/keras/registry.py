@@ -365,7 +365,7 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
         found = _operation("", named)
         if found is not None:
             return found
-    found = _own_object(module, named, is_function=kind == "function")
+    found = own_object(module, named, is_function=kind == "function")
     if found is None:
         found = _told_object(registered, named)
     if found is None:
@@ -403,7 +403,7 @@ def _operation(module: str, named: str) -> Any:
     return operations.operation_class(module, named)
 
 
-def _own_object(module: str, named: str, *, is_function: bool) -> Any:
+def own_object(module: str, named: str, *, is_function: bool) -> Any:
     """What this library has under a name that Keras stores; None if it has nothing."""
     if module.startswith("keras.src.ops."):
         return _operation(module, named)

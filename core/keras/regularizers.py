@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import registry
-from pinnace.ops.math import arithmetic, reduction
+from pinnace.ops.math import arithmetic, polar, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -46,7 +46,7 @@ class L1L2(Regularizer):
         """The penalty, a scalar."""
         parts = []
         if self.l1:
-            parts.append(arithmetic.multiply(reduction.reduce_sum(arithmetic.abs(x)), self.l1))
+            parts.append(arithmetic.multiply(reduction.reduce_sum(polar.abs(x)), self.l1))
         if self.l2:
             parts.append(arithmetic.multiply(reduction.reduce_sum(arithmetic.square(x)), self.l2))
         if not parts:

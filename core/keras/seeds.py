@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
-from pinnace.framework.trackable import AutoTrackable
 from pinnace.framework.variable import Variable
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.ops.array import constants

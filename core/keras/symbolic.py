@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pinnace import late
 from pinnace.framework import structure
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
 from pinnace.keras.names import unique_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pinnace.framework.dtypes import DType
     from pinnace.framework.shapes import Shape
 
@@ -73,40 +73,40 @@ class KerasTensor:
         return len(self.spec.shape)
 
     def __add__(self, other: Any) -> Any:
-        return _apply("add", self, other)
+        return late.apply_operator("add", self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return _apply("add", other, self)
+        return late.apply_operator("add", other, self)
 
     def __sub__(self, other: Any) -> Any:
-        return _apply("subtract", self, other)
+        return late.apply_operator("subtract", self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _apply("subtract", other, self)
+        return late.apply_operator("subtract", other, self)
 
     def __mul__(self, other: Any) -> Any:
-        return _apply("multiply", self, other)
+        return late.apply_operator("multiply", self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return _apply("multiply", other, self)
+        return late.apply_operator("multiply", other, self)
 
     def __truediv__(self, other: Any) -> Any:
-        return _apply("truediv", self, other)
+        return late.apply_operator("truediv", self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return _apply("truediv", other, self)
+        return late.apply_operator("truediv", other, self)
 
     def __matmul__(self, other: Any) -> Any:
-        return _apply("matmul", self, other)
+        return late.apply_operator("matmul", self, other)
 
     def __pow__(self, other: Any) -> Any:
-        return _apply("power", self, other)
+        return late.apply_operator("power", self, other)
 
     def __neg__(self) -> Any:
-        return _apply("negative", self)
+        return late.apply_operator("negative", self)
 
     def __getitem__(self, key: Any) -> Any:
-        return _apply("getitem", self, key)
+        return late.apply_operator("getitem", self, key)
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(
@@ -132,19 +132,15 @@ class KerasTensor:
         return f"<KerasTensor shape={shape}, dtype={self.dtype.name}, name={self.name}>"
 
 
-# Calls an operator as a layer; filled by `layers/operators.py`, which needs Layer.
-_operator: list[Callable[..., Any]] = []
-
-
-def install_operator(call: Callable[..., Any]) -> None:
-    """Fill the slot behind the operators of KerasTensor."""
-    _operator[:] = [call]
-
-
-def _apply(operator: str, *arguments: Any) -> Any:
-    return _operator[0](operator, *arguments)
-
-
 def is_symbolic(*values: Any) -> bool:
     """Whether a KerasTensor is among the leaves."""
     return any(isinstance(leaf, KerasTensor) for leaf in structure.flatten(values))
+
+
+def spec_of(x: Any) -> Any:
+    """The spec of a tensor; anything else as it is."""
+    if isinstance(x, Tensor):
+        return TensorSpec.of(x.shape, x.dtype)
+    if isinstance(x, KerasTensor):
+        return x.spec
+    return x

@@ -1,4 +1,4 @@
-"""Weights: the half of `Layer` that makes, lists, reads and writes variables."""
+"""WeightStore: the part of a layer that makes, lists, reads and writes variables."""
 
 from __future__ import annotations
 
@@ -10,64 +10,54 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope
 from pinnace.framework.module import Module
 from pinnace.framework.shapes import Shape
-from pinnace.framework.trackable import Trackable, is_variable
+from pinnace.framework.trackable import is_variable
 from pinnace.framework.variable import Variable
 from pinnace.keras import constraints, initializers, regularizers, restoring
+from pinnace.keras.part import Part
 from pinnace.keras.seeds import SeedGenerator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pinnace.framework.tensor import Array, Tensor
-    from pinnace.keras.dtype_policy import DTypePolicy
+    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.trackable import Trackable
+    from pinnace.keras.layer import Layer
 
 
-class Weights(Module):
-    """Variables of a layer and of the layers in it; see `Layer`."""
+class WeightStore(Part):
+    """The variables of a layer and of the layers in it.
 
-    # Optimizers and metrics are attributes too, but what they hold is no weight.
-    _holds_weights = True
+    Attributes:
+        trainable: whether training changes the weights of the layer.
+        regularized: variables with a penalty.
+    """
 
-    _policy: DTypePolicy
-    _trainable: bool
-    _regularized: list[tuple[Variable, Callable[..., Tensor]]]
+    _owner: Layer
 
-    def add_weight(
+    def __init__(self, layer: Layer) -> None:
+        super().__init__(layer)
+        # Id of a variable -> its name as a child until it is assigned to an attribute.
+        self._unassigned: dict[int, str] = {}
+        self.trainable = True
+        self.regularized: list[tuple[Variable, Callable[..., Tensor]]] = []
+
+    def add(
         self,
-        *args: Any,
-        name: str | None = None,
-        shape: Any = None,
-        initializer: initializers.InitializerLike = None,
-        dtype: Any = None,
-        trainable: bool = True,
-        autocast: bool = True,
-        regularizer: regularizers.RegularizerLike = None,
-        constraint: constraints.ConstraintLike = None,
-        aggregation: Any = None,
-        **options: Any,
+        args: tuple[Any, ...],
+        *,
+        name: str | None,
+        shape: Any,
+        initializer: initializers.InitializerLike,
+        dtype: Any,
+        trainable: bool,
+        regularizer: regularizers.RegularizerLike,
+        constraint: constraints.ConstraintLike,
     ) -> Variable:
-        """A new variable of this layer.
-
-        Args:
-            *args: shape, initializer, dtype; or, the older order, name, shape, initializer.
-            name: the variable is called `<layer>/<name>`.
-            shape: every size known; a scalar if None.
-            initializer: of its value: glorot_uniform for floats, zeros for others if None.
-            dtype: that of the layer's policy if None.
-            trainable: whether training changes it.
-            autocast: accepted for Keras' sake.
-            regularizer: what it adds to the loss.
-            constraint: what it is brought back to after each step.
-            aggregation: accepted for Keras' sake.
-            **options: `overwrite_with_gradient`, `use_resource`, …: accepted for Keras' sake.
-
-        Raises:
-            ValueError: a size that is unknown or negative.
-        """
-        del autocast, aggregation, options
+        """A new variable; see `Layer.add_weight`."""
+        layer = self._owner
         name, shape, initializer, dtype = _ordered(args, name, shape, initializer, dtype)
-        who = f"{type(self).__name__}.add_weight({name or 'variable'!r})"
-        kind = dtypes.as_dtype(dtype or self._policy.variable_dtype)
+        who = f"{type(layer).__name__}.add_weight({name or 'variable'!r})"
+        kind = dtypes.as_dtype(dtype or layer.variable_dtype)
         sizes = _known_sizes(who, shape)
         if initializer is None:
             initializer = "glorot_uniform" if kind.is_floating else "zeros"
@@ -76,7 +66,7 @@ class Weights(Module):
         if reading is not None and reading.fills:
             reading.take(who, sizes, kind)
             make = initializers.Zeros()
-        with init_scope(), self.name_scope:
+        with init_scope(), layer.name_scope:
             variable = Variable(
                 lambda: make(sizes, dtype=kind),
                 trainable=trainable,
@@ -91,187 +81,145 @@ class Weights(Module):
         variable.path = variable.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
         penalty = regularizers.get(regularizer)
         if penalty is not None:
-            self._regularized.append((variable, penalty))
-        self._track_weight(name or "variable", variable)
+            self.regularized.append((variable, penalty))
+        self._track(name or "variable", variable)
         return variable
 
-    def add_variable(self, *args: Any, **kwargs: Any) -> Variable:
-        """An older name of `add_weight`."""
-        return self.add_weight(*args, **kwargs)
-
-    def _children_elsewhere(self) -> dict[str, Trackable]:
-        # Keras keeps what may be quantized or get an adapter behind a property.
-        own = self._trackable_children()
-        return {f"_{name}": own[name] for name in ("kernel", "embeddings") if name in own}
-
-    def _track_weight(self, name: str, variable: Variable) -> None:
+    def _track(self, name: str, variable: Variable) -> None:
         """Make it a child; assigning it to an attribute makes it one under that name instead."""
-        children = self._trackable_children()
+        children = self._owner._trackable_children()
         unique, number = name, 0
         while unique in children:
             number += 1
             unique = f"{name}_{number}"
-        self._track(unique, variable)
-        self.__dict__.setdefault("_unassigned", {})[id(variable)] = unique
+        self._owner._track(unique, variable)
+        self._unassigned[id(variable)] = unique
 
-    def _tracked_value(self, name: str, value: object) -> object:
-        waiting = self.__dict__.get("_unassigned")
-        if waiting and id(value) in waiting:
-            self._untrack(waiting.pop(id(value)))
-        return super()._tracked_value(name, value)
+    def assigned(self, value: object) -> None:
+        """`value` becomes an attribute: it loses the name that `add` made it a child under."""
+        waiting = self._unassigned.pop(id(value), None)
+        if waiting is not None:
+            self._owner._untrack(waiting)
 
     # What there is.
 
-    def _own(self) -> Iterator[Trackable]:
-        """Variables, layers and seed generators that this layer holds, containers opened."""
-        waiting = list(self._trackable_children().values())
+    def own(self) -> Iterator[Trackable]:
+        """Variables, layers and seed generators that the layer holds, containers opened."""
+        waiting = list(self._owner._trackable_children().values())
         waiting.reverse()
         while waiting:
             child = waiting.pop()
-            if is_variable(child) or isinstance(child, (Weights, SeedGenerator)):
+            if is_variable(child) or isinstance(child, SeedGenerator) or is_layer(child):
                 yield child
             elif getattr(child, "_holds_weights", True) and (
                 isinstance(child, Module) or hasattr(child, "_plain_type")
             ):
                 waiting.extend(reversed(child._trackable_children().values()))
 
-    def _layers_inside(self) -> list[Weights]:
-        """The layers right below this one, each once."""
-        return list({id(x): x for x in self._own() if isinstance(x, Weights)}.values())
+    def layers(self) -> list[Layer]:
+        """The layers right below the layer, each once."""
+        found: dict[int, Any] = {id(x): x for x in self.own() if is_layer(x)}
+        return list(found.values())
 
     def _collect(
         self, found: dict[int, Variable], wanted: Callable[[Variable, bool], bool], active: bool
     ) -> None:
         """Own trainable variables, own others, seed states, then the same of each layer inside."""
-        active = active and self._trainable
-        later: list[Weights] = []
+        active = active and self.trainable
+        later: list[WeightStore] = []
         others: list[Variable] = []
-        for child in self._own():
-            if isinstance(child, Weights):
-                later.append(child)
+        child: Any
+        for child in self.own():
+            if is_layer(child):
+                later.append(child._weight_store)
             elif isinstance(child, SeedGenerator):
                 others.append(child.state)
-            elif child.trainable:  # type: ignore[attr-defined]  # a variable
-                if wanted(child, active):  # type: ignore[arg-type]
-                    found.setdefault(id(child), child)  # type: ignore[arg-type]
+            elif child.trainable:
+                if wanted(child, active):
+                    found.setdefault(id(child), child)
             else:
-                others.append(child)  # type: ignore[arg-type]
+                others.append(child)
         for variable in others:
             if wanted(variable, active):
                 found.setdefault(id(variable), variable)
-        for layer in later:
-            layer._collect(found, wanted, active)
+        for store in later:
+            store._collect(found, wanted, active)
 
-    def _gathered(self, wanted: Callable[[Variable, bool], bool]) -> list[Variable]:
+    def gathered(self, wanted: Callable[[Variable, bool], bool]) -> list[Variable]:
+        """The variables of the layer and those in it that `wanted(variable, active)` takes.
+
+        `active` says whether the layer of the variable, and all around it, are trained.
+        """
         found: dict[int, Variable] = {}
         self._collect(found, wanted, True)
         return list(found.values())
 
-    @property
-    def variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
-        """All variables, states of seed generators too."""
-        return self._gathered(_any)
+    # Their values.
 
-    @property
-    def weights(self) -> list[Variable]:
-        """All variables that training or `set_weights` change: no states of seed generators."""
-        return self._gathered(_is_weight)
-
-    @property
-    def trainable_variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
-        """The variables that training changes by gradients."""
-        return self._gathered(_is_trained)
-
-    @property
-    def trainable_weights(self) -> list[Variable]:
-        """As `trainable_variables`."""
-        return self.trainable_variables
-
-    @property
-    def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]  # Keras gives lists
-        """The variables that training does not change by gradients, seed states too."""
-        return self._gathered(_is_not_trained)
-
-    @property
-    def non_trainable_weights(self) -> list[Variable]:
-        """As `non_trainable_variables`, without seed states."""
-        return self._gathered(_is_weight_not_trained)
-
-    @property
-    def trainable(self) -> bool:
-        """Whether training changes the weights of this layer."""
-        return self._trainable
-
-    @trainable.setter
-    def trainable(self, value: bool) -> None:
-        self.__dict__["_trainable"] = bool(value)
-        for layer in self._layers_inside():
-            layer.trainable = value
-
-    def count_params(self) -> int:
-        """The number of numbers in `weights`.
-
-        Raises:
-            ValueError: the layer has not been built.
-        """
-        if not getattr(self, "built", True) and type(self).__name__ != "Sequential":
+    def count(self) -> int:
+        """The number of numbers in `weights`; see `Layer.count_params`."""
+        layer = self._owner
+        if not layer.built and type(layer).__name__ != "Sequential":
             raise ValueError(
-                f"{type(self).__name__}.count_params: {self.name!r} has no weights before it is "
+                f"{type(layer).__name__}.count_params: {layer.name!r} has no weights before it is "
                 "built\n  Try: call it on data, or build(shape)"
             )
-        return count_numbers(self.weights)
+        return count_numbers(layer.weights)
 
-    def get_weights(self) -> list[Array]:
-        """The values of `weights`, as arrays."""
-        return [np.asarray(variable.numpy()) for variable in self.weights]
-
-    def set_weights(self, weights: Sequence[Any]) -> None:
-        """Give `weights` these values.
-
-        Args:
-            weights: arrays in the order of `weights`.
-
-        Raises:
-            ValueError: another number of arrays, or one of another shape.
-        """
-        variables = self.weights
+    def set_values(self, weights: Sequence[Any]) -> None:
+        """Give `weights` these values; see `Layer.set_weights`."""
+        layer = self._owner
+        variables = layer.weights
         if len(weights) != len(variables):
             wanted = ", ".join(f"{v.name[:-2]} {v.shape.text}" for v in variables)
             raise ValueError(
-                f"{type(self).__name__}.set_weights: {self.name!r} has {len(variables)} weights, "
+                f"{type(layer).__name__}.set_weights: {layer.name!r} has {len(variables)} weights, "
                 f"got {len(weights)}\n  weights: {wanted or 'none: it is not built'}"
             )
         arrays = [np.asarray(value) for value in weights]
         for variable, array in zip(variables, arrays, strict=True):
             if not variable.shape.is_compatible_with(array.shape):
                 raise ValueError(
-                    f"{type(self).__name__}.set_weights: {variable.name[:-2]!r} must have shape "
+                    f"{type(layer).__name__}.set_weights: {variable.name[:-2]!r} must have shape "
                     f"{variable.shape.text}, got {list(array.shape)}"
                 )
         for variable, array in zip(variables, arrays, strict=True):
             variable.assign(array.astype(variable.dtype.numpy))
 
 
-def _any(variable: Variable, active: bool) -> bool:
+def is_layer(x: object) -> bool:
+    """Whether it is a Layer, which this file is below."""
+    return getattr(type(x), "_is_layer", False) is True
+
+
+# What `gathered` takes.
+
+
+def is_any(variable: Variable, active: bool) -> bool:
+    """Every variable, states of seed generators too."""
     del variable, active
     return True
 
 
-def _is_weight(variable: Variable, active: bool) -> bool:
+def is_weight(variable: Variable, active: bool) -> bool:
+    """What training or `set_weights` change: no states of seed generators."""
     del active
     return not is_seed_state(variable)
 
 
-def _is_trained(variable: Variable, active: bool) -> bool:
+def is_trained(variable: Variable, active: bool) -> bool:
+    """What training changes by gradients."""
     return active and variable.trainable
 
 
-def _is_not_trained(variable: Variable, active: bool) -> bool:
-    return not _is_trained(variable, active)
+def is_not_trained(variable: Variable, active: bool) -> bool:
+    """What training does not change by gradients, seed states too."""
+    return not is_trained(variable, active)
 
 
-def _is_weight_not_trained(variable: Variable, active: bool) -> bool:
-    return not (_is_trained(variable, active) or is_seed_state(variable))
+def is_weight_not_trained(variable: Variable, active: bool) -> bool:
+    """The same without seed states."""
+    return not (is_trained(variable, active) or is_seed_state(variable))
 
 
 def is_seed_state(variable: Variable) -> bool:

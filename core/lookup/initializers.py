@@ -9,10 +9,10 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.asset_path import Asset
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import SymbolicTensor, Tensor
-from pinnace.framework.trackable import AutoTrackable
 from pinnace.ops.execute import execute
 from pinnace.ops.state import tables
 from pinnace.ops.state.text_lines import LINE_NUMBER, WHOLE_LINE

@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.lookup.table import LookupTable
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.state import table_state, tables
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ class MutableHashTable(_Mutable):
             "shared_name": self._shared_name,
         }
         if self._default_value.shape.rank == 0:
-            return execute(tables.MUTABLE_HASH_TABLE, **attrs)  # type: ignore[no-any-return]
+            return execute_one(tables.MUTABLE_HASH_TABLE, **attrs)
         shape = self._default_value.shape
-        return execute(tables.MUTABLE_HASH_TABLE_OF_TENSORS, value_shape=shape, **attrs)  # type: ignore[no-any-return]
+        return execute_one(tables.MUTABLE_HASH_TABLE_OF_TENSORS, value_shape=shape, **attrs)
 
 
 class DenseHashTable(_Mutable):
@@ -192,7 +192,7 @@ class DenseHashTable(_Mutable):
         attrs: dict[str, Any] = {}
         if self._initial_num_buckets is not None:
             attrs["initial_num_buckets"] = self._initial_num_buckets
-        return execute(  # type: ignore[no-any-return]
+        return execute_one(
             tables.MUTABLE_DENSE_HASH_TABLE,
             self._empty_key,
             self._deleted_key,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor
-from pinnace.framework.trackable import AutoTrackable
 from pinnace.lookup.table import LookupTable
 from pinnace.ops.array import casting, constants, selecting
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.math import comparison
 from pinnace.ops.state import table_state, tables
 from pinnace.ops.strings import conversion, hashing
@@ -57,7 +57,7 @@ class StaticHashTable(LookupTable):
             self._initialize()
 
     def _create_resource(self) -> Tensor:
-        return execute(  # type: ignore[no-any-return]
+        return execute_one(
             tables.HASH_TABLE,
             key_dtype=self._key_dtype,
             value_dtype=self._value_dtype,

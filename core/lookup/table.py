@@ -14,7 +14,7 @@ from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import handle_of
 from pinnace.functions.function import Function
 from pinnace.ops.array import constants
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.state import table_state, tables
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class LookupTable(TrackableResource):
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of entries, int64."""
-        return execute(tables.LOOKUP_TABLE_SIZE, self._handle, name=name)  # type: ignore[no-any-return]
+        return execute_one(tables.LOOKUP_TABLE_SIZE, self._handle, name=name)
 
     def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
         """The values of keys.
@@ -115,7 +115,7 @@ class LookupTable(TrackableResource):
         )
 
     def _find(self, keys: Tensor, default: Tensor, name: str | None) -> Tensor:
-        return execute(tables.LOOKUP_TABLE_FIND, self._handle, keys, default, name=name)  # type: ignore[no-any-return]
+        return execute_one(tables.LOOKUP_TABLE_FIND, self._handle, keys, default, name=name)
 
     def _keys_of(self, keys: Any) -> Tensor:
         return self._typed("keys", keys, self._key_dtype)

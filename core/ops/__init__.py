@@ -1,19 +1,81 @@
-"""Every op, and the operators of tensors that are ops."""
+"""Every op, and the operators of tensors that are ops.
 
-from pinnace.framework import dispatch
-from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
-from pinnace.framework.tensor import Operands, Tensor, TensorLike
+What an op is:
+
+- **signature**: `a: T, values: N*T, rest: (Tin), n: int32, h: resource -> y: T, ys: (Tout)`: a
+  type attribute, a fixed dtype, `N*T` a list of N tensors of one type, `(Tin)` a list typed by
+  a list attribute. Argument names are TensorFlow's: they are written into SavedModels.
+- **types**: type attribute -> allowed dtypes: a frozenset, or `typed(frozenset, default=int32)`
+  where TensorFlow has a default. They are deduced from the inputs; one that only an output uses
+  (`out_type`, `DstT`, `dtype`) is given by keyword.
+- **attrs**: the other attributes, name -> `attr(kind, default=…, allowed=…)`; kinds `int float
+  bool string shape tensor func type` and `list(kind)`. No default means required. Values: int,
+  float, bool, str (bytes if not UTF-8), `Shape`, `np.ndarray`, `FunctionRef`, `DType`, tuples
+  of those.
+- **infer(call) -> Shape | tuple[Shape, ...]**: one shape per output (flat). `call.inputs` are
+  `TensorSpec`s, one per signature argument (a tuple of specs for a list argument);
+  `call.attrs`; `call.constant(i)` is the value of argument i as an array if it is known, else
+  None: infer must then answer with what it knows. It raises `InvalidArgumentError` for specs
+  that cannot be right; use `call.fail("columns of a must equal rows of b", …)`. What depends on
+  values is checked by the kernel.
+- **kernel(*arrays, attr=…, ctx=…)**: one positional array per signature argument (a tuple for a
+  list argument). The attributes, including type attributes as `DType`, that the kernel names as
+  keyword-only parameters are handed to it; `ctx` too if it asks. Returns an array or NumPy
+  scalar; a tuple for several outputs; None for none. It never writes into its inputs and may
+  return a view of one. With `out=True` in the OpDef the kernel also takes keyword `out`: an
+  array to fill and return (of several outputs, the first). NumPy warnings are already silenced.
+- **fuse**: the op on single numbers, `"{x} * T(0.5)"`, from which `engine/codegen/` writes
+  machine code for hot plans (ADR 7); only functions that `codegen/mathematics.py` has are
+  vector code. A kernel with much to do may share pieces with `kernels.team.share`; it never
+  starts threads.
+- **gradient(call, *dys) -> tuple**: written with ops. `call.inputs` are tensors by signature
+  argument, `call.outputs` is a flat tuple, `call.attrs`. One dy per output; it is None where
+  nothing flows. Answer one entry per signature argument, None where nothing flows, a sequence
+  for a list argument. `NOT_DIFFERENTIABLE` where there is none. An entry may be `IndexedSlices`
+  (gathers give them): the walk back adds slices to slices, and makes a tensor of them for any
+  op but `Identity` and reads of variables.
+- **stateful**: `effect="read" | "write"` with the resource as first argument, or
+  `effect="random" | "io"`.
+- Builders in `registry`: `unary`, `binary`, `comparison`, `reduction`.
+- A public function calls `execute_one(OP, x, y, attr=…, name=name)`, or, for an op with no
+  attribute to give, `OP.entry(x, y, name)`: the specialised eager entry. They give the one tensor;
+  `execute`, which is the same function, also a tuple for several outputs (a list output is one
+  tuple) or None for none. Python values are converted to the dtype of the tensors they stand with.
+  A public function takes TensorFlow's arguments with TensorFlow's names and defaults, `name` last.
+- Ragged and sparse arguments: an elementwise op that is reached with one is the op on its
+  values (`execute` hands over to `ops/composites/dispatching.py`); a function that looks at its
+  arguments first, or for which rows matter, says what it does with them where it is defined:
+  `@takes_composites(ragged="reduction:reduce_sum")`, `@takes_composites(values=1)`.
+- What runs up the layers is a name of `late`, imported when it is first used (ADR 17). The
+  operators of tensors are bound in `ops/operators.py`.
+- An op's converter to ONNX stands in `deploy/onnx/converters/`, in the file of the same name;
+  its cases stand in `tests/cases/`, in the same tree.
+
+Rules for families:
+
+- Families may use each other inside gradients and composed functions. They import each other
+  **as modules** (`from pinnace.ops.math import reduction`, then `reduction.reduce_sum(...)`),
+  never names out of each other: families form cycles, and a module found half-loaded is fine
+  while nothing is taken out of it at import time. From `registry`, `opdef`, `execute`,
+  `framework` and `kernels` names are imported as usual.
+- `array.broadcasting.reduced_to(dy, x, other)` undoes a broadcast. `math.complexes.conj(x)` is x
+  itself for real numbers.
+- In a gradient, type attributes may be missing from `call.attrs`: ask the dtype of
+  `call.inputs[i]`. Other attributes: `call.attr("axis")`.
+- A gradient must work when shapes are unknown: use `shapes.shape(x)` (a tensor) where `x.shape`
+  is not fully defined.
+- A public function that has attributes passes tuples for lists.
+"""
+
 from pinnace.ops import array as array
 from pinnace.ops import control as control
 from pinnace.ops import functional as functional
 from pinnace.ops import math as math
 from pinnace.ops import nn as nn
+from pinnace.ops import operators as operators
 from pinnace.ops import random as random
 from pinnace.ops import registry
 from pinnace.ops import state as state
-from pinnace.ops.array import constants, gathering, joining, shapes, slicing
-from pinnace.ops.math import arithmetic, bits, comparison, division, exponents, logic, products
-from pinnace.ops.state import scatters, variables
 
 # Families that few programs want; they are imported in this order when an op is missed.
 registry.later.add(
@@ -41,77 +103,4 @@ registry.later.add(
     "pinnace.ops.nn.recurrent_blocks",
     "pinnace.ops.random.indices",
     "pinnace.ops.state.optimizer_steps",
-)
-
-
-def _and(x: TensorLike, y: TensorLike) -> Tensor:
-    x, y = _pair(x, y)
-    return logic.logical_and(x, y) if x.dtype.is_bool else bits.bitwise_and(x, y)
-
-
-def _or(x: TensorLike, y: TensorLike) -> Tensor:
-    x, y = _pair(x, y)
-    return logic.logical_or(x, y) if x.dtype.is_bool else bits.bitwise_or(x, y)
-
-
-def _xor(x: TensorLike, y: TensorLike) -> Tensor:
-    x, y = _pair(x, y)
-    return logic.logical_xor(x, y) if x.dtype.is_bool else bits.bitwise_xor(x, y)
-
-
-def _not(x: TensorLike) -> Tensor:
-    x = convert_to_tensor(x)
-    return logic.logical_not(x) if x.dtype.is_bool else bits.invert(x)
-
-
-def _pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
-    return arithmetic.as_pair(x, y)
-
-
-dispatch.install(
-    abs=arithmetic.abs,
-    add=arithmetic.add,
-    assign=variables.assign,
-    assign_add=variables.assign_add,
-    assign_slice=scatters.assign_slice,
-    assign_sub=variables.assign_sub,
-    bitwise_and=_and,
-    bitwise_not=_not,
-    bitwise_or=_or,
-    bitwise_xor=_xor,
-    constant=constants.constant,
-    equal=comparison.same,
-    floordiv=division.floordiv,
-    gather_nd_of=scatters.gather_nd,
-    getitem=slicing.getitem,
-    getitem_of=scatters.getitem_of,
-    greater=comparison.greater,
-    greater_equal=comparison.greater_equal,
-    less=comparison.less,
-    less_equal=comparison.less_equal,
-    matmul=products.matmul,
-    mod=division.floormod,
-    multiply=arithmetic.multiply,
-    negative=arithmetic.negative,
-    not_equal=comparison.differs,
-    pack=joining.stack,
-    power=exponents.pow,
-    read_variable=variables.read_variable,
-    scatter=scatters.scatter,
-    scatter_nd=scatters.scatter_nd,
-    shape=shapes.shape,
-    sparse_read=scatters.sparse_read,
-    subtract=arithmetic.subtract,
-    summed_slices=gathering.summed_slices,
-    truediv=division.truediv,
-    unstack=joining.unstack,
-    with_batch_places=gathering._with_batch_places,
-)
-
-dispatch.install_methods(
-    Operands,
-    add=arithmetic.add,
-    matmul=products.matmul,
-    mul=arithmetic.multiply,
-    sub=arithmetic.subtract,
 )

@@ -8,14 +8,13 @@ plain case goes to `execute`. A test holds both equal for every op.
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
-from pinnace.framework.dispatch import operators
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.ops.execute import execute
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.ops.opdef import ArgDef, OpDef
-
-# Overflow, 0/0 and the like are values here (inf, nan), not warnings. Where somebody turned
-# warnings into errors the entries catch them and run once more in silence.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pinnace\.")
 
 _OPAQUE = frozenset(
     {
@@ -174,9 +169,9 @@ def _binary_entry(
 def _plain_pair(x: Any, y: Any) -> tuple[Any, Any]:
     """Variables read, Python numbers beside a float tensor as tensors; anything else as it is."""
     if type(x) is Variable:
-        x = operators.read_variable(x)
+        x = late.read_variable(x)
     if type(y) is Variable:
-        y = operators.read_variable(y)
+        y = late.read_variable(y)
     if type(x) is Tensor and (type(y) is float or type(y) is int) and x._array.dtype in _SIMPLE:
         y = wrap(x._array.dtype.type(y))
     elif type(y) is Tensor and (type(x) is float or type(x) is int) and y._array.dtype in _SIMPLE:

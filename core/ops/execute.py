@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dispatch import operators
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -26,7 +26,7 @@ from pinnace.ops.opdef import ArgDef, InferCall, OpDef, explain
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pinnace.framework.dtypes import DType
 
@@ -72,7 +72,7 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
     try:
         inputs = resolve(op, arguments, attrs)
     except CompositeGivenError:
-        return operators.on_composites(op, arguments, name, attrs)
+        return late.execute_on_composites(op, arguments, name, attrs)
     if tracer is not None:
         outputs = tracer.add(op, inputs, attrs, name)
     else:
@@ -82,6 +82,10 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
     for tape in state.tapes:
         tape.record(op, inputs, attrs, outputs)  # type: ignore[arg-type]
     return shaped_result(op, outputs, attrs)  # type: ignore[arg-type]
+
+
+# `execute` of an op with one output that is no list: it gives that tensor.
+execute_one: Callable[..., Tensor] = execute
 
 
 class Repeat(NamedTuple):
@@ -178,7 +182,7 @@ def _tensor_of(value: Operands, arg: ArgDef) -> Tensor:
         return value
     if arg.dtype is dtypes.resource:
         return value.handle  # type: ignore[attr-defined,no-any-return]
-    return operators.read_variable(value)  # type: ignore[no-any-return]
+    return late.read_variable(value)  # type: ignore[arg-type] # a variable
 
 
 class CompositeGivenError(Exception):
@@ -240,7 +244,7 @@ def _resolve_list(
 
 
 def _note_type(op: OpDef, arg: ArgDef, dtype: DType, attrs: dict[str, Any]) -> None:
-    """Hold that all arguments of one type attribute agree, and that the op takes that type."""
+    """Check that all arguments of one type attribute agree, and that the op takes that type."""
     name = arg.type_attr
     known = attrs.get(name)
     if known is dtype:
@@ -326,7 +330,7 @@ def _array(tensor: Tensor) -> Array:
 
 
 def wrap_outputs(op: OpDef, result: Any, attrs: dict[str, Any]) -> tuple[Tensor, ...]:
-    """What a kernel gave, as tensors."""
+    """The outputs of a kernel as tensors."""
     args = op.outputs
     if len(args) == 1 and not args[0].is_list:
         return (wrap(result, args[0].dtype or attrs.get(args[0].type_attr)),)

@@ -1,4 +1,4 @@
-"""The gate between a loaded model and what is outside of the process.
+"""The gate between a loaded model and everything outside of the process.
 
 A program of one's own may do with files, the terminal and Python what it likes. A graph that comes
 from a file is somebody else's: each of its ops passes here when it is decoded, once, whatever runs

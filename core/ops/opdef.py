@@ -16,10 +16,12 @@ from pinnace.framework.specs import TensorSpec
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array, Tensor
+    from pinnace.ops.batch_rules import BatchRule
 
 Attrs: TypeAlias = Mapping[str, Any]
 Specs: TypeAlias = TensorSpec | tuple[TensorSpec, ...]
 Effect: TypeAlias = Literal["read", "write", "random", "io"]
+Flow: TypeAlias = Literal["call", "branch", "loop"]
 
 
 class NotDifferentiable:
@@ -129,7 +131,7 @@ def _parse_arg(part: str, is_type_attr: bool) -> ArgDef:
 
 
 class InferCall:
-    """What shape inference sees of a call: specs, attributes and the values that are known."""
+    """A call as shape inference sees it: specs, attributes and the values that are known."""
 
     __slots__ = ("_constants", "attrs", "inputs", "op")
 
@@ -230,6 +232,11 @@ class OpCall:
         return self.op.default(name)
 
 
+def handed_on(_: OpCall, dy: Tensor) -> tuple[Tensor]:
+    """The gradient of an op that gives on what it takes: `dy` itself, slices or dense."""
+    return (dy,)
+
+
 Kernel: TypeAlias = Callable[..., Any]
 Infer: TypeAlias = Callable[[InferCall], Shape | tuple[Shape, ...]]
 Gradient: TypeAlias = Callable[..., tuple[Any, ...]] | NotDifferentiable
@@ -253,7 +260,27 @@ class OpDef:
         elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no
             inference.
         out: the kernel takes `out=`, an array to fill with its output, the first of several.
-        fuse: a scalar expression in `{argument}` and `T(constant)`.
+        fuse: a scalar expression in `{argument}` and `T(constant)`; a list argument is written with
+            what stands between its tensors, `{inputs: + }`.
+        fuse_row: what makes one number of a row of them: the `max` or `sum` of all, and a scalar
+            expression in that `{total}` and their number, `width`.
+        alias: each output is the input of that place, and nothing else happens: plans leave it out,
+            and what is known of a variable behind a handle is known behind the output.
+        forwards: the output is the first input, but the op has a reason to stay: it checks, or may
+            be fed something else.
+        view: the kernel may give all of its first input back, seen in another shape: `reshaped`
+            leaves the order of the elements, `permuted` does not.
+        fresh: a kernel without `out` whose results are new arrays, whatever it is given.
+        shape_query: the shapes of its inputs determine its outputs.
+        static: programs compute sizes with it, so its kernel runs while a graph is traced, as far
+            as its inputs are known.
+        runs: it runs the functions in its attributes: one, once (`call`); one of several, which the
+            first input chooses (`branch`); `body` while `cond` holds (`loop`).
+        product: BLAS, or a kernel that shares its work between threads, multiplies here.
+        packs: the kernel keeps its second tensor in another form, if told that it stays the same.
+        sums: the output is the sum of the inputs.
+        batch: how it takes a batch axis; elementwise ops have a rule without saying so.
+        traceless: nothing that comes after can tell whether it ran: it checks, prints, or is idle.
         reaches: what it reaches outside of the process, "files", "Python" or "the terminal", by its
             attributes if it depends on them; "" is nothing.
         guarded: the kernel that `gate.py` gives a loaded model instead; None refuses.
@@ -270,6 +297,19 @@ class OpDef:
     elementwise: bool = False
     out: bool = False
     fuse: str | None = None
+    fuse_row: tuple[Literal["max", "sum"], str] | None = None
+    alias: bool = False
+    forwards: bool = False
+    view: Literal["reshaped", "permuted"] | None = None
+    fresh: bool = False
+    shape_query: bool = False
+    static: bool = False
+    runs: Flow | None = None
+    product: Literal["matrix", "convolution", "einsum"] | None = None
+    packs: bool = False
+    sums: bool = False
+    batch: BatchRule | None = None
+    traceless: bool = False
     reaches: str | Callable[[Attrs], str] = ""
     guarded: Kernel | None = None
     # What follows is derived.
@@ -278,7 +318,9 @@ class OpDef:
     type_sets: dict[str, TypeSet] = field(init=False)
     kernel_attrs: tuple[str, ...] = field(init=False)
     wants_ctx: bool = field(init=False)
-    entry: Callable[..., Any] = field(init=False)
+    family: str = field(init=False)
+    # `execute_one` of this op in as few steps as Python allows.
+    entry: Callable[..., Tensor] = field(init=False)
     list_types: tuple[str, ...] = field(init=False)
     number_attrs: tuple[str, ...] = field(init=False)
     checked: set[object] = field(init=False)
@@ -323,7 +365,7 @@ class OpDef:
         return self.effect is not None
 
     def reach(self, attrs: Attrs) -> str:
-        """What it reaches outside of the process with these attributes; "" is nothing."""
+        """The part of the outside world that it reaches with these attributes; "" is none."""
         return self.reaches if isinstance(self.reaches, str) else self.reaches(attrs)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +12,14 @@ from pinnace.framework.dtypes import FLOATS, INDEX, NUMBERS, DType, int32
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.late_modules import LateModules
 from pinnace.framework.shapes import Shape, broadcast_shapes
+from pinnace.ops import batch_rules
 from pinnace.ops.entries import make_entry
 from pinnace.ops.opdef import AttrDef, Gradient, InferCall, Kernel, OpDef, TypeSet, attr, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from pinnace.ops.batch_rules import BatchRule
 
 _ops: dict[str, OpDef] = {}
 # Modules whose ops are seldom wanted; importing one registers them.
@@ -23,13 +27,25 @@ later = LateModules()
 
 
 def register(op: OpDef) -> OpDef:
-    """Put `op` in the table and give it its eager entry."""
+    """Put `op` in the table; give it its eager entry, and as family the folder it stands in."""
     if op.name in _ops:
         message = f"op {op.name!r} is registered twice"
         raise ValueError(message)
     op.entry = make_entry(op)
+    op.batch = op.batch or _batch_rule_by_element(op)
+    caller = sys._getframe(1).f_globals["__name__"]  # as `namedtuple` finds its module
+    op.family = caller.removeprefix("pinnace.ops.").partition(".")[0]
     _ops[op.name] = op
     return op
+
+
+def _batch_rule_by_element(op: OpDef) -> BatchRule | None:
+    """The rule of an op that treats each element by itself."""
+    if op.infer is one_shape:  # the backward halves of such ops
+        return batch_rules.ALL_TILED
+    if op.elementwise and op.infer is same_as_input and len(op.inputs) == 1:
+        return batch_rules.AS_IT_IS_EXACTLY
+    return batch_rules.BROADCAST_EXACTLY if op.elementwise and op.infer is broadcast else None
 
 
 def lookup(name: str) -> OpDef:
@@ -47,15 +63,15 @@ def find(name: str) -> OpDef | None:
     return later.find(lambda: _ops.get(name)) if found is None else found
 
 
+def at_hand(name: str) -> OpDef | None:
+    """The op of that name, None if its module is not imported: nothing is imported for it."""
+    return _ops.get(name)
+
+
 def registered() -> dict[str, OpDef]:
     """Every op by name, in alphabetical order."""
     later.import_all()
     return dict(sorted(_ops.items()))
-
-
-def set_gradient(name: str, gradient: Gradient) -> None:
-    """Install the gradient of an op whose gradient needs a layer above this one."""
-    lookup(name).gradient = gradient
 
 
 def same_as_input(call: InferCall) -> Shape:
@@ -98,6 +114,7 @@ def unary(
     types: Iterable[DType] = FLOATS,
     signature: str = "x: T -> y: T",
     fuse: str | None = None,
+    **traits: Any,
 ) -> OpDef:
     """An op that maps each element; a ufunc as kernel also fills a given array."""
     return OpDef(
@@ -110,6 +127,7 @@ def unary(
         elementwise=True,
         out=isinstance(kernel, np.ufunc),
         fuse=fuse,
+        **traits,
     )
 
 
@@ -122,6 +140,7 @@ def binary(
     signature: str = "x: T, y: T -> z: T",
     attrs: dict[str, AttrDef] | None = None,
     fuse: str | None = None,
+    **traits: Any,
 ) -> OpDef:
     """An op that joins two elements, with broadcasting."""
     return OpDef(
@@ -135,6 +154,7 @@ def binary(
         elementwise=True,
         out=isinstance(kernel, np.ufunc),
         fuse=fuse,
+        **traits,
     )
 
 
@@ -217,6 +237,7 @@ def reduction(
     *,
     types: Iterable[DType] = NUMBERS,
     signature: str = "input: T, reduction_indices: Tidx -> output: T",
+    **traits: Any,
 ) -> OpDef:
     """An op that reduces the axes in its second input.
 
@@ -249,4 +270,6 @@ def reduction(
         infer=reduced_shape,
         kernel=reduce_axes,
         gradient=gradient,
+        batch=batch_rules.ALONG_AXES,
+        **traits,
     )

@@ -1,35 +1,17 @@
-"""What a kernel may ask of the run it is part of."""
+"""The context of the run that a kernel is part of."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
 
+from pinnace import late
 from pinnace.framework.errors import CancelledError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Array
-
-# Runs a function of a graph on arrays; the engine fills it.
-_call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]] | None = None
-# Gives a function of a graph as one of Python, for kernels that call it again and again.
-_bind: Callable[[Any, RunContext], Callable[[Sequence[Array]], tuple[Array, ...]]] | None = None
-# Runs the turns of a loop that are left, if there is machine code for it.
-_finish: Callable[[Any, Any, Sequence[Array], RunContext, bool], Sequence[Array]] | None = None
-
-
-def install_call(
-    call: Callable[[Any, Sequence[Array], RunContext], tuple[Array, ...]],
-    bind: Callable[[Any, RunContext], Callable[[Sequence[Array]], tuple[Array, ...]]],
-    finish: Callable[[Any, Any, Sequence[Array], RunContext, bool], Sequence[Array]],
-) -> None:
-    """Fill the slots behind `RunContext.call`, `bind` and `finish`; done once, by the engine."""
-    global _bind, _call, _finish
-    _call = call
-    _bind = bind
-    _finish = finish
 
 
 class RunContext:
@@ -47,10 +29,7 @@ class RunContext:
 
     def call(self, function: Any, arrays: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs of `function`, a FunctionRef, for these arrays."""
-        if _call is None:
-            message = "no engine is installed: import pinnace, not pinnace.ops alone"
-            raise RuntimeError(message)
-        return _call(function, arrays, self)
+        return late.call_function(function, arrays, self)
 
     def bind(self, function: Any) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """`function`, a FunctionRef, as a Python function of arrays: the quick way into it.
@@ -58,10 +37,7 @@ class RunContext:
         What it runs is part of this run: NumPy's warnings are silenced by whoever silenced them
         for the run.
         """
-        if _bind is None:
-            message = "no engine is installed: import pinnace, not pinnace.ops alone"
-            raise RuntimeError(message)
-        return _bind(function, self)
+        return late.bind_function(function, self)
 
     def finish(
         self, cond: Any, body: Any, values: Sequence[Array], *, hot: bool
@@ -74,7 +50,7 @@ class RunContext:
             values: the loop variables.
             hot: many turns have gone by: it is worth compiling.
         """
-        return values if _finish is None else _finish(cond, body, values, self, hot)
+        return late.finish_loop(cond, body, values, self, hot)
 
     def check(self) -> None:
         """Raise if the run was cancelled, the reason if one was given; loops ask at each turn."""
@@ -96,7 +72,7 @@ class RunContext:
             return found
 
     def of(self, node: object) -> NodeContext:
-        """What a random op of a graph is handed: the run, with streams of the node's own."""
+        """The context of a random op in a graph: the run, with streams of the node's own."""
         return NodeContext(self, node)
 
 

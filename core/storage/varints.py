@@ -1,4 +1,7 @@
-"""Unsigned integers in groups of seven bits, least significant first."""
+"""Unsigned integers in groups of seven bits, least significant first.
+
+Protocol buffers write lengths, and the numbers of fields, this way.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,16 @@ def varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def field_header(number: int, size: int) -> bytes:
+    """The bytes before a length-delimited field of a protocol buffer: its tag and its length.
+
+    Args:
+        number: of the field.
+        size: of its content, in bytes.
+    """
+    return varint(number << 3 | 2) + varint(size)
 
 
 def read_varint(data: bytes, at: int, where: str) -> tuple[int, int]:

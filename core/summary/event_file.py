@@ -1,4 +1,4 @@
-"""Event files: what TensorBoard reads (FORMATS.md section 15)."""
+"""Event files: what TensorBoard reads."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.graph.graph import Graph
 from pinnace.ops.summary import writing
+from pinnace.storage.varints import field_header
 from pinnace.summary.event_file import metadata
 from pinnace.summary.values import write
 from pinnace.summary.writer import recorded
@@ -112,10 +113,4 @@ def run_metadata(graphs: list[bytes]) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    length = len(data)
-    digits = bytearray()
-    while length > 127:
-        digits.append(length & 127 | 128)
-        length >>= 7
-    digits.append(length)
-    return bytes([number << 3 | 2]) + bytes(digits) + data
+    return field_header(number, len(data)) + data

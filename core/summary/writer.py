@@ -237,16 +237,11 @@ def recorded(step: Any, who: str, write: Callable[[Tensor, Tensor], None]) -> Te
 def _recorded_if(
     condition: Tensor, handle: Tensor, step: Any, who: str, write: Callable[[Tensor, Tensor], None]
 ) -> Tensor:
-    from pinnace.functions import control
+    from pinnace.functions.control.conditional import cond
 
     def written() -> Tensor:
         write(handle, step_tensor(step, who))
         return convert_to_tensor(True)
 
-    cond = getattr(control, "cond", None)
-    if cond is None:
-        from importlib import import_module
-
-        cond = import_module("pinnace.functions.control.conditionals").cond
     result: Tensor = cond(condition, written, lambda: convert_to_tensor(False))
     return result

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinnace.framework.visible_text import visible
+from pinnace.ops import registry
 
 if TYPE_CHECKING:
     from pinnace.deploy.onnx import ExportReport
-
-# Of what is left out, that which somebody may miss.
-_TOLD = frozenset({"Assert", "Print", "PrintV2"})
 
 
 def export(
@@ -183,7 +181,7 @@ def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:
             f"from float32 by {found.variant.largest_relative:.2%} of an output's largest value; "
             f"float32 itself agreed with ONNX Runtime to {found.largest_difference:.1e}"
         )
-    effects = [f"{count} {op}" for op, count in found.dropped.items() if op in _TOLD]
+    effects = [f"{count} {op}" for op, count in found.dropped.items() if _is_missed(op)]
     if effects:
         yield f"left out: {', '.join(effects)}; an ONNX model neither stops nor prints"
     yield from _tokenizer_lines(found)
@@ -206,3 +204,9 @@ def _tokenizer_lines(found: "ExportReport") -> Iterator[str]:
         f"{found.tokenizer_path}: the strings are cut off; it makes {numbers} of {texts}; "
         "tokenizer.js and tokenizer.py beside it run it, checked against the model"
     )
+
+
+def _is_missed(op: str) -> bool:
+    """Whether somebody may miss what an op that was left out does: it checks or prints."""
+    found = registry.at_hand(op)
+    return found is not None and found.effect == "io"

@@ -20,6 +20,7 @@ from pinnace.deploy.cli.findings_ops import (
 )
 from pinnace.deploy.cli.terminal import size_text
 from pinnace.ops import registry
+from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import named_assets
 from pinnace.saved_model.reading import read_messages
@@ -119,7 +120,8 @@ class _Graph:
                 return name not in self._arguments.get(function, ())
             if function == _MAIN and name in assets:
                 return False
-            if source.op not in ("Identity", "Placeholder"):
+            op = registry.at_hand(source.op)
+            if op is not PLACEHOLDER and not (op is not None and op.alias):
                 return True
             given = [text for text in source.input if text[:1] != "^"]
         return True

@@ -33,8 +33,8 @@ def replay(
     from rich.console import Console
     from rich.table import Table
 
-    from pinnace.serving.replay import Model, Server, Target
-    from pinnace.serving.replay import replay as run
+    from pinnace.serving.observing.replay import Model, Server, Target
+    from pinnace.serving.observing.replay import replay as run
 
     if bool(url) == (model is not None):
         raise typer.BadParameter("give either --url or --model")

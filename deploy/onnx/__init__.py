@@ -1,6 +1,16 @@
-"""SavedModels as verified ONNX files."""
+"""SavedModels as verified ONNX files.
 
-from typing import TYPE_CHECKING
+`flow` walks through an export: a `program` is found and freed of its state, `converters` write it
+in operators (`ir`), `passes` improve them, `files` and `verification` make a file that is right,
+`derived` what is made of it, `report` what is told of it. `errors` says why a model is refused.
+
+- A converter writes operators one by one; what several are together, `passes` find afterwards, by
+  what they compute and never by their names: `polynomials.py` and `normalisations.py` read
+  formulas as polynomials, `gates.py` and `cells.py` the body of a loop as sums of products,
+  `ir/size_origins.py` tells which unknown sizes are the same.
+- What ONNX cannot do with strings is cut off: `flow/frontier.py` finds the cheapest cut between
+  what `deploy/tokenizer` can say and what converters can write.
+"""
 
 from pinnace.framework.extras import install_command
 
@@ -11,21 +21,7 @@ except ImportError as _error:
         f"the export needs the package onnx\n  Try: {install_command('onnx')}", name="onnx"
     ) from _error
 
-from pinnace.deploy.onnx import registry
-from pinnace.deploy.onnx.exporting import export as export
-from pinnace.deploy.onnx.registry import converts as converts
-from pinnace.deploy.onnx.report import ExportReport as ExportReport
-
-if TYPE_CHECKING:
-    from pinnace.deploy.onnx.registry import NO_ONNX as NO_ONNX
-
-
-if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
-
-    def __getattr__(name: str) -> dict[str, str]:
-        """`NO_ONNX`, whose reasons stand in modules that an export seldom needs."""
-        if name != "NO_ONNX":
-            message = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
-        registry.later.import_all()
-        return registry.NO_ONNX
+from pinnace.deploy.onnx.converters.registry import converts as converts
+from pinnace.deploy.onnx.converters.unsupported import NO_ONNX as NO_ONNX
+from pinnace.deploy.onnx.flow.exporting import export as export
+from pinnace.deploy.onnx.report.export_report import ExportReport as ExportReport

@@ -1,1 +1,1 @@
-"""What a SavedModel holds beside graphs and values, as messages and back."""
+"""Codecs for the parts of a SavedModel beside graphs and values: messages and back."""

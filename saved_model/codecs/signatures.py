@@ -60,12 +60,12 @@ class GraphSignature:
 
     @property
     def input_specs(self) -> dict[str, TensorSpec | CompositeSpec]:
-        """What it is called with, by name."""
+        """The input specs, by name."""
         return _specs(self.inputs, self.composite_inputs)
 
     @property
     def output_specs(self) -> dict[str, TensorSpec | CompositeSpec]:
-        """What it gives, by name."""
+        """The output specs, by name."""
         return _specs(self.outputs, self.composite_outputs)
 
 

@@ -82,7 +82,7 @@ def signature_page(function: ConcreteFunction, title: str) -> str:
 
 
 def picture_data(scene: Scene) -> dict[str, Any]:
-    """What the page's script draws, ready for JSON.
+    """The data that the page's script draws, ready for JSON.
 
     Returns:
         `boxes` and `edges` of the scene, and `groups`: per box with boxes inside its `rows`; the

@@ -1,4 +1,4 @@
-"""What a picture of a graph shows: boxes in boxes, and the edges between them.
+"""The content of a graph's picture: boxes in boxes, and the edges between them.
 
 Constants and reads of variables are written into the boxes that use them. Functions that are called
 and name scopes are boxes that can be opened.
@@ -16,6 +16,9 @@ from pinnace.graph.graph import FunctionRef
 from pinnace.graph.text import attributes_of
 from pinnace.graph.walk import ordered
 from pinnace.ops import registry
+from pinnace.ops.array.constants import CONST
+from pinnace.ops.control.grouping import NO_OP
+from pinnace.ops.state.variables import READ_VARIABLE
 from pinnace.saved_model.picture.families import GROUP, INPUT, OUTPUT, UNKNOWN, family_of
 
 if TYPE_CHECKING:
@@ -24,13 +27,7 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph, Node, Value
 
 ROOT = 0
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-_ALIASES = frozenset({"Identity", "ReadVariableOp", "Snapshot", "StopGradient", "PreventGradient"})
 _HOLDERS = frozenset({"VarHandleOp", "VariableV2", "Variable"})
-# What the inputs of an op are for the functions it calls: input k of the function is its input
-# k + this. `While` hands all on; the first input of `If` and `Case` chooses.
-_BRANCHES = {"While": 0, "StatelessWhile": 0, "If": 1, "StatelessIf": 1, "Case": 1}
-_BRANCHES["StatelessCase"] = 1
 _DEPTH = 60  # functions in functions that are opened
 _MOST_BOXES = 20_000
 _FEW = 6  # numbers that are written out
@@ -111,7 +108,7 @@ class _Source:
 
 
 def scene_of(graph: Graph, title: str = "", given: Mapping[str, str] | None = None) -> Scene:
-    """What there is to draw of a graph.
+    """The scene that shows a graph.
 
     Args:
         graph: of a signature, or any other.
@@ -211,7 +208,7 @@ class _Building:
             if node.outputs:
                 self._fold(node, taken, sources)
             return
-        if node.op.name in _CALLS and self._opens(node.attrs.get("f")):
+        if node.op.runs == "call" and self._opens(node.attrs.get("f")):
             group = parent
             if not alone:
                 box = self._box(parent, node.name, f"call of {node.attrs['f'].name}", GROUP)
@@ -245,7 +242,7 @@ class _Building:
             before = made.get(control)
             if before is not None and before != box.number:
                 self._edges[Edge(before, box.number, "", is_control=True)] = None
-        if node.op.name in _BRANCHES:
+        if node.op.runs in ("branch", "loop"):
             self._branches(node, box, taken)
 
     def _fold(self, node: Node, taken: list[_Source], sources: dict[Value, _Source]) -> None:
@@ -259,7 +256,7 @@ class _Building:
             sources[value] = _Source(None, f"{node.name} {_held(node)}")
 
     def _branches(self, node: Node, box: Box, taken: Sequence[_Source]) -> None:
-        skipped = _BRANCHES[node.op.name]
+        skipped = int(node.op.runs == "branch")  # the first input chooses
         for name, attr in node.attrs.items():
             several = isinstance(attr, tuple)
             for index, ref in enumerate(attr if several else (attr,)):
@@ -336,17 +333,15 @@ class _Building:
 
 def _is_folded(node: Node) -> bool:
     """Whether the node is written into others. What waits for it then waits for nothing drawn."""
-    name = node.op.name
-    if name in _ALIASES:
+    op = node.op
+    if op.alias or op is READ_VARIABLE:
         return len(node.inputs) == 1
-    return name in ("Const", "NoOp") or name in _HOLDERS
+    return op is CONST or op is NO_OP or op.name in _HOLDERS
 
 
 def _stays(node: Node, value: Value, outer: _Source) -> bool:
     """Whether what `node` is given is what its function sees: a loop begins with a constant."""
-    return outer.box is None and (
-        value.dtype is dtypes.resource or not node.op.name.endswith("While")
-    )
+    return outer.box is None and (value.dtype is dtypes.resource or node.op.runs != "loop")
 
 
 def _held(node: Node) -> str:

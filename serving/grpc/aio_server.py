@@ -1,6 +1,6 @@
 """The gRPC methods on grpc.aio: the public interface of grpcio, and the slower one.
 
-It serves where grpcio's core is not as `core_server` knows it.
+It serves where there is no other, and where grpcio's core is not as `fast` knows it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 import grpc
 
 from pinnace.framework.errors import UnavailableError
-from pinnace.serving.calls import Reply
-from pinnace.serving.grpc.calls import details_of, headers_of, refused
+from pinnace.serving.grpc.methods import details_of, headers_of, refused
+from pinnace.serving.requests.reply import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.serving.grpc.calls import Metadata, Methods, Stream, Unary
+    from pinnace.serving.grpc.methods import Metadata, Methods, Stream, Unary
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 

@@ -12,11 +12,11 @@ from pinnace.proto.health_pb2 import (
     HealthCheckResponse,
     HealthListResponse,
 )
-from pinnace.serving.grpc.messages import parse
+from pinnace.serving.messages.fields import parse
 
 if TYPE_CHECKING:
-    from pinnace.serving.exchange import Exchange
-    from pinnace.serving.grpc.calls import Context, Methods
+    from pinnace.serving.grpc.methods import Context, Methods
+    from pinnace.serving.requests.exchange import Exchange
 
 _NAME = "grpc.health.v1.Health"
 _LOOK_S = 0.25  # how often a watched status is looked at

@@ -1,6 +1,6 @@
 """`inference.GRPCInferenceService`: the Open Inference Protocol, with Triton's repository methods.
 
-Source: SERVING_API.md 5.
+Source: docs/reference/serving_api.md 5.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import NotFoundError
 from pinnace.proto import inference_service_pb2 as pb
-from pinnace.serving.datatypes import datatype
-from pinnace.serving.grpc.calls import answer, headers_of, parsed
-from pinnace.serving.grpc.inference import Infer
-from pinnace.serving.grpc.messages import parse, which_version
-from pinnace.serving.grpc.packed_forms import PackedForms, taker
-from pinnace.serving.grpc.packed_requests import infer_reader
-from pinnace.serving.handlers import main_signature
-from pinnace.serving.versions import State
+from pinnace.serving.grpc.methods import answer, headers_of, parsed
+from pinnace.serving.messages.fields import parse, which_version
+from pinnace.serving.messages.model_infer import Infer
+from pinnace.serving.models.metadata import main_signature
+from pinnace.serving.models.versions import State
+from pinnace.serving.requests.datatypes import datatype
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
     from pinnace.framework.specs import TensorSpec
-    from pinnace.serving.exchange import Exchange
-    from pinnace.serving.grpc.calls import Context, Methods
+    from pinnace.serving.grpc.methods import Context, Methods
+    from pinnace.serving.requests.exchange import Exchange
 
 _NAME = "inference.GRPCInferenceService"
 _EXTENSIONS = ("model_repository",)
@@ -57,8 +55,6 @@ class InferenceService:
             f"/{_NAME}/RepositoryModelLoad": self.repository_model_load,
             f"/{_NAME}/RepositoryModelUnload": self.repository_model_unload,
         }
-        forms = PackedForms(infer_reader())
-        methods.quick[f"/{_NAME}/ModelInfer"] = taker(self._exchange, forms)
 
     async def server_live(self, _: bytes, __: Context) -> bytes:
         """Whether the server answers at all."""
@@ -79,7 +75,7 @@ class InferenceService:
         return pb.ModelReadyResponse(ready=is_ready).SerializeToString()
 
     async def server_metadata(self, _: bytes, __: Context) -> bytes:
-        """What this server is and can do."""
+        """The metadata of this server: name, version, extensions."""
         response = pb.ServerMetadataResponse(
             name="pinnace", version=version("pinnace"), extensions=_EXTENSIONS
         )

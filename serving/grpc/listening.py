@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, cast
 import grpc
 
 from pinnace.framework.errors import UnavailableError
-from pinnace.serving.errors import LOG
+from pinnace.serving import acceleration
 from pinnace.serving.grpc.aio_server import AioServer
-from pinnace.serving.grpc.calls import Methods
 from pinnace.serving.grpc.health import Health
 from pinnace.serving.grpc.inference_service import InferenceService
+from pinnace.serving.grpc.methods import Methods
 from pinnace.serving.grpc.model_service import ModelService
 from pinnace.serving.grpc.prediction_service import PredictionService
-from pinnace.serving.policies import ApiKeys
+from pinnace.serving.requests.policies import ApiKeys
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from pinnace.serving.exchange import Exchange
-    from pinnace.serving.grpc.core_server import CoreServer
+    from pinnace.serving.requests.exchange import Exchange
     from pinnace.serving.tls import Certificates
 
 _MOST_STREAMS = 1024  # calls on one connection; clients let others wait
@@ -52,7 +51,7 @@ class Guard:
         self._guards_health = guards_health
 
     def __call__(self, path: str, headers: Mapping[bytes, bytes]) -> None:
-        """Nothing, if a call of this path may be answered.
+        """Raise unless a call of this path may be answered.
 
         Raises:
             UnauthenticatedError: it has no key that is known.
@@ -129,32 +128,18 @@ async def listening(
     methods = Methods()
     for service in (PredictionService, ModelService, InferenceService, Health):
         service(exchange).register(methods)
-    kind = _server_type() if on_core else None
-    server: CoreServer | AioServer
-    if kind is None:
-        server = AioServer(methods, options, guard)
-    else:
+    kind = acceleration.grpc_server() if on_core else None
+    core = None
+    if kind is not None:
+        methods.quick |= acceleration.quick_methods(exchange)
         # As many as would hold, each at its largest, what all requests may hold.
         slow = max((settings.max_inflight_bytes or 2**40) // settings.max_body_bytes, 1)
         message_s = settings.body_timeout_s
-        server = kind(methods, options, guard, message_s=message_s, slow_messages=slow)
+        core = kind(methods, options, guard, message_s=message_s, slow_messages=slow)
+    server = core or AioServer(methods, options, guard)
     port = server.add_port(address, credentials)
     await server.start()
     try:
         yield port
     finally:
         await server.stop(settings.drain_timeout_s)
-
-
-def _server_type() -> type[CoreServer] | None:
-    """The server on grpcio's core; None where that is not as it is known."""
-    try:
-        from pinnace.serving.grpc.core_server import CoreServer, is_known
-    except ImportError:
-        known = False
-    else:
-        known = is_known()
-    if known:
-        return CoreServer
-    LOG.warning("this grpcio has another core than is known: gRPC is served by grpc.aio, slower")
-    return None

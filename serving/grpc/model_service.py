@@ -1,6 +1,6 @@
 """`tensorflow.serving.ModelService`: where versions stand, and what to serve from now on.
 
-Source: SERVING_API.md 2.
+Source: docs/reference/serving_api.md 2.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pinnace.proto.model_service_pb2 import (
     ReloadConfigRequest,
     ReloadConfigResponse,
 )
+from pinnace.serving.config.model_config import decode_model_config
 from pinnace.serving.errors import canonical_code, one_line
-from pinnace.serving.grpc.calls import headers_of
-from pinnace.serving.grpc.messages import parse, which_model
-from pinnace.serving.model_config import decode_model_config
+from pinnace.serving.grpc.methods import headers_of
+from pinnace.serving.messages.fields import parse, which_model
 
 if TYPE_CHECKING:
-    from pinnace.serving.exchange import Exchange
-    from pinnace.serving.grpc.calls import Context, Methods
+    from pinnace.serving.grpc.methods import Context, Methods
+    from pinnace.serving.requests.exchange import Exchange
 
 _NAME = "tensorflow.serving.ModelService"
 

@@ -1,6 +1,6 @@
 """`tensorflow.serving.PredictionService`.
 
-Source: SERVING_API.md 2.
+Source: docs/reference/serving_api.md 2.
 """
 
 from __future__ import annotations
@@ -23,19 +23,17 @@ from pinnace.proto.model_service_pb2 import (
 )
 from pinnace.proto.predict_pb2 import PredictRequest
 from pinnace.proto.types_pb2 import DataType
-from pinnace.serving import handlers
-from pinnace.serving.grpc.calls import answer, parsed
-from pinnace.serving.grpc.messages import parse, which_model
-from pinnace.serving.grpc.packed_forms import PackedForms, taker
-from pinnace.serving.grpc.packed_requests import predict_reader
-from pinnace.serving.grpc.prediction import Classify, Predict, Regress
-from pinnace.serving.inference import CLASSIFY, REGRESS
+from pinnace.serving.grpc.methods import answer, parsed
+from pinnace.serving.messages.fields import parse, which_model
+from pinnace.serving.messages.prediction import Classify, Predict, Regress
+from pinnace.serving.models.metadata import read_metadata
+from pinnace.serving.requests.classify_regress import CLASSIFY, REGRESS
 
 if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import SignatureDef, TensorInfo
-    from pinnace.serving.exchange import Exchange
-    from pinnace.serving.grpc.calls import Context, Methods
-    from pinnace.serving.servable import SignatureDefinition, TensorDefinition
+    from pinnace.serving.grpc.methods import Context, Methods
+    from pinnace.serving.models.loaded_model import SignatureDefinition, TensorDefinition
+    from pinnace.serving.requests.exchange import Exchange
 
 _NAME = "tensorflow.serving.PredictionService"
 _SIGNATURES = "signature_def"
@@ -61,8 +59,6 @@ class PredictionService:
             f"/{_NAME}/MultiInference": self.multi_inference,
             f"/{_NAME}/GetModelMetadata": self.get_model_metadata,
         }
-        forms = PackedForms(predict_reader(self._exchange.settings.tensor_content))
-        methods.quick[f"/{_NAME}/Predict"] = taker(self._exchange, forms)
 
     async def predict(self, data: bytes, context: Context) -> bytes:
         """Run one signature on tensors."""
@@ -123,7 +119,7 @@ class PredictionService:
                 f"metadata_field must be ['{_SIGNATURES}'], "
                 f"got {str(list(message.metadata_field[:10]))[:400]}"
             )
-        found = handlers.metadata(self._exchange.repository, which)
+        found = read_metadata(self._exchange.repository, which)
         signatures = SignatureDefMap()
         for name, definition in found.signatures.items():
             _define(signatures.signature_def[name], definition)

@@ -13,23 +13,24 @@ from starlette.responses import Response
 
 from pinnace.framework.errors import CancelledError, InvalidArgumentError
 from pinnace.serving.errors import EncodingError, RequestTooLargeError, SlowRequestError
-from pinnace.serving.exchange import Request as Judged
-from pinnace.serving.expansion import MOST_BYTES, allowed_bytes
 from pinnace.serving.http.replies import refusal
+from pinnace.serving.requests.expansion import MOST_BYTES, allowed_bytes
+from pinnace.serving.requests.request import Request as Judged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
 
-    from pinnace.serving.exchange import Charge, Exchange
-    from pinnace.serving.repository import Which
-    from pinnace.serving.wires import Wire
+    from pinnace.serving.models.tables import Which
+    from pinnace.serving.requests.exchange import Charge, Exchange
+    from pinnace.serving.requests.wires import Wire
 
 VERSION_HEADER = "X-Model-Version"
 EXCHANGED = "pinnace.exchanged"  # in the scope: a list that is filled if the exchange answers
 
 _MOST_ENCODINGS = 4  # of one body
+_PIECE_BYTES = 2**18  # unpacked at once
 _UNPACKERS = ThreadPoolExecutor(2, "pinnace-unpack")  # so few, for each takes much memory
 _ZLIB_FORMATS = {
     "gzip": 16 + zlib.MAX_WBITS,
@@ -107,16 +108,33 @@ def unpack(body: bytes, encodings: str, max_bytes: int) -> bytes:
             raise EncodingError(
                 f"Content-Encoding '{encoding[:40]}' is not supported; use gzip, deflate or none"
             )
-        stream = zlib.decompressobj(wbits)
-        try:
-            body = stream.decompress(body, max_bytes + 1)
-        except zlib.error as error:
-            raise InvalidArgumentError(f"The body is not {encoding}: {error}") from None
-        if len(body) > max_bytes:
-            raise _too_large(max_bytes)
-        if not stream.eof:
-            raise InvalidArgumentError(f"The body is not {encoding}: it ends too early")
+        body = _inflate(body, encoding, wbits, max_bytes)
     return body
+
+
+def _inflate(body: bytes, encoding: str, wbits: int, max_bytes: int) -> bytes:
+    """A body without one encoding; made in pieces, so that one that is too large is never whole."""
+    stream = zlib.decompressobj(wbits)
+    parts: list[bytes] = []
+    size = 0
+    for begin in range(0, len(body), _PIECE_BYTES):
+        left = body[begin : begin + _PIECE_BYTES]
+        is_pending = True
+        while is_pending and not stream.eof:
+            try:
+                part = stream.decompress(left, _PIECE_BYTES)
+            except zlib.error as error:
+                raise InvalidArgumentError(f"The body is not {encoding}: {error}") from None
+            size += len(part)
+            if size > max_bytes:
+                raise _too_large(max_bytes)
+            parts.append(part)
+            left = stream.unconsumed_tail
+            # zlib may have taken all of the input, and still hold output.
+            is_pending = bool(left) or len(part) == _PIECE_BYTES
+    if not stream.eof:
+        raise InvalidArgumentError(f"The body is not {encoding}: it ends too early")
+    return b"".join(parts)
 
 
 async def exchange_response(request: Request, wire: Wire, which: Which) -> Response:

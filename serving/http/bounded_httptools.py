@@ -60,7 +60,7 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
             self.refuse(431, f"The headers are larger than {self.bounds.header_bytes} bytes")
 
     def on_message_begin(self) -> None:
-        """Httptools met a request."""
+        """httptools met a request."""
         self._count = 0
         super().on_message_begin()
 
@@ -87,7 +87,7 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Httptools cannot read what came, or it is too much."""
+        """httptools cannot read what came, or it is too much."""
         self._is_refused = True
         if self._count > MAX_HEADERS:
             self.refuse(431, f"A request has at most {MAX_HEADERS} headers")

@@ -1,4 +1,4 @@
-"""What a connection may cost before its request is known: headers, time, and how many there are.
+"""Limits on connections before their request is known: headers, time, and how many there are.
 
 A front reads whatever comes until a request's headers are complete, and nobody has looked at a key
 by then. Each front that uvicorn has is bounded here in the same way.
@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     import asyncio
 
-    from pinnace.serving.settings import Settings
+    from pinnace.serving.config.settings import Settings
 
 MAX_HEADERS = 256  # of one request, trailers included
 MAX_PIPELINED = 64  # requests that came before the first of them is answered
@@ -128,7 +128,7 @@ class Bounded:
             self._unread = None
 
     def is_idle(self, now: float) -> bool:
-        """Whether nobody waits for an answer on the connection, for some time already.
+        """Whether no request is pending on the connection, for some time already.
 
         Args:
             now: on `time.monotonic`'s clock.

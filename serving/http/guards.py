@@ -1,4 +1,4 @@
-"""What stands around the application: API keys for every route, and packed replies."""
+"""Middleware around the application: API keys for every route, and compressed replies."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import UnauthenticatedError
 from pinnace.serving.http.bodies import error_response
-from pinnace.serving.policies import accepts
+from pinnace.serving.requests.policies import accepts
 from pinnace.serving.web.routes import OPEN_PATHS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from pinnace.serving.policies import ApiKeys
+    from pinnace.serving.requests.policies import ApiKeys
 
 _HEALTH = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})
 _LEAST_BYTES = 512  # below it packing gains nothing

@@ -1,6 +1,6 @@
 """The Open Inference Protocol's infer over HTTP, as a wire: JSON, raw tensors, and both at once.
 
-Source: SERVING_API.md 4.
+Source: docs/reference/serving_api.md 4.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import orjson
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.serving.calls import Reply
-from pinnace.serving.datatypes import (
+from pinnace.serving.http.json_arrays import decode_array, encode_array
+from pinnace.serving.http.json_pieces import drop_items
+from pinnace.serving.http.json_text import parse_json
+from pinnace.serving.http.replies import JSON, refusal
+from pinnace.serving.requests.datatypes import (
     checked_shape,
     count,
     datatype_of,
@@ -22,28 +25,25 @@ from pinnace.serving.datatypes import (
     read_tensor,
     write_tensor,
 )
-from pinnace.serving.handlers import DEFAULT_SIGNATURE
-from pinnace.serving.http.json_arrays import decode_array, encode_array
-from pinnace.serving.http.json_text import parse_json
-from pinnace.serving.http.replies import JSON, refusal
-from pinnace.serving.packed_rows import PackedRows, RowKind, kind_of
-from pinnace.serving.wires import Decoded
+from pinnace.serving.requests.reply import Reply
+from pinnace.serving.requests.wires import Decoded
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pinnace.framework.dtypes import DType
-    from pinnace.serving.calls import Headers
-    from pinnace.serving.servable import Array, Arrays, Runnable, Servable
+    from pinnace.serving.models.servable import Servable
+    from pinnace.serving.requests.reply import ReplyHeaders
+    from pinnace.serving.running.signatures import Array, Arrays, Runnable
 
 LENGTH_HEADER = b"inference-header-content-length"
 
 _BINARY: tuple[bytes, bytes] = (b"content-type", b"application/octet-stream")
 _NOT_IN_JSON = (dtypes.float16, dtypes.bfloat16)
-_MAX_HEADER_BYTES = 4096
 _MAX_HEADS = 64
 _LONG_HEADER_BYTES = 2**16  # of JSON: reading it would keep the event loop from its work
-_MAX_LENGTH_DIGITS = 15
+MAX_LENGTH_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class _Output:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """What a request says beside the bytes of its tensors.
+class Question:
+    """The parts of a request beside the bytes of its tensors.
 
     Attributes:
         id: of the request, given back.
@@ -87,49 +87,35 @@ class Infer:
     api = "infer"
     entrypoint = "REST"
 
-    def __init__(self) -> None:
-        # The last headers that told the length of the JSON, and that length.
-        self._last: tuple[Mapping[bytes, bytes], int] = ({}, 0)
-
-    def decode(
-        self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int = 0
-    ) -> Decoded:
-        """What the body asks.
+    def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes]) -> Decoded:
+        """The feeds and options of the request body.
 
         Raises:
             InvalidArgumentError: it cannot be understood; the message says where.
         """
-        last, size = self._last
-        if last is not headers and LENGTH_HEADER not in headers:
-            question, raw = _read_question(parse_json(body[begin:])), memoryview(b"")
-        else:
-            left = len(body) - begin
-            if last is not headers or size > left:
-                size = _header_length(headers[LENGTH_HEADER], left)
-                self._last = headers, size
-            if not size:
-                return _decode_raw(servable, body[begin:])
-            stop = begin + size
-            header = body[begin:stop]
-            # Clients that send tensors as bytes send the same header again and again.
-            known = servable.remembered.get(header)
-            if known is None:
-                known = _remembered(servable, header)
-            kind = known.kind
-            if kind is not None and left - size == known.raw_bytes:
-                encode = known.encode
-                # Not a copy, of which a batch of requests would make many, to be copied again.
-                feeds = PackedRows(kind, memoryview(body)[stop:], known.rows)
-                return Decoded(known.signature_name, feeds, encode, encode)
-            question, raw = known.question, memoryview(body)[stop:]
-        return _decoded(servable, question, raw)
+        text = headers.get(LENGTH_HEADER)
+        if text is None:
+            document = parse_json(body)
+            try:
+                question = read_question(document)
+                arrays = read_arrays(question, memoryview(b""))
+                return Decoded(question.signature_name, arrays, Encoder(servable, question))
+            finally:
+                drop_items(document)
+        size = header_length(text, len(body))
+        if not size:
+            return _decode_raw(servable, body)
+        question = read_question(parse_json(body[:size]))
+        encode = Encoder(servable, question)
+        arrays = read_arrays(question, memoryview(body)[size:])
+        return Decoded(question.signature_name, arrays, encode)
 
     def is_quick(
         self, _: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int
     ) -> bool:
         """Whether the tensors are bytes behind a short header, and none of them is of strings."""
         text = headers.get(LENGTH_HEADER, b"")
-        if not text.isdigit() or len(text) > _MAX_LENGTH_DIGITS:
+        if not text.isdigit() or len(text) > MAX_LENGTH_DIGITS:
             return False
         size = int(text)
         if size > _LONG_HEADER_BYTES:
@@ -141,10 +127,7 @@ class Infer:
         return refusal(error)
 
 
-INFER = Infer()
-
-
-class _Encoder:
+class Encoder:
     """Outputs as the reply to a question.
 
     Args:
@@ -157,12 +140,12 @@ class _Encoder:
 
     __slots__ = ("_heads", "_name", "_question", "_version", "_wanted")
 
-    def __init__(self, servable: Servable, question: _Question) -> None:
+    def __init__(self, servable: Servable, question: Question) -> None:
         self._name = servable.name
         self._version = str(servable.version)
         self._question = question
         self._wanted = _wanted(servable.signature(question.signature_name), question)
-        self._heads: dict[object, tuple[bytes, Headers]] = {}
+        self._heads: dict[object, tuple[bytes, ReplyHeaders]] = {}
 
     def __call__(self, outputs: Arrays) -> Reply:
         """The reply."""
@@ -194,7 +177,7 @@ class _Encoder:
             head, headers = self._head([(output, array[:size])], [step])
             ends = range(step, (len(rows) + 1) * step, step)
             return [Reply(head + raw[end - step : end], 200, headers) for end in ends]
-        heads: dict[int, tuple[bytes, Headers]] = {}
+        heads: dict[int, tuple[bytes, ReplyHeaders]] = {}
         replies = []
         begin = 0
         for size in rows:
@@ -208,7 +191,7 @@ class _Encoder:
 
     def _head(
         self, tensors: Sequence[tuple[_Output, Array]], sizes: Sequence[int]
-    ) -> tuple[bytes, Headers]:
+    ) -> tuple[bytes, ReplyHeaders]:
         """The JSON of a reply, and its headers.
 
         Args:
@@ -222,7 +205,7 @@ class _Encoder:
             if known is not None:
                 return known
         head = self._write_head(tensors, sizes)
-        headers: Headers = (JSON,)
+        headers: ReplyHeaders = (JSON,)
         if sizes:
             headers = (_BINARY, (LENGTH_HEADER, str(len(head)).encode()))
         headers = (*headers, (b"x-model-version", self._version.encode()))
@@ -261,61 +244,15 @@ class _Encoder:
         return b"".join(parts)
 
 
-class _Remembered:
-    """A question with what follows from it for one version of a model.
+def read_arrays(question: Question, raw: memoryview) -> dict[str, Array]:
+    """The arrays that a request feeds.
 
     Args:
-        servable: the version.
-        question: that clients ask it.
-
-    Attributes:
-        kind: of the rows, if they are all that it feeds and they need no look.
-        rows: how many.
-        raw_bytes: of them together.
-        encode: makes the replies, if there is a kind.
-    """
-
-    __slots__ = ("encode", "kind", "question", "raw_bytes", "rows", "signature_name")
-
-    def __init__(self, servable: Servable, question: _Question) -> None:
-        self.question = question
-        self.signature_name = question.signature_name
-        self.kind: RowKind | None = None
-        self.rows = self.raw_bytes = 0
-        signature = servable.signature(question.signature_name)
-        self.encode = _Encoder(servable, question)
-        if len(question.inputs) != 1:
-            return
-        (tensor,) = question.inputs
-        # Bytes of bools are looked at, and strings have sizes of their own.
-        if tensor.size is None or not tensor.shape or tensor.dtype in (dtypes.bool, dtypes.string):
-            return
-        kind = kind_of(signature, tensor.name, np.dtype(tensor.dtype.numpy), tensor.shape[1:])
-        rows = tensor.shape[0]
-        if kind is None or not rows or tensor.size != rows * kind.row_bytes:
-            return
-        self.kind, self.rows, self.raw_bytes = kind, rows, tensor.size
-
-
-def _remembered(servable: Servable, header: bytes) -> _Remembered:
-    question = _read_question(parse_json(header))
-    found = _Remembered(servable, question)
-    if (
-        len(header) < _MAX_HEADER_BYTES
-        and question.id is None
-        and all(tensor.size is not None for tensor in question.inputs)
-    ):
-        servable.remember(header, found)
-    return found
-
-
-def _decoded(servable: Servable, question: _Question, raw: memoryview) -> Decoded:
-    """What a question asks.
-
-    Args:
-        servable: that answers.
         question: that is asked.
         raw: the bytes of its tensors.
+
+    Raises:
+        InvalidArgumentError: a tensor is not what the question says.
     """
     arrays: dict[str, Array] = {}
     begin = 0
@@ -336,7 +273,7 @@ def _decoded(servable: Servable, question: _Question, raw: memoryview) -> Decode
         begin = end
     if begin != len(raw):
         raise InvalidArgumentError(f"{len(raw) - begin} bytes are left after the last input")
-    return Decoded(question.signature_name, arrays, _Encoder(servable, question))
+    return arrays
 
 
 def _decode_raw(servable: Servable, body: bytes) -> Decoded:
@@ -354,12 +291,21 @@ def _decode_raw(servable: Servable, body: bytes) -> Decoded:
     else:
         shape = _raw_shape(name, spec.shape.dims, len(body), np.dtype(spec.dtype.numpy))
         array = read_tensor(name, spec.dtype, shape, memoryview(body))
-    question = _Question(None, DEFAULT_SIGNATURE, (), None, True)
-    return Decoded(DEFAULT_SIGNATURE, {name: array}, _Encoder(servable, question))
+    question = Question(None, DEFAULT_SIGNATURE, (), None, True)
+    return Decoded(DEFAULT_SIGNATURE, {name: array}, Encoder(servable, question))
 
 
-def _header_length(text: bytes, total: int) -> int:
-    if not text.isdigit() or len(text) > _MAX_LENGTH_DIGITS or int(text) > total:
+def header_length(text: bytes, total: int) -> int:
+    """The bytes of a body that are JSON.
+
+    Args:
+        text: of `Inference-Header-Content-Length`.
+        total: bytes of the body.
+
+    Raises:
+        InvalidArgumentError: the text is no such number.
+    """
+    if not text.isdigit() or len(text) > MAX_LENGTH_DIGITS or int(text) > total:
         raise InvalidArgumentError(
             f"Inference-Header-Content-Length must be from 0 to the body's {total} bytes, "
             f"got '{text[:40].decode('latin-1')}'"
@@ -367,7 +313,12 @@ def _header_length(text: bytes, total: int) -> int:
     return int(text)
 
 
-def _read_question(document: Any) -> _Question:
+def read_question(document: Any) -> Question:
+    """The question that JSON asks.
+
+    Raises:
+        InvalidArgumentError: it asks none; the message says where.
+    """
     if not isinstance(document, dict):
         raise InvalidArgumentError("the request must be a JSON object")
     inputs = document.get("inputs")
@@ -386,7 +337,7 @@ def _read_question(document: Any) -> _Question:
     is_binary = parameters.get("binary_data_output", False)
     if not isinstance(is_binary, bool):
         raise InvalidArgumentError("parameter 'binary_data_output' must be true or false")
-    return _Question(
+    return Question(
         request_id,
         signature,
         tuple(map(_read_input, inputs)),
@@ -444,7 +395,7 @@ def _parameters(owner: dict[str, Any], whose: str) -> dict[str, Any]:
     return parameters
 
 
-def _wanted(signature: Runnable, question: _Question) -> tuple[_Output, ...]:
+def _wanted(signature: Runnable, question: Question) -> tuple[_Output, ...]:
     if question.outputs is None:
         return tuple(_Output(name, question.is_binary, 0) for name in signature.outputs)
     # Each is written as often as it is asked.

@@ -1,6 +1,6 @@
 """TensorFlow Serving's classify and regress in JSON, as wires.
 
-Source: TensorFlow Serving, util/json_tensor.cc; SERVING_API.md 1.5.
+Source: TensorFlow Serving, util/json_tensor.cc; docs/reference/serving_api.md 1.5.
 """
 
 from __future__ import annotations
@@ -14,21 +14,23 @@ import orjson
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.proto.example_pb2 import Example
-from pinnace.serving.calls import Reply
-from pinnace.serving.expansion import check_expansion
-from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.http.json_arrays import encode_array, is_base64_object
+from pinnace.serving.http.json_pieces import drop_items
 from pinnace.serving.http.json_text import dump_excerpt, parse_json, type_name
 from pinnace.serving.http.replies import JSON, refusal
-from pinnace.serving.inference import classifications, example_feeds, regressions
-from pinnace.serving.wires import Decoded
+from pinnace.serving.requests.classify_regress import classifications, example_feeds, regressions
+from pinnace.serving.requests.expansion import check_expansion
+from pinnace.serving.requests.reply import Reply
+from pinnace.serving.requests.wires import Decoded
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pinnace.proto.example_pb2 import Feature
     from pinnace.serving.http.json_text import Json
-    from pinnace.serving.servable import Arrays, Servable
+    from pinnace.serving.models.servable import Servable
+    from pinnace.serving.running.signatures import Arrays
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -48,7 +50,7 @@ class JsonExamples:
         self._encode = encode
 
     def decode(self, servable: Servable, body: bytes, _: Mapping[bytes, bytes]) -> Decoded:
-        """What the body asks.
+        """The feeds and options of the request body.
 
         Raises:
             InvalidArgumentError: it cannot be understood; the message says where.
@@ -100,9 +102,12 @@ def read_examples(body: bytes) -> tuple[str, list[bytes]]:
     if "context" in document:
         context = _serialize(document["context"], "context")
         check_expansion(len(context) * len(examples), "'context' before each of 'examples'")
-    return name, [
-        context + _serialize(example, f"example {i}") for i, example in enumerate(examples)
-    ]
+    try:
+        return name, [
+            context + _serialize(example, f"example {i}") for i, example in enumerate(examples)
+        ]
+    finally:
+        drop_items(examples)
 
 
 def _serialize(features: Json, where: str) -> bytes:

@@ -1,6 +1,6 @@
 """Bodies of TensorFlow Serving's predict ↔ named arrays: the row form and the column form.
 
-Source: TensorFlow Serving, util/json_tensor.cc; SERVING_API.md 1.2 to 1.4.
+Source: TensorFlow Serving, util/json_tensor.cc; docs/reference/serving_api.md 1.2 to 1.4.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 import orjson
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.http.json_arrays import (
     Array,
     decode_array,
@@ -21,12 +20,14 @@ from pinnace.serving.http.json_arrays import (
     is_base64_object,
     may_hold_words,
 )
+from pinnace.serving.http.json_pieces import pieces_of
 from pinnace.serving.http.json_text import (
     dump_excerpt,
     parse_json,
     parse_json_tolerantly,
     type_name,
 )
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -197,7 +198,7 @@ def _decode_rows(
             name: _decode_batch([row[name] for row in rows], spec, has_words, f" key: {name}")
             for name, spec in inputs.items()
         }
-    if dict in set(map(type, value)):
+    if any(dict in set(map(type, piece)) for piece in pieces_of(value)):
         _refuse_named_rows(value)
     ((name, spec),) = inputs.items()
     return {name: _decode_batch(value, spec, has_words)}

@@ -1,7 +1,8 @@
 """JSON text ↔ Python values, with the liberties that TensorFlow Serving takes.
 
 orjson reads what is strict JSON. What it refuses is read again by `json`, which knows NaN and
-Infinity; so a request pays for these liberties only when it takes them:
+Infinity; so a request pays for these liberties only when it takes them. Long texts go through both
+in pieces. The liberties:
 
 - `NaN`, `Infinity`, `-Infinity`, `Inf` and `-Inf` are numbers;
 - bytes after the end of the value are ignored;
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.serving.expansion import check_expansion
+from pinnace.serving.http.json_pieces import is_long, parse_in_pieces
+from pinnace.serving.requests.expansion import check_expansion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +53,8 @@ def parse_json(body: bytes) -> Json:
         check_expansion(
             lists * _LIST_BYTES + body.count(b",") * _ITEM_BYTES, f"JSON of {lists} lists"
         )
+    if is_long(body):
+        return parse_in_pieces(body, _parse_piece)
     try:
         value: Json = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -64,10 +68,37 @@ def parse_json_tolerantly(body: bytes) -> Json:
     Raises:
         InvalidArgumentError: the body says no value; the message has the offset.
     """
+    if is_long(body):
+        return parse_in_pieces(body, _parse_piece_tolerantly, first_wins=True)
+    return _parse_tolerantly(body, 0)[0]
+
+
+def _parse_piece(piece: bytes, offset: int) -> Json:
+    try:
+        value: Json = orjson.loads(piece)
+    except orjson.JSONDecodeError:
+        return _parse_piece_tolerantly(piece, offset)
+    return value
+
+
+def _parse_piece_tolerantly(piece: bytes, offset: int) -> Json:
+    value, end = _parse_tolerantly(piece, offset)
+    if end < len(piece):  # within a text nothing is ignored
+        raise _parse_error("Expecting ',' delimiter", offset + end)
+    return value
+
+
+def _parse_tolerantly(body: bytes, begin: int) -> tuple[Json, int]:
+    """The value that some bytes of a body begin with, and where it ends in them.
+
+    Args:
+        body: the bytes.
+        begin: where they begin in the body, for messages.
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        raise _parse_error("Invalid UTF-8", error.start) from None
+        raise _parse_error("Invalid UTF-8", begin + error.start) from None
     start = _BLANKS.match(text)
     offset = 0 if start is None else start.end()
     if offset == len(text):
@@ -76,15 +107,15 @@ def parse_json_tolerantly(body: bytes) -> Json:
     if "Inf" in text:
         text = _spell_infinity(text, added)
     try:
-        value: Json = _DECODER.raw_decode(text, offset)[0]
+        value, end = _DECODER.raw_decode(text, offset)
     except json.JSONDecodeError as error:
         before = sum(1 for position in added if position < error.pos)
-        raise _parse_error(error.msg, error.pos - before * len("inity")) from None
+        raise _parse_error(error.msg, begin + error.pos - before * len("inity")) from None
     except RecursionError:
         raise InvalidArgumentError("JSON Parse error: nested too deeply") from None
     except _NumberError as error:
         raise InvalidArgumentError(f"JSON Parse error: {error}") from None
-    return value
+    return value, len(body) if end == len(text) else len(text[:end].encode())
 
 
 def dump_excerpt(value: Json) -> str:

@@ -12,14 +12,14 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
-from pinnace.serving.calls import Reply
-from pinnace.serving.datatypes import checked_shape, count
+from pinnace.serving.requests.datatypes import checked_shape, count
+from pinnace.serving.requests.reply import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.framework.dtypes import DType
-    from pinnace.serving.servable import Array, Arrays
+    from pinnace.serving.running.signatures import Array, Arrays
 
 NPY = b"application/x-npy"
 _HEADERS = {
@@ -96,7 +96,7 @@ def write_npy(array: Array, name: str) -> bytes:
 
 
 def npy_encoder(name: str, version: bytes) -> Callable[[Arrays], Reply]:
-    """What makes a reply of one output.
+    """The function that encodes a reply of one output.
 
     Args:
         name: of the output.

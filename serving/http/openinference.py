@@ -1,6 +1,6 @@
 """The Open Inference Protocol's routes, with the extensions that Triton's clients use.
 
-Source: SERVING_API.md 4.
+Source: docs/reference/serving_api.md 4.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pinnace.framework.errors import NotFoundError
-from pinnace.serving.datatypes import datatype
-from pinnace.serving.handlers import DEFAULT_SIGNATURE, main_signature
 from pinnace.serving.http.bodies import exchange_response, json_response
-from pinnace.serving.http.infer import INFER
 from pinnace.serving.http.paths import Models, WhichModel
-from pinnace.serving.repository import Which
-from pinnace.serving.versions import State
+from pinnace.serving.models.metadata import main_signature
+from pinnace.serving.models.tables import Which
+from pinnace.serving.models.versions import State
+from pinnace.serving.requests.datatypes import datatype
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pinnace.framework.specs import TensorSpec
-    from pinnace.serving.control import ModelControl
+    from pinnace.serving.requests.control import ModelControl
 
 _MODEL = "/v2/models/{name:word}"
 _VERSION = _MODEL + "/versions/{version:digits}"
@@ -46,7 +46,7 @@ ModelName: TypeAlias = Annotated[str, Depends(_named)]
 
 @router.get("/v2")
 async def server_metadata() -> Response:
-    """What this server is and can do."""
+    """The metadata of this server: name, version, extensions."""
     document = {"name": "pinnace", "version": _VERSION_OF_PINNACE, "extensions": _EXTENSIONS}
     return json_response(orjson.dumps(document))
 
@@ -105,7 +105,7 @@ async def model_metadata(models: Models, which: WhichModel) -> Response:
 @router.post(_VERSION + "/infer")
 async def infer(request: Request, which: WhichModel) -> Response:
     """Run one signature: tensors in JSON, as bytes after a JSON header, or both."""
-    return await exchange_response(request, INFER, which)
+    return await exchange_response(request, request.app.state.infer, which)
 
 
 @router.get(_MODEL + "/config")
@@ -144,7 +144,7 @@ async def repository_index(models: Models) -> Response:
 
 
 async def _controlled(request: Request) -> None:
-    """Nothing, if the request may change what is served."""
+    """Raise unless the request may change the models that are served."""
     control: ModelControl = request.app.state.exchange.control
     control.check(dict(request.headers.raw))
 

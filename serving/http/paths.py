@@ -11,7 +11,8 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.serving.repository import Repository, Which
+from pinnace.serving.models.repository import Repository
+from pinnace.serving.models.tables import Which
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

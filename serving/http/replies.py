@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import orjson
 
-from pinnace.serving.calls import Headers, Reply
 from pinnace.serving.errors import http_status, public_message
+from pinnace.serving.requests.reply import Reply, ReplyHeaders
 
 _MAX_CHARACTERS = 4096  # a message may quote names of the request
 JSON: tuple[bytes, bytes] = (b"content-type", b"application/json")
@@ -14,7 +14,7 @@ JSON: tuple[bytes, bytes] = (b"content-type", b"application/json")
 def refusal(error: BaseException) -> Reply:
     """The reply for an exception."""
     status = http_status(error)
-    headers: Headers = (JSON,)
+    headers: ReplyHeaders = (JSON,)
     if status in (429, 503):
         headers = (JSON, (b"retry-after", b"1"))
     elif status == 401:

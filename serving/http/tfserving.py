@@ -1,6 +1,6 @@
 """TensorFlow Serving's REST interface.
 
-Source: TensorFlow Serving, model_servers/http_rest_api_handler.cc; SERVING_API.md 1.
+Source: TensorFlow Serving, model_servers/http_rest_api_handler.cc; docs/reference/serving_api.md 1.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
-from pinnace.serving import handlers
 from pinnace.serving.http.bodies import VERSION_HEADER, exchange_response, json_response
 from pinnace.serving.http.json_examples import CLASSIFY, REGRESS
-from pinnace.serving.http.json_predict import PREDICT
 from pinnace.serving.http.paths import Models, WhichModel
-from pinnace.serving.versions import State
+from pinnace.serving.models.metadata import read_metadata
+from pinnace.serving.models.versions import State
 
 if TYPE_CHECKING:
-    from pinnace.serving.servable import SignatureDefinition, TensorDefinition
+    from pinnace.serving.models.loaded_model import SignatureDefinition, TensorDefinition
     from pinnace.serving.service import ShadowReport
 
 _MODEL = "/v1/models/{name:word}"
@@ -77,7 +76,7 @@ router = APIRouter(tags=["TensorFlow Serving"])
 @router.post(_LABEL + ":predict", openapi_extra=_PREDICT_BODY)
 async def predict(request: Request, which: WhichModel) -> Response:
     """Run one signature on a batch: TensorFlow Serving REST, predict."""
-    return await exchange_response(request, PREDICT, which)
+    return await exchange_response(request, request.app.state.predict, which)
 
 
 @router.post(_MODEL + ":classify", openapi_extra=_EXAMPLES_BODY)
@@ -136,7 +135,7 @@ async def status(request: Request, models: Models, which: WhichModel) -> Respons
 @router.get(_LABEL + "/metadata")
 async def metadata(models: Models, which: WhichModel) -> Response:
     """The signatures of a model: TensorFlow Serving REST, model metadata."""
-    found = handlers.metadata(models, which)
+    found = read_metadata(models, which)
     signatures = {name: _signature(definition) for name, definition in found.signatures.items()}
     document = {
         "model_spec": {"name": found.name, "signature_name": "", "version": str(found.version)},
@@ -153,7 +152,7 @@ async def list_models(models: Models) -> Response:
 
 @router.options("/v1/{path:path}")
 async def preflight(request: Request) -> Response:
-    """What a browser asks before it asks."""
+    """The reply to a CORS preflight request."""
     if not request.headers.get("origin", "").lower().startswith(("http://", "https://")):
         raise InvalidArgumentError(f"Malformed request: OPTIONS {request.url.path}")
     return Response()

@@ -1,4 +1,4 @@
-"""The description of the interface as it is sent: written when somebody asks for it."""
+"""The description of the interface as it is sent: written on first use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from pinnace.serving.repository import Repository
+    from pinnace.serving.models.repository import Repository
 
 
 class Description:

@@ -1,4 +1,4 @@
-"""Pictures of signatures: drawn when somebody asks, one at a time, a few remembered."""
+"""Pictures of signatures: drawn on request, one at a time, a few memoised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from pinnace.framework.errors import NotFoundError, UnimplementedError
 
 if TYPE_CHECKING:
-    from pinnace.serving.servable import Servable
+    from pinnace.serving.models.servable import Servable
 
 _MOST_REMEMBERED = 8
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.graph.graph import FunctionRef
+from pinnace.ops.array.casting import CAST
+from pinnace.ops.math.arithmetic import MUL, SUB
+from pinnace.ops.math.division import REAL_DIV
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +23,6 @@ _LEAST_SIDE, _LARGEST_SIDE = 4, 1024
 _LEAST_FLAT = 64  # fewer numbers in a row are rather a table's
 _ANY_SIDE = 224  # for images of any size: what most classifiers were made for
 _DEPTH = 8  # functions in functions that are looked through
-_PASSING = frozenset({"Cast", "Identity", "Reshape", "ExpandDims", "Squeeze", "Snapshot"})
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,32 +108,37 @@ def _scales(graph: Graph, value: Value, depth: int) -> Iterator[tuple[float, flo
     for node in graph.nodes:
         if value not in node.inputs:
             continue
-        if node.op.name in _PASSING and node.inputs[0] is value:
+        if _passes(node) and node.inputs[0] is value:
             yield from _scales(graph, node.outputs[0], depth - 1)
-        elif node.op.name in _CALLS:
+        elif node.op.runs == "call":
             function = next(a for a in node.attrs.values() if isinstance(a, FunctionRef)).graph
             inner = function.inputs[node.inputs.index(value)]
             yield from _scales(function, inner, depth - 1)
-        elif node.op.name in ("Mul", "RealDiv"):
-            number = _other(node, value)
+        else:
+            number = _other(node, value) if node.op in (MUL, REAL_DIV) else None
             if number:
-                product = number if node.op.name == "Mul" else 1 / number
+                product = number if node.op is MUL else 1 / number
                 yield product, _offset(graph, node.outputs[0])
+
+
+def _passes(node: Node) -> bool:
+    """Whether the numbers of the first input are those of the result."""
+    return node.op.alias or node.op.view == "reshaped" or node.op is CAST
 
 
 def _offset(graph: Graph, value: Value) -> float:
     for node in graph.nodes:
-        if value in node.inputs and node.op.name in ("Add", "AddV2", "Sub"):
+        if value in node.inputs and (node.op is SUB or (node.op.sums and len(node.inputs) == 2)):
             number = _other(node, value)
             if number is not None:
-                return -number if node.op.name == "Sub" else number
+                return -number if node.op is SUB else number
     return 0.0
 
 
 def _other(node: Node, value: Value) -> float | None:
     """The single number that a node joins with the value."""
     source = node.inputs[1] if node.inputs[0] is value else node.inputs[0]
-    while source.node.op.name in _PASSING and source.node.inputs:
+    while _passes(source.node) and source.node.inputs:
         source = source.node.inputs[0].node.outputs[source.node.inputs[0].index]
     if source.node.op.name != "Const":
         return None

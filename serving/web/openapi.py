@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pinnace.framework.errors import OpError
-from pinnace.serving.datatypes import datatype
-from pinnace.serving.example_request import example_of
-from pinnace.serving.handlers import DEFAULT_SIGNATURE
+from pinnace.serving.requests.datatypes import datatype
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
+from pinnace.serving.web.example_request import example_of
 from pinnace.serving.web.overview import public_signatures
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.specs import TensorSpec
-    from pinnace.serving.example_request import Example
-    from pinnace.serving.servable import Runnable, Servable
+    from pinnace.serving.models.servable import Servable
+    from pinnace.serving.running.signatures import Runnable
+    from pinnace.serving.web.example_request import Example
 
 _MOST_VALUES = 4096  # an example with more is no help
 _NPY = "application/x-npy"

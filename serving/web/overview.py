@@ -1,4 +1,4 @@
-"""What the page shows, as JSON: models, versions and signatures; and numbers of requests."""
+"""The page's data as JSON: models, versions and signatures; and numbers of requests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pinnace.framework.errors import NotFoundError
-from pinnace.serving.example_request import example_of
-from pinnace.serving.handlers import DEFAULT_SIGNATURE
-from pinnace.serving.repository import Which
+from pinnace.serving.models.tables import Which
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
+from pinnace.serving.web.example_request import example_of
 from pinnace.serving.web.images import brightness, image_form
 
 if TYPE_CHECKING:
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from pinnace.framework.specs import TensorSpec
-    from pinnace.serving.repository import Repository
-    from pinnace.serving.servable import Runnable, Servable
+    from pinnace.serving.config.settings import Settings
+    from pinnace.serving.models.repository import Repository
+    from pinnace.serving.models.servable import Servable
+    from pinnace.serving.running.signatures import Runnable
     from pinnace.serving.service import ShadowReport
-    from pinnace.serving.settings import Settings
 
 _SHOWN = {
     ":tensorflow:serving:request_latency": "latency",

@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pinnace.framework.errors import NotFoundError
-from pinnace.serving.handlers import DEFAULT_SIGNATURE
 from pinnace.serving.http.bodies import VERSION_HEADER, json_response
 from pinnace.serving.http.paths import Models, WhichModel
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 from pinnace.serving.web.files import STATIC, file_response
 
 if TYPE_CHECKING:
-    from pinnace.serving.history import History
+    from pinnace.serving.observing.history import History
     from pinnace.serving.web.description import Description
     from pinnace.serving.web.graphs import Pictures
 
@@ -47,13 +47,13 @@ async def home(request: Request) -> Response:
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> Response:
-    """What the server can be asked, to read and to copy."""
+    """The page that documents the server's endpoints, to read and to copy."""
     return file_response(request, "docs.html")
 
 
 @router.get("/page/models", include_in_schema=False)
 async def models_json(request: Request, models: Models) -> Response:
-    """What the page shows of the models."""
+    """The models as the page shows them."""
     from pinnace.serving.web.overview import models_overview
 
     state = request.app.state
@@ -64,7 +64,7 @@ async def models_json(request: Request, models: Models) -> Response:
 
 @router.get("/page/numbers", include_in_schema=False)
 async def numbers_json(request: Request) -> Response:
-    """What the page draws: counts and histograms since the start."""
+    """The numbers the page plots: counts and histograms since the start."""
     from pinnace.serving.web.overview import numbers
 
     state = request.app.state
@@ -75,7 +75,7 @@ async def numbers_json(request: Request) -> Response:
 
 @router.get("/page/history", include_in_schema=False)
 async def history_json(request: Request, model: str = "") -> Response:
-    """What the page draws of the time before it was opened: numbers of the last hour's steps."""
+    """The numbers the page plots of the time before it was opened: the last hour's steps."""
     now = time.monotonic()
     history: History = request.app.state.history
     history.watch(now)
@@ -97,7 +97,7 @@ async def static_file(request: Request) -> Response:
 
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
-    """What the server can be asked, each model by its own signatures."""
+    """The OpenAPI description of the server, each model by its own signatures."""
     description: Description = request.app.state.description
     return json_response(description.text(request.app), headers={"Cache-Control": "no-cache"})
 

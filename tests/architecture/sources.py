@@ -49,7 +49,8 @@ def late_names(name: str) -> set[int]:
     """
     body = ast.parse(modules()[name].read_bytes()).body
     givers = [node for node in ast.walk(ast.Module(body, [])) if isinstance(node, ast.FunctionDef)]
-    if modules()[name].name != "__init__.py" or "__getattr__" not in {g.name for g in givers}:
+    namespace = modules()[name].name == "__init__.py" or name == "pinnace.late"
+    if not namespace or "__getattr__" not in {g.name for g in givers}:
         return set()
     return {
         node.lineno

@@ -83,7 +83,7 @@ print(*sorted(sys.modules))
 def test_an_export_of_layers_loads_no_family_that_they_do_not_need(tmp_path: Path) -> None:
     modules = run_fresh(EXPORT, tmp_path / "model.onnx").split()
     converters = "pinnace.deploy.onnx.converters"
-    assert f"{converters}.nn.convolutions" in modules
+    assert f"{converters}.nn.spatial_convolutions" in modules
     rare = ("audio", "image", "linalg", "random", "signal", "sparse", "strings")
     late = (*(f"{converters}.{name}" for name in rare), "pinnace.ops.sparse", "rich")
     assert not [name for name in modules if name.startswith(late)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edge.runtimes import MODELS, record, run_node
-from pinnace.deploy.onnx.checking import open_session, run_session
+from pinnace.deploy.onnx.verification.checking import open_session, run_session
 
 if TYPE_CHECKING:
     from edge.runtimes import Edge

@@ -11,9 +11,9 @@ import pytest
 import pinnace as tf
 from edge.runtimes import GOLDEN, run_node
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.text.cutting import texts_of
-from pinnace.deploy.onnx.text.tokenizer import Tokenizer, TokenizerError, text_of
-from unit.deploy.onnx.text.programs import PROGRAMS, traced
+from pinnace.deploy.onnx.flow.cutting import texts_of
+from pinnace.deploy.tokenizer.tokenizer import Tokenizer, TokenizerError, text_of
+from unit.deploy.tokenizer.programs import PROGRAMS, traced
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from hot.bounds import Undecided, Verdict, bounds_of
 from hot.drawing import of_unknown_sizes
 from hot.kernels import INTERPRETED, MACHINE
 from hot.memory import NOT_A_NUMBER, SMALL_NUMBER
-from pinnace.serving import batching
+from pinnace.serving.running import batching
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

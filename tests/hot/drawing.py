@@ -19,7 +19,7 @@ from pinnace.framework.errors import OpError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.variable import Variable
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import FunctionRef, Graph, Value
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Value
 from pinnace.graph.walk import ordered
 from pinnace.ops import registry
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
@@ -73,7 +73,7 @@ class Draft:
 
     def __init__(self, draw: random.Random, sizes: random.Random, name: str = "drawn") -> None:
         self.draw, self.sizes = draw, sizes
-        self.graph = Graph(name)
+        self.graph = GraphBuilder(name)
         # Variables behind inputs.
         self.held: dict[Value, Variable] = {}
 
@@ -115,9 +115,8 @@ class Draft:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def end(self, *outputs: Value) -> Graph:
-        self.graph.outputs = list(outputs)
-        self.graph.output_names = [f"y{n}" for n in range(len(outputs))]
-        return self.graph
+        self.graph.set_outputs(outputs, [f"y{n}" for n in range(len(outputs))])
+        return self.graph.finish()
 
     def size(self) -> int:
         """Of an axis that counts rows."""
@@ -522,7 +521,7 @@ def scalar_loop(d: Draft) -> Case:
     specs = [dtypes.as_dtype(name) for name in names]
     test = Draft(draw, d.sizes, "cond")
     given = [test.input(kind, ()) for kind in specs]
-    test.end(test.op("Less", given[0], given[1]))
+    condition = test.end(test.op("Less", given[0], given[1]))
     body = Draft(draw, d.sizes, "body")
     given = [body.input(kind, ()) for kind in specs]
     values = given[2:]
@@ -534,13 +533,13 @@ def scalar_loop(d: Draft) -> Case:
         found = [one for one in values if one.dtype is value.dtype]
         results.append(found[-1 - min(int(draw.expovariate(1.0)), len(found) - 1)])
     step = body.constant(np.int32(1))
-    body.end(body.op("AddV2", given[0], step), given[1], *results)
+    turn = body.end(body.op("AddV2", given[0], step), given[1], *results)
     outer = [d.input(kind, ()) for kind in specs]
     made = d.op(
         "StatelessWhile",
         outer,
-        cond=FunctionRef("cond", test.graph),
-        body=FunctionRef("body", body.graph),
+        cond=FunctionRef("cond", condition),
+        body=FunctionRef("body", turn),
     )
     return Case("scalar loop", d.end(*made[2:]))
 
@@ -562,7 +561,7 @@ def recurrence(d: Draft) -> Case:
     given = [start, count, source, target, bias, weights, *state]
     test = Draft(draw, d.sizes, "cond")
     inner = [test.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given)]
-    test.end(test.op("Less", inner[0], inner[1]))
+    condition = test.end(test.op("Less", inner[0], inner[1]))
     body = Draft(draw, d.sizes, "body")
     inner = [body.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given)]
     i, n_, src, dst, b, w, *h = inner
@@ -593,12 +592,12 @@ def recurrence(d: Draft) -> Case:
         new[1] = h[0]
     put = body.op("TensorListSetItem", dst, i, draw.choice(values[1:]))
     step = body.constant(np.int32(1))
-    body.end(body.op("AddV2", i, step), n_, src, put, b, w, *new)
+    turn = body.end(body.op("AddV2", i, step), n_, src, put, b, w, *new)
     made_ = d.op(
         "StatelessWhile",
         given,
-        cond=FunctionRef("cond", test.graph),
-        body=FunctionRef("body", body.graph),
+        cond=FunctionRef("cond", condition),
+        body=FunctionRef("body", turn),
     )
     stacked = d.op("TensorListStack", made_[3], shape, element_dtype=f)
     return Case("recurrence", d.end(stacked, *made_[6:]))
@@ -611,20 +610,20 @@ def turns(d: Draft) -> Case:
     shape = (d.size(), d.width())
     x, y = d.input(f, shape), d.input(f, shape)
     given = [d.input(dtypes.int32, ()), d.input(dtypes.int32, ()), x, y]
-    d.graph.inputs = [given[0], given[1], x, y]
+    d.graph.set_inputs([given[0], given[1], x, y])
     test = Draft(draw, d.sizes, "cond")
     inner = [test.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given)]
-    test.end(test.op("Less", inner[0], inner[1]))
+    condition = test.end(test.op("Less", inner[0], inner[1]))
     body = Draft(draw, d.sizes, "body")
     i, n, a, b = (body.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given))
     made = _soup(body, [a, b], [], (1,), draw.choice((2, 4)))[-1]
     calm = body.op("Softmax", made)  # has no statement, and keeps numbers small
-    body.end(body.op("AddV2", i, body.constant(np.int32(1))), n, calm, a)
+    turn = body.end(body.op("AddV2", i, body.constant(np.int32(1))), n, calm, a)
     made_ = d.op(
         "StatelessWhile",
         given,
-        cond=FunctionRef("cond", test.graph),
-        body=FunctionRef("body", body.graph),
+        cond=FunctionRef("cond", condition),
+        body=FunctionRef("body", turn),
     )
     return Case("turns", d.end(*made_[2:]))
 
@@ -829,7 +828,7 @@ def of_unknown_sizes(graph: Graph, draw: random.Random | None = None) -> Graph |
         graph: the graph.
         draw: which sizes; the first of every input if None.
     """
-    copy = Copy(Graph(graph.name))
+    copy = Copy(GraphBuilder(graph.name))
     for value in graph.inputs:
         sizes: list[int | None] = list(value.shape.dims or ())
         for axis in range(len(sizes)):
@@ -846,6 +845,5 @@ def of_unknown_sizes(graph: Graph, draw: random.Random | None = None) -> Graph |
                 copy.values.update(zip(node.outputs, made.outputs, strict=True))
     except OpError:
         return None
-    copy.target.outputs = [copy.values[value] for value in graph.outputs]
-    copy.target.output_names = list(graph.output_names)
-    return copy.target
+    copy.target.set_outputs([copy.values[value] for value in graph.outputs], graph.output_names)
+    return copy.target.finish()

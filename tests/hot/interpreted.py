@@ -105,7 +105,7 @@ def _larger(a: Any, b: Any) -> Any:
 
 
 def _tile(rows: int, vectors: int, lanes: int) -> Callable[..., None]:
-    """What `tiles._tile` makes, with sums in float64."""
+    """What `register_tiles._tile` makes, with sums in float64."""
 
     def tile(
         a: Any, a_table: Any, c: Any, c_table: Any, b: Any, b_step: Any, sections: Any,
@@ -203,13 +203,13 @@ class Interpreter:
             as_pointer=None,
             as_bytes=None,
         )
-        from pinnace.engine.codegen import tiles
+        from pinnace.engine.codegen import register_tiles as tiles
 
         sizes = {name: getattr(tiles, name) for name in ("ROWS", "WIDE", "NARROW", "EIGHT")}
         made = {"wide": (tiles.ROWS, tiles.VECTORS), "narrow": (tiles.ROWS, 1)}
         made |= {"eight": (tiles.EIGHT, tiles.VECTORS), "four": (4, tiles.VECTORS)}
         made |= {"two": (2, tiles.VECTORS), "one": (1, tiles.VECTORS)}
-        module = types.ModuleType(f"{_CODEGEN}.tiles")
+        module = types.ModuleType(f"{_CODEGEN}.register_tiles")
         vars(module).update(sizes, move=_move)
         vars(module).update({name: _tile(*form, tiles.LANES) for name, form in made.items()})
         self._found[module.__name__] = module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from hot.drawing import Case
 from pinnace.framework.errors import OpError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import Graph, Value, constant_of
+from pinnace.graph.graph import Graph, GraphBuilder, Value, constant_of
 from pinnace.graph.text import text_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import PLACEHOLDER
@@ -90,9 +91,8 @@ def _values(graph: Graph, arrays: Sequence[Any]) -> dict[Value, Any]:
         for node in ordered(graph)
         if node.outputs and node.outputs[0].dtype.name != "variant"
     ]
-    whole = Graph(graph.name)
-    whole.nodes, whole.inputs, whole.outputs = graph.nodes, graph.inputs, everything
-    whole.output_names = [str(n) for n in range(len(everything))]
+    names = tuple(str(n) for n in range(len(everything)))
+    whole = replace(graph, outputs=tuple(everything), output_names=names, effects=())
     try:
         return dict(zip(everything, tiers.eager(whole, arrays), strict=True))
     except Exception:
@@ -106,9 +106,9 @@ def _rebuilt(
     given: Mapping[Value, Any],
 ) -> Iterator[Case]:
     """The case with other outputs, values in the place of others, and values as inputs."""
-    copy = Copy(Graph(case.graph.name))
-    source = Graph(case.graph.name)
-    source.nodes, source.inputs, source.outputs = case.graph.nodes, case.graph.inputs, list(outputs)
+    copy = Copy(GraphBuilder(case.graph.name))
+    names = tuple(f"y{n}" for n in range(len(outputs)))
+    source = replace(case.graph, outputs=tuple(outputs), output_names=names, effects=())
     needed = _needed(outputs, instead, given)
     arrays: list[Any] = []
     for value, array in zip(case.graph.inputs, case.inputs, strict=True):
@@ -129,13 +129,12 @@ def _rebuilt(
             if node.outputs and node.outputs[0] in needed and node.outputs[0] not in copy.values:
                 made = copy.target.add(node.op, [of(v) for v in node.inputs], node.attrs, node.name)
                 copy.values.update(zip(node.outputs, made.outputs, strict=True))
-        copy.target.outputs = [of(value) for value in outputs]
+        copy.target.set_outputs([of(value) for value in outputs], names)
     except (KeyError, OpError):
         return
     if any(constant_of(value) is not None for value in copy.target.outputs):
         return
-    copy.target.output_names = [f"y{n}" for n in range(len(outputs))]
-    yield Case(case.kind, copy.target, arrays, case.rows, case.exact)
+    yield Case(case.kind, copy.target.finish(), arrays, case.rows, case.exact)
 
 
 def _needed(

@@ -161,6 +161,6 @@ def test_a_loop_takes_infinities_and_what_is_not_a_number_as_constants() -> None
         for step in plan_of(lowest.get_concrete_function(tf.constant(3)).graph).steps
         if "While" in step.node.op.name
     )
-    loops = plan_of(body).loops()
+    loops = plan_of(body).tiers.loops()
     assert loops is not None
     assert loops._loop is not None

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine import workspace
-from pinnace.engine.build import build
+from pinnace.engine import tiers
+from pinnace.engine.build import build, drop_plan, plan_of
 from pinnace.engine.codegen import clusters, compiler, small_plans
 from pinnace.engine.codegen.regions import fuse
-from pinnace.engine.workspace import Workspace
+from pinnace.engine.tiers import Prepared, Workspace
 from pinnace.framework import config
 from pinnace.framework.tensor import wrap
 from pinnace.graph.graph import constant_of
@@ -41,7 +41,7 @@ _LOOPS = frozenset({"StatelessWhile", "While"})
 def everything_is_worth_it() -> Iterator[None]:
     """No graph is too small: what decides whether compiling pays says yes."""
     changed = [
-        (workspace, "_SMALLEST", 0),
+        (tiers, "_SMALLEST", 0),
         (clusters, "_ENTRY_US", -1e9),
         (tiles, "WORTH_PACKING", 1),
         (weights, "_SMALLEST", 1),
@@ -72,7 +72,7 @@ def functions_of(graph: Graph) -> list[Graph]:
 def fresh_plan(graph: Graph) -> Plan:
     """A plan that nothing has been compiled of."""
     for one in functions_of(graph):
-        one.plan = None
+        drop_plan(one)
     return build(graph)
 
 
@@ -144,13 +144,13 @@ def leased(plan: Plan, arrays: Sequence[Any], poison: int) -> Sequence[Any]:
 
 
 def _layout(plan: Plan, arrays: Sequence[Any]) -> Layout:
-    layout = plan.workspaces._lay_out(arrays, anyway=True)
+    layout = plan.tiers.layout_for(arrays, anyway=True)
     assert layout is not None
     return layout
 
 
 def _in_memory(layout: Layout, arrays: Sequence[Any], poison: int) -> Sequence[Any]:
-    memory = Workspace(layout)
+    memory = Workspace(Prepared(layout))
     results: Sequence[Any] = ()
     for _ in range(2):
         for buffer in memory.buffers:
@@ -262,8 +262,7 @@ class Compiled:
         for step in plan.steps:
             if step.node.op.name not in _LOOPS:
                 continue
-            body = step.node.attrs["body"].graph.plan
-            loops = None if body is None else body.loops()
+            loops = plan_of(step.node.attrs["body"].graph).tiers.loops()
             if loops is None or loops._test is None:
                 continue
             recurrence = loops._recurrence
@@ -274,7 +273,7 @@ class Compiled:
                 one is not None and one.kernel.function for one in recurrence._variants.values()
             ):
                 self._count("recurrence", way)
-            elif loops.turns is not None and loops.turns.is_made():
+            elif loops.clusters is not None and loops.clusters.is_made():
                 self._count("turns", way)
             else:
                 self._count("loop as a plan", way)

@@ -19,7 +19,7 @@ import pytest
 import pinnace as tf
 from pinnace.graph.codec.tensors import encode_tensor
 from pinnace.proto.prediction_log_pb2 import PredictionLog
-from pinnace.serving.warmup import FILE
+from pinnace.serving.models.warmup import FILE
 from pinnace.storage.record import RecordWriter
 
 if TYPE_CHECKING:

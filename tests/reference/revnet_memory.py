@@ -37,8 +37,8 @@ def kept_bytes(work: Any) -> int:
     if not isinstance(work, Function):
         return 0
     plan = plan_of(work.get_concrete_function().graph)
-    layouts = [layout for layout in plan.workspaces._layouts.values() if layout is not None]
-    spare = [workspace for layout in layouts for workspace in layout.spare]
+    prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
+    spare = [workspace for one in prepared for workspace in one.spare]
     assert len(spare) <= 1  # runs are one after the other
     return sum(buffer.nbytes for workspace in spare for buffer in workspace.buffers)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import pinnace as tf
-from pinnace.engine import loop_tiers, rejections, workspace
+from pinnace.engine import loop_tiers, rejections, tiers
 from pinnace.framework import config
 from tests.support.corpus import GOLDEN
 
@@ -51,19 +51,19 @@ def storm(folder: Path, seconds: float, threads: int = 8, seed: int = 0) -> Foun
         threads: how many.
         seed: of the inputs and of what each thread asks for.
     """
-    tier, hot, often = config.settings.tier, workspace._HOT_S, loop_tiers.OFTEN
+    tier, hot, often = config.settings.tier, tiers._HOT_S, loop_tiers.OFTEN
     found = Found()
     try:
         config.set_tier("plan")
         cases = _cases(folder, seed)
-        workspace._HOT_S, loop_tiers.OFTEN = 0.002, 2
+        tiers._HOT_S, loop_tiers.OFTEN = 0.002, 2
         end = time.monotonic() + seconds
         while time.monotonic() < end and not found.wrong:
             _one_model(folder, cases, min(end, time.monotonic() + _FRESH_S), threads, seed, found)
             found.models += 1
     finally:
         config.set_tier(tier)
-        workspace._HOT_S, loop_tiers.OFTEN = hot, often
+        tiers._HOT_S, loop_tiers.OFTEN = hot, often
     return found
 
 

@@ -7,7 +7,7 @@ import pinnace as tf
 
 @tf.function
 def scaled(x: tf.Tensor, by: int = 2) -> tf.Tensor:
-    """X times a number."""
+    """x times a number."""
     return x * by
 
 
@@ -16,7 +16,7 @@ class Scale(tf.Module):
 
     @tf.function
     def scaled(self, x: tf.Tensor) -> tf.Tensor:
-        """X twice."""
+        """x twice."""
         return x * 2
 
 

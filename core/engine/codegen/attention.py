@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pinnace.engine.codegen.equations import Products
-    from pinnace.engine.plan import Step
+    from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 

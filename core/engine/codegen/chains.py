@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from pinnace.engine.codegen.fused import Fused
-    from pinnace.engine.plan import Step
+    from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
@@ -91,7 +91,7 @@ def is_view(node: Node) -> bool:
 
 
 def base(value: Value) -> Value:
-    """What the value is in another shape."""
+    """The value of which this one is a view."""
     while is_view(value.node):
         value = value.node.inputs[0]
     return value

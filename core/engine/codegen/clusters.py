@@ -17,7 +17,7 @@ from pinnace.engine.codegen import forms
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from pinnace.engine.plan import Step
+    from pinnace.engine.steps import Step
     from pinnace.graph.graph import Node, Value
 
     Sizes = Mapping[Value, tuple[int, ...]]

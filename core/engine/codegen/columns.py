@@ -148,7 +148,7 @@ def _sent(number: int, rectified: bool) -> str:
 
 
 def _projections(rectified: bool) -> str:
-    """First = sum(dy), second = sum(dy * (x - mean))."""
+    """first = sum(dy), second = sum(dy * (x - mean))."""
     return (
         _decorated([_VECTOR, _VECTOR, "int64", *[_VECTOR] * 4, "float32", _STATE])
         + f"""def kernel(start, stop, x, dy, channels, scale, offset, mean, biased, epsilon, state):
@@ -190,7 +190,7 @@ def _projections(rectified: bool) -> str:
 
 
 def _slopes(rectified: bool) -> str:
-    """Dx = factor * (dy - mean(dy) - (x - mean) * inverse^2 * mean(dy * (x - mean)))."""
+    """dx = factor * (dy - mean(dy) - (x - mean) * inverse^2 * mean(dy * (x - mean)))."""
     kinds = [_VECTOR, _VECTOR, "int64", *[_VECTOR] * 4, "float32", _STATES, _STATE, _WRITTEN]
     return (
         _decorated(kinds)

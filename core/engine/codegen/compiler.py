@@ -207,7 +207,7 @@ def _version() -> str:
     import pinnace.engine.codegen.digits as digits
     import pinnace.engine.codegen.mathematics as mathematics
     import pinnace.engine.codegen.products as products
-    import pinnace.engine.codegen.tiles as tiles
+    import pinnace.engine.codegen.register_tiles as tiles
     import pinnace.ops.kernels.special_functions as special_functions
 
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())

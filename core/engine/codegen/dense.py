@@ -21,15 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pinnace.engine.codegen.compiler import Kernel
-    from pinnace.engine.plan import Step
+    from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-_PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "MatMul"})
 _FLIPS = ("transpose_a", "transpose_b", "adj_x", "adj_y")
-_SUMS = frozenset({"Add", "AddV2", "BiasAdd"})
 
 
 class Kernels:
@@ -40,7 +38,7 @@ class Kernels:
 
     @property
     def done(self) -> Kernels:
-        """What says whether all were tried."""
+        """The event that says whether all were tried."""
         return self
 
     def is_set(self) -> bool:
@@ -97,9 +95,11 @@ class Dense:
         self._others = [self.cluster.inputs.index(value) for value in others]
         self._width = own.width
         self._products = math.prod(sizes[left]) * own.width
+        last = steps[own.members[0]].node
         is_bias = (
             len(own.members) == 1
-            and steps[own.members[0]].node.op.name in _SUMS
+            and last.op.sums
+            and len(last.inputs) == 2
             and [own.kind(value, sizes) for value in others] == ["row"]
         )
         self._after = None if is_bias else Fused(own, steps, sizes, checked=False)
@@ -119,12 +119,12 @@ class Dense:
 
     @property
     def products(self) -> int:
-        """Multiplications."""
+        """The number of multiplications."""
         return self._products
 
     @property
     def left(self) -> Value:
-        """What is multiplied by the weights."""
+        """The left operand, which is multiplied by the weights."""
         return self.cluster.inputs[self._operands[0]]
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
@@ -188,7 +188,7 @@ class Dense:
 
 
 def _by_blas(rows: Array, noted: Array, width: int) -> Callable[..., None]:
-    """What `tiles.packed_product` gives, until the weights are packed."""
+    """The result of `tiles.packed_product`, until the weights are packed."""
     matrix = noted.reshape(-1, width)
 
     def times(target: Array, low: int, high: int, left: int, right: int) -> None:
@@ -322,7 +322,7 @@ def _is_dense(node: Node, sizes: Sizes, steady: Collection[Value]) -> bool:
 def _is_product(node: Node) -> bool:
     if node.op.name == "Conv2D":
         return node.attrs.get("data_format") == "NHWC"
-    return node.op.name in _PRODUCTS and not any(node.attrs.get(name) for name in _FLIPS)
+    return node.op.product == "matrix" and not any(node.attrs.get(name) for name in _FLIPS)
 
 
 def _is_pixel_by_pixel(node: Node, left: Sequence[int], right: Sequence[int]) -> bool:

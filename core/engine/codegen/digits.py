@@ -1,4 +1,4 @@
-"""What the reader of numbers is made of: machine code for many digits at once.
+"""The building blocks of the number reader: machine code for many digits at once.
 
 Importing this module imports Numba.
 """

@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 _QUICK = frozenset({"T", "abs", "max", "min", "sqrt"})
 _COSTLY = frozenset({"erf", "erfc", "exp", "tanh"})
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
-_BIAS_ADD = "{value} + {bias}"
-# Ops that make one number of each row, and how.
-REDUCTIONS = {"Max": "max", "Mean": "sum", "Sum": "sum"}
+
+
+class _Several(tuple[str, ...]):
+    """The names of a list argument: its format says what stands between them."""
+
+    __slots__ = ()
+
+    def __format__(self, between: str) -> str:
+        return between.join(self)
 
 
 def is_costly(form: str) -> bool:
@@ -29,28 +35,56 @@ def is_costly(form: str) -> bool:
 
 def operands(node: Node) -> tuple[Value, ...]:
     """The inputs that are numbers; a reduction's second says over which axes."""
-    return node.inputs[:1] if node.op.name in REDUCTIONS else node.inputs
+    return node.inputs[:1] if node.op.fuse_row else node.inputs
 
 
-def is_float(node: Node) -> bool:
-    """Whether it makes one float32 tensor of float32 tensors."""
+def is_float(node: Node, *, chooses: bool = False) -> bool:
+    """Whether it makes one float32 tensor of float32 tensors.
+
+    Args:
+        node: any op.
+        chooses: truth values, which choose among them, will do, too.
+    """
+    kinds = {dtypes.float32, dtypes.bool} if chooses else {dtypes.float32}
     return (
         len(node.outputs) == 1
         and not node.controls
-        and all(value.dtype is dtypes.float32 for value in (*operands(node), *node.outputs))
+        and node.outputs[0].dtype is dtypes.float32
+        and all(value.dtype in kinds for value in operands(node))
     )
 
 
-def template(node: Node) -> str | None:
-    """The scalar expression of an op on float32 numbers; None if there is none, or none quick."""
-    op = node.op
-    if not is_float(node):
+def template(node: Node, *, chooses: bool = False) -> str | None:
+    """The scalar expression of an op on float32 numbers; None if there is none, or none quick.
+
+    Args:
+        node: any op.
+        chooses: see `is_float`.
+    """
+    form = node.op.fuse
+    if form is None or not is_float(node, chooses=chooses):
         return None
-    if op.name == "BiasAdd":
-        return _BIAS_ADD if node.attrs.get("data_format") != "NCHW" else None
-    if op.fuse is None or not set(_CALLS.findall(op.fuse)) <= _QUICK | _COSTLY:
+    if node.attrs.get("data_format") == "NCHW":  # a bias lies along the last axis
         return None
-    return op.fuse
+    return form if set(_CALLS.findall(form)) <= _QUICK | _COSTLY else None
+
+
+def written(node: Node, names: Sequence[str], form: str | None = None) -> str:
+    """The scalar expression of an op on numbers of these names.
+
+    Args:
+        node: the op and its inputs.
+        names: one for each input.
+        form: in place of the op's own.
+    """
+    form = node.op.fuse or "" if form is None else form
+    form = re.sub(r"\bmax\(", "maximum(", re.sub(r"\bmin\(", "minimum(", form))
+    packed = node.op.pack_inputs(names, node.attrs)
+    arguments = {
+        argument.name: _Several(given) if argument.is_list else given
+        for argument, given in zip(node.op.inputs, packed, strict=True)
+    }
+    return form.format(**arguments)
 
 
 def reduced_axes(node: Node, shape: Sequence[int]) -> int | None:
@@ -65,7 +99,7 @@ def reduced_axes(node: Node, shape: Sequence[int]) -> int | None:
     rank = len(shape)
     if node.op.name == "Softmax":
         return rank - 1
-    if node.op.name not in REDUCTIONS or not node.attrs.get("keep_dims"):
+    if node.op.fuse_row is None or not node.attrs.get("keep_dims"):
         return None
     given = constant_of(node.inputs[1])
     if given is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.codegen.clusters import Cluster
-    from pinnace.engine.plan import Step
+    from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 

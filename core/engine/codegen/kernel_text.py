@@ -8,7 +8,6 @@ row of scratch.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pinnace.engine.codegen.clusters import Cluster
-    from pinnace.engine.plan import Step
+    from pinnace.engine.steps import Step
     from pinnace.graph.graph import Value
 
     Sizes = Mapping[Value, tuple[int, ...]]
@@ -116,19 +115,13 @@ class _Writer:
             part = _Item(f"{name}s", "T(1) / {total}", [power], False, reduced="sum")
             self._add(part)
             return self._add(_Item(name, f"{power.name} * {part.name}", [power, part], True))
-        kind = forms.REDUCTIONS.get(node.op.name)
-        if kind is not None:
-            written = "{total} / T(width)" if node.op.name == "Mean" else "{total}"
+        if node.op.fuse_row is not None:
+            kind, written = node.op.fuse_row
             return self._add(_Item(name, written, operands, False, reduced=kind))
-        form = forms.template(node) or ""
-        form = re.sub(r"\bmax\(", "maximum(", re.sub(r"\bmin\(", "minimum(", form))
-        arguments = {
-            argument.name: operand.name
-            for argument, operand in zip(node.op.inputs, operands, strict=True)
-        }
         varies = any(one.varies for one in operands)
-        written = f"T({form.format(**arguments)})"
-        return self._add(_Item(name, written, operands, varies, forms.is_costly(form)))
+        written = f"T({forms.written(node, [operand.name for operand in operands])})"
+        costly = forms.is_costly(node.op.fuse or "")
+        return self._add(_Item(name, written, operands, varies, costly))
 
     def lines(self) -> list[str]:
         """The body."""
@@ -163,7 +156,7 @@ class _Writer:
         return [item for item in self._items if item.reduced and item.uses[0].loop == loop]
 
     def _needed(self, loop: int) -> set[_Item]:
-        """What has to be at hand in a loop; to be asked loop by loop, from the first on."""
+        """The values that a loop needs; to be asked loop by loop, from the first on."""
         pending = [item.uses[0] for item in self._totals(loop)]
         pending += [item for item in self._outputs if item.loop == loop]
         needed: set[_Item] = set()
@@ -187,7 +180,7 @@ class _Writer:
         return is_kept and self._written_in.get(item, loop) < loop
 
     def _kept(self, loops: Sequence[set[_Item]]) -> list[_Item]:
-        """What is costly, no output and needed by a loop after the one that computes it."""
+        """The costly values, no outputs, that a loop after the one computing them needs."""
         found = {
             item: None
             for loop, needed in enumerate(loops)

@@ -1,8 +1,8 @@
-"""The lists of tensors that a loop carries, and what a turn does with each.
+"""The lists of tensors that a loop carries, and what an iteration does with each.
 
-A turn may read elements of a list, take its last one, add one to its end, set some, or add to some.
-What becomes of a list must be one line of versions: an older one that is still used would have to
-be kept beside the newer.
+An iteration may read elements of a list, take its last one, add one to its end, set some, or add to
+some. What becomes of a list must be one line of versions: an older one that is still used would
+have to be kept beside the newer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen.array_steps import Unfit
+from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.statements import array_type
 from pinnace.framework import dtypes
 from pinnace.ops.state.list_values import TensorList
@@ -25,33 +25,32 @@ if TYPE_CHECKING:
 # What a list's elements may be: numbers, or arrays whose numbers take so many bytes.
 _NUMBERS = frozenset({"bool", "float32", "float64", "int32", "int64"})
 BYTES = {"bool": 1, "float32": 4}
-_SUMS = frozenset({"Add", "AddN", "AddV2"})
 
 
 class Lists:
-    """What a turn does with lists; each is named by its place among the loop variables.
+    """The uses of lists in an iteration; each list is named by its place among the loop variables.
 
     Args:
-        body: the plan of a turn.
+        body: the plan of an iteration.
         values: the loop variables.
-        sizes: the shape of each value of a turn.
+        sizes: the shape of each value of an iteration.
 
     Attributes:
         used: the lists that steps are about.
-        read, popped, pushed, changed: those that a turn reads of, takes from, adds to the end of,
-            and sets elements of.
+        read, popped, pushed, changed: those that an iteration reads of, takes from, adds to the end
+            of, and sets elements of.
         same: those of the read ones whose elements are one and the same array.
         looked_at: those of the changed ones that are read, too.
         items: the shapes of elements.
         twins: for a changed list, others that must be as long.
-        repeated: lists that get the same element in each turn; see `take_repeated`.
+        repeated: lists that get the same element in each iteration; see `take_repeated`.
         steps: every step that is about lists.
         gets: for the steps that read an element, the list.
         pops: for the steps that take the last one.
         writes: (kind, step) for each list that is written: "push", "pop", "set" or "add".
 
     Raises:
-        Unfit: the lists are used otherwise.
+        UnsupportedError: the lists are used otherwise.
     """
 
     def __init__(
@@ -108,10 +107,10 @@ class Lists:
         elif name == "TensorListPopBack" and place is not None and handle in self._now:
             self.pops[node] = place
             self._change(handle, node, "pop", node)
-        elif name in _SUMS and len(node.inputs) == 2:
+        elif node.op.sums and len(node.inputs) == 2:
             self._take_sum(node)
         else:
-            raise Unfit(f"{node}: a list")
+            raise UnsupportedError(f"{node}: a list")
 
     def _take_sum(self, node: Node) -> None:
         """A list to which another one is added that has one element."""
@@ -119,7 +118,7 @@ class Lists:
         if second in self._now:
             first, second = second, first
         if first not in self._now or second not in self._alone:
-            raise Unfit(f"{node}: lists are added")
+            raise UnsupportedError(f"{node}: lists are added")
         other, item = self._alone[second]
         self.twins.setdefault(self._now[first], []).append(other)
         self._change(first, node, "add", item)
@@ -128,33 +127,33 @@ class Lists:
         """A list's elements are like this one."""
         shape, kind = self._sizes[item], item.dtype.name
         if self.items.setdefault(place, shape) != shape:
-            raise Unfit(f"list {place} has elements of several shapes")
+            raise UnsupportedError(f"list {place} has elements of several shapes")
         if place not in self.used:
             self.used.append(place)
         self._kinds[place] = kind
         if kind not in (BYTES if shape else _NUMBERS) or not math.prod(shape):
-            raise Unfit(f"list {place} holds {kind}{list(shape)}")
+            raise UnsupportedError(f"list {place} holds {kind}{list(shape)}")
 
     def _change(self, handle: Value, node: Node, kind: str, source: Node) -> None:
         """A newer version of a list; `source` has the index and the element."""
         place = self._now.pop(handle)
         self._now[node.outputs[0]] = place
         if source.attrs.get("resize_if_index_out_of_bounds"):
-            raise Unfit(f"{source}: the list may grow")
+            raise UnsupportedError(f"{source}: the list may grow")
         self._note(place, source.outputs[-1] if kind == "pop" else source.inputs[-1])
         if kind == "add" and self.items[place] and self._kinds[place] != "float32":
-            raise Unfit(f"{node}: truth values are added")
+            raise UnsupportedError(f"{node}: truth values are added")
         self.writes.setdefault(place, []).append((kind, source))
 
     def _check_versions(self) -> None:
         """No version is used once there is a newer one."""
         for value, place in self._now.items():
             if self._outputs[place] is not value:
-                raise Unfit(f"list {place} becomes another one")
+                raise UnsupportedError(f"list {place} becomes another one")
             if sum(one is value for one in self._outputs) != 1:
-                raise Unfit(f"list {place} becomes two")
+                raise UnsupportedError(f"list {place} becomes two")
         if any(self._inputs[place] in self._outputs for place in self.writes):
-            raise Unfit("an older version of a list is kept")
+            raise UnsupportedError("an older version of a list is kept")
 
     def _sort(self, users: Mapping[Value, int]) -> None:
         self.popped: list[int] = []
@@ -166,32 +165,32 @@ class Lists:
                 self.changed.append(place)
                 continue
             if len(writes) > 1 or users[self._inputs[place]] > 1:
-                raise Unfit(f"list {place} is used otherwise too")
+                raise UnsupportedError(f"list {place} is used otherwise too")
             (self.pushed if "push" in kinds else self.popped).append(place)
         got = set(self.gets.values())
         self.looked_at = {place for place in self.changed if place in got or not self.items[place]}
         self.read = [place for place in self.used if place in got - {*self.changed}] + self.popped
         for twins in self.twins.values():
             if {*twins} & {*self.pushed, *self.popped}:
-                raise Unfit("a list that grows is added to another")
+                raise UnsupportedError("a list that grows is added to another")
             self.used += [twin for twin in dict.fromkeys(twins) if twin not in self.used]
 
     def _look(self, values: Sequence[Array]) -> None:
-        """What the lists at hand tell."""
+        """Note which of the lists at hand repeat one array."""
         self.same: set[int] = set()
         for place in self._place.values():
             held: object = values[place][()]
             if not isinstance(held, TensorList):
-                raise Unfit(f"loop variable {place} is no list")
+                raise UnsupportedError(f"loop variable {place} is no list")
             if place in self.read and self.is_strided(place) and is_same(held):
                 self.same.add(place)
 
     def take_repeated(self, fixed: Mapping[Value, int]) -> None:
-        """Lists that get the same array in each turn need no copies of it.
+        """Lists that get the same array in each iteration need no copies of it.
 
         Args:
-            fixed: places of what is the same in each turn; `repeated` gives such a place for each
-                of these lists.
+            fixed: places of what is the same in each iteration; `repeated` gives such a place for
+                each of these lists.
         """
         for place in list(self.pushed):
             ((_, node),) = self.writes[place]
@@ -202,7 +201,7 @@ class Lists:
                 del self.writes[place]
 
     def length(self, place: int) -> str:
-        """How the text calls a list's length before the first turn."""
+        """How the text calls a list's length before the first iteration."""
         return f"lengths[{self.used.index(place)}]"
 
     def holds(self, place: int) -> str:

@@ -1,7 +1,8 @@
 """A loop over scalars as one kernel: condition and body together, the numbers in registers.
 
-A plan takes some 2 us a turn for that, of which the arithmetic is a nanosecond. What a loop may
-carry is scalars, and anything else that it hands on as it is. Results are those of the plan bit for
+A plan takes some 2 us an iteration for that, of which the arithmetic is a nanosecond. What a loop
+may carry is scalars, and anything else that it hands on as it is. Results are those of the plan bit
+for
 bit: each op rounds to its dtype, and nothing is contracted.
 """
 
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen import compiler, forms
 from pinnace.engine.codegen.integer_text import wrapping
 from pinnace.graph.graph import constant_of
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Turns between looks at whether the run was cancelled: before the first, and at most. In between
-# as many as take so many seconds.
-_FIRST, _TURNS = 1 << 12, 1 << 20
+# Iterations between looks at whether the run was cancelled: before the first, and at most. In
+# between as many as take so many seconds.
+_FIRST, _ITERATIONS = 1 << 12, 1 << 20
 _LOOK_S = 0.02
 SCALARS = {
     "float32": "np.float32",
@@ -72,28 +73,30 @@ class Loop:
         """
         if self.kernel.function is None:
             return values
-        most = min(_TURNS, _FIRST)
+        most = min(_ITERATIONS, _FIRST)
         while True:
             start = perf_counter()
-            turns, values = self.advance(values, most)
-            if turns < most:
+            iterations, values = self.advance(values, most)
+            if iterations < most:
                 return values
             check()
-            turn_s = max((perf_counter() - start) / turns, 1e-9)
-            most = min(_TURNS, max(_FIRST, int(_LOOK_S / turn_s)))
+            iteration_s = max((perf_counter() - start) / iterations, 1e-9)
+            most = min(_ITERATIONS, max(_FIRST, int(_LOOK_S / iteration_s)))
 
     def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]]:
-        """How many turns were taken, at most `most`, and the loop variables after them.
+        """How many iterations were taken, at most `most`, and the loop variables after them.
 
         Fewer than `most` are taken only where the condition is false then.
         """
         kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - whoever calls this has looked
-        turns, *scalars = kernel(most, *[np.asarray(values[place])[()] for place in self._carried])
+        iterations, *scalars = kernel(
+            most, *[np.asarray(values[place])[()] for place in self._carried]
+        )
         found = list(values)
         for place, kind, scalar in zip(self._carried, self._dtypes, scalars, strict=True):
             found[place] = np.asarray(kind(scalar))  # Numba gives Python's numbers back
-        return turns, tuple(found)
+        return iterations, tuple(found)
 
 
 def loop_of(test: Plan, body: Plan) -> Loop | None:
@@ -101,7 +104,7 @@ def loop_of(test: Plan, body: Plan) -> Loop | None:
 
     Args:
         test: the plan of the condition.
-        body: the plan of a turn.
+        body: the plan of an iteration.
     """
     inputs, outputs = body.graph.inputs, body.graph.outputs
     changed = [n for n, value in enumerate(inputs) if outputs[n] is not value]
@@ -112,26 +115,26 @@ def loop_of(test: Plan, body: Plan) -> Loop | None:
     if any(not _is_scalar(plan.graph.inputs[n]) for plan in (test, body) for n in carried):
         return None
     condition = _Writer({test.graph.inputs[n]: f"a{n}" for n in carried}, "p", test)
-    turn = _Writer({inputs[n]: f"a{n}" for n in carried}, "q", body)
-    if condition.lines is None or turn.lines is None:
+    iteration = _Writer({inputs[n]: f"a{n}" for n in carried}, "q", body)
+    if condition.lines is None or iteration.lines is None:
         return None
-    results = [turn.name(outputs[n]) for n in changed]
+    results = [iteration.name(outputs[n]) for n in changed]
     decision = condition.name(test.graph.outputs[0])
     if decision is None or not all(results) or test.graph.outputs[0].dtype.name != "bool":
         return None
     names = ", ".join(f"a{n}" for n in carried)
     dtypes = [inputs[n].dtype for n in carried]
     lines = [
-        "    turns = 0",
-        "    while turns < most:",
+        "    iterations = 0",
+        "    while iterations < most:",
         *(f"        {line}" for line in condition.lines),
         f"        if not {decision}:",
         "            break",
-        *(f"        {line}" for line in turn.lines),
+        *(f"        {line}" for line in iteration.lines),
         # All at once: one variable's new value may be another's old one.
         f"        {', '.join(f'a{n}' for n in changed)} = {', '.join(map(str, results))}",
-        "        turns += 1",
-        f"    return turns, {names}",
+        "        iterations += 1",
+        f"    return iterations, {names}",
     ]
     types = ", ".join("types.boolean" if d.name == "bool" else f"types.{d.name}" for d in dtypes)
     text = (
@@ -204,13 +207,11 @@ def expression(node: Node, names: Sequence[str | None], functions: Collection[st
     form = node.op.fuse
     if form is None or not set(_CALLS.findall(form)) <= {*functions, "T"}:
         return None
-    form = re.sub(r"\bmax\(", "maximum(", re.sub(r"\bmin\(", "minimum(", form))
     form = re.sub(r"\bT\(", f"{kind}(", form)
     is_integer = node.outputs[0].dtype.is_integer
     if is_integer:
         form = _ROUNDINGS.sub("(", form)
-    arguments = [argument.name for argument in node.op.inputs]
-    written = form.format(**dict(zip(arguments, names, strict=True)))
+    written = forms.written(node, [name or "" for name in names], form)
     return f"{kind}({wrapping(written) if is_integer else written})"
 
 

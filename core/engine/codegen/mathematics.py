@@ -131,7 +131,7 @@ def minimum(a: Any, b: Any) -> Any:
 # Sums that may be taken in any order, so that a loop over a row adds vectors.
 @njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def plus(a: Any, b: Any) -> Any:
-    """A + b, as a term of a sum."""
+    """a + b, as a term of a sum."""
     return a + b
 
 

@@ -14,8 +14,18 @@ from typing import Any
 from numba import carray, int64, njit  # type: ignore[attr-defined] # its stubs lack carray
 
 from pinnace.engine.codegen.mathematics import as_bytes, as_pointer
-from pinnace.engine.codegen.tiles import EIGHT, NARROW, ROWS, WIDE, eight, four, move, narrow, one
-from pinnace.engine.codegen.tiles import wide as whole
+from pinnace.engine.codegen.register_tiles import (
+    EIGHT,
+    NARROW,
+    ROWS,
+    WIDE,
+    eight,
+    four,
+    move,
+    narrow,
+    one,
+)
+from pinnace.engine.codegen.register_tiles import wide as whole
 
 
 @njit(inline="always")  # type: ignore[misc,unused-ignore] # Numba has no types
@@ -75,7 +85,7 @@ def multiply(
     a: Any, a_row: Any, a_step: Any, b: Any, b_row: Any, panel: Any, c: Any, c_row: Any,
     m: Any, k: Any, n: Any, zeros: Any, mode: Any, table: Any,
 ) -> None:  # fmt: skip
-    """C = a @ b, or c += a @ b.
+    """c = a @ b, or c += a @ b.
 
     Args:
         a: address of [m, k].

@@ -17,12 +17,9 @@ from pinnace.ops.nn import batch_norm
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.engine.plan import Step
+    from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
-
-_FORWARD = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
-_BACKWARD = frozenset({"FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"})
 
 
 class _Kernels:
@@ -74,7 +71,7 @@ class Rectified:
             for name, value in norm.attrs.items()
             if name in {"epsilon", "exponential_avg_factor", "data_format", "is_training"}
         }
-        is_forward = norm.op.name in _FORWARD
+        is_forward = norm.op in batch_norm.FORWARD
         run: Callable[..., tuple[Array, ...]]
         run = batch_norm.forward if is_forward else batch_norm.backward
         self._run = run
@@ -109,7 +106,7 @@ def find(
     for place, step in enumerate(steps):
         if not _is_plain(step.node) or step.node.outputs[0] not in sizes:
             continue
-        made = step.node.outputs[0] if step.node.op.name in _FORWARD else step.node.inputs[0]
+        made = step.node.outputs[0] if step.node.op in batch_norm.FORWARD else step.node.inputs[0]
         alone = made not in kept and len(users[made]) == 1
         pair = _pair(steps, place, users[made][0]) if alone else None
         if pair is not None:
@@ -120,7 +117,7 @@ def find(
 def _is_plain(node: Node) -> bool:
     """A batch norm, or its gradient, of float32 images with the channels last."""
     return (
-        node.op.name in _FORWARD | _BACKWARD
+        node.op in batch_norm.FORWARD | batch_norm.BACKWARD
         and node.attrs["data_format"][-1] == "C"
         and all(value.dtype is dtypes.float32 for value in (*node.inputs, *node.outputs))
         and not node.controls
@@ -130,7 +127,7 @@ def _is_plain(node: Node) -> bool:
 def _pair(steps: Sequence[Step], place: int, user: int) -> Rectified | None:
     """The region of a batch norm (gradient) at a place, if the other step is of its kind."""
     norm, other = steps[place].node, steps[user].node
-    if norm.op.name in _FORWARD:
+    if norm.op in batch_norm.FORWARD:
         if other.op.name != "Relu" or other.controls:
             return None
         kernels = ("moments", "normalised") if norm.attrs["is_training"] else ("scaled",)
@@ -160,7 +157,7 @@ def _normalised_by(value: Value) -> Node | None:
     if value.node.op.name != "Relu":
         return None
     made = value.node.inputs[0]
-    is_result = made.node.op.name in _FORWARD and made is made.node.outputs[0]
+    is_result = made.node.op in batch_norm.FORWARD and made is made.node.outputs[0]
     return made.node if is_result else None
 
 

@@ -1,14 +1,15 @@
 """A loop over arrays as one kernel: recurrent layers, their gradients, and what is like them.
 
 The body of such a loop has products and elementwise steps of float32 arrays, numbers that count its
-turns, and lists of tensors that a turn reads an element of or adds one to. A plan takes a
-microsecond or two for each of these steps; here a turn is machine code, and each element of a list
-is a row of one array. Inference seldom knows the shapes in a body, so one turn is watched for each
-set of shapes that a loop is called with; sets that differ in sizes alone share a kernel.
+iterations, and lists of tensors that an iteration reads an element of or adds one to. A plan takes
+a microsecond or two for each of these steps; here an iteration is machine code, and each element of
+a list is a row of one array. Inference seldom knows the shapes in a body, so one iteration is
+watched for each set of shapes that a loop is called with; sets that differ in sizes alone share a
+kernel.
 
-Whatever a kernel cannot do, it leaves as it was before that turn: the plan goes on from there, and
-says what is wrong. What does not depend on the turn is computed by the plan's own kernels, before
-the first.
+Whatever a kernel cannot do, it leaves as it was before that iteration: the plan goes on from there,
+and says what is wrong. What does not depend on the iteration is computed by the plan's own kernels,
+before the first.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ import numpy as np
 
 from pinnace.engine import recycling
 from pinnace.engine.codegen import compiler
-from pinnace.engine.codegen.array_steps import Unfit
+from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.iteration import iteration_of
 from pinnace.engine.codegen.loop_lists import is_same
 from pinnace.engine.codegen.statements import fit
-from pinnace.engine.codegen.turn import Turn
 from pinnace.engine.shares import Shares
 from pinnace.engine.trials import Verdict
 from pinnace.ops.state.list_values import TensorList, handle_of_list
@@ -32,24 +33,26 @@ from pinnace.ops.state.list_values import TensorList, handle_of_list
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    from pinnace.engine.codegen.iteration import Iteration
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
 
 # Sets of shapes that a loop has kernels for.
 _SHAPES = 8
-# Turns between looks at whether the run was cancelled, and the first guess at how many there are.
-_TURNS = 4096
+# Iterations between looks at whether the run was cancelled, and the first guess at how many there
+# are.
+_ITERATIONS = 4096
 _GUESS = 64
-# Seconds between looks, once it is known how long a turn takes.
+# Seconds between looks, once it is known how long an iteration takes.
 _LOOK_S = 0.02
 
 
 class Recurrence:
-    """A loop whose turns are machine code, for the shapes that were seen.
+    """A loop whose iterations are machine code, for the shapes that were seen.
 
     Args:
         test: the plan of the condition.
-        body: the plan of a turn.
+        body: the plan of an iteration.
     """
 
     def __init__(self, test: Plan, body: Plan) -> None:
@@ -61,12 +64,12 @@ class Recurrence:
         self.refusals: list[str] = []
 
     @property
-    def hopeless(self) -> bool:
+    def is_rejected(self) -> bool:
         """Whether no set of shapes that was seen has a kernel, or may get one."""
-        return all(one is None or one.is_hopeless for one in list(self._variants.values()))
+        return all(one is None or one.is_rejected for one in list(self._variants.values()))
 
     def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
-        """The loop variables after as many turns as the kernel could take.
+        """The loop variables after as many iterations as the kernel could take.
 
         Args:
             values: the loop variables.
@@ -79,10 +82,10 @@ class Recurrence:
 
     def goes_on(self, values: Sequence[Array]) -> bool:
         """Whether the condition is true."""
-        return bool(self._test.namespace["run"](values, None)[0])
+        return bool(self._test.run(values, None)[0])
 
     def variant(self, values: Sequence[Array]) -> _Variant | None:
-        """What these shapes' kernel runs by, which may not be made yet; None if there is none."""
+        """The variant for these shapes, whose kernel may not be made yet; None if there is none."""
         key = tuple([_form(value) for value in values])
         variant = self._variants.get(key)
         if variant is None and key not in self._variants:
@@ -100,19 +103,19 @@ class Recurrence:
     def _variant(self, values: Sequence[Array]) -> _Variant | None:
         with np.errstate(all="ignore"):
             try:
-                watched = self._body.recording()(values)
+                watched = self._body.source.recording()(values)
             except Exception as error:  # such as an index out of range: not to run once more
                 self.refusals.append(f"watching: {error}")
                 return None
         try:
-            return _Variant(Turn(self._test, self._body, values, watched))
-        except Unfit as reason:
+            return _Variant(iteration_of(self._test, self._body, values, watched))
+        except UnsupportedError as reason:
             self.refusals.append(str(reason))
             return None
 
 
 def _form(value: Array) -> Any:
-    """What of a loop variable a kernel is made for."""
+    """The part of a loop variable that a kernel is specialised for."""
     held = value[()] if value.dtype.kind == "O" and not value.ndim else None
     if isinstance(held, TensorList):
         return held.dtype, held.shape.dims, held.item_shape(), is_same(held)
@@ -128,59 +131,59 @@ class _Variant:
         uses: how often it was asked for, lately.
     """
 
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+    def __init__(self, iteration: Iteration) -> None:
+        self._iteration = iteration
         self.verdict = Verdict()
         self.uses = 0
-        self.kernel = compiler.request(turn.text)
-        self._numbers = np.array(turn.numbers, np.int64)
+        self.kernel = compiler.request(iteration.kernel.text)
+        self._numbers = np.array(iteration.kernel.numbers, np.int64)
         self._expected = _GUESS
-        # What a turn took when it was last measured; at first, as little as nothing.
-        self._turn_s = 1e-9
+        # What an iteration took when it was last measured; at first, as little as nothing.
+        self._iteration_s = 1e-9
 
     def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
-        """The loop variables when the condition is false, or before a turn that cannot be taken."""
-        turn = self._turn
+        """The loop variables when the condition is false, or before an iteration it refuses."""
+        iteration = self._iteration
         try:
-            fixed = turn.before(values)
+            fixed = iteration.fixed(values)
         except Exception:
             return values  # the plan says what is wrong
-        if not turn.is_like_before(fixed):
+        if not iteration.is_like_before(fixed):
             return values  # a variable has another shape now
-        most = self._expected + 1 if turn.lists.pushed else _TURNS
+        most = self._expected + 1 if iteration.lists.pushed else _ITERATIONS
         total = 0
         while True:
-            most = min(most, max(_GUESS, int(_LOOK_S / self._turn_s)))
+            most = min(most, max(_GUESS, int(_LOOK_S / self._iteration_s)))
             start = perf_counter()
             found = self._advance(values, fixed, most)
             if found is None:
                 return values
-            turns, failed, values = found
-            total += turns
-            if failed or turns < most:
+            iterations, failed, values = found
+            total += iterations
+            if failed or iterations < most:
                 break
-            self._turn_s = max((perf_counter() - start) / turns, 1e-9)
+            self._iteration_s = max((perf_counter() - start) / iterations, 1e-9)
             check()
             most *= 2
         self._expected = max(total, 1)
         return values
 
     @property
-    def is_hopeless(self) -> bool:
+    def is_rejected(self) -> bool:
         """Whether it has no kernel and gets none, or a wrong one."""
         return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
 
     def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]] | None:
-        """How many turns were taken, at most `most`, and the loop variables after them.
+        """How many iterations were taken, at most `most`, and the loop variables after them.
 
-        Fewer are taken where the condition is false then, or the next turn cannot be taken. None if
-        there is nothing to be done with these values.
+        Fewer are taken where the condition is false then, or the next iteration cannot be taken.
+        None if there is nothing to be done with these values.
         """
         try:
-            fixed = self._turn.before(values)
+            fixed = self._iteration.fixed(values)
         except Exception:
             return None  # the plan says what is wrong
-        if not self._turn.is_like_before(fixed):
+        if not self._iteration.is_like_before(fixed):
             return None
         found = self._advance(values, fixed, most)
         return None if found is None else (found[0], found[2])
@@ -188,48 +191,49 @@ class _Variant:
     def _advance(
         self, values: Sequence[Array], fixed: Sequence[Array], most: int
     ) -> tuple[int, bool, Sequence[Array]] | None:
-        """Turns taken, whether the next cannot be, and the loop variables after them."""
-        turn = self._turn
-        lists: dict[int, Any] = {place: values[place][()] for place in turn.lists.used}
+        """Iterations taken, whether the next cannot be, and the loop variables after them."""
+        variables, known = self._iteration.variables, self._iteration.lists
+        kernel = self._iteration.kernel
+        lists: dict[int, Any] = {place: values[place][()] for place in known.used}
         integers, reals = self._numbers_of(values, fixed)
         after = [
-            np.empty((1 if place in turn.summed else 2, *turn.shapes[place]), np.float32)
-            for place in turn.carried
+            np.empty((1 if place in kernel.summed else 2, *variables.shapes[place]), np.float32)
+            for place in variables.carried
         ]
         opened = self._opened(lists, most)
         if opened is None:
             return None
         read, buffers, flags = opened
-        arguments = list(turn.constants)
-        arguments += [fit(fixed[place]) for place in turn.fixed_arrays]
-        arguments += [fit(values[place]) for place in turn.carried]
+        arguments = list(kernel.constants)
+        arguments += [fit(fixed[place]) for place in kernel.fixed_arrays]
+        arguments += [fit(values[place]) for place in variables.carried]
         arguments += [*(pair.reshape(-1) for pair in after), *read]
-        arguments += [buffers[place] for place in turn.lists.pushed]
-        for place in turn.lists.changed:
+        arguments += [buffers[place] for place in known.pushed]
+        for place in known.changed:
             arguments += [buffers[place], flags[place]]
         lengths = np.array([held.length for held in lists.values()] or [0], np.int64)
         function = self.kernel.function
         assert function is not None  # noqa: S101 - `Recurrence.run` looked
-        turns = function(most, self._numbers, integers, reals, lengths, *arguments)
+        iterations = function(most, self._numbers, integers, reals, lengths, *arguments)
         failed = bool(integers[-1])
-        if not turns:
-            return turns, failed, values
+        if not iterations:
+            return iterations, failed, values
         found = list(values)
-        for table, sources in ((integers, turn.integers), (reals, turn.reals)):
+        for table, sources in ((integers, variables.integers), (reals, variables.reals)):
             for index, (loop, place) in enumerate(sources):
                 if loop:
                     found[place] = np.asarray(table[index].astype(values[place].dtype))
-        for place, pair in zip(turn.carried, after, strict=True):
-            found[place] = pair[0 if place in turn.summed else (turns - 1) % 2]
-        self._close(found, lists, buffers, flags, fixed, turns)
-        return turns, failed, found
+        for place, pair in zip(variables.carried, after, strict=True):
+            found[place] = pair[0 if place in kernel.summed else (iterations - 1) % 2]
+        self._close(found, lists, buffers, flags, fixed, iterations)
+        return iterations, failed, found
 
     def _numbers_of(self, values: Sequence[Array], fixed: Sequence[Array]) -> tuple[Array, Array]:
-        """The kernel's tables; the last of the integers says that a turn could not be taken."""
-        turn = self._turn
-        integers = np.zeros(len(turn.integers) + 1, np.int64)
-        reals = np.zeros(len(turn.reals) + 1, np.float64)
-        for table, sources in ((integers, turn.integers), (reals, turn.reals)):
+        """The kernel's tables; the last integer flags an iteration that could not be taken."""
+        variables = self._iteration.variables
+        integers = np.zeros(len(variables.integers) + 1, np.int64)
+        reals = np.zeros(len(variables.reals) + 1, np.float64)
+        for table, sources in ((integers, variables.integers), (reals, variables.reals)):
             for index, (loop, place) in enumerate(sources):
                 table[index] = values[place] if loop else fixed[place]
         return integers, reals
@@ -238,7 +242,7 @@ class _Variant:
         self, lists: Mapping[int, TensorList], most: int
     ) -> tuple[list[Array], dict[int, Array], dict[int, Array]] | None:
         """The lists as arrays: those that are read, those to write, what is set there; or None."""
-        known = self._turn.lists
+        known = self._iteration.lists
         read = []
         for place in known.read:
             rows = lists[place].stacked(known.items[place])
@@ -265,17 +269,17 @@ class _Variant:
         buffers: Mapping[int, Array],
         flags: Mapping[int, Array],
         fixed: Sequence[Array],
-        turns: int,
+        iterations: int,
     ) -> None:
-        """Put the lists after so many turns among the loop variables."""
-        known = self._turn.lists
+        """Put the lists after so many iterations among the loop variables."""
+        known = self._iteration.lists
         made: dict[int, TensorList] = {}
         for place in known.popped:
-            made[place] = lists[place].shortened(lists[place].length - turns)
+            made[place] = lists[place].shortened(lists[place].length - iterations)
         for place in known.pushed:
-            made[place] = lists[place].extended(buffers[place][:turns])
+            made[place] = lists[place].extended(buffers[place][:iterations])
         for place, source in known.repeated.items():
-            made[place] = lists[place].repeated(fixed[source], turns)
+            made[place] = lists[place].repeated(fixed[source], iterations)
         for place in known.changed:
             made[place] = lists[place].replaced(
                 np.flatnonzero(flags[place]).tolist(), buffers[place]
@@ -313,9 +317,9 @@ def recurrence_of(test: Plan, body: Plan) -> Recurrence | None:
 
     Args:
         test: the plan of the condition.
-        body: the plan of a turn.
+        body: the plan of an iteration.
     """
     steps = [*test.steps, *body.steps]
     if any(step.node.op.effect not in {None, "read"} or step.node.op.wants_ctx for step in steps):
-        return None  # a turn more would be seen
+        return None  # an iteration more would be seen
     return Recurrence(test, body)

@@ -10,10 +10,8 @@ from pinnace.engine.codegen.fused import Fused
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from pinnace.engine.plan import Step
+    from pinnace.engine.steps import Region, Step
     from pinnace.graph.graph import Value
-
-    Region = Fused | dense.Dense | chains.Chain | attention.Attention | rectified.Rectified
 
 
 def fuse(

@@ -8,7 +8,7 @@ comes in a table of numbers, `q`, whose order is that of `ops.kernels.tiles.Job`
 from __future__ import annotations
 
 _BEGIN = """
-from pinnace.engine.codegen.tiles import (
+from pinnace.engine.codegen.register_tiles import (
     HALF, HALF_ROWS, NARROW, ROWS, WIDE, channelwise, half, narrow, pad, wide,
 )
 
@@ -200,7 +200,8 @@ CORRELATE = (
 )
 
 MULTIPLY = """
-from pinnace.engine.codegen.tiles import EIGHT, ROWS, WIDE, eight, four, move, one, two, wide
+from pinnace.engine.codegen.register_tiles import EIGHT, ROWS, WIDE
+from pinnace.engine.codegen.register_tiles import eight, four, move, one, two, wide
 
 TABLE = types.Array(int64, 1, "C")
 

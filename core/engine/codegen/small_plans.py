@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.codegen import compiler
-from pinnace.engine.codegen.array_steps import Unfit, multiplications
+from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
 from pinnace.engine.codegen.statements import HEADER, Statements, array_type, fit, is_known
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
     from pinnace.ops.running import RunContext
 
-_FROM_SHAPES = frozenset({"Rank", "Shape", "ShapeN", "Size"})
 # Fewer steps cost less than entering a kernel.
 _FEWEST_STEPS = 3
 # Multiplications of products, and numbers in an array, that one thread does in no time.
@@ -42,12 +41,12 @@ class SmallPlan:
         arrays: its arguments at some call.
 
     Raises:
-        Unfit: some step has no statement, or there is too much to do.
+        UnsupportedError: some step has no statement, or there is too much to do.
     """
 
     def __init__(self, plan: Plan, arrays: Sequence[Array]) -> None:
         with np.errstate(all="ignore"):
-            watched = plan.recording()(arrays)
+            watched = plan.source.recording()(arrays)
         self._plan = plan
         self._sizes = {value: np.shape(array) for value, array in watched.items()}
         known: dict[Value, Array] = {}
@@ -64,7 +63,7 @@ class SmallPlan:
             elif is_known(node):
                 nodes.append(node)
             else:
-                raise Unfit(f"{node.op.name} has no statement")
+                raise UnsupportedError(f"{node.op.name} has no statement")
         self._check_work(nodes)
         self._write(nodes, given, known)
         self._numbers = np.array(self._writer.numbers, np.int64)
@@ -73,7 +72,7 @@ class SmallPlan:
 
     @staticmethod
     def _is_known(node: Node, known: dict[Value, Array]) -> bool:
-        if node.op.name in _FROM_SHAPES:
+        if node.op.shape_query:
             return True
         return bool(node.inputs) and all(
             value in known or constant_of(value) is not None for value in node.inputs
@@ -85,11 +84,11 @@ class SmallPlan:
             (math.prod(self._sizes[value]) for node in nodes for value in node.outputs), default=0
         )
         if work > _MOST_MULTIPLICATIONS or largest > _MOST_NUMBERS:
-            raise Unfit("too much for one thread")
+            raise UnsupportedError("too much for one thread")
         if any(0 in self._sizes[value] for node in nodes for value in node.outputs):
-            raise Unfit("empty arrays")
+            raise UnsupportedError("empty arrays")
         if len(nodes) < _FEWEST_STEPS:
-            raise Unfit("too few steps")
+            raise UnsupportedError("too few steps")
 
     def _write(
         self, nodes: Sequence[Node], given: dict[Value, None], known: dict[Value, Array]
@@ -102,7 +101,7 @@ class SmallPlan:
             writer.places[value] = writer.at(f"at(x{index})", self._sizes[value])
         made = {value for node in nodes for value in node.outputs}
         if any(value in known for value in plan.graph.outputs):
-            raise Unfit("a result is a shape")
+            raise UnsupportedError("a result is a shape")
         self._results = [value for value in dict.fromkeys(plan.graph.outputs) if value in made]
         homes = {
             value: writer.at(f"at(y{index})", self._sizes[value])
@@ -146,41 +145,39 @@ class SmallPlan:
 
     def _compiled(self) -> Any:
         """A function like the plan's that calls the kernel."""
-        plan = self._plan
-        namespace = dict(plan.namespace)
-        namespace.update(
-            kernel=self.kernel.function,
-            n=self._numbers,
-            fit=fit,
-            empty=np.empty,
-            kind=np.float32,
-            steps=plan.namespace["run"],
-        )
-        lines = ["def run(arguments, ctx):", plan.unpacking()]
+        constants = {f"kernel_constant_{n}": one for n, one in enumerate(self._writer.constants)}
+        own = {
+            "kernel": self.kernel.function,
+            "n": self._numbers,
+            "fit": fit,
+            "empty": np.empty,
+            "kind": np.float32,
+            "steps": self._plan.run,
+            **constants,
+        }
+        return self._plan.source.compiled(lambda: self._lines(list(constants)), own)
+
+    def _lines(self, constants: Sequence[str]) -> list[str]:
+        plan, source = self._plan, self._plan.source
+        lines = [source.unpacking()]
         again = "return steps(arguments, ctx)"
         if self._reads:
-            calls = "; ".join(plan.call_of(position) for position in self._reads)
+            calls = "; ".join(source.call_of(position) for position in self._reads)
             # The plan itself says what is wrong with a variable, and takes other shapes.
             lines += ["    try:", f"        {calls}", "    except Exception:", f"        {again}"]
         for position in self._reads:
             (value,) = plan.steps[position].node.outputs
             if not value.shape.is_fully_defined():
-                lines.append(f"    if {plan.name(value)}.shape != {self._sizes[value]}: {again}")
+                lines.append(f"    if {source.name(value)}.shape != {self._sizes[value]}: {again}")
         lines += [
-            f"    {plan.name(value)} = empty({self._sizes[value]!r}, kind)"
+            f"    {source.name(value)} = empty({self._sizes[value]!r}, kind)"
             for value in self._results
         ]
-        names = ["n"]
-        for index, array in enumerate(self._writer.constants):
-            namespace[f"kernel_constant_{index}"] = array
-            names.append(f"kernel_constant_{index}")
-        names += [f"fit({plan.name(value)})" for value in self._given]
-        names += [plan.name(value) for value in self._results]
-        results = "".join(f"asarray({plan.name(value)}), " for value in plan.graph.outputs)
-        lines += [f"    kernel({', '.join(names)})", f"    return ({results})"]
-        namespace = {**plan.namespace, **namespace}
-        exec(compile("\n".join(lines) + "\n", f"<plan of {plan.graph.name}>", "exec"), namespace)
-        return namespace["run"]
+        names = ["n", *constants]
+        names += [f"fit({source.name(value)})" for value in self._given]
+        names += [source.name(value) for value in self._results]
+        results = "".join(f"asarray({source.name(value)}), " for value in plan.graph.outputs)
+        return [*lines, f"    kernel({', '.join(names)})", f"    return ({results})"]
 
 
 def small_plan_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan | None:
@@ -198,5 +195,5 @@ def small_plan_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan | None:
         return None
     try:
         return SmallPlan(plan, arrays)
-    except Unfit:
+    except UnsupportedError:
         return None

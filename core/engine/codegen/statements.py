@@ -15,20 +15,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import (
-    PRODUCTS,
-    Unfit,
-    expression,
+    UnsupportedError,
     flips,
     is_elementwise,
     is_made,
     lies_as,
     numbers_used,
 )
+from pinnace.engine.codegen.forms import written
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 _LINE = 16
 # Columns of a packed panel and rows of a tile on any processor, at most.
 _PANEL, _TILE_ROWS = 64, 16
-_VIEWS = frozenset({"ExpandDims", "Reshape", "Squeeze"})
 
 # What a kernel of statements begins with.
 HEADER = """
@@ -146,7 +144,7 @@ class Statements:
         if found is None:
             array = self._constant(value)
             if array is None:
-                raise Unfit(f"{value}: no shape")
+                raise UnsupportedError(f"{value}: no shape")
             return np.shape(array)
         return found
 
@@ -165,9 +163,9 @@ class Statements:
         if found is None:
             array = self._constant(value)
             if array is None or value.dtype is not dtypes.float32:
-                raise Unfit(f"{value}: not at hand")
+                raise UnsupportedError(f"{value}: not at hand")
             if not array.size:
-                raise Unfit(f"{value}: empty")
+                raise UnsupportedError(f"{value}: empty")
             self.constants.append(np.ascontiguousarray(array).reshape(-1))
             found = self.at(f"at(k{len(self.constants) - 1})", array.shape)
             self.steady(value, found)
@@ -187,7 +185,7 @@ class Statements:
             wanted: values that are used outside of these steps.
 
         Raises:
-            Unfit: there is no statement for one of them.
+            UnsupportedError: there is no statement for one of them.
         """
         self._homes = homes
         self._wanted = wanted
@@ -211,18 +209,18 @@ class Statements:
             if not ready:
                 ready = self._group(pending)
                 if not ready:
-                    raise Unfit(f"{pending[0]}: cannot be reached")
+                    raise UnsupportedError(f"{pending[0]}: cannot be reached")
                 self._elementwise(ready)
             done = set(ready)
             pending = [node for node in pending if node not in done]
 
     def _single(self, node: Node) -> None:
-        write = _WRITERS.get(node.op.name)
+        write = _writer(node)
         if write is None:
-            raise Unfit(f"{node.op.name} has no statement")
-        kinds = {dtypes.float32, dtypes.bool} if node.op.name in _VIEWS else {dtypes.float32}
+            raise UnsupportedError(f"{node.op.name} has no statement")
+        kinds = {dtypes.float32, dtypes.bool} if node.op.view else {dtypes.float32}
         if any(value.dtype not in kinds for value in node.outputs):
-            raise Unfit(f"{node.op.name} does not give float32")
+            raise UnsupportedError(f"{node.op.name} does not give float32")
         write(self, node)
 
     def _home(self, value: Value) -> Place:
@@ -307,7 +305,9 @@ class Statements:
         for index, place in enumerate(homes.values()):
             outer.append(f"z{index} = floats({place.address} + 4 * r * {place.step}, {width})")
         for index, node in enumerate(group):
-            inner.append(f"t{index} = T({expression(node, names)})")
+            inner.append(
+                f"t{index} = T({written(node, [names.get(value, '') for value in node.inputs])})"
+            )
             names[node.outputs[0]] = f"t{index}"
         inner += [f"z{index}[c] = {names[value]}" for index, value in enumerate(homes)]
         self.lines += ahead
@@ -335,10 +335,10 @@ class Statements:
         """A reshaped value is the same numbers."""
         source, value = self._place(node.inputs[0]), node.outputs[0]
         if math.prod(self.size(value)) != math.prod(self.size(node.inputs[0])):
-            raise Unfit(f"{node}: another size")
+            raise UnsupportedError(f"{node}: another size")
         if not source.whole:
             if value.dtype is dtypes.bool:
-                raise Unfit(f"{node}: part of truth values")
+                raise UnsupportedError(f"{node}: part of truth values")
             whole = self.reserve(self.size(node.inputs[0]))
             self.lines.append(self.copy(node.inputs[0], whole))
             source = whole
@@ -358,7 +358,7 @@ class Statements:
         shape = self.size(value)
         axis = self._constant(node.inputs[2 if by_size else 0])
         if axis is None or not shape or int(axis.reshape(-1)[0]) % len(shape) != len(shape) - 1:
-            raise Unfit(f"{node}: only the last axis can be split")
+            raise UnsupportedError(f"{node}: only the last axis can be split")
         source, at = self._place(value), 0
         for output in node.outputs:
             place = Place(f"{source.address} + 4 * {self.number(at)}", source.step, False)
@@ -372,7 +372,7 @@ class Statements:
         shape = self.size(value)
         known = self._constant(axis)
         if known is None or not shape or int(known.reshape(-1)[0]) % len(shape) != len(shape) - 1:
-            raise Unfit(f"{node}: only along the last axis")
+            raise UnsupportedError(f"{node}: only along the last axis")
         whole = self._homes.get(value) or self.reserve(shape)
         self._homes[value] = whole
         self._parts[node] = []
@@ -394,10 +394,10 @@ class Statements:
         """Values one after another, along a new first axis."""
         value = node.outputs[0]
         if node.attrs["axis"] % len(self.size(value)) or not self.size(node.inputs[0]):
-            raise Unfit(f"{node}: only arrays, and along the first axis")
+            raise UnsupportedError(f"{node}: only arrays, and along the first axis")
         home = self._home(value)
         if not home.whole:
-            raise Unfit(f"{node}: part of another value")
+            raise UnsupportedError(f"{node}: part of another value")
         for index, part in enumerate(node.inputs):
             start = self.number(4 * index * math.prod(self.size(part)))
             target = self.at(f"({home.address} + {start})", self.size(part))
@@ -407,11 +407,11 @@ class Statements:
         a, b = node.inputs
         flip_a, flip_b = flips(node)
         if len(self.size(a)) != 2 or len(self.size(b)) != 2:
-            raise Unfit(f"{node}: not two matrices")
+            raise UnsupportedError(f"{node}: not two matrices")
         k, m = self.size(a) if flip_a else self.size(a)[::-1]
         n = self.size(b)[0 if flip_b else 1]
         if not k:
-            raise Unfit(f"{node}: an empty sum")
+            raise UnsupportedError(f"{node}: an empty sum")
         left = self._place(a)
         steps = f"1, {left.step}" if flip_a else f"{left.step}, 1"
         c = self.sums.get(node)
@@ -447,11 +447,11 @@ class Statements:
         shape = self.size(value)
         if node.op.name == "BiasAddGrad":
             if node.attrs.get("data_format") == "NCHW":
-                raise Unfit(f"{node}: channels first")
+                raise UnsupportedError(f"{node}: channels first")
         else:
             axes = self._constant(node.inputs[1])
             if axes is None or not shape:
-                raise Unfit(f"{node}: over axes that are not known")
+                raise UnsupportedError(f"{node}: over axes that are not known")
             summed = {int(one) % len(shape) for one in axes.reshape(-1)}
             if all(shape[axis] == 1 for axis in summed):
                 self._pass(node)
@@ -459,7 +459,7 @@ class Statements:
             if len(shape) - 1 in summed or any(
                 size > 1 for axis, size in enumerate(shape[:-1]) if axis not in summed
             ):
-                raise Unfit(f"{node}: only over all axes but the last")
+                raise UnsupportedError(f"{node}: only over all axes but the last")
         source, home = self._place(value), self._home(node.outputs[0])
         rows, width = self.number(math.prod(shape[:-1])), self.number(shape[-1])
         self.lines.append(
@@ -468,20 +468,25 @@ class Statements:
 
 
 _WRITERS = {
-    **dict.fromkeys(PRODUCTS, Statements._product),
     "BiasAddGrad": Statements._sum,
     "ConcatV2": Statements._concat,
     "Pack": Statements._stack,
     "Split": Statements._split,
     "SplitV": Statements._split,
     "Sum": Statements._sum,
-    **dict.fromkeys(_VIEWS, Statements._pass),
 }
+
+
+def _writer(node: Node) -> Callable[[Statements, Node], None] | None:
+    """The method that writes a step that is not elementwise."""
+    if node.op.product == "matrix":
+        return Statements._product
+    return Statements._pass if node.op.view == "reshaped" else _WRITERS.get(node.op.name)
 
 
 def is_known(node: Node) -> bool:
     """Whether there may be a statement for a step."""
-    return node.op.name in _WRITERS or is_elementwise(node)
+    return _writer(node) is not None or is_elementwise(node)
 
 
 def array_type(shape: tuple[int, ...], kind: str, readonly: bool) -> str:

@@ -8,16 +8,13 @@ import numpy as np
 
 from pinnace.engine.passes.inline import inline
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import FunctionRef, Graph, Node
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node
 from pinnace.graph.known import known_value
 from pinnace.graph.walk import ordered
 from pinnace.ops.functional.calls import STATEFUL_PARTITIONED_CALL
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
-
-_IFS = frozenset({"If", "StatelessIf"})
-_CASES = frozenset({"Case", "StatelessCase"})
 
 
 def decided(graph: Graph) -> Graph:
@@ -30,7 +27,7 @@ def decided(graph: Graph) -> Graph:
         graph = inline(graph)
         if not any(_taken(node) for node in graph.nodes):
             return graph
-        copy = Copy(Graph(graph.name))
+        copy = Copy(GraphBuilder(graph.name))
         copy.inputs(graph)
         arguments = {value.node for value in graph.inputs}
         for node in ordered(graph):
@@ -42,7 +39,7 @@ def decided(graph: Graph) -> Graph:
             else:
                 _call(node, branch, copy)
         copy.outputs(graph)
-        graph = copy.target
+        graph = copy.target.finish()
 
 
 def _call(node: Node, branch: FunctionRef, copy: Copy) -> None:
@@ -71,14 +68,13 @@ def _call(node: Node, branch: FunctionRef, copy: Copy) -> None:
 
 def _taken(node: Node) -> FunctionRef | None:
     """The branch that a condition takes in every run."""
-    name = node.op.name
-    if name not in _IFS and name not in _CASES:
+    if node.op.runs != "branch":
         return None
     known = known_value(node.inputs[0])
     if known is None:
         return None
-    if name in _CASES:
-        branches: tuple[FunctionRef, ...] = node.attrs["branches"]
+    branches: tuple[FunctionRef, ...] | None = node.attrs.get("branches")
+    if branches is not None:
         index = int(known)
         # TensorFlow: any other number takes the last.
         return branches[index if 0 <= index < len(branches) else -1]

@@ -1,4 +1,4 @@
-"""What is known before a run is computed once."""
+"""Constant folding: values that are known before a run are computed once."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.errors import OpError
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import Graph, Node, Value, constant_of
+from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
 from pinnace.graph.known import known_value
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import CONST
 
 # A folded constant may not need more memory than this unless its inputs did (bytes).
 _LARGEST = 1 << 20
-_PASS_THROUGH = frozenset({"Identity", "StopGradient", "PreventGradient", "Snapshot"})
-_FROM_SHAPE = frozenset({"Shape", "Size", "Rank"})
 
 
 def fold(graph: Graph) -> Graph:
@@ -25,7 +23,7 @@ def fold(graph: Graph) -> Graph:
 
     Nodes that give a shape are constants where the shape is known.
     """
-    copy = Copy(Graph(graph.name))
+    copy = Copy(GraphBuilder(graph.name))
     copy.inputs(graph)
     arguments = {value.node for value in graph.inputs}
     seen: dict[object, Node] = {}
@@ -35,7 +33,7 @@ def fold(graph: Graph) -> Graph:
         if node.controls and _wait_for_effects(copy.controls(node.controls, ())):
             copy.node(node)  # what takes its value, or waits for it, waits for those effects
             continue
-        if node.op.name in _PASS_THROUGH or node.op.name == "IdentityN":
+        if node.op.alias:
             for output, value in zip(node.outputs, node.inputs, strict=True):
                 copy.values[output] = copy.values[value]
             makers = (copy.nodes.get(value.node, ()) for value in node.inputs)
@@ -56,7 +54,7 @@ def fold(graph: Graph) -> Graph:
                 copy.values[output] = same
             copy.nodes[node] = (twin,)
     copy.outputs(graph)
-    return copy.target
+    return copy.target.finish()
 
 
 def _wait_for_effects(nodes: tuple[Node, ...]) -> bool:
@@ -74,7 +72,7 @@ def _wait_for_effects(nodes: tuple[Node, ...]) -> bool:
 
 
 def _joined_before(node: Node, copy: Copy) -> tuple[Value, ...] | None:
-    """What a Split takes apart, if a ConcatV2 put together just these parts."""
+    """The inputs of a ConcatV2 that the Split `node` takes apart into the same parts again."""
     if node.op.name != "Split":
         return None
     cut, whole = (copy.values[value] for value in node.inputs)
@@ -110,9 +108,9 @@ def _constants(node: Node, copy: Copy) -> tuple[Any, ...] | None:
         return None
     if any(value.dtype is dtypes.variant for value in node.outputs):
         return None  # a list that every run began with would tie the runs together
-    if op.name in _FROM_SHAPE:
-        known = known_value(node.outputs[0])
-        return None if known is None else (known,)
+    if op.shape_query:
+        known = tuple(known_value(value) for value in node.outputs)
+        return None if any(one is None for one in known) else known
     arrays = [constant_of(copy.values[value]) for value in node.inputs]
     if any(array is None for array in arrays):
         return None
@@ -130,7 +128,9 @@ def _constants(node: Node, copy: Copy) -> tuple[Any, ...] | None:
     return tuple(result)
 
 
-def _constant(graph: Graph, name: str, array: Any, like: Value, seen: dict[object, Node]) -> Value:
+def _constant(
+    graph: GraphBuilder, name: str, array: Any, like: Value, seen: dict[object, Node]
+) -> Value:
     array = np.asarray(array)
     key = _constant_key(array)
     known = seen.get(key) if key is not None else None

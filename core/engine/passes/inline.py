@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pinnace.framework.errors import InvalidArgumentError, ResourceExhaustedError
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import Graph, Node
+from pinnace.graph.graph import Graph, GraphBuilder, Node
 from pinnace.graph.walk import ordered
 
-_CALLS = frozenset({"BatchFunction", "PartitionedCall", "StatefulPartitionedCall"})
 # Calls inside calls that are followed: each is some frames of Python.
 _DEPTH = 200
 # Nodes that a graph may become: so many in any case, and so many times those that are written. Each
@@ -31,14 +30,14 @@ def inline(graph: Graph, *, keep: bool = False) -> Graph:
         InvalidArgumentError: a function calls itself.
         ResourceExhaustedError: the graph would become too large, and calls are not to be kept.
     """
-    copy = Copy(Graph(graph.name))
+    copy = Copy(GraphBuilder(graph.name))
     copy.inputs(graph)
     sizes = _sizes(graph)
     written = sum(len(one.nodes) for one in sizes)
     most = max(_NODES if keep else _NODES_AT_MOST, _TIMES * written)
     _Inlining(sizes, most, keep).body(graph, copy, "", (), 0)
     copy.outputs(graph)
-    return copy.target
+    return copy.target.finish()
 
 
 def _sizes(graph: Graph) -> dict[Graph, int]:
@@ -52,7 +51,7 @@ def _sizes(graph: Graph) -> dict[Graph, int]:
             pending.pop()
             continue
         inside.add(one)
-        called = [node.attrs["f"].graph for node in one.nodes if node.op.name in _CALLS]
+        called = [node.attrs["f"].graph for node in one.nodes if node.op.runs == "call"]
         missing = [callee for callee in called if callee not in sizes]
         if any(callee in inside for callee in missing):
             message = f"function {one.name!r} calls itself: recursion cannot be run"
@@ -89,7 +88,7 @@ class _Inlining:
         nodes = [node for node in ordered(graph) if node not in arguments]
         self._left -= len(nodes)
         for node in nodes:
-            if node.op.name in _CALLS and self._fits(node, depth):
+            if node.op.runs == "call" and self._fits(node, depth):
                 self._call(node, copy, prefix, before, depth)
             else:
                 copy.node(node, prefix, before if node.op.stateful else ())

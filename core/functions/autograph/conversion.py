@@ -14,25 +14,17 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.context import state
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.autograph import operators
 from pinnace.functions.autograph.options import log, verbosity
-from pinnace.functions.control import branches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["callback", "converted", "do_not_convert", "to_code", "to_graph"]
 
-
-class _Context(threading.local):
-    """Whether what is traced in this thread is being converted."""
-
-    enabled = False
-
-
-context = _Context()
 
 # Whole libraries that are called as they are.
 _LIBRARIES = frozenset(
@@ -66,11 +58,11 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        saved, context.enabled = context.enabled, False
+        saved, state.convert = state.convert, None
         try:
             return func(*args, **kwargs)
         finally:
-            context.enabled = saved
+            state.convert = saved
 
     return autograph_artifact(wrapper)
 
@@ -85,18 +77,18 @@ def converted(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        saved, context.enabled = context.enabled, True
+        saved, state.convert = state.convert, callback
         try:
             return converted_call(function, args, kwargs)
         finally:
-            context.enabled = saved
+            state.convert = saved
 
     return run
 
 
 def callback(function: Any) -> Any:
     """A user's function that library code is about to call: converted if the caller was."""
-    if not context.enabled or function is None or getattr(function, _MARK, False):
+    if state.convert is None or function is None or getattr(function, _MARK, False):
         return function
     if not callable(function) or _is_library(function):
         return function
@@ -110,7 +102,7 @@ def callback(function: Any) -> Any:
 def converted_call(f: Any, args: tuple[Any, ...], kwargs: Any, scope: Any = None) -> Any:
     """f(*args, **kwargs), converted if it is a user's function."""
     kwargs = kwargs or {}
-    if not context.enabled or getattr(f, _MARK, False):
+    if state.convert is None or getattr(f, _MARK, False):
         return f(*args, **kwargs)
     overload = _overload(f)
     if overload is not None:
@@ -130,7 +122,6 @@ def converted_call(f: Any, args: tuple[Any, ...], kwargs: Any, scope: Any = None
     return made(*first, *args, **kwargs)
 
 
-branches.install_conversion(callback)
 _FRAMES = (super, eval, globals, locals)
 
 
@@ -199,7 +190,7 @@ def _convert(function: types.FunctionType) -> Any:
     from pinnace.functions.autograph import transformer
 
     try:
-        made = transformer.convert(function)
+        made = transformer.convert(function, autograph_artifact, converted_call)
     except Exception as error:
         # Whatever malt cannot do, the function itself still runs.
         key = function.__code__
@@ -330,18 +321,18 @@ def to_graph(
         message = f"autograph.to_graph: expected a function, got {entity!r}"
         raise ValueError(message)
     try:
-        made = transformer.convert(target)
+        made = transformer.convert(target, autograph_artifact, converted_call)
     except Exception as error:
         message = f"autograph.to_graph: {_described(target)} cannot be converted: {error}"
         raise ValueError(message) from error
 
     @functools.wraps(target)
     def run(*args: Any, **kwargs: Any) -> Any:
-        saved, context.enabled = context.enabled, True
+        saved, state.convert = state.convert, callback
         try:
             return made(*first, *args, **kwargs)
         finally:
-            context.enabled = saved
+            state.convert = saved
 
     return autograph_artifact(run)  # type: ignore[no-any-return]
 

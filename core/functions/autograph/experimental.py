@@ -1,4 +1,4 @@
-"""What TensorFlow keeps under `autograph.experimental`."""
+"""The names of TensorFlow's `autograph.experimental`."""
 
 from pinnace.functions.autograph.conversion import do_not_convert as do_not_convert
 from pinnace.functions.autograph.options import Feature as Feature

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.ops.array import casting, joining, reshaping
+from pinnace.ops.array import casting, joining, permutations
 from pinnace.ops.composites.tensor_array import TensorArray, TensorArraySpec
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ListArray(TensorArray):
 
     @property
     def spec(self) -> ListArraySpec:
-        """What is known of it."""
+        """Its static type."""
         return ListArraySpec(self._element_shape, self._dtype, True, self._infer)
 
     def append(self, value: Any) -> ListArray:
@@ -114,7 +114,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
         return stacked
     order = list(range(1, rank))
     order.insert(axis % rank, 0)
-    return reshaping.transpose(stacked, order)
+    return permutations.transpose(stacked, order)
 
 
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:

@@ -73,7 +73,7 @@ def _guarded_for(
     set_state: Callable[[tuple[Any, ...]], None],
     symbol_names: tuple[str, ...],
 ) -> None:
-    """A loop over Python values; a turn after a `break` that the graph decides on becomes an If."""
+    """A loop over Python values; an iteration after a `break` on a tensor is an If."""
     for item in iter_:
         go_on = extra_test()
         if is_symbolic(go_on):
@@ -98,8 +98,8 @@ def special_iteration(iterated: Any) -> Callable[..., None] | None:
         return _for_steps
     if isinstance(iterated, (Tensor, Variable)):
         return _for_tensor
-    if isinstance(iterated, Together):
-        return _for_together
+    if isinstance(iterated, ZippedIteration):
+        return _for_zipped
     for kind in type(iterated).__mro__:
         found = _iterations.get(kind)
         if found is not None:
@@ -181,8 +181,8 @@ def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
     """How to get at item number i, and how many there are."""
     if isinstance(iterated, TensorArray):
         return iterated.read, iterated.size()
-    if isinstance(iterated, Together):
-        return _items_together(iterated)
+    if isinstance(iterated, ZippedIteration):
+        return _zipped_items(iterated)
     if isinstance(iterated, Steps):
         iterated = iterated.tensor()
     tensor = convert_to_tensor(iterated)
@@ -215,7 +215,7 @@ def branches_symbol(value: Any, like: SymbolicTensor) -> SymbolicTensor:
     return value.tensor  # type: ignore[no-any-return]
 
 
-class Together:
+class ZippedIteration:
     """`zip` or `enumerate` over tensors."""
 
     def __init__(self, parts: Sequence[Any], first: Any = None) -> None:
@@ -224,7 +224,7 @@ class Together:
         self.first = first
 
 
-def _items_together(iterated: Together) -> tuple[Callable[[Any], Any], Any]:
+def _zipped_items(iterated: ZippedIteration) -> tuple[Callable[[Any], Any], Any]:
     found = [_items(part) for part in iterated.parts]
     count = found[0][1]
     for _, other in found[1:]:
@@ -239,8 +239,8 @@ def _items_together(iterated: Together) -> tuple[Callable[[Any], Any], Any]:
     return item, count
 
 
-def _for_together(
-    iterated: Together,
+def _for_zipped(
+    iterated: ZippedIteration,
     extra_test: Callable[[], Any] | None,
     body: Callable[[Any], None],
     get_state: Any,
@@ -276,9 +276,9 @@ def _counted_loop(
         more = comparison.less(index[0], count)
         return more if extra_test is None else and_(lambda: more, extra_test)
 
-    def turn() -> None:
+    def iteration() -> None:
         at = index[0]
         body(item(at))
         index[0] = arithmetic.add(at, 1)
 
-    run_loop(test, turn, get, put, ("(index)", *symbol_names), opts)
+    run_loop(test, iteration, get, put, ("(index)", *symbol_names), opts)

@@ -36,7 +36,7 @@ def while_stmt(
 ) -> None:
     """`while test: body`.
 
-    Turns whose condition is known are made now; the rest becomes a loop of the graph.
+    Iterations whose condition is known are made now; the rest becomes a loop of the graph.
     """
     while True:
         go_on = test() if state.tracer is None else _probe(test)
@@ -49,7 +49,7 @@ def while_stmt(
 
 
 def _probe(test: Callable[[], Any]) -> Any:
-    """What `test()` gives, as far as that is known; nothing is added to the graph by it."""
+    """The value of `test()`, as far as it is known; no node is added to the graph."""
     found: list[Any] = []
 
     def run() -> None:
@@ -94,7 +94,7 @@ def run_loop(
         found = convert_to_tensor(test())
         return found if found.dtype is dtypes.bool else casting.cast(found, dtypes.bool)
 
-    def turn(*values: Any) -> Any:
+    def iteration(*values: Any) -> Any:
         at(values)
         body()
         return _after(first, get_state(), symbol_names)
@@ -102,7 +102,7 @@ def run_loop(
     try:
         results = looping.build_while(
             cond,
-            turn,
+            iteration,
             list(first.tensors),
             flat_shapes if any(shape is not None for shape in flat_shapes) else None,
             opts.get("maximum_iterations"),
@@ -121,7 +121,7 @@ def _spread(split: Split) -> list[Any]:
 
 
 def _after(first: Split, values: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    """The tensors after a turn; what is no tensor must not have changed."""
+    """The tensors after an iteration; what is no tensor must not have changed."""
     found = []
     for name, kind, before, after in zip(names, first.kinds, first.values, values, strict=True):
         if not kind:
@@ -152,7 +152,7 @@ def _after(first: Split, values: Sequence[Any], names: Sequence[str]) -> list[An
 
 
 def _typed(name: str, before: Any, after: Any, made: Any) -> Any:
-    """A value after a turn; a Python number takes the dtype the variable has."""
+    """A value after an iteration; a Python number takes the dtype the variable has."""
     if not isinstance(made, Tensor):
         return made
     wanted = convert_to_tensor(before).dtype

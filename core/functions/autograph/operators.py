@@ -1,4 +1,4 @@
-"""What converted code calls: Python's statements where values are known, ops where they are not.
+"""The operators of converted code: Python's statements on known values, ops on symbolic ones.
 
 Each subject has a module of its own; here the names stand that malt's converters write, with the
 signatures that they expect. Nothing of this needs malt.

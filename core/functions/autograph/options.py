@@ -75,7 +75,8 @@ def set_loop_options(
     Args:
         parallel_iterations: a hint.
         swap_memory: accepted for TensorFlow's sake.
-        maximum_iterations: how many turns at most.
-        shape_invariants: (variable, shape) pairs: shapes that hold before and after every turn.
+        maximum_iterations: how many iterations at most.
+        shape_invariants: (variable, shape) pairs: shapes that hold before and after every
+            iteration.
     """
     del parallel_iterations, swap_memory, maximum_iterations, shape_invariants

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import structure
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.functions.autograph.growing_lists import concat, stack
-from pinnace.functions.autograph.iteration import Steps, Together, special_iteration
+from pinnace.functions.autograph.iteration import Steps, ZippedIteration, special_iteration
 from pinnace.functions.autograph.variables import is_symbolic
 from pinnace.ops.array import joining, shapes, sorting
 from pinnace.ops.composites.tensor_array import TensorArray
@@ -87,16 +87,18 @@ def _all(x: Any) -> Any:
 
 
 def _enumerate(x: Any, start: Any = 0) -> Any:
-    if is_symbolic(x) or isinstance(x, (Steps, Together)):
-        return Together([x], start)
+    if is_symbolic(x) or isinstance(x, (Steps, ZippedIteration)):
+        return ZippedIteration([x], start)
     if hasattr(x, "enumerate") and special_iteration(x) is not None:
         return x.enumerate(start)
     return enumerate(x, start)
 
 
 def _zip(*parts: Any, **kwargs: Any) -> Any:
-    if parts and all(is_symbolic(part) or isinstance(part, (Steps, Together)) for part in parts):
-        return Together(parts)
+    if parts and all(
+        is_symbolic(part) or isinstance(part, (Steps, ZippedIteration)) for part in parts
+    ):
+        return ZippedIteration(parts)
     return zip(*parts, **kwargs)  # noqa: B905 (the user's own arguments)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import threading
 import types
 from typing import TYPE_CHECKING, Any, Self
@@ -32,7 +33,7 @@ from malt.operators import py_builtins
 from malt.pyct import anno, cfg, origin_info, parser, qual_names, transpiler
 from malt.pyct.static_analysis import activity, reaching_definitions
 
-from pinnace.functions.autograph import conversion, growing_lists, operators, options
+from pinnace.functions.autograph import growing_lists, operators, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +76,7 @@ class FunctionScope:
         return
 
     def ret(self, value: Any, did_return: Any) -> Any:
-        """What the function returns."""
+        """The return value of the function."""
         del did_return
         return None if isinstance(value, operators.UndefinedReturnValue) else value
 
@@ -294,16 +295,16 @@ class _Factory:
         exec(code, namespace)
         self.code: types.CodeType = namespace["outer_factory"]().__code__
 
-    def make(self, function: types.FunctionType) -> Any:
+    def make(self, function: types.FunctionType, called: types.SimpleNamespace) -> Any:
         """The converted function, with the closure and defaults of the original."""
         cells = dict(zip(self.freevars, function.__closure__ or (), strict=True))
         closure = tuple(cells[name] for name in self.code.co_freevars)
         factory = types.FunctionType(self.code, function.__globals__, self.name, (), closure)
-        made = factory(AG)
+        made = factory(called)
         made.__defaults__ = function.__defaults__
         made.__kwdefaults__ = function.__kwdefaults__
         made.__module__ = function.__module__
-        return conversion.autograph_artifact(made)
+        return called.autograph_artifact(made)
 
 
 def _future_flags() -> int:
@@ -331,14 +332,24 @@ def _place(node: ast.AST, line: int) -> None:
         _place(child, line)
 
 
-def convert(function: types.FunctionType) -> Any:
-    """The converted function."""
+def convert(
+    function: types.FunctionType,
+    autograph_artifact: Callable[..., Any],
+    converted_call: Callable[..., Any],
+) -> Any:
+    """The converted function.
+
+    Args:
+        function: a plain one.
+        autograph_artifact: marks a function as converted.
+        converted_call: calls a function, converted if it is a user's.
+    """
     code = function.__code__
     with _lock:
         factory = _factories.get(code)
         if factory is None:
             factory = _factories[code] = _Factory(function)
-    return factory.make(function)
+    return factory.make(function, _called(autograph_artifact, converted_call))
 
 
 def code_of(function: types.FunctionType) -> str:
@@ -360,27 +371,32 @@ def call_in_frame(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: 
     return py_builtins.locals_in_original_context(scope)
 
 
-AG = types.SimpleNamespace(
-    ConversionOptions=converter.ConversionOptions,
-    Feature=converter.Feature,
-    FunctionScope=FunctionScope,
-    STD=converter.STANDARD_OPTIONS,
-    Undefined=operators.Undefined,
-    UndefinedReturnValue=operators.UndefinedReturnValue,
-    and_=operators.and_,
-    assert_stmt=operators.assert_stmt,
-    autograph_artifact=conversion.autograph_artifact,
-    converted_call=conversion.converted_call,
-    eq=operators.eq,
-    for_stmt=operators.for_stmt,
-    if_exp=operators.if_exp,
-    if_stmt=operators.if_stmt,
-    ld=operators.ld,
-    ldu=operators.ldu,
-    list_append=growing_lists.list_append,
-    not_=operators.not_,
-    not_eq=operators.not_eq,
-    or_=operators.or_,
-    while_stmt=operators.while_stmt,
-    with_function_scope=with_function_scope,
-)
+@functools.cache
+def _called(
+    autograph_artifact: Callable[..., Any], converted_call: Callable[..., Any]
+) -> types.SimpleNamespace:
+    """What converted code finds as `ag__`."""
+    return types.SimpleNamespace(
+        ConversionOptions=converter.ConversionOptions,
+        Feature=converter.Feature,
+        FunctionScope=FunctionScope,
+        STD=converter.STANDARD_OPTIONS,
+        Undefined=operators.Undefined,
+        UndefinedReturnValue=operators.UndefinedReturnValue,
+        and_=operators.and_,
+        assert_stmt=operators.assert_stmt,
+        autograph_artifact=autograph_artifact,
+        converted_call=converted_call,
+        eq=operators.eq,
+        for_stmt=operators.for_stmt,
+        if_exp=operators.if_exp,
+        if_stmt=operators.if_stmt,
+        ld=operators.ld,
+        ldu=operators.ldu,
+        list_append=growing_lists.list_append,
+        not_=operators.not_,
+        not_eq=operators.not_eq,
+        or_=operators.or_,
+        while_stmt=operators.while_stmt,
+        with_function_scope=with_function_scope,
+    )

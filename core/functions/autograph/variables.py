@@ -35,7 +35,7 @@ class Undefined:
 
 
 class UndefinedReturnValue:
-    """What a function returns before it reached a `return`."""
+    """The return value of a function before it reached a `return`."""
 
     def __repr__(self) -> str:
         return "<nothing returned>"
@@ -154,7 +154,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def zeros(like: Any) -> Any:
-    """What a variable begins with that only a loop or one side of an if gives a value like this."""
+    """The initial value of a variable that only a loop or one branch of an if sets."""
     if isinstance(like, TensorArray):
         return TensorArray(like.dtype, 0, True, element_shape=like.element_shape)
     sizes = [0 if size is None else size for size in like.shape] if like.shape.rank else []

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
-from pinnace.framework.context import state, tapes_hidden
+from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.variable import Variable
-from pinnace.functions.backward import call_recorded
 from pinnace.functions.tracer import FunctionTracer
-from pinnace.graph.graph import FunctionRef, Graph
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder
 from pinnace.ops.array.constants import PLACEHOLDER
-from pinnace.ops.execute import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,38 +23,41 @@ if TYPE_CHECKING:
     from pinnace.ops.opdef import OpDef
 
 _numbers = itertools.count()
-# Makes a user's function one that AutoGraph converts, if the code around it is converted;
-# `autograph` fills it.
-_convert: Callable[[Any], Any] | None = None
-
-
-def install_conversion(convert: Callable[[Any], Any]) -> None:
-    """Fill the slot behind `user_function`; done once, by `autograph`."""
-    global _convert
-    _convert = convert
 
 
 def user_function(function: Any) -> Any:
     """A function that a user handed over, as it is to be called."""
-    return function if _convert is None else _convert(function)
+    convert = state.convert
+    return function if convert is None else convert(function)
 
 
 class Branch:
     """A traced function: its graph, what it returned, and what it took from around it.
 
+    Until somebody asks for `graph` or `ref`, captures and outputs may be added.
+
+    Args:
+        tracer: of the function, which ran.
+        results: what the Python function returned, with symbolic tensors of the graph at the
+            leaves.
+        arguments: how many inputs are no captures.
+
     Attributes:
-        graph: its inputs are the arguments, then the captures.
-        results: what the Python function returned, with symbolic tensors of `graph` at the leaves.
+        results: likewise.
         captured: the tensors of the tracer outside, in the order of the graph's last inputs.
     """
 
-    def __init__(self, graph: Graph, results: Any, tracer: FunctionTracer, arguments: int) -> None:
-        self.graph = graph
+    def __init__(self, tracer: FunctionTracer, results: Any, arguments: int) -> None:
         self.results = results
         self.captured = [tensor for tensor, _ in tracer.captures.values()]
         self._tracer = tracer
         self._arguments = arguments
         self._values = {id(tensor): value for tensor, value in tracer.captures.values()}
+
+    @functools.cached_property
+    def graph(self) -> Graph:
+        """The graph: its inputs are the arguments, then the captures."""
+        return self._tracer.graph.finish()
 
     @property
     def ref(self) -> FunctionRef:
@@ -65,26 +67,33 @@ class Branch:
     @property
     def stateful(self) -> bool:
         """Whether it does anything beside returning values."""
-        return any(node.op.stateful for node in self.graph.nodes)
+        return any(node.op.stateful for node in self._tracer.graph.nodes)
+
+    @property
+    def outputs(self) -> Sequence[Value]:
+        """The values that the graph gives."""
+        return self._tracer.graph.outputs
+
+    def give(self, values: Sequence[Value], label: str) -> None:
+        """Give these values, too, under names `label_0`, `label_1`, ..."""
+        graph = self._tracer.graph
+        names = [f"{label}_{index}" for index in range(len(values))]
+        graph.set_outputs([*graph.outputs, *values], [*graph.output_names, *names])
 
     def take(self, captured: Sequence[Tensor]) -> list[Value]:
         """Make exactly these the captures, in this order; gives the arguments that stand for them.
 
         All that the branch captured must be among them.
         """
-        graph = self.graph
-        names = dict(zip(graph.inputs, graph.input_names, strict=True))
+        graph = self._tracer.graph
         values = []
         for tensor in captured:
             value = self._values.get(id(tensor))
             if value is None:
                 value = self._tracer.capture(tensor)
                 self._values[id(tensor)] = value
-                names[value] = value.node.name
             values.append(value)
-        inputs = [*graph.inputs[: self._arguments], *values]
-        graph.inputs = inputs
-        graph.input_names = [names[value] for value in inputs]
+        graph.set_inputs([*graph.inputs[: self._arguments], *values])
         self.captured = list(captured)
         return values
 
@@ -138,10 +147,8 @@ def trace_branch(
         state.tracer, state.tapes, state.scope = saved
     if outer is not None:
         outer.created.extend(tracer.created)
-    graph = tracer.graph
-    graph.outputs = values
-    graph.output_names = [f"output_{index}" for index in range(len(values))]
-    return Branch(graph, results, tracer, len(specs))
+    tracer.graph.set_outputs(values)
+    return Branch(tracer, results, len(specs))
 
 
 def _tensor(leaf: Any, name: str) -> Tensor:
@@ -155,35 +162,12 @@ def _tensor(leaf: Any, name: str) -> Tensor:
 
 
 def union(branches: Sequence[Branch]) -> list[Tensor]:
-    """What the branches captured, each tensor once."""
+    """The captures of all branches, each tensor once."""
     found: dict[int, Tensor] = {}
     for branch in branches:
         for tensor in branch.captured:
             found.setdefault(id(tensor), tensor)
     return list(found.values())
-
-
-def add_node(
-    op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None = None
-) -> tuple[Tensor, ...]:
-    """Add an op that takes functions to what is being traced; tapes get what they need of it.
-
-    Args:
-        op: the op; its last argument is a list.
-        inputs: one per argument.
-        attrs: the attributes.
-        name: of the node.
-    """
-    flat = (*inputs[:-1], *inputs[-1])
-    tapes: tuple[Any, ...] = state.tapes
-    if tapes:
-        for tensor in flat:
-            watch_variable_behind(tensor)
-    if not any(tape.watches(tensor) for tape in tapes for tensor in flat):
-        with tapes_hidden():
-            return tuple(execute(op, *inputs, name=name, **attrs))
-    graph = alone(op, inputs, attrs, name)
-    return call_recorded(graph, flat, op.stateful)
 
 
 def alone(
@@ -196,7 +180,7 @@ def alone(
     # Twice the same tensor is one capture: the arguments are made one by one.
     graph = tracer.graph
     if len(graph.inputs) != len(flat):
-        graph = Graph(graph.name)
+        graph = GraphBuilder(graph.name)
         values = [
             graph.add_input(PLACEHOLDER, value.spec, f"arg_{index}", value.handle)
             for index, value in enumerate(values)
@@ -207,11 +191,10 @@ def alone(
         if arg.type_attr:
             full[arg.type_attr] = tensor.dtype
     node = graph.add(op, values, full, name or op.name)
-    graph.outputs = list(node.outputs)
-    graph.output_names = [f"output_{index}" for index in range(len(node.outputs))]
+    graph.set_outputs(node.outputs)
     if op.stateful:
         graph.effects.append(node)
-    return graph
+    return graph.finish()
 
 
 def watch_variable_behind(tensor: Tensor) -> None:

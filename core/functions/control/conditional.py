@@ -10,8 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.framework.variable import Variable
-from pinnace.functions.control import branches
-from pinnace.ops.functional.conditions import CASE, IF, STATELESS_CASE, STATELESS_IF
+from pinnace.functions.control import branches, nodes, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ def cond(
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """What `true_fn()` returns if `pred` is true, else what `false_fn()` returns.
+    """The result of `true_fn()` if `pred` is true, else that of `false_fn()`.
 
     Only the chosen function has effects. While a function is traced both are traced.
 
@@ -82,20 +81,7 @@ def build_if(
         branches.trace_branch(false_fn, f"{name}_false"),
     ]
     results = _same_results(traced, name, labels)
-    captured = branches.union(traced)
-    for branch in traced:
-        branch.take(captured)
-    stateful = any(branch.stateful for branch in traced)
-    outputs = branches.add_node(
-        IF if stateful else STATELESS_IF,
-        (pred, captured),
-        {
-            "Tout": tuple(value.dtype for value in traced[0].graph.outputs),
-            "then_branch": traced[0].ref,
-            "else_branch": traced[1].ref,
-        },
-        name,
-    )
+    outputs = recorded.add_node(nodes.if_node(pred, traced), name)
     return _packed(results, outputs)
 
 
@@ -139,7 +125,7 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """What the function number `branch_index` returns.
+    """The result of the branch function number `branch_index`.
 
     Args:
         branch_index: an int32 scalar.
@@ -178,18 +164,7 @@ def switch_case(
         for number, function in enumerate(table)
     ]
     results = _same_results(traced, label, labels)
-    captured = branches.union(traced)
-    for branch in traced:
-        branch.take(captured)
-    outputs = branches.add_node(
-        CASE if any(branch.stateful for branch in traced) else STATELESS_CASE,
-        (index, captured),
-        {
-            "Tout": tuple(value.dtype for value in traced[0].graph.outputs),
-            "branches": tuple(branch.ref for branch in traced),
-        },
-        label,
-    )
+    outputs = recorded.add_node(nodes.case_node(index, traced), label)
     return _packed(results, outputs)
 
 
@@ -225,7 +200,7 @@ def case(
     strict: bool = False,
     name: str | None = None,
 ) -> Any:
-    """What the function beside the first true condition returns.
+    """The result of the function paired with the first true condition.
 
     Args:
         pred_fn_pairs: (bool scalar, function without arguments) pairs.

@@ -1,29 +1,34 @@
 """If, Case and While in a forward graph, made to keep what their gradients need.
 
 Before a graph is differentiated, each such node is replaced by one with more outputs: a branch also
-gives its
-intermediate values (the others give nothing in their place), a loop collects those of every turn in
-lists. The gradient
-is again an If, a Case or a While, so that it can be saved and differentiated once more.
+gives its intermediate values (the others give nothing in their place), a loop collects those of
+every iteration in lists. The gradient is again an If, a Case or a While, so that it can be saved
+and differentiated once more.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pinnace.autodiff.tape import carries_gradient
 from pinnace.engine.passes.inline import inline
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions import backward, customised
-from pinnace.functions.control import branches, conditional, looping
+from pinnace.functions import customised
+from pinnace.functions.control import branches, nodes
+from pinnace.functions.differentiable import (
+    Differentiated,
+    active_values,
+    call_graph,
+    gradient_spec,
+    symbol_of,
+    zeros_of,
+)
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import FunctionRef, Graph, Node, Value
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
 from pinnace.graph.walk import ordered
-from pinnace.ops import registry
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
 from pinnace.ops.functional.conditions import FAKE_PARAM
 from pinnace.ops.math import arithmetic, comparison
@@ -33,37 +38,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Tensor
-    from pinnace.functions.backward import Differentiated
-    from pinnace.ops.opdef import OpCall
 
-_CONDITIONS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
-_LOOPS = frozenset({"While", "StatelessWhile"})
+# differentiate(graph, wanted, complete=True): `backward.differentiate`.
+Differentiate: TypeAlias = "Callable[..., Differentiated]"
 
 
 def expand(
-    graph: Graph, wanted: Sequence[bool]
+    graph: Graph, wanted: Sequence[bool], differentiate: Differentiate
 ) -> tuple[Graph, dict[Node, Callable[..., list[Tensor | None]]]]:
-    """The graph with its conditions and loops expanded, and the gradient of each of them."""
-    names = _CONDITIONS | _LOOPS
-    if not any(node.op.name in names or _custom(node) for node in graph.nodes):
+    """The graph with its conditions and loops expanded, and the gradient of each of them.
+
+    Args:
+        graph: what will be differentiated.
+        wanted: for each input whether its gradient is.
+        differentiate: what does the same for the graphs of branches and bodies.
+    """
+    if not any(_is_expanded(node) or _custom(node) for node in graph.nodes):
         return graph, {}
-    active = backward.active_values(graph, wanted)
-    copy = Copy(Graph(graph.name))
+    active = active_values(graph, wanted)
+    copy = Copy(GraphBuilder(graph.name))
     copy.inputs(graph)
     arguments = {value.node for value in graph.inputs}
     special: dict[Node, Callable[..., list[Tensor | None]]] = {}
     for node in ordered(graph):
         if node in arguments:
             continue
-        if node.op.name in _LOOPS:
+        if node.op.runs == "loop":
             with_handles(node.outputs, node.inputs)
-        if node.op.name in names and any(value in active for value in node.outputs):
+        if _is_expanded(node) and any(value in active for value in node.outputs):
             wants = tuple(
-                value in active and backward.gradient_spec(value) is not None
-                for value in node.inputs
+                value in active and gradient_spec(value) is not None for value in node.inputs
             )
-            make = _expand_loop if node.op.name in _LOOPS else _expand_condition
-            made, gradient = make(node, wants, copy)
+            make = _expand_loop if node.op.runs == "loop" else _expand_condition
+            made, gradient = make(node, wants, copy, differentiate)
             copy.nodes[node] = (made,)
             for here, there in zip(node.outputs, made.outputs, strict=False):
                 there.handle = here.handle
@@ -75,7 +82,11 @@ def expand(
         else:
             copy.node(node)
     copy.outputs(graph)
-    return copy.target, special
+    return copy.target.finish(), special
+
+
+def _is_expanded(node: Node) -> bool:
+    return node.op.runs in ("branch", "loop")
 
 
 def _custom(node: Node) -> Any:
@@ -109,36 +120,31 @@ def _sort_kept(
 
 
 def _call(graph: Graph, arguments: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    return backward.call_graph(graph, arguments, any(node.op.stateful for node in graph.nodes))
+    return call_graph(graph, arguments, any(node.op.stateful for node in graph.nodes))
 
 
 # Conditions.
 
 
-def _expand_condition(  # noqa: C901 (two halves that share what the first finds)
-    node: Node, wanted: tuple[bool, ...], copy: Copy
+def _expand_condition(
+    node: Node, wanted: tuple[bool, ...], copy: Copy, differentiate: Differentiate
 ) -> tuple[Node, Callable[..., list[Tensor | None]]]:
-    is_if = node.op.name in {"If", "StatelessIf"}
+    is_if = "branches" not in node.attrs
     refs = (
         (node.attrs["then_branch"], node.attrs["else_branch"]) if is_if else node.attrs["branches"]
     )
     count = len(node.outputs)
     for ref in refs:
         with_handles(ref.graph.inputs, node.inputs[1:])
-    pairs = [backward.differentiate(ref.graph, wanted[1:], complete=True) for ref in refs]
+    pairs = [differentiate(ref.graph, wanted[1:], complete=True) for ref in refs]
     sorted_ = [_sort_kept(pair, count, lambda _: True) for pair in pairs]
     kept = [outputs for _, outputs in sorted_]
     starts = np.cumsum([count, *[len(outputs) for outputs in kept]]).tolist()
-    for index, pair in enumerate(pairs):
-        own = pair.forward.outputs[:count]
-        for other, outputs in enumerate(kept):
-            if other == index:
-                own.extend(outputs)
-            else:
-                own.extend(_fake(pair.forward, value) for value in outputs)
-        _set_outputs(pair.forward, own, ref_name=refs[index].name)
+    new = tuple(
+        _branch(pair.forward, branches.unique_name(f"{ref.name}_forward"), count, kept, index)
+        for index, (ref, pair) in enumerate(zip(refs, pairs, strict=True))
+    )
     attrs = _own_attrs(node)
-    new = tuple(FunctionRef(pair.forward.name, pair.forward) for pair in pairs)
     if is_if:
         attrs["then_branch"], attrs["else_branch"] = new
     else:
@@ -150,13 +156,13 @@ def _expand_condition(  # noqa: C901 (two halves that share what the first finds
     made = _add(copy, node, [copy.values[value] for value in node.inputs], attrs, specs)
 
     def gradient(*dys: Tensor | None) -> list[Tensor | None]:
-        inputs = [backward.symbol_of(value, copy.target) for value in made.inputs]
-        outputs = [backward.symbol_of(value, copy.target) for value in made.outputs]
+        inputs = [symbol_of(value, copy.target) for value in made.inputs]
+        outputs = [symbol_of(value, copy.target) for value in made.outputs]
         targets = sorted({index for pair in pairs for index in pair.targets})
         if all(dys[index] is None for index in targets):
             return [None] * len(inputs)
         seeds: dict[int, Any] = {
-            index: backward.zeros_of(outputs[index]) if dys[index] is None else dys[index]
+            index: zeros_of(outputs[index]) if dys[index] is None else dys[index]
             for index in targets
         }
 
@@ -182,14 +188,12 @@ def _expand_condition(  # noqa: C901 (two halves that share what the first finds
             return run
 
         name = f"{node.name.rsplit('/', 1)[-1]}_gradient"
-        if is_if:
-            found = conditional.build_if(
-                inputs[0], branch(0), branch(1), name, ("true_fn", "false_fn")
-            )
-        else:
-            found = conditional.switch_case(
-                inputs[0], [branch(k) for k in range(len(pairs))], name=name
-            )
+        labels = ["true", "false"] if is_if else [f"branch{k}" for k in range(len(pairs))]
+        traced = [
+            branches.trace_branch(branch(k), f"{name}_{label}") for k, label in enumerate(labels)
+        ]
+        choice = nodes.if_node if is_if else nodes.case_node
+        found = nodes.add(choice(inputs[0], traced), name)
         result: list[Tensor | None] = [None] * len(inputs)
         for index, one in zip(pairs[0].sources, found, strict=True):
             result[1 + index] = one
@@ -198,7 +202,27 @@ def _expand_condition(  # noqa: C901 (two halves that share what the first finds
     return made, gradient
 
 
-def _fake(graph: Graph, like: Value) -> Value:
+def _branch(
+    forward: Graph, name: str, count: int, kept: Sequence[Sequence[Value]], own: int
+) -> FunctionRef:
+    """A branch that also gives what each branch keeps: its own values, and fakes of the others'.
+
+    Args:
+        forward: the branch, which keeps what its gradient needs.
+        name: of the new one.
+        count: how many of its outputs are results.
+        kept: by branch.
+        own: which of them it is.
+    """
+    graph = GraphBuilder(name, forward)
+    results = list(forward.outputs[:count])
+    for index, values in enumerate(kept):
+        results.extend(values if index == own else [_fake(graph, value) for value in values])
+    graph.set_outputs(results)
+    return FunctionRef(name, graph.finish())
+
+
+def _fake(graph: GraphBuilder, like: Value) -> Value:
     attrs = {"dtype": like.dtype, "shape": like.shape}
     node = graph.add(FAKE_PARAM, (), attrs, "FakeParam")
     return node.outputs[0]
@@ -207,12 +231,6 @@ def _fake(graph: Graph, like: Value) -> Value:
 def _own_attrs(node: Node) -> dict[str, Any]:
     """The op's attributes without notes that tools left on the node."""
     return {name: value for name, value in node.attrs.items() if not name.startswith("_")}
-
-
-def _set_outputs(graph: Graph, outputs: list[Value], ref_name: str) -> None:
-    graph.outputs = outputs
-    graph.output_names = [f"output_{index}" for index in range(len(outputs))]
-    graph.name = branches.unique_name(f"{ref_name}_forward")
 
 
 def _add(
@@ -233,18 +251,17 @@ def _add(
 
 
 def _expand_loop(
-    node: Node, wanted: tuple[bool, ...], copy: Copy
+    node: Node, wanted: tuple[bool, ...], copy: Copy, differentiate: Differentiate
 ) -> tuple[Node, Callable[..., list[Tensor | None]]]:
     body: Graph = node.attrs["body"].graph
     count = len(node.inputs)
     with_handles(body.inputs, node.inputs)
     flowing = _flowing(body, wanted)
-    pair = backward.differentiate(body, flowing, complete=True)
+    pair = differentiate(body, flowing, complete=True)
     forward = pair.forward
     constant = [forward.outputs[j] is forward.inputs[j] for j in range(count)]
     places, kept = _sort_kept(pair, count, lambda j: constant[j])
-    _collect(forward, kept, count)
-    forward.name = branches.unique_name(f"{body.name}_forward")
+    forward = _collecting(forward, branches.unique_name(f"{body.name}_forward"), kept, count)
     extra = [TensorSpec.of(Shape(()), dtypes.int32)]
     extra.extend([TensorSpec.of(Shape(()), dtypes.variant)] * len(kept))
     condition = _with_more_inputs(node.attrs["cond"].graph, extra)
@@ -261,16 +278,16 @@ def _expand_loop(
     carried = [j for j in range(count) if flowing[j]]
 
     def gradient(*dys: Tensor | None) -> list[Tensor | None]:
-        inputs = [backward.symbol_of(value, target) for value in made.inputs]
-        outputs = [backward.symbol_of(value, target) for value in made.outputs]
+        inputs = [symbol_of(value, target) for value in made.inputs]
+        outputs = [symbol_of(value, target) for value in made.outputs]
         result: list[Tensor | None] = [None] * len(inputs)
         if all(dys[j] is None for j in carried):
             return result
-        first = [backward.zeros_of(outputs[j]) if dys[j] is None else dys[j] for j in carried]
+        first = [zeros_of(outputs[j]) if dys[j] is None else dys[j] for j in carried]
         shapes = [Shape(()), *[_shape_of_gradient(node.outputs[j]) for j in carried]]
         shapes.extend([Shape(())] * len(kept))
 
-        def turn(turns: Tensor, gradients: list[Tensor], lists: list[Tensor]) -> Any:
+        def iteration(iterations: Tensor, gradients: list[Tensor], lists: list[Tensor]) -> Any:
             rest = []
             popped = []
             for handle, value in zip(lists, kept, strict=True):
@@ -293,16 +310,17 @@ def _expand_loop(
                 ),
             )
             flowed = dict(zip(pair.sources, found, strict=True))
-            return arithmetic.subtract(turns, 1), [flowed[j] for j in carried], rest
+            return arithmetic.subtract(iterations, 1), [flowed[j] for j in carried], rest
 
         name = f"{node.name.rsplit('/', 1)[-1]}_gradient"
-        _, found, _ = looping.build_while(
-            lambda turns, *_: comparison.greater(turns, 0),
-            turn,
+        loop, packed = nodes.while_node(
+            lambda iterations, *_: comparison.greater(iterations, 0),
+            iteration,
             (outputs[count], first, outputs[count + 1 :]),
             shapes,
             name=name,
         )
+        _, found, _ = packed(nodes.add(loop, name))
         for j, one in zip(carried, found, strict=True):
             if wanted[j]:
                 result[j] = one
@@ -319,13 +337,13 @@ def with_handles(values: Sequence[Value], like: Sequence[Value]) -> None:
 
 
 def _flowing(body: Graph, wanted: Sequence[bool]) -> tuple[bool, ...]:
-    """The loop variables that gradients flow through: what one turn makes active is active next."""
+    """The loop variables that gradients flow through: the fixed point over iterations."""
     flat = inline(body)
     flowing = list(wanted)
     while True:
-        active = backward.active_values(flat, flowing)
+        active = active_values(flat, flowing)
         more = [
-            flowing[j] or (value in active and backward.gradient_spec(value) is not None)
+            flowing[j] or (value in active and gradient_spec(value) is not None)
             for j, value in enumerate(flat.outputs)
         ]
         if more == flowing:
@@ -333,31 +351,32 @@ def _flowing(body: Graph, wanted: Sequence[bool]) -> tuple[bool, ...]:
         flowing = more
 
 
-def _collect(forward: Graph, kept: Sequence[Value], count: int) -> None:
-    """Make the body count its turns and put the kept values of each into lists."""
-    turns = forward.add_input(PLACEHOLDER, TensorSpec.of(Shape(()), dtypes.int32), "turns")
+def _collecting(forward: Graph, name: str, kept: Sequence[Value], count: int) -> Graph:
+    """The body of a loop, made to count its iterations and append the kept values to lists."""
+    graph = GraphBuilder(name, forward)
+    iterations = graph.add_input(PLACEHOLDER, TensorSpec.of(Shape(()), dtypes.int32), "turns")
     lists = [
-        forward.add_input(PLACEHOLDER, TensorSpec.of(Shape(()), dtypes.variant), f"kept_{index}")
+        graph.add_input(PLACEHOLDER, TensorSpec.of(Shape(()), dtypes.variant), f"kept_{index}")
         for index in range(len(kept))
     ]
-    one = _constant(forward, np.array(1, np.int32), "one")
-    more = forward.add(arithmetic.ADD_V2, (turns, one), {"T": dtypes.int32}, "turns").outputs[0]
+    one = _constant(graph, np.array(1, np.int32), "one")
+    more = graph.add(arithmetic.ADD_V2, (iterations, one), {"T": dtypes.int32}, "turns").outputs[0]
     pushed = [
-        forward.add(
+        graph.add(
             tensor_lists.PUSH_BACK, (handle, value), {"element_dtype": value.dtype}, "push"
         ).outputs[0]
         for handle, value in zip(lists, kept, strict=True)
     ]
-    forward.outputs = [*forward.outputs[:count], more, *pushed]
-    forward.output_names = [f"output_{index}" for index in range(len(forward.outputs))]
+    graph.set_outputs([*forward.outputs[:count], more, *pushed])
+    return graph.finish()
 
 
-def _constant(graph: Graph, value: Any, name: str) -> Value:
+def _constant(graph: GraphBuilder, value: Any, name: str) -> Value:
     dtype = dtypes.from_numpy(value.dtype)
     return graph.add(CONST, (), {"value": value, "dtype": dtype}, name).outputs[0]
 
 
-def _empty_list(graph: Graph, like: Value, name: str) -> Value:
+def _empty_list(graph: GraphBuilder, like: Value, name: str) -> Value:
     sizes = like.shape.dims
     shape = -1 if sizes is None else [-1 if size is None else size for size in sizes]
     element = _constant(graph, np.array(shape, np.int32), f"{name}/shape")
@@ -367,7 +386,7 @@ def _empty_list(graph: Graph, like: Value, name: str) -> Value:
 
 
 def _with_more_inputs(graph: Graph, extra: Sequence[TensorSpec]) -> Graph:
-    copy = Copy(Graph(branches.unique_name(f"{graph.name}_forward")))
+    copy = Copy(GraphBuilder(branches.unique_name(f"{graph.name}_forward")))
     copy.inputs(graph)
     arguments = {value.node for value in graph.inputs}
     for node in ordered(graph):
@@ -376,29 +395,9 @@ def _with_more_inputs(graph: Graph, extra: Sequence[TensorSpec]) -> Graph:
     copy.outputs(graph)
     for index, spec in enumerate(extra):
         copy.target.add_input(PLACEHOLDER, spec, f"unused_{index}")
-    return copy.target
+    return copy.target.finish()
 
 
 def _shape_of_gradient(value: Value) -> Shape:
-    spec = backward.gradient_spec(value)
+    spec = gradient_spec(value)
     return Shape(None) if spec is None else spec.shape
-
-
-# The gradient of a node by itself: what a tape has that saw one run outside of `functions`.
-
-
-def _gradient_of_node(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
-    """Computes the node again, expanded, and differentiates that."""
-    graph = branches.alone(call.op, call.inputs, dict(call.attrs))
-    flat = [*call.inputs[:-1], *call.inputs[-1]]
-    pair = backward.differentiate(graph, [carries_gradient(x.dtype) for x in flat])
-    everything = backward.call_graph(pair.forward, flat, call.op.stateful)
-    count = len(graph.outputs)
-    found = pair.apply(flat, everything[:count], everything[count:], dys)
-    single = len(call.inputs) - 1
-    return (*found[:single], tuple(found[single:]))
-
-
-for _name in sorted(_CONDITIONS | _LOOPS):
-    registry.set_gradient(_name, _gradient_of_node)
-backward.install_expansion(expand)

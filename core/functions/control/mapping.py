@@ -12,9 +12,10 @@ from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec, TypeSpec
-from pinnace.functions.control import batching, branches, looping
+from pinnace.functions.control import batching, branches, looping, nodes
 from pinnace.functions.control.rows import Carried, batch_spec, carried, row_spec
-from pinnace.ops.array import constants, joining, reshaping, shapes
+from pinnace.ops.array import broadcasting, constants, joining, shapes
+from pinnace.ops.batch_rules import UnbatchableError
 from pinnace.ops.composites.tensor_array import TensorArray
 from pinnace.ops.math import arithmetic, comparison
 
@@ -149,14 +150,14 @@ def map_fn(
         for part in one.parts()
     ]
 
-    def turn(index: Tensor, arrays: Any) -> Any:
+    def iteration(index: Tensor, arrays: Any) -> Any:
         parts = _parts_of(fn(rows.at(index)), specs, how)
         done = [array.write(index, y) for array, y in zip(arrays, parts, strict=True)]
         return arithmetic.add(index, 1), done
 
     _, arrays = looping.while_loop(
         lambda index, _: comparison.less(index, count),
-        turn,
+        iteration,
         (constants.constant(0), arrays),
         parallel_iterations=parallel_iterations or 10,
         name=name or "map",
@@ -227,7 +228,7 @@ def _specs_of(signature: Any) -> Any:
 
 
 def _output_specs(fn: Callable[[Any], Any], rows: _Rows, signature: Any) -> Any:
-    """What `fn` gives: as declared, else found by tracing it once for that alone."""
+    """The output specs of `fn`: as declared, else found by tracing it once for that alone."""
     if signature is not None:
         return _specs_of(signature)
 
@@ -272,7 +273,7 @@ def vectorized_map(
         raise ValueError(message)
     try:
         return batching.batched_map(called, elems)
-    except batching.NoRuleError as error:
+    except UnbatchableError as error:
         if not fallback_to_while_loop:
             message = (
                 f"vectorized_map: {error}, so that the rows cannot be computed at once\n"
@@ -296,7 +297,7 @@ def _as_long(elems: Any) -> Any:
     return structure.pack_sequence_as(
         elems,
         [
-            reshaping.broadcast_to(x, joining.concat([[count], shapes.shape(x)[1:]], 0))
+            broadcasting.broadcast_to(x, joining.concat([[count], shapes.shape(x)[1:]], 0))
             if x.shape[0] == 1
             else x
             for x in tensors
@@ -353,14 +354,14 @@ def foldr(
 
 
 def _start(rows: _Rows, initializer: Any, reverse: bool) -> tuple[Any, int]:
-    """What to begin with, and how many rows that used up."""
+    """The initial value, and how many rows it consumed."""
     if initializer is None:
         if rows.static == 0:
             message = "a fold over no rows needs an initializer"
             raise ValueError(message)
         last = -1 if reverse else 0
         return rows.row_of([tensor[last] for tensor in rows.tensors]), 1
-    return structure.map_structure(looping.convert_leaf, initializer), 0
+    return structure.map_structure(nodes.convert_leaf, initializer), 0
 
 
 def _fold(fn: Any, elems: Any, initializer: Any, reverse: bool, name: str) -> Any:
@@ -374,13 +375,13 @@ def _fold(fn: Any, elems: Any, initializer: Any, reverse: bool, name: str) -> An
         return value
     rows.prepare()
 
-    def turn(step: Tensor, value: Any) -> Any:
+    def iteration(step: Tensor, value: Any) -> Any:
         index = arithmetic.subtract(arithmetic.subtract(count, 1), step) if reverse else step
         return arithmetic.add(step, 1), fn(value, rows.at(index))
 
     _, value = looping.while_loop(
         lambda step, _: comparison.less(step, count),
-        turn,
+        iteration,
         (constants.constant(used), value),
         name=name,
     )
@@ -398,7 +399,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """What is accumulated after each row, stacked.
+    """The accumulated values after each row, stacked.
 
     Args:
         fn: takes what is accumulated and a row, gives what is accumulated then.
@@ -447,13 +448,13 @@ def scan(
     if used:
         arrays = write(arrays, 0, value)
 
-    def turn(step: Tensor, value: Any, arrays: Any) -> Any:
+    def iteration(step: Tensor, value: Any, arrays: Any) -> Any:
         value = fn(value, rows.at(place(step)))
         return arithmetic.add(step, 1), value, write(arrays, step, value)
 
     _, _, arrays = looping.while_loop(
         lambda step, *_: comparison.less(step, count),
-        turn,
+        iteration,
         (constants.constant(used), value, arrays),
         name=name or "scan",
     )

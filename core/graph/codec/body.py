@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pinnace.graph.codec.functions import FunctionLibrary
-    from pinnace.graph.graph import Graph, Node, Value
+    from pinnace.graph.graph import GraphBuilder, Node, Value
     from pinnace.ops.opdef import OpDef
     from pinnace.proto.node_def_pb2 import NodeDef
 
@@ -34,7 +34,7 @@ _MOST_TENSORS = 1 << 16
 
 
 class Reference(NamedTuple):
-    """What an input of a node says: a control edge (output None), or one tensor of `output`."""
+    """A parsed input of a node: a control edge (output None), or one tensor of `output`."""
 
     node: str
     output: str | None
@@ -42,7 +42,7 @@ class Reference(NamedTuple):
 
 
 class Flow(Protocol):
-    """What builds nodes that mean something only together: loops and choices of TensorFlow 1."""
+    """Builds nodes that mean something only together: loops and conditionals of TensorFlow 1."""
 
     def study(self, names: Iterable[str]) -> None:
         """Look at the nodes that are going to be built."""
@@ -78,7 +78,7 @@ class Body:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphBuilder,
         messages: Mapping[str, NodeDef],
         library: FunctionLibrary,
         where: str,
@@ -357,7 +357,7 @@ class Body:
         return op, attrs, tuple((arg.name, 1) for arg in signature.output_arg)
 
     def _check_call(self, attrs: Mapping[str, Any], where: str) -> None:
-        """Hold that a function is called with what it takes, and for what it gives."""
+        """Check that a call's input and output dtypes are those of the function's signature."""
         name = attrs["f"].name
         for what, wanted, given in (
             (

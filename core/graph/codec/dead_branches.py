@@ -1,4 +1,4 @@
-"""What Switch, Merge and the frames of TensorFlow 1 mean: which nodes are a loop, which a choice.
+"""Switch, Merge and the frames of TensorFlow 1: which nodes are a loop, which a conditional.
 
 There a value may be dead: Switch kills one of its outputs, a node with a dead input is dead, and
 Merge takes what is alive. A loop is a frame: values come in by Enter, go round by NextIteration and
@@ -58,7 +58,7 @@ def place_of(text: str) -> Place:
 
 
 def data_inputs(message: NodeDef) -> list[str]:
-    """What a node takes, without control edges."""
+    """The inputs of a node without control edges."""
     return [text for text in message.input if text[:1] != "^"]
 
 
@@ -165,7 +165,7 @@ class Level:
         return list(self._messages[name].input)
 
     def condition(self, message: NodeDef) -> Place:
-        """What decides a Switch, past nodes that only pass it on."""
+        """The predicate of a Switch, past nodes that only forward it."""
         inputs = data_inputs(message)
         if len(inputs) != 2:
             raise InvalidArgumentError(
@@ -207,7 +207,7 @@ class Level:
             self.asked.add(name)
 
     def _leave(self, message: NodeDef, depth: int) -> list[str]:
-        """What the loop that an Exit leaves takes from outside."""
+        """The references that the loop an Exit leaves takes from outside."""
         if message.name not in self.exits:
             switch = self._input(message, 0, "Switch")
             merge = self._input(switch, 0, "Merge")
@@ -382,7 +382,7 @@ class Level:
         return seen
 
     def _gather(self, group: Choice, texts: Iterable[str]) -> None:
-        """What the sides of a choice take from outside."""
+        """Collect the references that the branches of a conditional take from outside."""
         name, position = group.condition
         group.before[f"{name}:{position}"] = None
         waiting = list(texts)

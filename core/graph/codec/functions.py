@@ -16,7 +16,7 @@ from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES, encode_node, output_reference
 from pinnace.graph.codec.opaque import opaque_op
 from pinnace.graph.codec.shapes import decode_shape, encode_shape
-from pinnace.graph.graph import FunctionRef, Graph, Node
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.proto.function_pb2 import FunctionDef
@@ -160,7 +160,7 @@ def encode_library(graphs: Iterable[Graph], names: FunctionNames) -> list[Functi
 
 
 class FunctionLibrary:
-    """The functions of a file. Each becomes a graph when somebody asks for it.
+    """The functions of a file. Each is decoded to a graph on first use.
 
     Args:
         functions: as they are in the file.
@@ -299,7 +299,7 @@ def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) 
         InvalidArgumentError: it is no function.
     """
     signature = message.signature
-    graph = Graph(signature.name)
+    graph = GraphBuilder(signature.name)
     arguments: dict[str, Value] = {}
     for index, arg in enumerate(signature.input_arg):
         arguments[arg.name] = _decode_argument(graph, message, index, arg, where)
@@ -327,11 +327,11 @@ def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) 
             raise InvalidArgumentError(f"{where}: control_ret names {name!r}, which is no node")
     named = sorted(set(message.control_ret.values()) - set(arguments))
     graph.effects = stateful_before(body.node(name) for name in named)
-    return graph
+    return graph.finish()
 
 
 def _decode_argument(
-    graph: Graph, message: FunctionDef, index: int, arg: OpDefMessage.ArgDef, where: str
+    graph: GraphBuilder, message: FunctionDef, index: int, arg: OpDefMessage.ArgDef, where: str
 ) -> Value:
     place = f"{where}, argument {arg.name!r}"
     if arg.type_attr or arg.number_attr or arg.type_list_attr:

@@ -10,7 +10,7 @@ from pinnace.graph.codec.functions import FunctionLibrary, FunctionNames, encode
 from pinnace.graph.codec.lowering import body_with_flow
 from pinnace.graph.codec.nodes import encode_node
 from pinnace.graph.codec.references import with_handles
-from pinnace.graph.graph import Graph
+from pinnace.graph.graph import GraphBuilder
 from pinnace.graph.walk import needed, ordered
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.proto.graph_pb2 import GraphDef
@@ -18,10 +18,10 @@ from pinnace.proto.graph_pb2 import GraphDef
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pinnace.graph.graph import Value
+    from pinnace.graph.graph import Graph, Value
     from pinnace.proto.node_def_pb2 import NodeDef
 
-Given: TypeAlias = "Callable[[Graph, NodeDef, int], Value | None]"
+Given: TypeAlias = "Callable[[GraphBuilder, NodeDef, int], Value | None]"
 
 # Of TensorFlow 2.21. A reader of an older version than MIN_CONSUMER refuses the graph.
 PRODUCER = 2474
@@ -58,6 +58,8 @@ def decode_graph(
     where: str,
     outputs: Sequence[str],
     *,
+    name: str = "graph",
+    output_names: Sequence[str] | None = None,
     inputs: Sequence[tuple[str, str, TensorSpec]] = (),
     effects: Sequence[str] = (),
     library: FunctionLibrary | None = None,
@@ -69,6 +71,8 @@ def decode_graph(
         message: the graph.
         where: the file, for errors.
         outputs: references to the values that become the outputs.
+        name: of the graph.
+        output_names: one per output; those of the nodes if None.
         inputs: (reference, name, spec) of the values that become arguments, whatever computes them.
         effects: names of nodes that must run.
         library: the functions of `message`, if they were taken out of it already.
@@ -85,11 +89,11 @@ def decode_graph(
         if node.name in nodes:
             raise InvalidArgumentError(f"{where}: two nodes are named {node.name!r}")
         nodes[node.name] = node
-    graph = Graph("graph")
+    graph = GraphBuilder(name)
     wanted = [_place(text, where) for text in outputs]
     fed: dict[tuple[str, int], Value | None] = {}
-    for text, name, spec in inputs:
-        fed[_place(text, where)] = add_argument(graph, spec, name)
+    for text, argument, spec in inputs:
+        fed[_place(text, where)] = add_argument(graph, spec, argument)
     part, references = with_handles(nodes, outputs, effects, fed.keys())
 
     def stands_for(name: str, position: int) -> Value | None:
@@ -102,19 +106,19 @@ def decode_graph(
     places = [_place(text, where) for text in references]
     body = body_with_flow(graph, part, library, f"{where}: main graph", stands_for, places)
     body.decode([*(name for name, k in places if stands_for(name, k) is None), *effects])
-    graph.outputs = [body.value(text, "a result") for text in references]
-    graph.output_names = [name for name, _ in wanted]
+    results = [body.value(text, "a result") for text in references]
+    graph.set_outputs(results, output_names or [node for node, _ in wanted])
     # As in a session: what is fetched runs all that it depends on, effects too.
     graph.effects = [
         node
         for node in needed(graph.outputs, [body.node(name) for name in effects])
         if node.op.stateful
     ]
-    return graph
+    return graph.finish()
 
 
 def add_argument(
-    graph: Graph, spec: TensorSpec, name: str, handle: TensorSpec | None = None
+    graph: GraphBuilder, spec: TensorSpec, name: str, handle: TensorSpec | None = None
 ) -> Value:
     """A new argument of a graph, under exactly this name."""
     value = graph.add_input(PLACEHOLDER, TensorSpec.of(spec.shape, spec.dtype), name, handle)

@@ -26,7 +26,7 @@ from pinnace.graph.codec.dead_branches import (
     is_flow,
     place_of,
 )
-from pinnace.graph.graph import FunctionRef, Graph
+from pinnace.graph.graph import FunctionRef, GraphBuilder
 from pinnace.graph.walk import needed
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
 from pinnace.ops.functional.conditions import IF, STATELESS_IF
@@ -47,7 +47,7 @@ _DEEPEST = 32
 
 
 def body_with_flow(
-    graph: Graph,
+    graph: GraphBuilder,
     messages: Mapping[str, NodeDef],
     library: FunctionLibrary,
     where: str,
@@ -87,7 +87,7 @@ class Lowering:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphBuilder,
         messages: Mapping[str, NodeDef],
         library: FunctionLibrary,
         where: str,
@@ -167,7 +167,7 @@ class Lowering:
             for name in variables
         ]
         shapes = [value.shape for value in starts]
-        for turn in range(_WIDENINGS + 1):
+        for iteration in range(_WIDENINGS + 1):
             step = self._step(loop, starts, shapes)
             wider = [
                 shape.most_specific_compatible_shape(value.shape)
@@ -175,17 +175,17 @@ class Lowering:
             ]
             if wider == shapes:
                 break
-            # Sizes may grow by one axis per turn, ranks without end.
+            # Sizes may grow by one axis per iteration, ranks without end.
             shapes = [
-                a if a == b else b if turn + 1 < _WIDENINGS else UNKNOWN
+                a if a == b else b if iteration + 1 < _WIDENINGS else UNKNOWN
                 for a, b in zip(shapes, wider, strict=True)
             ]
         test = self._test(loop, starts, shapes)
         captured = list(dict.fromkeys([*step.captured, *test.captured]))
         for function in (step, test):
             function.take(captured)
-        step.graph.outputs = [*step.graph.outputs, *step.graph.inputs[len(variables) :]]
-        step.graph.output_names = list(step.graph.input_names)
+        results = [*step.graph.outputs, *step.graph.inputs[len(variables) :]]
+        step.graph.set_outputs(results, step.graph.input_names)
         values = [*starts, *(self.value(place) for place in captured)]
         self._check_types(loop, values, step)
         node = self.graph.add(
@@ -193,8 +193,8 @@ class Lowering:
             values,
             {
                 "T": tuple(value.dtype for value in values),
-                "cond": test.ref,
-                "body": step.ref,
+                "cond": test.finish(),
+                "body": step.finish(),
                 "output_shapes": (*shapes, *(value.shape for value in values[len(starts) :])),
             },
             loop.test,
@@ -284,8 +284,8 @@ class Lowering:
                 "Tcond": condition.dtype,
                 "Tin": tuple(value.dtype for value in values),
                 "Tout": kinds[0],
-                "then_branch": sides[1].ref,
-                "else_branch": sides[0].ref,
+                "then_branch": sides[1].finish(),
+                "else_branch": sides[0].finish(),
             },
             next(iter(choice.merges)),
             self._controls(choice.before),
@@ -317,8 +317,7 @@ class Lowering:
                 place = index ^ (name in choice.swapped)
                 attrs = {"value": np.asarray(place, np.int32), "dtype": dtypes.int32}
                 results.append(function.graph.add(CONST, [], attrs, "value_index").outputs[0])
-        function.graph.outputs = results
-        function.graph.output_names = [f"output_{k}" for k in range(len(results))]
+        function.graph.set_outputs(results)
         return function
 
     # What both are made of.
@@ -334,7 +333,7 @@ class Lowering:
 
     def inner(
         self,
-        graph: Graph,
+        graph: GraphBuilder,
         given: Callable[[str, int], Value | None],
         stands: Callable[[str, int], bool],
     ) -> Lowering:
@@ -347,7 +346,7 @@ class _Function:
     """A function that is the inside of a loop or the side of a choice, while it is built."""
 
     def __init__(self, outer: Lowering, name: str) -> None:
-        self.graph = Graph(name)
+        self.graph = GraphBuilder(name)
         self._outer = outer
         self._own = 0
         # What it takes from outside, by its place there.
@@ -358,10 +357,9 @@ class _Function:
         """The places outside whose values it takes."""
         return list(self._held)
 
-    @property
-    def ref(self) -> FunctionRef:
-        """What a node refers to it by."""
-        return FunctionRef(self.graph.name, self.graph)
+    def finish(self) -> FunctionRef:
+        """What a node refers to it by; nothing is added to it any more."""
+        return FunctionRef(self.graph.name, self.graph.finish())
 
     def argument(self, spec: TensorSpec, name: str, handle: TensorSpec | None) -> Value:
         """An argument of its own, before those that are captured."""
@@ -382,10 +380,7 @@ class _Function:
     def take(self, places: list[Place]) -> None:
         """Have exactly these for captured arguments, in this order."""
         own = self.graph.inputs[: self._own]
-        held = [self.capture(place) for place in places]
-        names = dict(zip(self.graph.inputs, self.graph.input_names, strict=True))
-        self.graph.inputs = [*own, *held]
-        self.graph.input_names = [names[value] for value in self.graph.inputs]
+        self.graph.set_inputs([*own, *[self.capture(place) for place in places]])
 
     def decode(
         self,
@@ -401,8 +396,7 @@ class _Function:
         waits = [name for name in waits if not stands(name, 0)]
         inner.body.decode([*names, *waits])
         waiting = [inner.body.node(name) for name in waits]
-        self.graph.outputs = [inner.value(place) for place in places]
-        self.graph.output_names = [f"output_{index}" for index in range(len(references))]
+        self.graph.set_outputs([inner.value(place) for place in places])
         self.graph.effects = [
             node for node in needed(self.graph.outputs, waiting) if node.op.stateful
         ]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pinnace.proto.attr_value_pb2 import AttrValue
 
 OUTPUT_SHAPES = "_output_shapes"
-# Ops whose output k is their input k, variable handles included.
-_PASS_HANDLE = frozenset({"Identity", "IdentityN", "StopGradient", "Snapshot"})
 
 
 def encode_node(node: Node, inputs: Sequence[str], name_of: NameOf | None = None) -> NodeDef:
@@ -100,7 +98,7 @@ def output_reference(value: Value) -> str:
 
 
 def check_inputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Value], where: str) -> None:
-    """Hold that a node takes as many tensors as its op does, of the right dtypes."""
+    """Check that a node has as many inputs as its op, of the right dtypes."""
     wanted: list[tuple[ArgDef, DType]] = []
     for arg in op.inputs:
         if arg.list_attr:
@@ -140,7 +138,7 @@ def declared_specs(
 
 def note_handles(node: Node) -> None:
     """What is known of the variables behind the resources that a node gives."""
-    if node.op.name in _PASS_HANDLE:
+    if node.op.alias:
         for output, value in zip(node.outputs, node.inputs, strict=False):
             output.handle = value.handle
     elif node.op.name == "VarHandleOp" and node.outputs:

@@ -119,7 +119,7 @@ TRANSLATED: Mapping[str, str] = {
 
 
 class _Handle(NamedTuple):
-    """What stands for a reference.
+    """The replacement of a reference by a resource handle.
 
     Attributes:
         text: the handle, as an input of a node; what assigned before has run once it is there.

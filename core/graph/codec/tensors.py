@@ -109,7 +109,7 @@ def list_tensor(value: Array) -> TensorProto:
 
 
 def decode_tensor(message: TensorProto, where: str = "TensorProto") -> Array:
-    """The inverse of `encode_tensor`; an array that nobody may write to.
+    """The inverse of `encode_tensor`: a read-only array.
 
     Raises:
         InvalidArgumentError: the shape is not known in full, or the values do not fit it.

@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import as_dtype
-from pinnace.functions.control import cond
+from pinnace.functions.control.conditional import cond
 from pinnace.keras.dtype_policy import floatx
 from pinnace.ops.array import (
     casting,
@@ -38,10 +38,8 @@ from pinnace.ops.math import (
     ranges,
     reduction,
 )
-from pinnace.ops.math.arithmetic import abs as abs
 from pinnace.ops.math.arithmetic import maximum as maximum
 from pinnace.ops.math.arithmetic import minimum as minimum
-from pinnace.ops.math.arithmetic import sign as sign
 from pinnace.ops.math.arithmetic import square as square
 from pinnace.ops.math.comparison import equal as equal
 from pinnace.ops.math.comparison import greater as greater
@@ -53,6 +51,8 @@ from pinnace.ops.math.exponents import exp as exp
 from pinnace.ops.math.exponents import log as log
 from pinnace.ops.math.exponents import pow as pow
 from pinnace.ops.math.exponents import sigmoid as sigmoid
+from pinnace.ops.math.polar import abs as abs
+from pinnace.ops.math.polar import sign as sign
 from pinnace.ops.math.rounding import round as round
 from pinnace.ops.math.trigonometry import cos as cos
 from pinnace.ops.math.trigonometry import sin as sin
@@ -177,7 +177,7 @@ def sqrt(x: Any) -> Tensor:
 
 
 def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
-    """X from `threshold` up to `max_value`, alpha (x - threshold) below."""
+    """x from `threshold` up to `max_value`, alpha (x - threshold) below."""
     x = convert_to_tensor(x)
     if not threshold and max_value is None:
         return rectifiers.leaky_relu(x, alpha) if alpha else rectifiers.relu(x)
@@ -186,7 +186,7 @@ def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: 
 
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """X above 0, alpha (exp(x) - 1) below."""
+    """x above 0, alpha (exp(x) - 1) below."""
     x = convert_to_tensor(x)
     found = smooth.elu(x)
     return found if alpha == 1 else selecting.where(x > 0, found, alpha * found)
@@ -236,12 +236,12 @@ def squeeze(x: Any, axis: int) -> Tensor:
 
 def transpose(x: Any) -> Tensor:
     """The axes in reverse order."""
-    return reshaping.transpose(x)
+    return permutations.transpose(x)
 
 
 def permute_dimensions(x: Any, pattern: Sequence[int]) -> Tensor:
     """The axes in another order."""
-    return reshaping.transpose(x, pattern)
+    return permutations.transpose(x, pattern)
 
 
 def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:

@@ -121,7 +121,7 @@ def update_sub(x: Variable, decrement: Any) -> Any:
 
 
 def moving_average_update(x: Variable, value: Any, momentum: Any) -> Any:
-    """X becomes momentum x + (1 - momentum) value."""
+    """x becomes momentum x + (1 - momentum) value."""
     momentum, value = casting.cast(momentum, x.dtype), casting.cast(value, x.dtype)
     return x.assign_sub((x - value) * (1.0 - momentum))
 

@@ -1,7 +1,7 @@
 """Callbacks: what is called around training."""
 
 from pinnace.keras.callbacks.callback import Callback as Callback
-from pinnace.keras.callbacks.callback import CallbackList as CallbackList
+from pinnace.keras.callbacks.callback_list import CallbackList as CallbackList
 from pinnace.keras.callbacks.checkpoints import BackupAndRestore as BackupAndRestore
 from pinnace.keras.callbacks.checkpoints import ModelCheckpoint as ModelCheckpoint
 from pinnace.keras.callbacks.functions import LambdaCallback as LambdaCallback

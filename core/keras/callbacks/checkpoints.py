@@ -171,7 +171,7 @@ class BackupAndRestore(Callback):
         found = json.loads(note.read_text(encoding="utf-8"))
         self._number = int(found["number"])
         self._checkpoint().read(str(self.backup_dir / f"backup-{self._number}")).expect_partial()
-        self.model.__dict__["_initial_epoch"] = int(found["epoch"])
+        self.model._model_trainer.first_epoch = int(found["epoch"])
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Before an epoch: its number is noted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.callbacks.callback import _BATCH_HOOKS, Callback
+from pinnace.keras.callbacks.callback import BATCH_HOOKS, Callback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,4 +47,4 @@ class LambdaCallback(Callback):
         if unknown:
             raise TypeError(f"LambdaCallback: unknown hooks {', '.join(unknown)}")
         self.__dict__.update({name: hook for name, hook in given.items() if hook is not None})
-        self.wants_batches = any(given.get(hook) is not None for hook in _BATCH_HOOKS)
+        self.wants_batches = any(given.get(hook) is not None for hook in BATCH_HOOKS)

@@ -34,4 +34,4 @@ class History(Callback):
         for name, value in (logs or {}).items():
             self.history.setdefault(name, []).append(value)
         if self.model is not None:
-            self.model.__dict__["history"] = self
+            self.model.history = self

@@ -180,8 +180,7 @@ class TensorBoard(Callback):
 
     def _write_graph(self) -> None:
         """The first graph that a training step was traced to, if it is not plain Python."""
-        steps = self.model.__dict__.get("_step_functions") or {}
-        for (kind, *_), function in steps.items():
+        for (kind, *_), function in self.model._step_functions.made.items():
             if kind == "train" and hasattr(function, "concrete_functions"):
                 with self._writer("train").as_default():
                     summary.graph(function.concrete_functions()[0])

@@ -72,7 +72,7 @@ class ReLU(Layer):
 
 
 class LeakyReLU(Layer):
-    """X where it is positive, else negative_slope x.
+    """x where it is positive, else negative_slope x.
 
     Args:
         negative_slope: at least 0.
@@ -99,7 +99,7 @@ class LeakyReLU(Layer):
 
 
 class ELU(Layer):
-    """X where it is positive, else alpha (exp(x) - 1).
+    """x where it is positive, else alpha (exp(x) - 1).
 
     Args:
         alpha: see above.
@@ -165,7 +165,7 @@ class Softmax(Layer):
 
 
 class PReLU(Layer):
-    """X where it is positive, else alpha x, alpha a weight per element of a sample.
+    """x where it is positive, else alpha x, alpha a weight per element of a sample.
 
     Args:
         alpha_initializer: first value of alpha.

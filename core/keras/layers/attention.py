@@ -196,6 +196,8 @@ class MultiHeadAttention(Layer):
         Vaswani et al. 2017; Keras `MultiHeadAttention`.
     """
 
+    _untracked = frozenset({"output_shape"})
+
     _takes_floats = True
 
     def __init__(
@@ -230,7 +232,7 @@ class MultiHeadAttention(Layer):
         self.use_bias = use_bias
         if isinstance(output_shape, int):
             output_shape = [output_shape]
-        self.__dict__["output_shape"] = None if output_shape is None else list(output_shape)
+        self.output_shape = None if output_shape is None else list(output_shape)
         if isinstance(attention_axes, int):
             attention_axes = [attention_axes]
         self.attention_axes = None if attention_axes is None else list(attention_axes)
@@ -266,7 +268,7 @@ class MultiHeadAttention(Layer):
         self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
         self._scores_equation, self._output_equation = _equations(rank, self._steps)
         between = type(query_shape)((*query_shape[:-1], self.num_heads, self.value_dim))
-        sizes = self.__dict__["output_shape"] or [query_shape[-1]]
+        sizes = self.output_shape or [query_shape[-1]]
         self._output_dense = self._projection("attention_output", between, 2, sizes)
 
     def _projection(

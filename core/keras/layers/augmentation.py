@@ -47,13 +47,13 @@ class PictureLayer(Layer):
             x = reshaping.expand_dims(x, 0)
         first = self.data_format == "channels_first"
         if first:
-            x = reshaping.transpose(x, [0, 2, 3, 1])
+            x = permutations.transpose(x, [0, 2, 3, 1])
         shape = x.shape
         y = self._changed(x)
         if len(y.shape) == 4 and y.shape.as_list()[1:3] == shape.as_list()[1:3]:
             y.set_shape(shape)
         if first:
-            y = reshaping.transpose(y, [0, 3, 1, 2])
+            y = permutations.transpose(y, [0, 3, 1, 2])
         return reshaping.squeeze(y, [0]) if single else y
 
     def _unchanged(self, x: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
-from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras import activations, configuration, constraints, initializers, regularizers
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.ops.math import arithmetic, einstein
 
@@ -133,7 +133,7 @@ class EinsumDense(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """See Layer."""
-        config = self._constructor_config()
+        config = configuration.constructor_config(self)
         return {
             **super().get_config(),
             **config,

@@ -12,7 +12,7 @@ from pinnace.keras.layers.attention import both, causal_between, joined_masks, p
 from pinnace.keras.layers.dropout import Dropout
 from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import reshaping, shapes, tiling
-from pinnace.ops.math import arithmetic, comparison, einstein, ranges
+from pinnace.ops.math import comparison, einstein, polar, ranges
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -156,7 +156,7 @@ class GroupedQueryAttention(Layer):
     def _near(self, query: Tensor, value: Tensor) -> Tensor:
         rows = reshaping.reshape(ranges.range(shapes.shape(query)[1]), [1, -1, 1])
         columns = reshaping.reshape(ranges.range(shapes.shape(value)[1]), [1, 1, -1])
-        return comparison.less(arithmetic.abs(rows - columns), self.sliding_window or 0)
+        return comparison.less(polar.abs(rows - columns), self.sliding_window or 0)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """That of the query; the scores have none."""

@@ -68,11 +68,11 @@ class InputLayer(Layer):
         tensor = input_tensor or KerasTensor(self.batch_shape, self._input_dtype, name)
         tensor.node = node
         node.outputs = tensor
-        self._nodes.append(node)
+        self._inbound_nodes.append(node)
         self.built = True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_nodes": self._nodes[:1]}
+        return {**super().__getstate__(), "_inbound_nodes": self._inbound_nodes[:1]}
 
     @property
     def dtype(self) -> str:

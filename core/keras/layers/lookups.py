@@ -50,6 +50,8 @@ class IndexLookup(Layer):
         **options: see Layer.
     """
 
+    _untracked = frozenset({"_tokens", "_weights"})
+
     _asset_names: ClassVar[tuple[str, ...]] = ("vocabulary.txt",)
     _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"_tokens"}
     _kind: ClassVar[dtypes.DType] = dtypes.string
@@ -94,9 +96,11 @@ class IndexLookup(Layer):
         self.oov_token = oov_token
         self.invert = invert
         self.pad_to_max_tokens = pad_to_max_tokens
-        self.__dict__.update(_tokens=[], _given=vocabulary is not None, _weights=None)
+        self._tokens: list[Any] = []
+        self._weights: Any = None
+        self._given = vocabulary is not None
         # Told in configurations, for a vocabulary that is read later.
-        self.__dict__["_told_size"] = vocabulary_size
+        self._told_size = vocabulary_size
         self._table: StaticHashTable | None = None
         self.built = True
         if vocabulary is not None:
@@ -167,7 +171,7 @@ class IndexLookup(Layer):
                 f"{who}: the vocabulary must have at most {self.max_tokens - start} entries, "
                 f"got {len(tokens)}"
             )
-        self.__dict__["_tokens"] = tokens
+        self._tokens = tokens
         keys = constants.constant(tokens, self._kind)
         numbers = constants.constant(np.arange(start, start + len(tokens)), dtypes.int64)
         if self.invert:
@@ -187,16 +191,16 @@ class IndexLookup(Layer):
             # Keras: nothing is known of these, so they get what is usual.
             front = self._first_unknown() + self.num_oov_indices
             weights = np.concatenate([np.full(front, weights.mean(), weights.dtype), weights])
-        self.__dict__["_weights"] = weights
+        self._weights = weights
 
     def get_vocabulary(self, include_special_tokens: bool = True) -> list[Any]:
         """The entries in order of their numbers, those for mask and unknown first if wanted."""
         special = self._special() if include_special_tokens else []
-        return [*special, *self.__dict__["_tokens"]]
+        return [*special, *self._tokens]
 
     def vocabulary_size(self) -> int:
         """How many numbers there are."""
-        return len(self._special()) + len(self.__dict__["_tokens"])
+        return len(self._special()) + len(self._tokens)
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
         """Find the vocabulary: what occurs in data, the most frequent first.
@@ -210,7 +214,7 @@ class IndexLookup(Layer):
         self._adapt_to(row for batch in batches_of_data(data, steps) for row in _rows(batch))
 
     def _adapt_to(self, documents: Iterable[Any]) -> None:
-        if self.__dict__["_given"]:
+        if self._given:
             raise ValueError(f"{type(self).__name__}.adapt: a vocabulary was given already")
         counts: Counter[Any] = Counter()
         within: Counter[Any] = Counter()
@@ -299,7 +303,7 @@ class IndexLookup(Layer):
     def _depth(self) -> int:
         if self.pad_to_max_tokens and self.max_tokens:
             return self.max_tokens
-        told: int | None = self.__dict__["_told_size"]
+        told: int | None = self._told_size
         return told if told and self._table is None else self.vocabulary_size()
 
     def _dtype_of_shapes(self) -> str:
@@ -312,7 +316,7 @@ class IndexLookup(Layer):
         return encoded(numbers, self.output_mode, self._depth(), dtypes.int64)
 
     def _row_of_weights(self) -> Tensor:
-        weights = self.__dict__["_weights"]
+        weights = self._weights
         if weights is None and restoring.current() is None:
             raise ValueError(f"{self._described()} has no idf_weights: set_vocabulary with them")
         if weights is None:
@@ -329,8 +333,8 @@ class IndexLookup(Layer):
             *("invert", "max_tokens", "num_oov_indices", "oov_token", "mask_token", "output_mode"),
             "pad_to_max_tokens",
         )
-        tokens: Sequence[Any] = self.__dict__["_tokens"]
-        weights = self.__dict__["_weights"]
+        tokens: Sequence[Any] = self._tokens
+        weights = self._weights
         special = self._first_unknown() + self.num_oov_indices
         return {
             **super().get_config(),
@@ -343,7 +347,7 @@ class IndexLookup(Layer):
     def _restore_asset(self, name: str, data: bytes) -> None:
         """Take a vocabulary that Keras keeps in a file of its own."""
         del name
-        if self.__dict__["_tokens"]:
+        if self._tokens:
             return
         entries = [self._entry(x) for x in data.decode().splitlines()]
         self._set_tokens(entries[len(self._special()) :])

@@ -286,7 +286,7 @@ class LayerNormalization(Layer):
 
 
 class UnitNormalization(Layer):
-    """X divided by its length along an axis.
+    """x divided by its length along an axis.
 
     Args:
         axis: or axes that make one vector.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from pinnace.keras import registry, symbolic
+from pinnace.keras import registry
 from pinnace.keras.layer import Layer, LayerOptions
 
 if TYPE_CHECKING:
@@ -124,12 +124,10 @@ class Identity(Layer):
         return x
 
 
-def _operator(operator: str, *arguments: Any) -> Any:
+def apply_operator(operator: str, *arguments: Any) -> Any:
+    """An operator on symbolic inputs: the function of `keras.ops` that makes it a layer."""
     # Its functions are many: they are imported when the first is wanted.
     from pinnace.keras import ops
 
     name = {"truediv": "true_divide", "getitem": "get_item"}.get(operator, operator)
     return getattr(ops, name)(*arguments)
-
-
-symbolic.install_operator(_operator)

@@ -14,7 +14,7 @@ from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.plain_lists import one_array
-from pinnace.ops.array import casting, padding, reshaping
+from pinnace.ops.array import casting, padding, permutations, reshaping
 from pinnace.ops.image import resizing
 from pinnace.ops.math import arithmetic, exponents
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Rescaling(Layer):
-    """X scale + offset; integers become floats first.
+    """x scale + offset; integers become floats first.
 
     Args:
         scale: a number, or an array that broadcasts.
@@ -113,7 +113,7 @@ class Resizing(Layer):
         first = self.data_format == "channels_first"
         rank = x.shape.rank or 4
         if first:
-            x = reshaping.transpose(x, [*range(rank - 3), rank - 2, rank - 1, rank - 3])
+            x = permutations.transpose(x, [*range(rank - 3), rank - 2, rank - 1, rank - 3])
         if self.crop_to_aspect_ratio:
             x = self._cropped(x, rank - 3)
         if self.pad_to_aspect_ratio:
@@ -123,7 +123,7 @@ class Resizing(Layer):
         )
         y = casting.cast(y, self._policy._compute)
         if first:
-            y = reshaping.transpose(y, [*range(rank - 3), rank - 1, rank - 3, rank - 2])
+            y = permutations.transpose(y, [*range(rank - 3), rank - 1, rank - 3, rank - 2])
         return y
 
     def _size(self, x: Tensor, axis: int) -> tuple[int, int]:
@@ -166,6 +166,8 @@ class Normalization(Layer):
         Keras `Normalization`: variances of 0 count as epsilon.
     """
 
+    _untracked = frozenset({"_shape"})
+
     def __init__(
         self,
         axis: int | Sequence[int] | None = -1,
@@ -192,7 +194,7 @@ class Normalization(Layer):
         rank = x.rank or 1
         kept = self._kept(rank)
         sizes = [x.axis_size(axis) for axis in kept]
-        self.__dict__["_shape"] = [x.shape[i] if i in kept else 1 for i in range(rank)]
+        self._shape = [x.shape[i] if i in kept else 1 for i in range(rank)]
         if self.input_mean is None:
             self.adapt_mean = self.add_weight("mean", sizes, "zeros", trainable=False)
             self.adapt_variance = self.add_weight("variance", sizes, "ones", trainable=False)
@@ -245,7 +247,7 @@ class Normalization(Layer):
         """The normalised input."""
         kind = self._policy._compute
         x = casting.cast(x, kind)
-        shape = self.__dict__["_shape"]
+        shape = self._shape
         mean, variance = (
             reshaping.reshape(casting.cast(convert_to_tensor(v), kind), _shape_of(v, shape))
             for v in (self.mean, self.variance)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.windows import checked_format, per_axis
-from pinnace.ops.array import casting, joining, padding, reshaping, shapes, tiling
+from pinnace.ops.array import casting, joining, padding, permutations, reshaping, shapes, tiling
 from pinnace.ops.image import resizing
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Flatten(Layer):
         """The input with at most two axes."""
         rank = len(x.shape)
         if rank > 2 and self.data_format == "channels_first":
-            x = reshaping.transpose(x, [0, *range(2, rank), 1])
+            x = permutations.transpose(x, [0, *range(2, rank), 1])
         return reshaping.reshape(x, _batched(x, [_product(x.shape[1:])]))
 
 
@@ -91,7 +91,7 @@ class Permute(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         """The input with its axes in that order."""
-        return reshaping.transpose(x, [0, *self.dims])
+        return permutations.transpose(x, [0, *self.dims])
 
 
 class RepeatVector(Layer):
@@ -304,7 +304,7 @@ class UpSampling2D(Layer):
                 x = tiling.repeat(x, count, axis=axis)
             return x
         if first == 2:
-            x = reshaping.transpose(x, [0, 2, 3, 1])
+            x = permutations.transpose(x, [0, 2, 3, 1])
         sizes: Any = shapes.shape(x)
         known: list[Any] = x.shape.as_list()
         wanted = [
@@ -313,7 +313,7 @@ class UpSampling2D(Layer):
         ]
         y = resizing.resize(x, wanted, method=self.interpolation)
         y = y if y.dtype is x.dtype else casting.cast(y, x.dtype)
-        return reshaping.transpose(y, [0, 3, 1, 2]) if first == 2 else y
+        return permutations.transpose(y, [0, 3, 1, 2]) if first == 2 else y
 
 
 def kept(side: tuple[int, int]) -> slice:

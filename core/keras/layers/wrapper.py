@@ -11,7 +11,7 @@ from pinnace.keras import registry
 from pinnace.keras.call_signature import CallSignature
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.normalization import BatchNormalization
-from pinnace.ops.array import joining, reshaping, shapes
+from pinnace.ops.array import joining, permutations, reshaping, shapes
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -141,4 +141,4 @@ def _merged(x: Tensor, sizes: Tensor) -> Any:
 
 
 def _swapped(x: Tensor) -> Tensor:
-    return reshaping.transpose(x, [1, 0, *range(2, x.shape.rank or 2)])
+    return permutations.transpose(x, [1, 0, *range(2, x.shape.rank or 2)])

@@ -14,7 +14,7 @@ from pinnace.keras.losses.loss import (
     squeeze_or_expand_to_same_rank,
 )
 from pinnace.ops.array import casting, selecting
-from pinnace.ops.math import arithmetic, comparison, exponents, reduction
+from pinnace.ops.math import arithmetic, comparison, exponents, polar, reduction
 from pinnace.ops.nn import normalization, smooth
 
 if TYPE_CHECKING:
@@ -22,26 +22,58 @@ if TYPE_CHECKING:
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
-    """mean((y_true - y_pred)²) over the last axis."""
+    """mean((y_true - y_pred)²) over the last axis.
+
+    Args:
+        y_true: [..., n], a number type; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
     return _mean(arithmetic.square(arithmetic.subtract(y_true, y_pred)))
 
 
 def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
-    """mean(abs(y_true - y_pred)) over the last axis."""
+    """mean(abs(y_true - y_pred)) over the last axis.
+
+    Args:
+        y_true: [..., n], a number type; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
-    return _mean(arithmetic.abs(arithmetic.subtract(y_true, y_pred)))
+    return _mean(polar.abs(arithmetic.subtract(y_true, y_pred)))
 
 
 def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
-    """100 mean(abs((y_true - y_pred) / y_true)) over the last axis."""
+    """100 mean(abs((y_true - y_pred) / y_true)) over the last axis.
+
+    Args:
+        y_true: [..., n], a number type; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
-    size = arithmetic.maximum(arithmetic.abs(y_true), epsilon())
-    return 100.0 * _mean(arithmetic.abs((y_true - y_pred) / size))
+    size = arithmetic.maximum(polar.abs(y_true), epsilon())
+    return 100.0 * _mean(polar.abs((y_true - y_pred) / size))
 
 
 def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
-    """mean((log(1 + y_true) - log(1 + y_pred))²) over the last axis."""
+    """mean((log(1 + y_true) - log(1 + y_pred))²) over the last axis.
+
+    Args:
+        y_true: [..., n], a number type; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
     # Keras: log(max(y, epsilon) + 1).
     x = exponents.log(arithmetic.maximum(y_true, epsilon()) + 1.0)
@@ -50,29 +82,63 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
-    """Half the squared error up to delta, from there on a line; mean over the last axis."""
+    """Half the squared error up to delta, from there on a line; mean over the last axis.
+
+    Args:
+        y_true: [..., n], a number type; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+        delta: the error from which the loss grows linearly.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
-    error = arithmetic.abs(y_true - y_pred)
+    error = polar.abs(y_true - y_pred)
     near = 0.5 * arithmetic.square(error)
     far = delta * error - 0.5 * delta * delta
     return _mean(selecting.where(comparison.less_equal(error, delta), near, far))
 
 
 def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
-    """mean(log(cosh(y_pred - y_true))) over the last axis."""
+    """mean(log(cosh(y_pred - y_true))) over the last axis.
+
+    Args:
+        y_true: [..., n], a number type; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
     error = y_pred - y_true
     return _mean(error + smooth.softplus(error * -2.0) - math.log(2.0))
 
 
 def poisson(y_true: Any, y_pred: Any) -> Tensor:
-    """mean(y_pred - y_true log(y_pred)) over the last axis."""
+    """mean(y_pred - y_true log(y_pred)) over the last axis.
+
+    Args:
+        y_true: [..., n], a number type; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
     return _mean(y_pred - y_true * exponents.log(y_pred + epsilon()))
 
 
 def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    """The cosine of the angle between both along an axis."""
+    """The cosine of the angle between both along an axis.
+
+    Args:
+        y_true: [..., n], a number type; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+        axis: the axis of the vectors.
+
+    Returns:
+        [...] without `axis`, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
     x = normalization.l2_normalize(y_true, [axis])
     y = normalization.l2_normalize(y_pred, [axis])
@@ -80,7 +146,16 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
 
 
 def negative_cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    """Minus the cosine of the angle between both along an axis."""
+    """Minus the cosine of the angle between both along an axis.
+
+    Args:
+        y_true: [..., n], a number type; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+        axis: the axis of the vectors.
+
+    Returns:
+        [...] without `axis`, dtype of `y_pred`.
+    """
     return -cosine_similarity(y_true, y_pred, axis)
 
 

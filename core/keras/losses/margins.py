@@ -14,14 +14,30 @@ if TYPE_CHECKING:
 
 
 def hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """mean(max(1 - y_true y_pred, 0)) over the last axis; truths 0 and 1 count as -1 and 1."""
+    """mean(max(1 - y_true y_pred, 0)) over the last axis; truths 0 and 1 count as -1 and 1.
+
+    Args:
+        y_true: [..., n], -1 or 1; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
     y_true = _signs(y_true)
     return reduction.reduce_mean(arithmetic.maximum(1.0 - y_true * y_pred, 0.0), -1)
 
 
 def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """mean(max(1 - y_true y_pred, 0)²) over the last axis; truths 0 and 1 count as -1 and 1."""
+    """mean(max(1 - y_true y_pred, 0)²) over the last axis; truths 0 and 1 count as -1 and 1.
+
+    Args:
+        y_true: [..., n], -1 or 1; cast to the dtype of `y_pred`.
+        y_pred: [..., n]; float32 if its dtype is not floating.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
     y_true = _signs(y_true)
     margin = arithmetic.maximum(1.0 - y_true * y_pred, 0.0)
@@ -29,7 +45,15 @@ def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """max(largest wrong y_pred - right y_pred + 1, 0)."""
+    """max(largest wrong y_pred - right y_pred + 1, 0).
+
+    Args:
+        y_true: [..., classes], one-hot; cast to the dtype of `y_pred`.
+        y_pred: [..., classes]; float32 if its dtype is not floating.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
     right = reduction.reduce_sum(y_true * y_pred, -1)
     wrong = reduction.reduce_max((1.0 - y_true) * y_pred, -1)

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """1 where y_true equals y_pred, else 0."""
+    """1 where y_true equals y_pred, else 0.
+
+    Args:
+        y_true: [...], cast to the dtype of `y_pred`.
+        y_pred: [...], of the shape of `y_true`, or with a last axis of size 1 more or less.
+    """
     y_pred = convert_to_tensor(y_pred)
     y_true = _as(convert_to_tensor(y_true), y_pred.dtype)
     y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
@@ -24,7 +29,13 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
-    """1 where y_pred is above the threshold and y_true is 1, or neither."""
+    """1 where y_pred is above the threshold and y_true is 1, or neither.
+
+    Args:
+        y_true: [...], 0 or 1; cast to the dtype of `y_pred`.
+        y_pred: [...], probabilities, of the shape of `y_true`.
+        threshold: predictions above it count as 1.
+    """
     y_pred = convert_to_tensor(y_pred)
     y_true = _as(convert_to_tensor(y_true), y_pred.dtype)
     y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
@@ -33,27 +44,49 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
 
 
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """1 where the largest y_pred is that of the class with the largest y_true."""
+    """1 where the largest y_pred is that of the class with the largest y_true.
+
+    Args:
+        y_true: [..., classes], one-hot.
+        y_pred: [..., classes], probabilities or logits.
+    """
     true = extremes.argmax(convert_to_tensor(y_true), -1)
     return _number(comparison.equal(true, extremes.argmax(convert_to_tensor(y_pred), -1)))
 
 
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """1 where the largest y_pred is that of the true class."""
+    """1 where the largest y_pred is that of the true class.
+
+    Args:
+        y_true: [...] or [..., 1], class numbers.
+        y_pred: [..., classes], probabilities or logits.
+    """
     y_pred = convert_to_tensor(y_pred)
     true = _class_numbers(y_true, y_pred)
     return _number(comparison.equal(true, extremes.argmax(y_pred, -1)))
 
 
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
-    """1 where the class with the largest y_true is among the k with the largest y_pred."""
+    """1 where the class with the largest y_true is among the k with the largest y_pred.
+
+    Args:
+        y_true: [..., classes], one-hot.
+        y_pred: [..., classes], probabilities or logits.
+        k: how many of the largest predictions count.
+    """
     return sparse_top_k_categorical_accuracy(
         extremes.argmax(convert_to_tensor(y_true), -1), y_pred, k
     )
 
 
 def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
-    """1 where the true class is among the k with the largest y_pred."""
+    """1 where the true class is among the k with the largest y_pred.
+
+    Args:
+        y_true: [...] or [..., 1], class numbers.
+        y_pred: [..., classes], probabilities or logits.
+        k: how many of the largest predictions count.
+    """
     y_pred = convert_to_tensor(y_pred)
     true = _class_numbers(y_true, y_pred)
     classes = y_pred.shape[-1]

@@ -11,7 +11,7 @@ from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.confusion import Counts
 from pinnace.keras.metrics.metric import Metric
-from pinnace.ops.array import casting, constants, reshaping, selecting
+from pinnace.ops.array import broadcasting, casting, constants, reshaping, selecting
 from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, reduction
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class AUC(Counts):
     Source:
         Keras `AUC`; for PR the interpolation of Davis and Goadrich 2006.
     """
+
+    _untracked = frozenset({"_given", "label_weights"})
 
     _direction = "up"
     _kept = ("true_positives", "false_positives", "true_negatives", "false_negatives")
@@ -84,8 +86,8 @@ class AUC(Counts):
         self.curve = _CURVES[str(curve).lower()]
         self.summation_method = str(summation_method).lower()
         self.from_logits = from_logits
-        self.__dict__["_given"] = None if thresholds is None else inner
-        self.__dict__["label_weights"] = None if label_weights is None else list(label_weights)
+        self._given = None if thresholds is None else inner
+        self.label_weights = None if label_weights is None else list(label_weights)
 
     def _add_counts(self, shape: tuple[int, ...]) -> None:
         if self.multi_label and len(shape) == 1:
@@ -98,14 +100,14 @@ class AUC(Counts):
         """Take a batch into account."""
         if self.from_logits:
             y_pred = exponents.sigmoid(self._number(y_pred))
-        weights = self.__dict__["label_weights"]
+        weights = self.label_weights
         if not self.multi_label:
             if weights is not None:
                 column = self._number(weights)
                 if sample_weight is not None:
                     rows = self._number(sample_weight)
                     column = column * (reshaping.expand_dims(rows, -1) if rows.shape.rank else rows)
-                sample_weight = reshaping.broadcast_to(column, convert_to_tensor(y_pred).shape)
+                sample_weight = broadcasting.broadcast_to(column, convert_to_tensor(y_pred).shape)
             super().update_state(y_true, y_pred, sample_weight)
             return
         self._update_columns(y_true, y_pred, sample_weight)
@@ -120,7 +122,7 @@ class AUC(Counts):
             )
         if not self.variables:
             super()._add_counts((self.num_thresholds, said.shape[1]))
-        limits = np.array(self.__dict__["_thresholds"], self._dtype.numpy)[:, None, None]
+        limits = np.array(self._thresholds, self._dtype.numpy)[:, None, None]
         yes = casting.cast(comparison.greater(said, convert_to_tensor(limits)), self._dtype)
         weights = None
         if sample_weight is not None:
@@ -158,7 +160,7 @@ class AUC(Counts):
         if not self.multi_label:
             return reduction.reduce_sum(terms)
         areas = reduction.reduce_sum(terms, 0)
-        weights = self.__dict__["label_weights"]
+        weights = self.label_weights
         if weights is None:
             return reduction.reduce_mean(areas)
         shares = self._number(weights)
@@ -192,11 +194,11 @@ class AUC(Counts):
             "summation_method": self.summation_method,
             "multi_label": self.multi_label,
             "num_labels": self.num_labels,
-            "label_weights": self.__dict__["label_weights"],
+            "label_weights": self.label_weights,
             "from_logits": self.from_logits,
         }
-        if self.__dict__["_given"] is not None:
-            config["thresholds"] = self.__dict__["_given"]
+        if self._given is not None:
+            config["thresholds"] = self._given
         return config
 
 

@@ -31,6 +31,8 @@ class Counts(Metric):
         dtype: of the result.
     """
 
+    _untracked = frozenset({"thresholds", "_thresholds"})
+
     # Which of the four counts are kept: of true positives, false positives, ….
     _kept: tuple[str, ...]
     # The threshold where none is given.
@@ -49,8 +51,8 @@ class Counts(Metric):
         # Keras: ends lie slightly outside 0 and 1.
         if thresholds is not None and any(not -1e-6 <= t <= 1 + 1e-6 for t in listed):
             raise ValueError(f"{type(self).__name__}: thresholds must be from 0 to 1, got {listed}")
-        self.__dict__["thresholds"] = thresholds
-        self.__dict__["_thresholds"] = listed
+        self.thresholds = thresholds
+        self._thresholds = listed
         self.class_id = class_id
         self._add_counts((len(listed),))
 
@@ -67,9 +69,7 @@ class Counts(Metric):
             y_true, y_pred = y_true[..., self.class_id], y_pred[..., self.class_id]
         weights = self._weights(y_pred, sample_weight)
         true = reshaping.reshape(y_true, [1, -1])
-        limits = convert_to_tensor(
-            np.array(self.__dict__["_thresholds"], self._dtype.numpy)[:, None]
-        )
+        limits = convert_to_tensor(np.array(self._thresholds, self._dtype.numpy)[:, None])
         said = comparison.greater(reshaping.reshape(y_pred, [1, -1]), limits)
         yes = casting.cast(said, self._dtype)
         no = 1.0 - yes
@@ -99,11 +99,11 @@ class Counts(Metric):
         return reshaping.reshape(weights * (y_pred * 0.0 + 1.0), [1, -1])
 
     def _one_or_all(self, values: Tensor) -> Tensor:
-        return values[0] if len(self.__dict__["_thresholds"]) == 1 else values
+        return values[0] if len(self._thresholds) == 1 else values
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
-        return {**super().get_config(), "thresholds": self.__dict__["thresholds"]}
+        return {**super().get_config(), "thresholds": self.thresholds}
 
 
 class _OneCount(Counts):

@@ -8,7 +8,7 @@ from typing import Any
 from pinnace.framework.tensor import Tensor
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.metric import Metric
-from pinnace.ops.array import casting, constants, reshaping, selecting, shapes
+from pinnace.ops.array import broadcasting, casting, constants, reshaping, selecting, shapes
 from pinnace.ops.math import comparison, reduction
 
 _AGGREGATIONS = (None, "uniform_average", "variance_weighted_average")
@@ -28,6 +28,8 @@ class R2Score(Metric):
     Raises:
         ValueError: another aggregation, a negative number, or samples that are no rows.
     """
+
+    _untracked = frozenset({"_sums"})
 
     _direction = "up"
 
@@ -49,7 +51,7 @@ class R2Score(Metric):
         self.class_aggregation = class_aggregation
         self.num_regressors = num_regressors
         self.num_samples = self.add_variable((), "zeros", "int32", name="num_samples")
-        self.__dict__["_sums"] = None
+        self._sums: tuple[Any, ...] | None = None
 
     def _make_sums(self, true: Tensor) -> tuple[Any, ...]:
         if true.shape.rank != 2 or true.shape[1] is None:
@@ -66,23 +68,23 @@ class R2Score(Metric):
         """Take a batch into account; truth and prediction are [samples, columns]."""
         true, said = self._number(y_true), self._number(y_pred)
         true, said = squeeze_or_expand_to_same_rank(true, said)
-        if self.__dict__["_sums"] is None:
-            self.__dict__["_sums"] = self._make_sums(true)
+        if self._sums is None:
+            self._sums = self._make_sums(true)
         weights = self._number(1.0 if sample_weight is None else sample_weight)
         if weights.shape.rank == 1:
             weights = reshaping.expand_dims(weights, 1)
-        weights = reshaping.broadcast_to(weights, shapes.shape(true))
+        weights = broadcasting.broadcast_to(weights, shapes.shape(true))
         error = true - said
         parts = (true * true * weights, true * weights, error * error * weights, weights)
-        for variable, part in zip(self.__dict__["_sums"], parts, strict=True):
+        for variable, part in zip(self._sums, parts, strict=True):
             variable.assign_add(reduction.reduce_sum(part, 0))
         self.num_samples.assign_add(shapes.size(true))
 
     def result(self) -> Tensor:
         """The score so far; 0 before the first batch."""
-        if self.__dict__["_sums"] is None:
+        if self._sums is None:
             return self._number(0.0)
-        squares, total, errors, count = (v.value() for v in self.__dict__["_sums"])
+        squares, total, errors, count = (v.value() for v in self._sums)
         spread = squares - total * (total / count)
         scores = 1.0 - errors / spread
         # Keras: where the truth does not vary, an error counts as nothing explained.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, reshaping
-from pinnace.ops.math import arithmetic, comparison, logic, reduction
+from pinnace.ops.math import comparison, logic, polar, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -30,6 +30,8 @@ class FBetaScore(Metric):
         ValueError: another `average`, `beta` or `threshold`; samples that are no rows of classes.
         TypeError: `beta` or `threshold` is no float.
     """
+
+    _untracked = frozenset({"_counts"})
 
     _direction = "up"
 
@@ -58,7 +60,7 @@ class FBetaScore(Metric):
         self.average = average
         self.beta = beta
         self.threshold = threshold
-        self.__dict__["_counts"] = None
+        self._counts: tuple[Variable, ...] | None = None
 
     def _variables_for(self, classes: int | None) -> tuple[Variable, ...]:
         if self.average != "micro" and classes is None:
@@ -81,15 +83,15 @@ class FBetaScore(Metric):
                     f"{type(self).__name__}: {what} must be [samples, classes], got shape "
                     f"{x.shape.text}"
                 )
-        if self.__dict__["_counts"] is None:
-            self.__dict__["_counts"] = self._variables_for(said.shape[1])
+        if self._counts is None:
+            self._counts = self._variables_for(said.shape[1])
         yes = casting.cast(self._decided(said), self._dtype)
         weights = None
         if sample_weight is not None:
             weights = reshaping.reshape(self._number(sample_weight), [-1, 1])
         axis = None if self.average == "micro" else 0
         parts = (yes * true, yes * (1.0 - true), (1.0 - yes) * true, true)
-        for variable, part in zip(self.__dict__["_counts"], parts, strict=True):
+        for variable, part in zip(self._counts, parts, strict=True):
             found = part if weights is None else part * weights
             variable.assign_add(reduction.reduce_sum(found, axis))
 
@@ -98,14 +100,14 @@ class FBetaScore(Metric):
             return comparison.greater(said, self.threshold)
         most = reduction.reduce_max(said, -1, keepdims=True)
         # Keras: of a row of zeros nothing was said.
-        above = comparison.greater(arithmetic.abs(said), 1e-9)
+        above = comparison.greater(polar.abs(said), 1e-9)
         return logic.logical_and(comparison.greater_equal(said, most), above)
 
     def result(self) -> Tensor:
         """The score so far; 0 before the first batch."""
-        if self.__dict__["_counts"] is None:
+        if self._counts is None:
             return self._number(0.0)
-        right, wrong, missed, so_many = (v.value() for v in self.__dict__["_counts"])
+        right, wrong, missed, so_many = (v.value() for v in self._counts)
         precision = right / (right + wrong + epsilon())
         recall = right / (right + missed + epsilon())
         square = self.beta**2

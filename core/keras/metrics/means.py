@@ -9,7 +9,7 @@ from pinnace.keras import registry
 from pinnace.keras.losses.loss import masked_weights, squeeze_or_expand_to_same_rank
 from pinnace.keras.masks import mask_of
 from pinnace.keras.metrics.metric import Metric
-from pinnace.ops.array import casting, reshaping, shapes
+from pinnace.ops.array import broadcasting, casting, shapes
 from pinnace.ops.math import arithmetic, division, reduction
 
 if TYPE_CHECKING:
@@ -82,17 +82,19 @@ class MeanMetricWrapper(Mean):
         **kwargs: given to `fn`.
     """
 
+    _untracked = frozenset({"_fn_kwargs"})
+
     def __init__(
         self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any
     ) -> None:
         super().__init__(name=name or getattr(fn, "__name__", None), dtype=dtype)
         self._fn = fn
-        self.__dict__["_fn_kwargs"] = kwargs
+        self._fn_kwargs = kwargs
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]  # as Keras has it
         """Take a batch into account."""
         mask = mask_of(y_pred) if isinstance(y_pred, Tensor) else None
-        values = self._fn(y_true, y_pred, **self.__dict__["_fn_kwargs"])
+        values = self._fn(y_true, y_pred, **self._fn_kwargs)
         super().update_state(values, masked_weights(sample_weight, mask, self._dtype))
 
     def get_config(self) -> dict[str, Any]:
@@ -100,7 +102,7 @@ class MeanMetricWrapper(Mean):
         config = super().get_config()
         if type(self) is MeanMetricWrapper:
             config["fn"] = registry.serialize_keras_object(self._fn)
-        kwargs = self.__dict__["_fn_kwargs"]
+        kwargs = self._fn_kwargs
         return {**config, **{k: registry.serialize_keras_object(v) for k, v in kwargs.items()}}
 
 
@@ -122,7 +124,7 @@ def by_sample(
     rank, own = values.shape.rank or 0, weights.shape.rank or 0
     if rank > own:
         values = reduce(values, list(range(own, rank)))
-    weights = reshaping.broadcast_to(weights, shapes.shape(values))
+    weights = broadcasting.broadcast_to(weights, shapes.shape(values))
     values = arithmetic.multiply(values, weights)
     if own > 1:
         weights = reduce(weights, list(range(1, own)))

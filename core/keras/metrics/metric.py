@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.trackable import AutoTrackable
 from pinnace.keras import initializers, registry
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
 from pinnace.keras.metrics.state import StateVariable
@@ -17,7 +17,7 @@ from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
-    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.tensor import Array, Tensor
     from pinnace.framework.variable import Variable
 
 
@@ -29,6 +29,8 @@ class Metric(AutoTrackable):
         name: the class in snake case if None.
     """
 
+    _untracked = frozenset({"_state"})
+
     _holds_weights = False
     # Whether larger or smaller is better; None: it depends.
     _direction: str | None = None
@@ -37,7 +39,7 @@ class Metric(AutoTrackable):
         self.name = name or unique_name(class_name_in_snake_case(type(self).__name__))
         kind = dtype.compute_dtype if isinstance(dtype, DTypePolicy) else dtype
         self._dtype = dtypes.as_dtype(kind or floatx())
-        self.__dict__["_state"] = []
+        self._state: list[tuple[Variable, Array]] = []
 
     @property
     def dtype(self) -> str:
@@ -71,7 +73,7 @@ class Metric(AutoTrackable):
                 value, trainable=False, name=f"{self.name}/{name or 'variable'}"
             )
         first = np.asarray(value.numpy())
-        self.__dict__["_state"].append((variable, first))
+        self._state.append((variable, first))
         return variable
 
     def add_weight(
@@ -91,7 +93,7 @@ class Metric(AutoTrackable):
     @property
     def variables(self) -> list[Variable]:
         """The state."""
-        return [variable for variable, _ in self.__dict__["_state"]]
+        return [variable for variable, _ in self._state]
 
     @property
     def weights(self) -> list[Variable]:
@@ -108,7 +110,7 @@ class Metric(AutoTrackable):
 
     def reset_state(self) -> None:
         """Forget everything."""
-        for variable, first in self.__dict__["_state"]:
+        for variable, first in self._state:
             variable.assign(first)
 
     def reset_states(self) -> None:

@@ -34,6 +34,8 @@ class IoU(Metric):
         ValueError: a target outside of the classes.
     """
 
+    _untracked = frozenset({"_target_class_ids"})
+
     _direction = "up"
 
     def __init__(
@@ -54,7 +56,7 @@ class IoU(Metric):
                 f"{num_classes}, got {list(target_class_ids)}"
             )
         self.num_classes = num_classes
-        self.__dict__["target_class_ids"] = list(target_class_ids)
+        self._target_class_ids = list(target_class_ids)
         self.ignore_class = ignore_class
         self.sparse_y_true = sparse_y_true
         self.sparse_y_pred = sparse_y_pred
@@ -64,7 +66,7 @@ class IoU(Metric):
     @property
     def target_class_ids(self) -> list[int]:
         """The classes that are averaged."""
-        return list(self.__dict__["target_class_ids"])
+        return list(self._target_class_ids)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Take a batch into account."""

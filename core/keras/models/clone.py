@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.keras import registry
 from pinnace.keras.layers.input import InputLayer
-from pinnace.keras.models.functional import Functional, rebuilt
+from pinnace.keras.models.functional import Functional
+from pinnace.keras.models.graph_config import rebuilt
 from pinnace.keras.models.model import Model
 from pinnace.keras.models.sequential import Sequential
 
@@ -28,7 +29,7 @@ def clone_model(
     """
     if isinstance(model, Sequential):
         made = Sequential(name=model.name)
-        given = model.__dict__["_input"]
+        given = model._input
         if input_tensors is not None:
             made.add(input_tensors)
         elif given is not None:

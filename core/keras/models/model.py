@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pinnace import late
-from pinnace.framework import structure
-from pinnace.framework.containers import ListWrapper
+from pinnace.autodiff.tape import GradientTape
+from pinnace.framework import structure, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions.function import Function, trace
-from pinnace.keras import masks, registry
+from pinnace.keras import masks, optimizers, registry
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import as_specs
-from pinnace.keras.layer import Layer, _spec_of
+from pinnace.keras.layer import Layer
+from pinnace.keras.models import graph_config, saved_functions
 from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
 from pinnace.keras.no_effect import no_effect
-from pinnace.keras.saving import weight_files, whole_models
-from pinnace.keras.training.fit import Fitting
+from pinnace.keras.saving import model_files, weight_files
+from pinnace.keras.symbolic import spec_of
+from pinnace.keras.training.compilation import Compilation, arguments, without_effect
+from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight
+from pinnace.keras.training.evaluator import Evaluator
+from pinnace.keras.training.evaluator import without_effect as without_effect_of_older
+from pinnace.keras.training.step_functions import StepFunctions
+from pinnace.keras.training.trainer import Trainer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Unpack
 
     from pinnace.framework.trackable import Trackable
     from pinnace.functions.concrete import ConcreteFunction
     from pinnace.keras.call_signature import CallSignature
+    from pinnace.keras.callbacks.history import History
+    from pinnace.keras.metrics.metric import Metric
+    from pinnace.keras.optimizers.optimizer import Optimizer
     from pinnace.keras.symbolic import KerasTensor
+    from pinnace.keras.training.compilation import OlderCompileOptions
+    from pinnace.keras.training.evaluator import OlderOptions
 
 
-class Model(Fitting):
+class Model(Layer):
     """Layers that belong together.
 
     Three ways to make one: `Model(inputs, outputs)` from KerasTensors; a subclass that defines
@@ -42,13 +53,19 @@ class Model(Fitting):
         **kwargs: `inputs`, `outputs`; see Layer for the others.
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES = Fitting._TF_MODULE_IGNORED_PROPERTIES | {
-        *("_topology", "_call_specs"),
-    }
+    # The optimizer is a child, but no submodule.
+    _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"optimizer"}
+    _untracked = frozenset({"_topology", "_call_specs", "history"})
 
     # Whether `_layers` says what the layers are, before there is a topology.
     _lists_layers: ClassVar[bool] = False
 
+    optimizer: Optimizer  # None before `compile`; programs that train should not have to ask
+    stop_training: bool
+    _compilation: Compilation
+    _step_functions: StepFunctions
+    _model_evaluator: Evaluator
+    _model_trainer: Trainer
     _topology: Topology | None
     _layers: list[Layer]
     # The specs of the first argument of `call`, the batch axis open.
@@ -58,11 +75,17 @@ class Model(Fitting):
         """A Functional for `Model(inputs, outputs)`."""
         kind: Any = cls
         if cls is Model and _is_functional(args, kwargs):
-            from pinnace.keras.models.functional import Functional
-
-            kind = Functional
+            kind = registry.own_object("keras.models", "Functional", is_function=False)
         made: Self = super().__new__(kind, *args, **kwargs)
-        made.__dict__.update(_topology=None, _call_specs=None, optimizer=None)
+        vars(made).update(
+            _topology=None,
+            _call_specs=None,
+            optimizer=None,
+            _compilation=Compilation(made),
+            _step_functions=StepFunctions(made),
+            _model_evaluator=Evaluator(made),
+            _model_trainer=Trainer(made),
+        )
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -76,11 +99,11 @@ class Model(Fitting):
 
     def _set_topology(self, inputs: Any, outputs: Any) -> None:
         topology = Topology(inputs, outputs)
-        self.__dict__["_topology"] = topology
+        self._topology = topology
         self._layers = topology.layers()
-        self.__dict__["_call_specs"] = structure.map_structure(_named_spec, inputs)
-        self.__dict__["_output_specs"] = structure.map_structure(_spec_of, outputs)
-        self.__dict__["_build_specs"] = structure.map_structure(_spec_of, inputs)
+        self._call_specs = structure.map_structure(_named_spec, inputs)
+        self._output_specs = structure.map_structure(spec_of, outputs)
+        self._build_specs = structure.map_structure(spec_of, inputs)
         self.built = True
 
     def _twin(self) -> Layer:
@@ -103,11 +126,10 @@ class Model(Fitting):
         self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         first = args[0] if args else next(iter(kwargs.values()), None)
-        self.__dict__["_call_specs"] = structure.map_structure(_open_spec, first)
+        self._call_specs = structure.map_structure(_open_spec, first)
         if type(self).build is Model.build:
             # The layers inside are built as `call` calls them.
-            self.__dict__["_scope_name"] = f"{self._scope_name}"
-            self.__dict__["_build_specs"] = structure.map_structure(_spec_of, first)
+            self._build_specs = structure.map_structure(spec_of, first)
             self.built = True
             return
         super()._build_for(signature, args, kwargs)
@@ -246,6 +268,347 @@ class Model(Fitting):
 
         return html.table(title_of(self), *table_of(self))
 
+    # How it is trained.
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        loss_weights: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        run_eagerly: bool = False,
+        steps_per_execution: int = 1,
+        jit_compile: bool | str = "auto",
+        auto_scale_loss: bool = True,
+        **kwargs: Unpack[OlderCompileOptions],
+    ) -> None:
+        """Say how to train.
+
+        Args:
+            optimizer: name or object.
+            loss: name, function or Loss; a list or dict of them for several outputs.
+            loss_weights: factors of the losses of several outputs.
+            metrics: list of names, functions or Metrics; a list or dict of lists for several
+                outputs.
+            weighted_metrics: likewise, with the sample weights taken into account.
+            run_eagerly: whether steps are run as plain Python rather than traced.
+            steps_per_execution: above 1 without effect, and told so.
+            jit_compile: True without effect, and told so.
+            auto_scale_loss: False without effect, and told so.
+            **kwargs: of older programs: without effect, and told so.
+        """
+        for name, why in without_effect(steps_per_execution, jit_compile, auto_scale_loss, kwargs):
+            no_effect("compile", name, why)
+        chosen: Any = None if optimizer is None else optimizers.get(optimizer)
+        self.optimizer = chosen
+        self._compilation.set(
+            {
+                "optimizer": optimizer,
+                "loss": loss,
+                "loss_weights": loss_weights,
+                "metrics": metrics,
+                "weighted_metrics": weighted_metrics,
+                "run_eagerly": run_eagerly,
+                "steps_per_execution": steps_per_execution,
+            }
+        )
+        self._step_functions.clear()
+        self.stop_training = False
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `compile` was called."""
+        return self._compilation.given is not None
+
+    @property
+    def run_eagerly(self) -> bool:
+        """Whether steps are run as plain Python."""
+        return self._compilation.run_eagerly
+
+    @run_eagerly.setter
+    def run_eagerly(self, value: bool) -> None:
+        self._compilation.run_eagerly = bool(value)
+
+    @property
+    def loss(self) -> Any:
+        """What `compile` was given."""
+        given = self._compilation.given
+        return None if given is None else given["loss"]
+
+    def get_compile_config(self) -> dict[str, Any] | None:
+        """What `compile` was given, as JSON can hold it."""
+        return self._compilation.config()
+
+    def compile_from_config(self, config: Mapping[str, Any]) -> None:
+        """`compile` with what `get_compile_config` gave."""
+        self.compile(**arguments(config))
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The loss's mean, what `compile` was given as one, and the attributes of layers.
+
+        What `compile` was given is a CompileMetrics: its `update_state(y, y_pred, sample_weight=…)`
+        keeps the weights from metrics that are not weighted.
+        """
+        return self._compilation.all_metrics()
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """Their names."""
+        return [metric.name for metric in self.metrics]
+
+    @property
+    def metrics_variables(self) -> list[Any]:
+        """The states of the metrics."""
+        return [variable for metric in self.metrics for variable in metric.variables]
+
+    def reset_metrics(self) -> None:
+        """Forget what the metrics have seen."""
+        for metric in self.metrics:
+            metric.reset_state()
+
+    def get_metrics_result(self) -> dict[str, Any]:
+        """Name -> what each metric says now."""
+        results: dict[str, Any] = {}
+        for metric in self.metrics:
+            result = metric.result()
+            results.update(result if isinstance(result, dict) else {metric.name: result})
+        return results
+
+    # What happens to one batch: a subclass may do it otherwise.
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Any:
+        """What training makes small, for one batch.
+
+        Args:
+            x: inputs.
+            y: truths.
+            y_pred: outputs.
+            sample_weight: factors of the samples.
+            training: whether this is a training step.
+
+        Raises:
+            ValueError: there is no loss, neither from `compile` nor from `add_loss`.
+        """
+        del x, training
+        return self._compilation.total_loss(y, y_pred, sample_weight)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
+        """Take one batch into account in all metrics; gives what they say."""
+        del x
+        self._compilation.update_metrics(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        """Train on one batch; a subclass may do it otherwise.
+
+        Args:
+            data: x, (x, y) or (x, y, sample_weight).
+
+        Returns:
+            What the progress bar shows.
+        """
+        x, y, sample_weight = unpack_x_y_sample_weight(data)
+        variables = self.trainable_variables
+        optimizer = self.optimizer
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(
+                x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True
+            )
+            scaled = loss if optimizer is None else optimizer.scale_loss(loss)
+        self._compilation.note_loss(loss, x)
+        if variables and optimizer is not None:
+            gradients = tape.gradient(scaled, variables)
+            optimizer.apply_gradients(zip(gradients, variables, strict=True))
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        """Test on one batch; a subclass may do it otherwise."""
+        x, y, sample_weight = unpack_x_y_sample_weight(data)
+        y_pred = self(x, training=False)
+        loss = self.compute_loss(
+            x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
+        )
+        self._compilation.note_loss(loss, x)
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def predict_step(self, data: Any) -> Any:
+        """The outputs for one batch; a subclass may do it otherwise."""
+        x, _, _ = unpack_x_y_sample_weight(data)
+        return self(x, training=False)
+
+    @tracebacks.entry
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """Train on one batch.
+
+        Returns:
+            The loss, a list of it and the metrics if there are any, or a dict.
+        """
+        return self._step_functions.on_batch(
+            "train", x, y, sample_weight, class_weight, return_dict
+        )
+
+    @tracebacks.entry
+    def test_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
+    ) -> Any:
+        """Test on one batch; see `train_on_batch`."""
+        return self._step_functions.on_batch("test", x, y, sample_weight, None, return_dict)
+
+    @tracebacks.entry
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for one batch, as arrays."""
+        return self._step_functions.predict_on_batch(x)
+
+    def _overrides(self, *names: str) -> bool:
+        """Whether the class has another method than Model under one of the names."""
+        return any(getattr(type(self), name) is not getattr(Model, name) for name in names)
+
+    # Over many batches.
+
+    @tracebacks.entry
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: int | str = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool | str = True,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
+        **kwargs: Unpack[OlderOptions],
+    ) -> History:
+        """Train.
+
+        Args:
+            x: inputs: an array, or a list or dict of arrays; or what gives batches (x, y) or
+                (x, y, sample_weight): a generator, a dataset, an object with `__getitem__` and
+                `__len__`.
+            y: truths, if `x` are arrays.
+            batch_size: of arrays; 32 if None.
+            epochs: number of the epoch to end before.
+            verbose: 0 says nothing, 1 shows a bar, 2 a line per epoch; "auto" is 1.
+            callbacks: Callbacks.
+            validation_split: share of the arrays, the last ones, to test on after each epoch.
+            validation_data: (x, y) or (x, y, sample_weight), or what gives batches, to test on.
+            shuffle: whether each epoch has an order of its own; arrays only.
+            class_weight: class -> weight of its samples.
+            sample_weight: factors of the samples.
+            initial_epoch: number of the first epoch.
+            steps_per_epoch: batches in an epoch; None takes all.
+            validation_steps: batches to test on; None takes all.
+            validation_batch_size: `batch_size` if None.
+            validation_freq: test every so many epochs, or after the epochs in a list.
+            **kwargs: none are known.
+
+        Returns:
+            A History: `history.history` is name -> one number per epoch.
+
+        Raises:
+            ValueError: the model is not compiled; arrays that do not go together.
+        """
+        without_effect_of_older("fit", kwargs)
+        return self._model_trainer.fit(
+            x=x,
+            y=y,
+            batch_size=batch_size,
+            epochs=epochs,
+            verbose=verbose,
+            callbacks=callbacks,
+            validation_split=validation_split,
+            validation_data=validation_data,
+            shuffle=shuffle,
+            class_weight=class_weight,
+            sample_weight=sample_weight,
+            initial_epoch=initial_epoch,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
+            validation_batch_size=validation_batch_size,
+            validation_freq=validation_freq,
+        )
+
+    @tracebacks.entry
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: int | str = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Any = None,
+        return_dict: bool = False,
+        **kwargs: Unpack[OlderOptions],
+    ) -> Any:
+        """Loss and metrics over all batches.
+
+        Args:
+            x: inputs: arrays, a generator, a dataset; see `fit`.
+            y: truths, if `x` are arrays.
+            batch_size: of arrays; 32 if None.
+            verbose: 0 says nothing, 1 shows a bar, 2 a line; "auto" is 1.
+            sample_weight: factors of the samples.
+            steps: batches to take; None takes all.
+            callbacks: Callbacks.
+            return_dict: whether to answer a dict.
+            **kwargs: none are known.
+
+        Returns:
+            The loss, a list of it and the metrics if there are any, or a dict.
+        """
+        without_effect_of_older("evaluate", kwargs)
+        return self._model_evaluator.evaluate(
+            x, y, batch_size, verbose, sample_weight, steps, callbacks, return_dict
+        )
+
+    @tracebacks.entry
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int | str = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """The outputs for all batches, joined, as arrays.
+
+        Args:
+            x: inputs: arrays, a generator, a dataset; see `fit`.
+            batch_size: of arrays; 32 if None.
+            verbose: 0 says nothing, 1 shows a bar, 2 a line; "auto" is 1.
+            steps: batches to take; None takes all.
+            callbacks: Callbacks.
+        """
+        return self._model_evaluator.predict(x, batch_size, verbose, steps, callbacks)
+
     # Saving it.
 
     def save(self, filepath: str | Path, overwrite: bool = True, **kwargs: Any) -> None:
@@ -265,7 +628,7 @@ class Model(Fitting):
         if path.exists() and not overwrite:
             raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
         if path.suffix in {".keras", ".h5", ".hdf5"}:
-            whole_models.write(self, str(path), kwargs.get("include_optimizer", True))
+            model_files.write(self, str(path), kwargs.get("include_optimizer", True))
             return
         _check_folder("Model.save", path)
         options: dict[str, Any] = {
@@ -321,14 +684,14 @@ class Model(Fitting):
             self._write(str(filepath), False, kwargs)
         elif format == "onnx":
             signature = self._default_signatures()["serving_default"]
-            late.get("onnx.export")(signature, str(filepath), **kwargs)
+            late.onnx.export(signature, str(filepath), **kwargs)
         else:
             raise ValueError(f"Model.export: format must be tf_saved_model or onnx, got {format!r}")
 
     def _write(self, path: str, with_optimizer: bool, options: dict[str, Any]) -> None:
         calls.exporting = not with_optimizer
         try:
-            late.get("saved_model.save")(self, path, **options)
+            late.saved_model.save(self, path, **options)
         finally:
             calls.exporting = False
 
@@ -347,49 +710,10 @@ class Model(Fitting):
         return others
 
     def _default_signatures(self) -> dict[str, ConcreteFunction]:
-        """serving_default: by input names, training=False; gives output_0, … or a dict's keys.
-
-        Empty for a model that was never called and has functions of its own: those are saved.
-        """
-        if self._call_specs is None and self._has_functions():
-            return {}
-        named, rebuild = self._named_inputs()
-
-        def serve(**inputs: Any) -> dict[str, Any]:
-            return _named_outputs(self(rebuild(inputs), training=False))
-
-        concrete, _ = trace(serve, (), named, "serving_default")
-        concrete.by_name = True
-        return {"serving_default": concrete}
+        return saved_functions.default_signatures(self)
 
     def _functions_for_saving(self) -> dict[str, Any]:
-        """What a restored model has: `call` for inputs as they were, variables and losses.
-
-        `call` and `__call__` are one function, traced for `training` and not. A loss is a function
-        without arguments, since what it gives changes with the weights.
-        """
-        parts: dict[str, Any] = {
-            "variables": ListWrapper(self.variables),
-            "trainable_variables": ListWrapper(self.trainable_variables),
-            "non_trainable_variables": ListWrapper(self.non_trainable_variables),
-        }
-        specs = self._call_specs
-        if specs is None:
-            return parts
-
-        def call(inputs: Any, training: bool = False) -> Any:
-            return self(inputs, training=training)
-
-        function = Function(call, name="__call__")
-        for training in (False, True):
-            function.get_concrete_function(specs, training=training)
-        losses = ListWrapper(self._loss_functions())
-        return {"__call__": function, "call": function, **parts, "losses": losses}
-
-    def _has_functions(self) -> bool:
-        """Whether `function` made some of the methods or attributes."""
-        own = [vars(kind).values() for kind in type(self).__mro__]
-        return any(isinstance(x, Function) for x in itertools.chain(vars(self).values(), *own))
+        return saved_functions.functions_for_saving(self)
 
     @classmethod
     def from_config(
@@ -398,51 +722,11 @@ class Model(Fitting):
         """The model with that configuration, with new weights; the graph of a functional one."""
         if "input_layers" not in config:
             return super().from_config(config)
-        from pinnace.keras.models.functional import from_graph
-
-        return from_graph(cls, config, custom_objects)
-
-    def _loss_functions(self) -> list[Function]:
-        """The penalties of the weights, each as a function."""
-
-        def function(index: int) -> Function:
-            return Function(lambda: self._weight_losses()[index], [], name=f"loss_{index}")
-
-        return [function(index) for index in range(len(self._weight_losses()))]
-
-    def _known_specs(self) -> Any:
-        if self._call_specs is None:
-            raise ValueError(
-                f"{self._described()} does not know its inputs yet\n"
-                "  Try: call it on data, fit it, or begin a Sequential with Input(shape)"
-            )
-        return self._call_specs
-
-    def _named_inputs(self) -> tuple[dict[str, TensorSpec], Callable[[dict[str, Any]], Any]]:
-        """The inputs by name, and how to get the argument of `call` from them."""
-        specs = self._known_specs()
-        flat = structure.flatten(specs)
-        if isinstance(specs, dict):
-            names = [str(key) for key in sorted(specs)]
-        else:
-            names = [spec.name or "" for spec in flat]
-            if len(set(names)) < len(names) or "" in names:
-                only = len(names) == 1
-                names = ["inputs"] if only else [f"inputs_{i}" for i in range(len(names))]
-        named = {
-            name: TensorSpec.of(spec.shape, spec.dtype, name)
-            for name, spec in zip(names, flat, strict=True)
-        }
-
-        def rebuild(inputs: dict[str, Any]) -> Any:
-            return structure.pack_sequence_as(specs, [inputs[name] for name in names])
-
-        return named, rebuild
+        return graph_config.from_graph(cls, config, custom_objects)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        # Traced functions are traced again; the history is that of this model's training.
-        return {**state, "_step_functions": {}, "history": None}
+        # The history is that of this model's training.
+        return {**super().__getstate__(), "history": None}
 
     def to_json(self, **kwargs: Any) -> str:
         """The configuration as JSON."""
@@ -468,12 +752,6 @@ def _check_folder(who: str, path: Path) -> None:
         )
 
 
-def _named_outputs(outputs: Any) -> dict[str, Any]:
-    if isinstance(outputs, dict):
-        return {str(key): value for key, value in outputs.items()}
-    return {f"output_{index}": y for index, y in enumerate(structure.flatten(outputs))}
-
-
 def _named_spec(x: KerasTensor) -> TensorSpec:
     """The spec of an input, with its name if somebody gave it one."""
     given = x.node is not None and getattr(x.node.layer, "_given_name", None)
@@ -482,7 +760,7 @@ def _named_spec(x: KerasTensor) -> TensorSpec:
 
 def _open_spec(x: Any) -> Any:
     """The spec of a tensor, the batch axis left open."""
-    spec = _spec_of(x)
+    spec = spec_of(x)
     if isinstance(spec, TensorSpec) and spec.shape.rank:
         return TensorSpec((None, *spec.shape[1:]), spec.dtype)
     return spec

@@ -35,6 +35,11 @@ class Sequential(Model):
     """
 
     _lists_layers = True
+    _untracked = frozenset({"_input", "_as_functional"})
+
+    # The KerasTensor it begins with, None as long as that is not known.
+    _input: Any
+    _as_functional: _AsFunctional | None
 
     def __init__(
         self,
@@ -45,7 +50,8 @@ class Sequential(Model):
     ) -> None:
         super().__init__(trainable=trainable, name=name, **kwargs)
         self._layers: list[Layer] = []
-        self.__dict__["_input"] = None
+        self._input = None
+        self._as_functional = None
         if layers is not None and not isinstance(layers, (list, tuple)):
             layers = [layers]
         for layer in layers or ():
@@ -71,9 +77,9 @@ class Sequential(Model):
         if isinstance(layer, KerasTensor):
             layer = layer.node.layer if layer.node is not None else layer
         if isinstance(layer, InputLayer):
-            if self._layers or self.__dict__["_input"] is not None:
+            if self._layers or self._input is not None:
                 raise ValueError(f"{self._described()}: an Input must come first")
-            self.__dict__["_input"] = layer.output
+            self._input = layer.output
             return
         if not isinstance(layer, Layer):
             raise TypeError(
@@ -84,16 +90,16 @@ class Sequential(Model):
             raise ValueError(
                 f"{self._described()}: names must differ, there is a {layer.name!r} already"
             )
-        if not self._layers and self.__dict__["_input"] is None:
+        if not self._layers and self._input is None:
             shape = layer._given_input_shape
             if shape is None and isinstance(layer, Model) and layer._topology is not None:
                 inputs = layer._topology.flat_inputs
                 shape = inputs[0].shape if len(inputs) == 1 else None
             if shape is not None:
                 kind = None if layer.__class__.__name__ != "Embedding" else "int32"
-                self.__dict__["_input"] = Input(batch_shape=tuple(shape), dtype=kind)
+                self._input = Input(batch_shape=tuple(shape), dtype=kind)
         self._layers.append(layer)
-        self.__dict__["_topology"] = None
+        self._topology = None
 
     def pop(self, rebuild: bool = True) -> Layer:
         """Take the last layer away, and give it.
@@ -104,8 +110,8 @@ class Sequential(Model):
         if not self._layers:
             raise ValueError(f"{self._described()}: there is no layer to take away")
         layer = self._layers.pop()
-        self.__dict__["_topology"] = None
-        self.__dict__["_step_functions"] = {}
+        self._topology = None
+        self._step_functions.clear()
         if rebuild:
             self._build_if_known()
         return layer
@@ -113,7 +119,7 @@ class Sequential(Model):
     # Building it.
 
     def _build_if_known(self) -> None:
-        given = self.__dict__["_input"]
+        given = self._input
         if given is not None and self._layers:
             with init_scope(), self.name_scope:
                 self._connect(given)
@@ -129,13 +135,11 @@ class Sequential(Model):
                     raise
                 # A layer without a `call` is told when it is called.
                 return
-        self.__dict__["_step_functions"] = {}
-        layers = self._layers
-        self.__dict__["_topology"] = Topology(given, x)
-        self.__dict__["_call_specs"] = _named(given)
-        self.__dict__["_output_specs"] = structure.map_structure(lambda t: t.spec, x)
-        self.__dict__["_build_specs"] = given.spec
-        self.__dict__["_given"] = layers
+        self._step_functions.clear()
+        self._topology = Topology(given, x)
+        self._call_specs = _named(given)
+        self._output_specs = structure.map_structure(lambda t: t.spec, x)
+        self._build_specs = given.spec
         self.built = True
 
     def build(self, x: Any) -> None:
@@ -145,12 +149,12 @@ class Sequential(Model):
         if not isinstance(x, TensorSpec):
             # Several inputs, for a first layer that joins them.
             return
-        if self.__dict__["_input"] is None:
+        if self._input is None:
             shape = x.shape
             if shape.rank:
                 shape = type(shape)((None, *shape[1:]))
-            self.__dict__["_input"] = Input(batch_shape=tuple(shape), dtype=x.dtype)
-        self._connect(self.__dict__["_input"])
+            self._input = Input(batch_shape=tuple(shape), dtype=x.dtype)
+        self._connect(self._input)
 
     def _build_for(
         self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -162,7 +166,7 @@ class Sequential(Model):
         try:
             super()._build_for(signature, args, kwargs)
         except ValueError:
-            self.__dict__["_input"] = None
+            self._input = None
             raise
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
@@ -170,7 +174,7 @@ class Sequential(Model):
         del training
         masks.attach(inputs, mask)
         x = inputs
-        given = self.__dict__["_input"]
+        given = self._input
         if given is not None and not structure.is_nested(x):
             x = fitted(x, given)
         for layer in self._layers:
@@ -179,16 +183,15 @@ class Sequential(Model):
 
     def _children_elsewhere(self) -> dict[str, Trackable]:
         # Keras makes a functional model of them, which begins with an input.
-        found = self.__dict__.get("_as_functional")
-        if found is None:
-            found = self.__dict__["_as_functional"] = _AsFunctional(_Operations(self._layers))
-        return {"_functional": found}
+        if self._as_functional is None:
+            self._as_functional = _AsFunctional(_Operations(self._layers))
+        return {"_functional": self._as_functional}
 
     # Configuration.
 
     def get_config(self) -> dict[str, Any]:
         """Name and layers."""
-        given = self.__dict__["_input"]
+        given = self._input
         layers: list[Layer] = list(self._layers)
         if given is not None:
             layers.insert(0, given.node.layer)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.keras.layer import Layer
-    from pinnace.keras.training.compile import Compiled
+    from pinnace.keras.models.model import Model
 
 Row = tuple[str, ...]
 
 
 def print_summary(
-    model: Compiled,
+    model: Model,
     *,
     line_length: int | None = None,
     print_fn: Callable[..., Any] | None = None,
@@ -94,7 +94,7 @@ def _between(layers: list[Any], ends: Sequence[str]) -> list[Any]:
 
 def _sources(model: Any) -> dict[int, str] | None:
     """Id of a layer -> what it is called on; None for a model that is one chain."""
-    topology = model.__dict__.get("_topology")
+    topology = model._topology
     if topology is None:
         return None
     used = Counter(id(x) for node in topology.nodes for x in node.inputs)
@@ -117,7 +117,7 @@ def _place(x: Any) -> str:
     node = x.node
     if node is None:
         return str(x.name)
-    call = next(i for i, known in enumerate(node.layer._nodes) if known is node)
+    call = next(i for i, known in enumerate(node.layer._inbound_nodes) if known is node)
     output = next(i for i, known in enumerate(structure.flatten(node.outputs)) if known is x)
     return f"{node.layer.name}[{call}][{output}]"
 
@@ -141,8 +141,8 @@ def _rows(
 
 def _shape(layer: Layer) -> str:
     specs = layer._output_specs
-    if specs is None and layer._nodes:
-        specs = structure.map_structure(lambda x: x.spec, layer._nodes[0].outputs)
+    if specs is None and layer._inbound_nodes:
+        specs = structure.map_structure(lambda x: x.spec, layer._inbound_nodes[0].outputs)
     if specs is None:
         return "?"
     shapes = [
@@ -153,7 +153,7 @@ def _shape(layer: Layer) -> str:
     return ", ".join(shapes) or "?"
 
 
-def _totals(model: Compiled) -> list[str]:
+def _totals(model: Model) -> list[str]:
     trained = model.trainable_weights
     others = model.non_trainable_weights
     lines = [(" Trainable params", trained), (" Non-trainable params", others)]

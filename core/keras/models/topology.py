@@ -57,8 +57,8 @@ class Topology:
             for x in structure.flatten(node.outputs):
                 if isinstance(x, KerasTensor):
                     x.node = node
-            if not any(known is node for known in node.layer._nodes):
-                node.layer._nodes.append(node)
+            if not any(known is node for known in node.layer._inbound_nodes):
+                node.layer._inbound_nodes.append(node)
 
     def _ordered(self) -> list[Node]:
         """The nodes between, each after those it needs."""

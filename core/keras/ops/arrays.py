@@ -7,10 +7,10 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor as as_tensor
-from pinnace.framework.dispatch import operators
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike
 from pinnace.ops.array import (
+    broadcasting,
     casting,
     constants,
     gathering,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def get_item(x: Any, key: Any) -> Tensor:
     """x[key]."""
     picked = tuple(key) if isinstance(key, list) else key
-    return operators.getitem(x, picked)  # type: ignore[no-any-return]
+    return slicing.getitem(x, picked)
 
 
 @operation("numpy", "Reshape", "newshape")
@@ -48,7 +48,7 @@ def reshape(x: Any, newshape: Any) -> Tensor:
 @operation("numpy", "Transpose", "axes")
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order; the other way round if None."""
-    return reshaping.transpose(x, None if axes is None else list(axes))
+    return permutations.transpose(x, None if axes is None else list(axes))
 
 
 @operation("numpy", "Swapaxes", "axis1", "axis2")
@@ -57,7 +57,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
     x = as_tensor(x)
     order = list(range(len(x.shape)))
     order[axis1], order[axis2] = order[axis2], order[axis1]
-    return reshaping.transpose(x, order)
+    return permutations.transpose(x, order)
 
 
 @operation("numpy", "Moveaxis", "source", "destination")
@@ -72,7 +72,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     order = [axis for axis in range(rank) if axis not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
-    return reshaping.transpose(x, order)
+    return permutations.transpose(x, order)
 
 
 @operation("numpy", "ExpandDims", "axis")
@@ -104,7 +104,7 @@ def ravel(x: Any) -> Tensor:
 @operation("numpy", "BroadcastTo", "shape")
 def broadcast_to(x: Any, shape: Any) -> Tensor:
     """Repeated along axes of size 1 until it has the shape."""
-    return reshaping.broadcast_to(x, list(shape))
+    return broadcasting.broadcast_to(x, list(shape))
 
 
 @operation("numpy", "Concatenate", "axis")
@@ -212,12 +212,12 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     if axis is None:
         return gathering.gather(reshaping.reshape(x, [-1]), _from_the_front(x, indices, 0))
     rank = len(x.shape)
-    last = reshaping.transpose(x, _last(rank, axis % rank))
-    places = reshaping.transpose(_from_the_front(x, indices, axis), _last(rank, axis % rank))
+    last = permutations.transpose(x, _last(rank, axis % rank))
+    places = permutations.transpose(_from_the_front(x, indices, axis), _last(rank, axis % rank))
     found = gathering.gather(last, places, batch_dims=rank - 1)
     back = list(range(rank - 1))
     back.insert(axis % rank, rank - 1)
-    return reshaping.transpose(found, back)
+    return permutations.transpose(found, back)
 
 
 def _last(rank: int, axis: int) -> list[int]:

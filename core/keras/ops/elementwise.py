@@ -18,6 +18,7 @@ from pinnace.ops.math import (
     error_and_gamma,
     exponents,
     logic,
+    polar,
     rounding,
     trigonometry,
 )
@@ -101,24 +102,24 @@ def negative(x: Any) -> Tensor:
 @operation("numpy", "Absolute")
 def absolute(x: Any) -> Tensor:
     """Without the sign."""
-    return arithmetic.abs(x)
+    return polar.abs(x)
 
 
 @operation("numpy", "Abs")
 def abs(x: Any) -> Tensor:
     """Without the sign."""
-    return arithmetic.abs(x)
+    return polar.abs(x)
 
 
 @operation("numpy", "Sign")
 def sign(x: Any) -> Tensor:
     """-1, 0 or 1."""
-    return arithmetic.sign(x)
+    return polar.sign(x)
 
 
 @operation("numpy", "Square")
 def square(x: Any) -> Tensor:
-    """X times x."""
+    """x times x."""
     return arithmetic.square(x)
 
 
@@ -142,7 +143,7 @@ def reciprocal(x: Any) -> Tensor:
 
 @operation("numpy", "Exp")
 def exp(x: Any) -> Tensor:
-    """E to the power x."""
+    """e to the power x."""
     return exponents.exp(floating(x))
 
 
@@ -180,7 +181,7 @@ def log10(x: Any) -> Tensor:
 def logaddexp(x1: Any, x2: Any) -> Tensor:
     """log(exp(x1) + exp(x2)), without overflow."""
     a, b = (floating(x) for x in alike(x1, x2))
-    return arithmetic.maximum(a, b) + exponents.log1p(exponents.exp(-arithmetic.abs(a - b)))
+    return arithmetic.maximum(a, b) + exponents.log1p(exponents.exp(-polar.abs(a - b)))
 
 
 @operation("numpy", "Floor")
@@ -206,7 +207,7 @@ def round(x: Any, decimals: int = 0) -> Tensor:
 
 @operation("numpy", "Clip", "x_min", "x_max")
 def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
-    """X, or the nearer end where it is outside."""
+    """x, or the nearer end where it is outside."""
     x = convert_to_tensor(x)
     low, high = casting.cast(x_min, x.dtype), casting.cast(x_max, x.dtype)
     kept: Tensor = clipping.clip_by_value(x, low, high)

@@ -11,8 +11,8 @@ from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.ops.array import casting, indicators, reshaping
-from pinnace.ops.math import arithmetic, division, einstein, exponents, products, reduction
-from pinnace.ops.nn import convolutions, normalization, pooling, softmaxes
+from pinnace.ops.math import arithmetic, division, einstein, exponents, polar, products, reduction
+from pinnace.ops.nn import convolutions, normalization, pooling, smooth, softmaxes
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -44,13 +44,13 @@ def softplus(x: Any) -> Tensor:
 
 @operation("nn", "Softsign")
 def softsign(x: Any) -> Tensor:
-    """X / (1 + |x|)."""
+    """x / (1 + |x|)."""
     return activations.softsign(floating(x))
 
 
 @operation("nn", "Silu")
 def silu(x: Any) -> Tensor:
-    """X sigmoid(x)."""
+    """x sigmoid(x)."""
     return activations.silu(floating(x))
 
 
@@ -62,25 +62,25 @@ def hard_sigmoid(x: Any) -> Tensor:
 
 @operation("nn", "HardSilu")
 def hard_silu(x: Any) -> Tensor:
-    """X relu6(x + 3) / 6."""
+    """x relu6(x + 3) / 6."""
     return activations.hard_silu(floating(x))
 
 
 @operation("nn", "LogSigmoid")
 def log_sigmoid(x: Any) -> Tensor:
     """log(sigmoid(x))."""
-    return exponents.log_sigmoid(floating(x))
+    return smooth.log_sigmoid(floating(x))
 
 
 @operation("nn", "LeakyRelu", "negative_slope")
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
-    """X where it is positive, else negative_slope x."""
+    """x where it is positive, else negative_slope x."""
     return activations.leaky_relu(x, negative_slope)
 
 
 @operation("nn", "Elu", "alpha")
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """X where it is positive, else alpha (exp(x) - 1)."""
+    """x where it is positive, else alpha (exp(x) - 1)."""
     return activations.elu(floating(x), alpha)
 
 
@@ -92,7 +92,7 @@ def selu(x: Any) -> Tensor:
 
 @operation("nn", "Gelu", "approximate")
 def gelu(x: Any, approximate: bool = True) -> Tensor:
-    """X times the normal distribution's share below x."""
+    """x times the normal distribution's share below x."""
     return activations.gelu(floating(x), approximate)
 
 
@@ -124,7 +124,7 @@ def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = No
     if order == 2:
         size = exponents.sqrt(reduction.reduce_sum(arithmetic.square(x), axis, keepdims=True))
     elif order == 1:
-        size = reduction.reduce_sum(arithmetic.abs(x), axis, keepdims=True)
+        size = reduction.reduce_sum(polar.abs(x), axis, keepdims=True)
     else:
         raise ValueError(f"keras.ops.normalize: order must be 1 or 2, got {order!r}")
     return division.divide(x, arithmetic.maximum(size, least))

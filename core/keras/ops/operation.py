@@ -26,6 +26,8 @@ class Operation(Layer):
         **settings: the arguments that hold no tensors.
     """
 
+    _untracked = frozenset({"_settings"})
+
     # Module and class in Keras: what files call it.
     keras_class: ClassVar[tuple[str, str]] = ("", "")
     function: ClassVar[Callable[..., Any]]
@@ -35,7 +37,7 @@ class Operation(Layer):
     def __init__(self, name: str | None = None, **settings: Any) -> None:
         super().__init__(name=name, autocast=False)
         # Not an attribute: what is in it is no child.
-        self.__dict__["_settings"] = settings
+        self._settings = settings
         self.built = True
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -47,7 +49,7 @@ class Operation(Layer):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives."""
-        settings = self.__dict__["_settings"]
+        settings = self._settings
         if type(self).leads:
             # What stands before the tensors in the function's arguments.
             args = (*(settings[name] for name in type(self).leads), *args)
@@ -56,7 +58,7 @@ class Operation(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """The name and the settings."""
-        return {"name": self.name, **self.__dict__["_settings"]}
+        return {"name": self.name, **self._settings}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

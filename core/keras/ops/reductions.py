@@ -182,12 +182,12 @@ def norm(
     keepdims: bool = False,
 ) -> Tensor:
     """The Euclidean length along axes, of all if None; with `ord=1` the sum of the sizes."""
-    from pinnace.ops.math import arithmetic
+    from pinnace.ops.math import arithmetic, polar
 
     tensor = floating(x)
     two_axes = not (axis is None or isinstance(axis, int))
     if ord not in (None, 2, "euclidean", "fro", 1) or (two_axes and ord not in (None, "fro")):
         raise ValueError(f"keras.ops.norm: ord must be None, 1 or 2 of one axis, got {ord!r}")
     if ord == 1:
-        return reduction.reduce_sum(arithmetic.abs(tensor), _axes(axis), keepdims)
+        return reduction.reduce_sum(polar.abs(tensor), _axes(axis), keepdims)
     return exponents.sqrt(reduction.reduce_sum(arithmetic.square(tensor), _axes(axis), keepdims))

@@ -13,7 +13,7 @@ from pinnace.keras.optimizers.optimizer import (
 )
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, exponents
+from pinnace.ops.math import arithmetic, exponents, polar
 from pinnace.ops.state.updates import APPLY_ADAM
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Moments(Optimizer):
         return self.shared(f"{beta} {dtype.name} {ahead}", make)
 
     def _move(self, moment: Variable, towards: Any, beta: float) -> Any:
-        """Moment += (towards - moment)(1 - beta); gives the new value."""
+        """moment += (towards - moment)(1 - beta); gives the new value."""
         value = moment.value()
         value = value + (towards - value) * (1 - beta)
         moment.assign(value)
@@ -190,7 +190,7 @@ class Adamax(_Moments):
         power = self._power(self.beta_1, variable.dtype)
         mean = self._move(self.slot("momentum", variable), gradient, self.beta_1)
         norm = self.slot("norm", variable)
-        largest = arithmetic.maximum(norm.value() * self.beta_2, arithmetic.abs(gradient))
+        largest = arithmetic.maximum(norm.value() * self.beta_2, polar.abs(gradient))
         norm.assign(largest)
         variable.assign_sub(rate * mean / ((1.0 - power) * (largest + self.epsilon)))
 
@@ -202,6 +202,8 @@ class Nadam(_Moments):
         Dozat 2015; Keras `Nadam`. Arguments: those of Adam.
     """
 
+    _untracked = frozenset({"_product"})
+
     _takes_slices = True
 
     def build(self, var_list: Sequence[Variable]) -> None:
@@ -209,12 +211,12 @@ class Nadam(_Moments):
         super().build(var_list)
         self._add_slots("momentum", "velocity")
         # Keras: it comes last among the variables.
-        self.__dict__["_product"] = self._own_variable(1.0, var_list[0].dtype.name, "u_product")
+        self._product = self._own_variable(1.0, var_list[0].dtype.name, "u_product")
 
     def _update_all(
         self, gradients: Sequence[Tensor], variables: Sequence[Variable], rate: Any
     ) -> None:
-        product: Variable = self.__dict__["_product"]
+        product: Variable = self._product
         kind = product.dtype
         product.assign(product.value() * self._momentum(kind, 1))
         super()._update_all(gradients, variables, rate)
@@ -229,7 +231,7 @@ class Nadam(_Moments):
         squares = squared(gradient, variable)
         gradient = same_dtype(dense(gradient), variable)
         now, after = self._momentum(kind, 1), self._momentum(kind, 2)
-        product = casting.cast(self.__dict__["_product"].value(), kind)
+        product = casting.cast(self._product.value(), kind)
         mean = self._move(self.slot("momentum", variable), gradient, self.beta_1)
         size = self._move(self.slot("velocity", variable), squares, self.beta_2)
         step = after * mean / (1.0 - product * after) + (1.0 - now) * gradient / (1.0 - product)

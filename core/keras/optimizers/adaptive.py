@@ -12,7 +12,7 @@ from pinnace.keras.optimizers.optimizer import (
     same_dtype,
     squared,
 )
-from pinnace.ops.math import arithmetic, exponents
+from pinnace.ops.math import arithmetic, exponents, polar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -224,6 +224,6 @@ class Lion(Optimizer):
         gradient = same_dtype(gradient, variable)
         momentum = self.slot("momentum", variable)
         mean = momentum.value()
-        direction = arithmetic.sign(mean * self.beta_1 + gradient * (1.0 - self.beta_1))
+        direction = polar.sign(mean * self.beta_1 + gradient * (1.0 - self.beta_1))
         variable.assign_sub(rate * direction)
         momentum.assign(mean * self.beta_2 + gradient * (1.0 - self.beta_2))

@@ -12,7 +12,7 @@ from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.optimizers.optimizer_state import LearningRate, OptimizerState
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
 from pinnace.ops.array import casting
-from pinnace.ops.math import arithmetic, clipping, division
+from pinnace.ops.math import arithmetic, clipping, division, polar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -116,8 +116,9 @@ class Optimizer(OptimizerState):
         self.loss_scale_factor = loss_scale_factor
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self.built = False
-        # Bookkeeping beside the one tracked list, `_variables`.
-        self.__dict__.update(_slots={}, _index={}, _shared=None, _targets=[], _excluded=[])
+        self._slots, self._index, self._targets = {}, {}, []
+        self._shared = None
+        self._excluded, self._excluded_names = [], ()
         self._variables: list[Variable] = []
         self.iterations = self._own_variable(0, "int64", "iteration")
         if isinstance(learning_rate, LearningRateSchedule) or callable(learning_rate):
@@ -165,12 +166,12 @@ class Optimizer(OptimizerState):
             gradients = [dense(gradient) for gradient in gradients]
         rate = self._current_learning_rate()
         rate = rate.value() if isinstance(rate, Variable) else rate
-        self.__dict__["_shared"] = {}
+        self._shared = {}
         try:
             self._decay_weights(variables, rate)
             self._update_all(gradients, variables, rate)
         finally:
-            self.__dict__["_shared"] = None
+            self._shared = None
         if self.use_ema:
             self._update_averages(variables)
         for variable in variables:
@@ -304,14 +305,12 @@ class Optimizer(OptimizerState):
             var_list: variables.
             var_names: parts of names.
         """
-        self.__dict__["_excluded"] = list(var_list or ())
-        self.__dict__["_excluded_names"] = tuple(var_names or ())
+        self._excluded = list(var_list or ())
+        self._excluded_names = tuple(var_names or ())
 
     def _decays(self, variable: Variable) -> bool:
-        names = self.__dict__.get("_excluded_names", ())
-        excluded = self.__dict__["_excluded"]
-        return not any(variable is one for one in excluded) and not any(
-            name in variable.name for name in names
+        return not any(variable is one for one in self._excluded) and not any(
+            name in variable.name for name in self._excluded_names
         )
 
     def _decay_weights(self, variables: Sequence[Variable], rate: Any) -> None:
@@ -324,7 +323,7 @@ class Optimizer(OptimizerState):
 
     def _update_averages(self, variables: Sequence[Variable]) -> None:
         share = self.ema_momentum
-        first = same_dtype(arithmetic.sign(self.iterations.value()), variables[0])
+        first = same_dtype(polar.sign(self.iterations.value()), variables[0])
         for variable in variables:
             average = self.slot("average", variable)
             # Keras: the average begins with the first step's value.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeAlias
 
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope, state
-from pinnace.framework.trackable import AutoTrackable
 from pinnace.framework.variable import Variable
 from pinnace.keras import initializers, registry
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
@@ -18,6 +18,10 @@ class OptimizerState(AutoTrackable):
     """The half of `Optimizer` that makes, lists, reads and writes variables."""
 
     _holds_weights = False
+    # Bookkeeping beside the one tracked list, `_variables`.
+    _untracked = frozenset(
+        {"_slots", "_index", "_shared", "_targets", "_excluded", "_excluded_names"}
+    )
     # Names of the constructor's arguments that a subclass adds, kept under the same names.
     _settings: tuple[str, ...] = ()
 
@@ -38,6 +42,9 @@ class OptimizerState(AutoTrackable):
     _slots: dict[str, list[Variable]]
     _index: dict[int, int]
     _targets: list[Variable]
+    # Variables, and parts of names, without weight decay.
+    _excluded: list[Variable]
+    _excluded_names: tuple[str, ...]
 
     def __getstate__(self) -> object:
         """What pickle and deepcopy take along: whose variables it knows, not by their identity."""
@@ -45,8 +52,8 @@ class OptimizerState(AutoTrackable):
         return {**state, "_index": None, "_shared": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__dict__["_index"] = {id(variable): i for i, variable in enumerate(self._targets)}
+        vars(self).update(state)
+        self._index = {id(variable): i for i, variable in enumerate(self._targets)}
 
     def _own_variable(self, value: Any, dtype: str, name: str) -> Variable:
         with init_scope():
@@ -61,8 +68,8 @@ class OptimizerState(AutoTrackable):
 
     def build(self, var_list: Sequence[Variable]) -> None:
         """Make what is kept per variable; a subclass calls this, then `_add_slots`."""
-        self.__dict__["_targets"] = list(var_list)
-        self.__dict__["_index"] = {id(variable): i for i, variable in enumerate(var_list)}
+        self._targets = list(var_list)
+        self._index = {id(variable): i for i, variable in enumerate(var_list)}
         if self.use_ema:
             averages = []
             for variable in var_list:

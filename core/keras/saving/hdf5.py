@@ -19,7 +19,6 @@ from pinnace.framework.trackable import is_variable
 from pinnace.keras.layer import Layer
 from pinnace.keras.names import class_name_in_snake_case
 from pinnace.keras.saving import hdf5_files
-from pinnace.keras.weights import Weights
 from pinnace.storage.atomic import write_file
 
 if TYPE_CHECKING:
@@ -136,9 +135,9 @@ def storable(variable: Variable) -> Any:
     return array.astype(np.float32) if variable.dtype.name == "bfloat16" else array
 
 
-def _own_variables(layer: Weights) -> list[Variable]:
+def _own_variables(layer: Layer) -> list[Variable]:
     """Those that are no inner layer's: first what is trained, then the others."""
-    own: list[Any] = [child for child in layer._own() if is_variable(child)]
+    own: list[Any] = [child for child in layer._weight_store.own() if is_variable(child)]
     unique = list({id(variable): variable for variable in own}.values())
     return [v for v in unique if v.trainable] + [v for v in unique if not v.trainable]
 
@@ -146,26 +145,26 @@ def _own_variables(layer: Weights) -> list[Variable]:
 # Where layers are.
 
 
-def places(model: Weights) -> Iterator[tuple[str, Weights]]:
+def places(model: Layer) -> Iterator[tuple[str, Layer]]:
     """Every layer, once, and its path in the file: as Keras walks through attributes."""
     seen: set[int] = set()
 
-    def visit(layer: Weights, path: str) -> Iterator[tuple[str, Weights]]:
+    def visit(layer: Layer, path: str) -> Iterator[tuple[str, Layer]]:
         if id(layer) in seen:
             return
         seen.add(id(layer))
         yield path, layer
         for name, child in _attributes(layer):
             inner = f"{path}/{name}" if path else name
-            if isinstance(child, Weights):
+            if isinstance(child, Layer):
                 yield from visit(child, inner)
             elif isinstance(child, (list, tuple, dict)):
                 yield from visit_all(child, inner)
 
-    def visit_all(container: Any, path: str) -> Iterator[tuple[str, Weights]]:
+    def visit_all(container: Any, path: str) -> Iterator[tuple[str, Layer]]:
         counts: dict[str, int] = {}
         for child in container.values() if isinstance(container, dict) else container:
-            if isinstance(child, Weights):
+            if isinstance(child, Layer):
                 name = class_name_in_snake_case(type(child).__name__)
                 count = counts[name] = counts.get(name, -1) + 1
                 yield from visit(child, f"{path}/{name}_{count}" if count else f"{path}/{name}")
@@ -176,7 +175,7 @@ def places(model: Weights) -> Iterator[tuple[str, Weights]]:
     return visit(model, "")
 
 
-def _attributes(layer: Weights) -> Iterator[tuple[str, Any]]:
+def _attributes(layer: Layer) -> Iterator[tuple[str, Any]]:
     listed = getattr(layer, "_lists_layers", False) or getattr(layer, "_topology", None)
     if listed:
         yield "layers", layer.layers  # type: ignore[attr-defined]  # models have it
@@ -192,5 +191,15 @@ def _attributes(layer: Weights) -> Iterator[tuple[str, Any]]:
 def _of_all() -> frozenset[str]:
     """The attributes that every layer has, and those in which models keep their own layers."""
     return frozenset(dir(Layer())) | {
-        *("_layers", "_given", "_topology", "_tracked"),
+        *("_layers", "_topology", "_tracked"),
     }
+
+
+def optimizer_to_restore(model: Any) -> Any:
+    """The optimizer of a compiled model, with its variables made; None if there is none."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None:
+        return None
+    if not optimizer.built:
+        optimizer.build(model.trainable_variables)
+    return optimizer

@@ -76,12 +76,10 @@ def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
 
 def _optimizer_values(model: Any, file: Any, older: bool) -> list[tuple[Any, Any]]:
     """The optimizer's variables with their values; if they do not fit, a warning as in Keras."""
-    from pinnace.keras.saving.whole_models import optimizer_to_restore
-
     group = hdf5_files.entry(file, "optimizer/vars")
     if not hasattr(group, "keys") or not len(group) or getattr(model, "optimizer", None) is None:
         return []
-    variables = optimizer_to_restore(model).variables
+    variables = hdf5.optimizer_to_restore(model).variables
     if older and len(group) == len(variables) - 1:
         del variables[1]  # Keras 2 tells the learning rate in the configuration alone
     try:

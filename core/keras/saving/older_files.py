@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.trackable import is_variable
 from pinnace.keras import losses, metrics, registry, restoring
+from pinnace.keras.layer import Layer
 from pinnace.keras.layers.lookups import IndexLookup
 from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.metric import Metric
@@ -153,16 +154,18 @@ def _weights(layer: Any) -> list[Variable]:
 
 
 def _top_weights(model: Any) -> list[Variable]:
-    own = [child for child in model._own() if is_variable(child) and not is_seed_state(child)]
+    own = [
+        child
+        for child in model._weight_store.own()
+        if is_variable(child) and not is_seed_state(child)
+    ]
     return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
 
 
 def _optimizer_values(model: Any, group: Any) -> list[tuple[Variable, Any]]:
-    from pinnace.keras.saving.whole_models import optimizer_to_restore
-
     if group is None or model.optimizer is None:
         return []
-    variables = list(optimizer_to_restore(model).variables)
+    variables = list(hdf5.optimizer_to_restore(model).variables)
     try:
         names = hdf5_files.texts(group, "weight_names")
         if len(names) == len(variables) - 1 and not any("learning_rate" in name for name in names):
@@ -199,7 +202,7 @@ def write(model: Model, path: str, with_optimizer: bool) -> None:
     """Write a model; the file is there whole, or as it was before."""
     stored = _without_modules(registry.serialize_keras_object(model))
     config = {"class_name": stored["class_name"], "config": stored["config"]}
-    if type(model).get_config is _model_class().get_config:
+    if type(model).get_config is Layer.get_config:
         raise ValueError(
             f"Model.save: {model.name!r} is a subclass of Model, which .h5 files cannot hold\n"
             "  Try: a path that ends in .keras"
@@ -244,12 +247,6 @@ def _loss_classes() -> dict[str, Any]:
     """Name of a function -> the class that is the loss of it."""
     classes = [c for c in vars(losses).values() if isinstance(c, type) and issubclass(c, Loss)]
     return {class_name_in_snake_case(cls.__name__): cls for cls in classes}
-
-
-def _model_class() -> type[Any]:
-    from pinnace.keras.models.model import Model
-
-    return Model
 
 
 def _without_modules(config: dict[str, Any]) -> dict[str, Any]:

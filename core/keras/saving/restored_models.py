@@ -26,16 +26,14 @@ class RestoredModel(Model):
         path: of the folder, for messages.
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES = Model._TF_MODULE_IGNORED_PROPERTIES | {"_path"}
-
     def __init__(self, restored: Any, path: str) -> None:
         super().__init__(name="restored_model")
         self.restored = restored
-        self.__dict__["_path"] = path
+        self._path = path
         self.built = True
 
     def __getattr__(self, name: str) -> Any:
-        restored = self.__dict__.get("restored")
+        restored = vars(self).get("restored")
         if restored is None or name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -43,7 +41,7 @@ class RestoredModel(Model):
         except AttributeError:
             kind = type(self).__name__
             raise AttributeError(
-                f"{kind} of {self.__dict__.get('_path')!r} has no {name!r}: a SavedModel holds "
+                f"{kind} of {vars(self).get('_path')!r} has no {name!r}: a SavedModel holds "
                 "functions and variables, neither layers nor a configuration\n"
                 "  Try: save the model as a .keras file"
             ) from None
@@ -92,7 +90,7 @@ class RestoredModel(Model):
     def _write(self, path: str, with_optimizer: bool, options: dict[str, Any]) -> None:
         del with_optimizer  # the file's functions do not train by it
         signatures = getattr(self.restored, "signatures", None)
-        late.get("saved_model.save")(
+        late.saved_model.save(
             self.restored, path, **{"signatures": dict(signatures or {}) or None, **options}
         )
 

@@ -1,4 +1,4 @@
-"""save_model and load_model: which kind of file a path means, and who reads or writes it."""
+"""save_model and load_model."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pinnace import late
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError, OpError
 from pinnace.keras import registry
+from pinnace.keras.saving import model_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pinnace.keras.models.model import Model
-
-_OLDER = (".h5", ".hdf5")
 # What a configuration that means nothing makes constructors raise.
 _MISUSED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _REFUSED = (NotImplementedError, AssertionError, MemoryError)
@@ -63,60 +61,18 @@ def load_model(
     if isinstance(path, bytes):
         path = os.fsdecode(path)
     if os.path.isdir(path):  # noqa: PTH112 (a text)
+        # Not above: the files of models import this package.
         from pinnace.keras.saving.restored_models import RestoredModel
 
-        return RestoredModel(late.get("saved_model.load")(path), path)
+        return RestoredModel(late.saved_model.load(path), path)
     if not os.path.exists(path):  # noqa: PTH110 (a text)
         raise NotFoundError(f"load_model: there is no file or folder {path!r}")
     del safe_mode
     try:
         with registry.custom_object_scope(custom_objects or {}):
-            return _read(path, compile)
+            return model_files.read(path, compile)
     except OpError:
         raise
     except _MISUSED + _REFUSED as error:
         text = str(error) or type(error).__name__
         raise InvalidArgumentError(f"load_model: {path!r}: {text}") from error
-
-
-def _read(path: str, compiles: bool) -> Any:
-    from pinnace.keras.saving import keras_files, older_files
-
-    if _begins_as_zip(path):
-        return keras_files.read(path, compiles)
-    return older_files.read(path, compiles)
-
-
-def _begins_as_zip(path: str) -> bool:
-    """Whether it is a .keras file: by its first bytes, for any file may have any name."""
-    with open(path, "rb") as file:  # noqa: PTH123 (a text)
-        head = file.read(8)
-    if head.startswith(b"\x89HDF"):
-        return False
-    return head.startswith(b"PK") or not path.endswith(_OLDER)
-
-
-def write(model: Model, path: str, with_optimizer: bool) -> None:
-    """Write a model as the file that the ending of its path says."""
-    from pinnace.keras.saving import keras_files, older_files
-
-    if not model.built:
-        raise ValueError(
-            f"Model.save: {model.name!r} has no weights before it is built\n"
-            "  Try: call it on data, fit it, or build(shape)"
-        )
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120 (a text)
-    if path.endswith(_OLDER):
-        older_files.write(model, path, with_optimizer)
-    else:
-        keras_files.write(model, path, with_optimizer)
-
-
-def optimizer_to_restore(model: Any) -> Any:
-    """The optimizer of a compiled model, with its variables made; None if there is none."""
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer is None:
-        return None
-    if not optimizer.built:
-        optimizer.build(model.trainable_variables)
-    return optimizer

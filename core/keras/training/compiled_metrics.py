@@ -28,6 +28,16 @@ class CompileMetrics(Metric):
         output_names: of outputs in a list; output_0, … if None.
     """
 
+    # The metrics are no children of this one.
+    _untracked = frozenset({"_given", "_output_names", "_per_output", "_objects", "_names"})
+
+    _given: tuple[Any, Any]
+    _output_names: Sequence[str] | None
+    _per_output: list[tuple[str, list[Metric], list[Metric]]] | None
+    _objects: list[Metric]
+    # As `metrics`, with the outputs' names where there are several, each once.
+    _names: list[str]
+
     def __init__(
         self,
         metrics: Any,
@@ -36,22 +46,12 @@ class CompileMetrics(Metric):
         output_names: Sequence[str] | None = None,
     ) -> None:
         super().__init__(name=name)
-        # Not through __setattr__: the metrics are no children of this one.
-        self.__dict__.update(
-            _given=(metrics, weighted_metrics),
-            _output_names=output_names,
-            _per_output=None,
-            # Metrics that are objects are known before anything is built.
-            _objects=[m for m in _flat((metrics, weighted_metrics)) if isinstance(m, Metric)],
-            _names=[],
-        )
-
-    _given: tuple[Any, Any]
-    _output_names: Sequence[str] | None
-    _per_output: list[tuple[str, list[Metric], list[Metric]]] | None
-    _objects: list[Metric]
-    # As `metrics`, with the outputs' names where there are several, each once.
-    _names: list[str]
+        self._given = (metrics, weighted_metrics)
+        self._output_names = output_names
+        self._per_output = None
+        # Metrics that are objects are known before anything is built.
+        self._objects = [m for m in _flat((metrics, weighted_metrics)) if isinstance(m, Metric)]
+        self._names = []
 
     @property
     def built(self) -> bool:
@@ -100,9 +100,9 @@ class CompileMetrics(Metric):
         for (name, output), true, one, other in zip(outputs, truths, plain, weighted, strict=True):
             made = [[metric_of(m, true, output) for m in group] for group in (one, other)]
             made_for.append((name, made[0], made[1]))
-        self.__dict__["_per_output"] = made_for
+        self._per_output = made_for
         several = len(outputs) > 1
-        self.__dict__["_names"] = _distinct(
+        self._names = _distinct(
             [
                 f"{name}_{metric.name}" if several else metric.name
                 for name, *groups in made_for

@@ -10,24 +10,34 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE, COMPLEX, FLOATS, NUMBERS, DType
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import constants
+from pinnace.ops import batch_rules
 from pinnace.ops.array.direct import finish
-from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, complexes
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
 
-__all__ = ["bitcast", "cast", "saturate_cast"]
+__all__ = ["bitcast", "cast"]
 
-_CASTABLE = ANY_VALUE - {dtypes.string} - dtypes.QUANTIZED
-_PLAIN = frozenset(dtype.numpy for dtype in NUMBERS - COMPLEX | {dtypes.bool})
-# TensorFlow passes gradients through casts among these only.
-_DIFFERENTIABLE = FLOATS | COMPLEX
 # Bits of mantissa, without the leading one.
 _MANTISSA = {dtypes.float64: 52, dtypes.float32: 23, dtypes.float16: 10, dtypes.bfloat16: 7}
 _BITS = {dtypes.float64: np.uint64, dtypes.float32: np.uint32, dtypes.float16: np.uint16}
 
 
+def _cut(x: Array, dtype: DType) -> Array:
+    """`x` with those bits of its mantissa zero that `dtype` lacks, so that casting is exact."""
+    source = dtypes.from_numpy(x.dtype)
+    if source not in _BITS or dtype not in _MANTISSA:
+        return x
+    lost = _MANTISSA[source] - _MANTISSA[dtype]
+    if lost <= 0:
+        return x
+    bits = np.ascontiguousarray(x).view(_BITS[source])
+    kept = (bits >> bits.dtype.type(lost)) << bits.dtype.type(lost)
+    return np.where(np.isfinite(x), kept.view(x.dtype), x)
+
+
+@takes_composites(values=1, keeps_zero=True)
 def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
     """`x` as another dtype; `x` itself if it has it already.
 
@@ -63,54 +73,51 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
     tensor = convert_to_tensor(x)
     if tensor.dtype is kind:
         return tensor
-    return execute(CAST, tensor, DstT=kind, name=name)  # type: ignore[no-any-return]
+    return execute_one(CAST, tensor, DstT=kind, name=name)
 
 
-def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
-    """`value` as another dtype, values outside of its range at the end of the range.
+_CASTABLE = ANY_VALUE - {dtypes.string} - dtypes.QUANTIZED
+_PLAIN = frozenset(dtype.numpy for dtype in NUMBERS - COMPLEX | {dtypes.bool})
+# TensorFlow passes gradients through casts among these only.
+_DIFFERENTIABLE = FLOATS | COMPLEX
 
-    Args:
-        value: [...], a number type.
-        dtype: the dtype of the result.
-        name: name of the node while tracing.
-
-    Returns:
-        [...], `dtype`.
-    """
-    kind = dtypes.as_dtype(dtype)
-    x = convert_to_tensor(value)
-    if x.dtype.is_complex and not kind.is_complex:
-        x = complexes.real(x)
-    if kind.is_integer or kind.is_floating:
-        low, high = _limits(x.dtype, kind)
-        if low is not None:
-            x = arithmetic.maximum(x, constants.constant(low, x.dtype))
-        if high is not None:
-            x = arithmetic.minimum(x, constants.constant(high, x.dtype))
-    return cast(x, kind, name)
+_OBJECT = np.dtype(object)
 
 
-def _limits(source: DType, target: DType) -> tuple[Any, Any]:
-    """The ends of `source` that `target` can hold; None for an end where it holds all."""
-    if not (source.is_integer or source.is_floating):
-        return None, None
-    ends: list[Any] = []
-    for mine, theirs, inward in (
-        (source.min, target.min, np.inf),
-        (source.max, target.max, -np.inf),
-    ):
-        wide = max(mine, theirs) if inward > 0 else min(mine, theirs)
-        if wide == mine:
-            ends.append(None)
-            continue
-        end = np.asarray(theirs, source.numpy)[()]
-        # The end of an integer range may round to a float outside of it: take the next one inside.
-        if source.is_floating and (float(end) < theirs if inward > 0 else float(end) > theirs):
-            end = np.nextafter(end, end.dtype.type(inward))
-        ends.append(end)
-    return ends[0], ends[1]
+def _cast_kernel(x: Array, *, DstT: DType, Truncate: bool) -> Array:  # noqa: N803 (TensorFlow's names)
+    return cast_array(x, DstT, truncate=Truncate)
 
 
+def _infer_cast(call: InferCall) -> Shape:
+    target = call.attrs["DstT"]
+    if target not in _CASTABLE:
+        call.fail(f"DstT must be a number type or bool, got {target.name}")
+    return call.spec(0).shape
+
+
+def _cast_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None]:
+    source = call.inputs[0].dtype
+    if source in _DIFFERENTIABLE and dy.dtype in _DIFFERENTIABLE:
+        return (cast(dy, source),)
+    return (None,)
+
+
+CAST = register(
+    OpDef(
+        name="Cast",
+        signature="x: SrcT -> y: DstT",
+        types={"SrcT": _CASTABLE, "DstT": _CASTABLE},
+        attrs={"Truncate": attr("bool", default=False)},
+        infer=_infer_cast,
+        kernel=_cast_kernel,
+        gradient=_cast_gradient,
+        static=True,
+        batch=batch_rules.AS_IT_IS_EXACTLY,
+    )
+)
+
+
+@takes_composites(values=1)
 def bitcast(
     input: TensorLike,
     type: Any,
@@ -132,54 +139,7 @@ def bitcast(
     Source:
         TensorFlow op `Bitcast` (array_ops.cc).
     """
-    return execute(BITCAST, input, type=dtypes.as_dtype(type), name=name)  # type: ignore[no-any-return]
-
-
-_OBJECT = np.dtype(object)
-
-
-# Kernels and inference.
-
-
-def cast_array(x: Array, dtype: DType, *, truncate: bool = False) -> Array:
-    """`x` as `dtype`, as TensorFlow's CPU kernel casts."""
-    if x.dtype.kind == "c" and not dtype.is_complex:
-        # TensorFlow: also for bool only the real part counts.
-        x = x.real
-    if truncate:
-        x = _cut(x, dtype)
-    return x.astype(dtype.numpy)
-
-
-def _cut(x: Array, dtype: DType) -> Array:
-    """`x` with those bits of its mantissa zero that `dtype` lacks, so that casting is exact."""
-    source = dtypes.from_numpy(x.dtype)
-    if source not in _BITS or dtype not in _MANTISSA:
-        return x
-    lost = _MANTISSA[source] - _MANTISSA[dtype]
-    if lost <= 0:
-        return x
-    bits = np.ascontiguousarray(x).view(_BITS[source])
-    kept = (bits >> bits.dtype.type(lost)) << bits.dtype.type(lost)
-    return np.where(np.isfinite(x), kept.view(x.dtype), x)
-
-
-def _cast_kernel(x: Array, *, DstT: DType, Truncate: bool) -> Array:  # noqa: N803 (TensorFlow's names)
-    return cast_array(x, DstT, truncate=Truncate)
-
-
-def _infer_cast(call: InferCall) -> Shape:
-    target = call.attrs["DstT"]
-    if target not in _CASTABLE:
-        call.fail(f"DstT must be a number type or bool, got {target.name}")
-    return call.spec(0).shape
-
-
-def _cast_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None]:
-    source = call.inputs[0].dtype
-    if source in _DIFFERENTIABLE and dy.dtype in _DIFFERENTIABLE:
-        return (cast(dy, source),)
-    return (None,)
+    return execute_one(BITCAST, input, type=dtypes.as_dtype(type), name=name)
 
 
 def _bitcast_kernel(input: Array, *, type: DType) -> Array:
@@ -206,23 +166,6 @@ def _infer_bitcast(call: InferCall) -> Shape:
     return shape[:-1]
 
 
-def _to_bool_kernel(input: Array) -> Array:
-    # As Python has it: a number that is not 0, a text or an array that is not empty.
-    value = bool(input.item()) if input.ndim == 0 else input.size > 0
-    return np.array(value)
-
-
-CAST = register(
-    OpDef(
-        name="Cast",
-        signature="x: SrcT -> y: DstT",
-        types={"SrcT": _CASTABLE, "DstT": _CASTABLE},
-        attrs={"Truncate": attr("bool", default=False)},
-        infer=_infer_cast,
-        kernel=_cast_kernel,
-        gradient=_cast_gradient,
-    )
-)
 BITCAST = register(
     OpDef(
         name="Bitcast",
@@ -233,6 +176,14 @@ BITCAST = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _to_bool_kernel(input: Array) -> Array:
+    # As Python has it: a number that is not 0, a text or an array that is not empty.
+    value = bool(input.item()) if input.ndim == 0 else input.size > 0
+    return np.array(value)
+
+
 TO_BOOL = register(
     OpDef(
         name="ToBool",
@@ -243,3 +194,13 @@ TO_BOOL = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def cast_array(x: Array, dtype: DType, *, truncate: bool = False) -> Array:
+    """`x` as `dtype`, as TensorFlow's CPU kernel casts."""
+    if x.dtype.kind == "c" and not dtype.is_complex:
+        # TensorFlow: also for bool only the real part counts.
+        x = x.real
+    if truncate:
+        x = _cut(x, dtype)
+    return x.astype(dtype.numpy)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import array_of, convert_to_tensor, holds_tensor
@@ -11,10 +12,11 @@ from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
+from pinnace.ops import batch_rules
 from pinnace.ops.array import reshaping, shapes
-from pinnace.ops.execute import execute
-from pinnace.ops.math import reduction
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, handed_on, typed
 from pinnace.ops.registry import register, same_as_input
 
 __all__ = ["constant", "fill", "ones", "ones_like", "zeros", "zeros_like"]
@@ -58,19 +60,31 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     return _const(array, wanted, name)
 
 
-def _known_sizes(shape: Any) -> tuple[int, ...]:
-    known: list[Any] = Shape(shape).as_list()
-    return tuple(known)
-
-
-def _shaped(tensor: Tensor, shape: Any) -> Tensor:
-    return reshaping.reshape(tensor, _known_sizes(shape))
-
-
 def _const(array: Array, dtype: dtypes.DType | None, name: str | None) -> Tensor:
     kind = dtype or dtypes.from_numpy(array.dtype)
     value = np.ascontiguousarray(array) if array.ndim else np.asarray(array)
-    return execute(CONST, value=value, dtype=kind, name=name)  # type: ignore[no-any-return]
+    return execute_one(CONST, value=value, dtype=kind, name=name)
+
+
+def _const_kernel(*, value: Any) -> Array:
+    return np.asarray(value)
+
+
+def _infer_const(call: InferCall) -> Shape:
+    return Shape(np.asarray(call.attrs["value"]).shape)
+
+
+CONST = register(
+    OpDef(
+        name="Const",
+        signature="-> output: dtype",
+        types={"dtype": ANY},
+        attrs={"value": attr("tensor")},
+        infer=_infer_const,
+        kernel=_const_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
@@ -84,7 +98,161 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     Source:
         TensorFlow op `Fill` (array_ops.cc).
     """
-    return execute(FILL, dims, value, name=name)  # type: ignore[no-any-return]
+    return execute_one(FILL, dims, value, name=name)
+
+
+def _fill_kernel(dims: Array, value: Array) -> Array:
+    if dims.size and dims.min() < 0:
+        message = f"Fill: sizes must not be negative, got {dims.tolist()}"
+        raise InvalidArgumentError(message)
+    out = np.empty(tuple(dims.tolist()), value.dtype)
+    out[...] = value
+    return out
+
+
+def _infer_fill(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in {None, 1}:
+        call.fail("dims must be a vector of sizes")
+    if call.spec(1).shape.rank not in {None, 0}:
+        call.fail("value must be a scalar")
+    return call.shape_constant(0)
+
+
+def _fill_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
+    return None, late.reduce_sum(dy)
+
+
+FILL = register(
+    OpDef(
+        name="Fill",
+        signature="dims: index_type, value: T -> output: T",
+        types={"T": ANY_VALUE, "index_type": typed(INDEX, default=int32)},
+        infer=_infer_fill,
+        kernel=_fill_kernel,
+        gradient=_fill_gradient,
+    )
+)
+
+
+def _known_sizes(shape: Any) -> tuple[int, ...]:
+    known: list[Any] = Shape(shape).as_list()
+    return tuple(known)
+
+
+def _shaped(tensor: Tensor, shape: Any) -> Tensor:
+    return reshaping.reshape(tensor, _known_sizes(shape))
+
+
+def _filled(shape: Any, value: object, dtype: dtypes.DType, name: str | None) -> Tensor:
+    if isinstance(shape, Tensor) or (isinstance(shape, (list, tuple)) and holds_tensor(shape)):
+        return fill(convert_to_tensor(shape), constant(_element(value, dtype), dtype), name)
+    sizes = _known_sizes(shape)
+    array = np.empty(sizes, dtype.numpy)
+    array[...] = _element(value, dtype)
+    return wrap(array, dtype) if state.tracer is None else _const(array, dtype, name)
+
+
+def _element(value: object, dtype: dtypes.DType) -> object:
+    return bool(value) if dtype.is_bool else value
+
+
+def _like(op: OpDef, value: int, x: TensorLike, dtype: Any, name: str | None) -> Tensor:
+    tensor = convert_to_tensor(x)
+    kind = tensor.dtype if dtype is None else dtypes.as_dtype(dtype)
+    if kind is tensor.dtype:
+        return execute_one(op, tensor, name=name)
+    if tensor.shape.is_fully_defined():
+        return _filled(tensor.shape, value, kind, name)
+    return fill(shapes.shape(tensor), constant(_element(value, kind), kind), name)
+
+
+@takes_composites(values=1, keeps_zero=True)
+def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros of the shape of `input`, and of its dtype unless `dtype` is given.
+
+    Source:
+        TensorFlow op `ZerosLike` (array_ops.cc).
+    """
+    return _like(ZEROS_LIKE, 0, input, dtype, name)
+
+
+def _zeros_like_kernel(x: Array) -> Array:
+    if x.dtype == object:
+        value: Any = x[()] if x.ndim == 0 else None
+        if hasattr(value, "zeros_like"):  # a list, in a variant
+            out = np.empty((), object)
+            out[()] = value.zeros_like()
+            return out
+        return np.full(x.shape, b"", object)
+    return np.zeros(x.shape, x.dtype)
+
+
+ZEROS_LIKE = register(
+    OpDef(
+        name="ZerosLike",
+        signature="x: T -> y: T",
+        types={"T": ANY_VALUE | {dtypes.variant}},
+        infer=same_as_input,
+        kernel=_zeros_like_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        fuse="T(0)",
+        batch=batch_rules.AS_IT_IS,
+    )
+)
+
+
+@takes_composites(values=1)
+def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones of the shape of `input`, and of its dtype unless `dtype` is given.
+
+    Source:
+        TensorFlow op `OnesLike` (array_ops.cc).
+    """
+    return _like(ONES_LIKE, 1, input, dtype, name)
+
+
+ONES_LIKE = register(
+    OpDef(
+        name="OnesLike",
+        signature="x: T -> y: T",
+        types={"T": dtypes.NUMBERS | {dtypes.bool}},
+        infer=same_as_input,
+        kernel=lambda x: np.ones(x.shape, x.dtype),
+        gradient=NOT_DIFFERENTIABLE,
+        fuse="T(1)",
+        batch=batch_rules.AS_IT_IS,
+    )
+)
+
+
+def _infer_placeholder(call: InferCall) -> Shape:
+    shape = call.attrs["shape"]
+    return shape if isinstance(shape, Shape) else Shape(shape)
+
+
+PLACEHOLDER = register(
+    OpDef(
+        name="Placeholder",
+        signature="-> output: dtype",
+        types={"dtype": ANY},
+        attrs={"shape": attr("shape", default=Shape(None))},
+        infer=_infer_placeholder,
+        kernel=None,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+PLACEHOLDER_WITH_DEFAULT = register(
+    OpDef(
+        name="PlaceholderWithDefault",
+        signature="input: dtype -> output: dtype",
+        types={"dtype": ANY},
+        attrs={"shape": attr("shape")},
+        infer=_infer_placeholder,
+        kernel=lambda input: input,
+        gradient=handed_on,
+        forwards=True,
+    )
+)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
@@ -114,154 +282,3 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
         ValueError: a size is negative.
     """
     return _filled(shape, 1, dtypes.as_dtype(dtype), name)
-
-
-def _filled(shape: Any, value: object, dtype: dtypes.DType, name: str | None) -> Tensor:
-    if isinstance(shape, Tensor) or (isinstance(shape, (list, tuple)) and holds_tensor(shape)):
-        return fill(convert_to_tensor(shape), constant(_element(value, dtype), dtype), name)
-    sizes = _known_sizes(shape)
-    array = np.empty(sizes, dtype.numpy)
-    array[...] = _element(value, dtype)
-    return wrap(array, dtype) if state.tracer is None else _const(array, dtype, name)
-
-
-def _element(value: object, dtype: dtypes.DType) -> object:
-    return bool(value) if dtype.is_bool else value
-
-
-def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Zeros of the shape of `input`, and of its dtype unless `dtype` is given.
-
-    Source:
-        TensorFlow op `ZerosLike` (array_ops.cc).
-    """
-    return _like(ZEROS_LIKE, 0, input, dtype, name)
-
-
-def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Ones of the shape of `input`, and of its dtype unless `dtype` is given.
-
-    Source:
-        TensorFlow op `OnesLike` (array_ops.cc).
-    """
-    return _like(ONES_LIKE, 1, input, dtype, name)
-
-
-def _like(op: OpDef, value: int, x: TensorLike, dtype: Any, name: str | None) -> Tensor:
-    tensor = convert_to_tensor(x)
-    kind = tensor.dtype if dtype is None else dtypes.as_dtype(dtype)
-    if kind is tensor.dtype:
-        return execute(op, tensor, name=name)  # type: ignore[no-any-return]
-    if tensor.shape.is_fully_defined():
-        return _filled(tensor.shape, value, kind, name)
-    return fill(shapes.shape(tensor), constant(_element(value, kind), kind), name)
-
-
-def _const_kernel(*, value: Any) -> Array:
-    return np.asarray(value)
-
-
-def _infer_const(call: InferCall) -> Shape:
-    return Shape(np.asarray(call.attrs["value"]).shape)
-
-
-def _fill_kernel(dims: Array, value: Array) -> Array:
-    if dims.size and dims.min() < 0:
-        message = f"Fill: sizes must not be negative, got {dims.tolist()}"
-        raise InvalidArgumentError(message)
-    out = np.empty(tuple(dims.tolist()), value.dtype)
-    out[...] = value
-    return out
-
-
-def _infer_fill(call: InferCall) -> Shape:
-    if call.spec(0).shape.rank not in {None, 1}:
-        call.fail("dims must be a vector of sizes")
-    if call.spec(1).shape.rank not in {None, 0}:
-        call.fail("value must be a scalar")
-    return call.shape_constant(0)
-
-
-def _fill_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
-    return None, reduction.reduce_sum(dy)
-
-
-def _zeros_like_kernel(x: Array) -> Array:
-    if x.dtype == object:
-        value: Any = x[()] if x.ndim == 0 else None
-        if hasattr(value, "zeros_like"):  # a list, in a variant
-            out = np.empty((), object)
-            out[()] = value.zeros_like()
-            return out
-        return np.full(x.shape, b"", object)
-    return np.zeros(x.shape, x.dtype)
-
-
-def _infer_placeholder(call: InferCall) -> Shape:
-    shape = call.attrs["shape"]
-    return shape if isinstance(shape, Shape) else Shape(shape)
-
-
-CONST = register(
-    OpDef(
-        name="Const",
-        signature="-> output: dtype",
-        types={"dtype": ANY},
-        attrs={"value": attr("tensor")},
-        infer=_infer_const,
-        kernel=_const_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-PLACEHOLDER = register(
-    OpDef(
-        name="Placeholder",
-        signature="-> output: dtype",
-        types={"dtype": ANY},
-        attrs={"shape": attr("shape", default=Shape(None))},
-        infer=_infer_placeholder,
-        kernel=None,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-PLACEHOLDER_WITH_DEFAULT = register(
-    OpDef(
-        name="PlaceholderWithDefault",
-        signature="input: dtype -> output: dtype",
-        types={"dtype": ANY},
-        attrs={"shape": attr("shape")},
-        infer=_infer_placeholder,
-        kernel=lambda input: input,
-        gradient=lambda _, dy: (dy,),
-    )
-)
-FILL = register(
-    OpDef(
-        name="Fill",
-        signature="dims: index_type, value: T -> output: T",
-        types={"T": ANY_VALUE, "index_type": typed(INDEX, default=int32)},
-        infer=_infer_fill,
-        kernel=_fill_kernel,
-        gradient=_fill_gradient,
-    )
-)
-ZEROS_LIKE = register(
-    OpDef(
-        name="ZerosLike",
-        signature="x: T -> y: T",
-        types={"T": ANY_VALUE | {dtypes.variant}},
-        infer=same_as_input,
-        kernel=_zeros_like_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-ONES_LIKE = register(
-    OpDef(
-        name="OnesLike",
-        signature="x: T -> y: T",
-        types={"T": dtypes.NUMBERS | {dtypes.bool}},
-        infer=same_as_input,
-        kernel=lambda x: np.ones(x.shape, x.dtype),
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)

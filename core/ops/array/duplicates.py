@@ -18,25 +18,15 @@ from pinnace.ops.registry import register
 __all__ = ["setdiff1d", "unique", "unique_with_counts"]
 
 
+def _infer_unique(call: InferCall) -> tuple[Shape, ...]:
+    require_rank(call, 0, 1, "x must be a vector")
+    return (Shape([None]), call.spec(0).shape.with_rank(1), Shape([None]))[: len(call.op.outputs)]
+
+
 class UniqueValues(NamedTuple):
-    """What `unique` gives."""
+    """The result of `unique`."""
 
     y: Tensor
-    idx: Tensor
-
-
-class CountedValues(NamedTuple):
-    """What `unique_with_counts` gives."""
-
-    y: Tensor
-    idx: Tensor
-    count: Tensor  # type: ignore[assignment]  # TensorFlow's name; tuple.count gives way
-
-
-class ListDifference(NamedTuple):
-    """What `setdiff1d` gives."""
-
-    out: Tensor
     idx: Tensor
 
 
@@ -55,6 +45,31 @@ def unique(x: TensorLike, out_idx: Any = int32, name: str | None = None) -> Uniq
         TensorFlow op `Unique` (array_ops.cc).
     """
     return UniqueValues(*execute(UNIQUE, x, out_idx=dtypes.as_dtype(out_idx), name=name))
+
+
+def _unique_kernel(x: Array, *, out_idx: DType) -> tuple[Array, Array]:
+    y, idx, _ = sorting.unique(x, out_idx.numpy)
+    return y, idx
+
+
+UNIQUE = register(
+    OpDef(
+        name="Unique",
+        signature="x: T -> y: T, idx: out_idx",
+        types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
+        infer=_infer_unique,
+        kernel=_unique_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+class CountedValues(NamedTuple):
+    """The result of `unique_with_counts`."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]  # TensorFlow's name; tuple.count gives way
 
 
 def unique_with_counts(
@@ -76,6 +91,29 @@ def unique_with_counts(
     return CountedValues(
         *execute(UNIQUE_WITH_COUNTS, x, out_idx=dtypes.as_dtype(out_idx), name=name)
     )
+
+
+def _unique_with_counts_kernel(x: Array, *, out_idx: DType) -> tuple[Array, Array, Array]:
+    return sorting.unique(x, out_idx.numpy)
+
+
+UNIQUE_WITH_COUNTS = register(
+    OpDef(
+        name="UniqueWithCounts",
+        signature="x: T -> y: T, idx: out_idx, count: out_idx",
+        types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
+        infer=_infer_unique,
+        kernel=_unique_with_counts_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+class ListDifference(NamedTuple):
+    """The result of `setdiff1d`."""
+
+    out: Tensor
+    idx: Tensor
 
 
 def setdiff1d(
@@ -100,16 +138,28 @@ def setdiff1d(
     )
 
 
-# Kernels and inference.
+def _list_diff_kernel(x: Array, y: Array, *, out_idx: DType) -> tuple[Array, Array]:
+    gone = set(y.tolist())
+    kept = [i for i, item in enumerate(x.tolist()) if item not in gone]
+    return x[np.array(kept, np.intp)], np.array(kept, out_idx.numpy)
 
 
-def _unique_kernel(x: Array, *, out_idx: DType) -> tuple[Array, Array]:
-    y, idx, _ = sorting.unique(x, out_idx.numpy)
-    return y, idx
+def _infer_list_diff(call: InferCall) -> tuple[Shape, ...]:
+    for index in (0, 1):
+        require_rank(call, index, 1, "x and y must be vectors")
+    return Shape([None]), Shape([None])
 
 
-def _unique_with_counts_kernel(x: Array, *, out_idx: DType) -> tuple[Array, Array, Array]:
-    return sorting.unique(x, out_idx.numpy)
+LIST_DIFF = register(
+    OpDef(
+        name="ListDiff",
+        signature="x: T, y: T -> out: T, idx: out_idx",
+        types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
+        infer=_infer_list_diff,
+        kernel=_list_diff_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _along(op: str, x: Array, axis: Array, out_idx: DType) -> tuple[Array, Array, Array]:
@@ -120,28 +170,6 @@ def _along(op: str, x: Array, axis: Array, out_idx: DType) -> tuple[Array, Array
         return sorting.unique(x, out_idx.numpy)
     at = normal_axis(op, int(axis.reshape(-1)[0]), x.ndim)
     return sorting.unique_along(x, at, out_idx.numpy)
-
-
-def _unique_v2_kernel(x: Array, axis: Array, *, out_idx: DType) -> tuple[Array, Array]:
-    y, idx, _ = _along("UniqueV2", x, axis, out_idx)
-    return y, idx
-
-
-def _unique_with_counts_v2_kernel(
-    x: Array, axis: Array, *, out_idx: DType
-) -> tuple[Array, Array, Array]:
-    return _along("UniqueWithCountsV2", x, axis, out_idx)
-
-
-def _list_diff_kernel(x: Array, y: Array, *, out_idx: DType) -> tuple[Array, Array]:
-    gone = set(y.tolist())
-    kept = [i for i, item in enumerate(x.tolist()) if item not in gone]
-    return x[np.array(kept, np.intp)], np.array(kept, out_idx.numpy)
-
-
-def _infer_unique(call: InferCall) -> tuple[Shape, ...]:
-    require_rank(call, 0, 1, "x must be a vector")
-    return (Shape([None]), call.spec(0).shape.with_rank(1), Shape([None]))[: len(call.op.outputs)]
 
 
 def _infer_unique_v2(call: InferCall) -> tuple[Shape, ...]:
@@ -159,32 +187,11 @@ def _infer_unique_v2(call: InferCall) -> tuple[Shape, ...]:
     return (y, Shape([shape[at]]), counts)[: len(call.op.outputs)]
 
 
-def _infer_list_diff(call: InferCall) -> tuple[Shape, ...]:
-    for index in (0, 1):
-        require_rank(call, index, 1, "x and y must be vectors")
-    return Shape([None]), Shape([None])
+def _unique_v2_kernel(x: Array, axis: Array, *, out_idx: DType) -> tuple[Array, Array]:
+    y, idx, _ = _along("UniqueV2", x, axis, out_idx)
+    return y, idx
 
 
-UNIQUE = register(
-    OpDef(
-        name="Unique",
-        signature="x: T -> y: T, idx: out_idx",
-        types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
-        infer=_infer_unique,
-        kernel=_unique_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-UNIQUE_WITH_COUNTS = register(
-    OpDef(
-        name="UniqueWithCounts",
-        signature="x: T -> y: T, idx: out_idx, count: out_idx",
-        types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
-        infer=_infer_unique,
-        kernel=_unique_with_counts_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 UNIQUE_V2 = register(
     OpDef(
         name="UniqueV2",
@@ -199,6 +206,14 @@ UNIQUE_V2 = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _unique_with_counts_v2_kernel(
+    x: Array, axis: Array, *, out_idx: DType
+) -> tuple[Array, Array, Array]:
+    return _along("UniqueWithCountsV2", x, axis, out_idx)
+
+
 UNIQUE_WITH_COUNTS_V2 = register(
     OpDef(
         name="UniqueWithCountsV2",
@@ -210,16 +225,6 @@ UNIQUE_WITH_COUNTS_V2 = register(
         },
         infer=_infer_unique_v2,
         kernel=_unique_with_counts_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-LIST_DIFF = register(
-    OpDef(
-        name="ListDiff",
-        signature="x: T, y: T -> out: T, idx: out_idx",
-        types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
-        infer=_infer_list_diff,
-        kernel=_list_diff_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )
 )

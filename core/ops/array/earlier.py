@@ -45,6 +45,18 @@ def _reverse_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return execute(REVERSE, dy, call.inputs[1]), None
 
 
+REVERSE = register(
+    OpDef(
+        name="Reverse",
+        signature="tensor: T, dims: bool -> output: T",
+        types={"T": permutations.REVERSE_V2.type_sets["T"]},
+        infer=_infer_reverse,
+        kernel=_reverse_kernel,
+        gradient=_reverse_gradient,
+    )
+)
+
+
 def _top_k_kernel(input: Array, *, k: int) -> tuple[Array, Array]:
     return top_k(input, k, np.dtype(np.int32))
 
@@ -60,6 +72,19 @@ def _infer_top_k(call: InferCall) -> tuple[Shape, Shape]:
         call.fail(f"k must be from 0 to the size of the last axis, {size}, got {k}")
     out = shape[:-1].concatenate([k])
     return out, out
+
+
+TOP_K = register(
+    OpDef(
+        name="TopK",
+        signature="input: T -> values: T, indices: int32",
+        types={"T": REAL},
+        attrs={"k": attr("int"), "sorted": attr("bool", default=True)},
+        infer=_infer_top_k,
+        kernel=_top_k_kernel,
+        gradient=lambda call, *dys: sorting.top_k_gradient(call, *dys)[:1],
+    )
+)
 
 
 def _offset_kernel(concat_dim: Array, shape: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -91,27 +116,6 @@ def _infer_offset(call: InferCall) -> tuple[Shape, ...]:
     return (rank,) * len(call.specs(1))
 
 
-REVERSE = register(
-    OpDef(
-        name="Reverse",
-        signature="tensor: T, dims: bool -> output: T",
-        types={"T": permutations.REVERSE_V2.type_sets["T"]},
-        infer=_infer_reverse,
-        kernel=_reverse_kernel,
-        gradient=_reverse_gradient,
-    )
-)
-TOP_K = register(
-    OpDef(
-        name="TopK",
-        signature="input: T -> values: T, indices: int32",
-        types={"T": REAL},
-        attrs={"k": attr("int"), "sorted": attr("bool", default=True)},
-        infer=_infer_top_k,
-        kernel=_top_k_kernel,
-        gradient=lambda call, *dys: sorting.top_k_gradient(call, *dys)[:1],
-    )
-)
 CONCAT_OFFSET = register(
     OpDef(
         name="ConcatOffset",

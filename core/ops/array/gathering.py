@@ -1,43 +1,63 @@
 """Parts chosen by index: GatherV2, GatherNd, OneHot, UnravelIndex, meshgrid, sequence_mask."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int16, int32, int64
+from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int16
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import casting, constants, joining, reshaping, scattering, shapes
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
-from pinnace.ops.execute import execute
-from pinnace.ops.math import broadcasting, division, ranges, reduction, segments
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
+from pinnace.ops.batch_rules import BatchCall, BatchRule
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
+from pinnace.ops.opdef import InferCall, OpDef, attr
 from pinnace.ops.registry import register
 
 __all__ = ["gather", "gather_nd"]
 
-
-_OBJECT = np.dtype(object)
-
-
 _INDICES = INDEX | {int16}
 
 
-# Axis 0 and its kin as the op's third input.
-_AXES = {axis: np.array(axis, np.int32) for axis in range(-4, 5)}
+def _check_indices(indices: Array, limit: int, axis: int, op: str = "GatherV2") -> None:
+    """InvalidArgumentError that names the first index outside of [0, limit)."""
+    if not indices.size or (indices.min() >= 0 and indices.max() < limit):
+        return
+    bad = (indices < 0) | (indices >= limit)
+    at = (
+        [int(i) for i in np.unravel_index(int(bad.argmax()), indices.shape)] if indices.ndim else []
+    )
+    value = int(indices[tuple(at)])
+    where = ", ".join(map(str, at))
+    message = f"{op}: indices[{where}] = {value} is not in [0, {limit}), the range of axis {axis}"
+    raise InvalidArgumentError(message)
 
 
-_NO_ATTRS: dict[str, Any] = {}
+def _taken(params: Array, indices: Array, axis: int) -> Array:
+    at = axis % params.ndim
+    if not indices.size:
+        return _nothing(params, indices, at)
+    try:
+        # NumPy itself refuses indices that are too large.
+        if indices.min() >= 0:
+            return params.take(indices, at)
+    except IndexError:
+        pass
+    _check_indices(indices, params.shape[at], at)
+    raise AssertionError
 
 
-_POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
+def _nothing(params: Array, indices: Array, axis: int) -> Array:
+    return np.empty((*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :]), params.dtype)
 
 
+@takes_composites(ragged="gathering:gather")
 def gather(
     params: TensorLike,
     indices: TensorLike,
@@ -79,94 +99,19 @@ def gather(
         if i.dtype.kind == "i" and -a.ndim <= axis < a.ndim and a.dtype is not _OBJECT:
             out = _taken(a, i, axis)
             return finish(GATHER_V2, (params, indices, _axis_tensor(axis)), _NO_ATTRS, out)
-    return execute(  # type: ignore[no-any-return]
-        GATHER_V2, params, indices, axis, batch_dims=int(batch_dims), name=name
-    )
+    return execute_one(GATHER_V2, params, indices, axis, batch_dims=int(batch_dims), name=name)
+
+
+_OBJECT = np.dtype(object)
+
+# Axis 0 and its kin as the op's third input.
+_AXES = {axis: np.array(axis, np.int32) for axis in range(-4, 5)}
+
+_NO_ATTRS: dict[str, Any] = {}
 
 
 def _axis_tensor(axis: int) -> Tensor:
     return convert_to_tensor(_AXES[axis])
-
-
-def gather_nd(
-    params: TensorLike,
-    indices: TensorLike,
-    batch_dims: int = 0,
-    name: str | None = None,
-    bad_indices_policy: str = "",
-) -> Tensor:
-    """The parts of `params` at the places that the rows of `indices` name.
-
-    Args:
-        params: [b, p, q], groups of axes.
-        indices: [b, ..., k], int16, int32 or int64; a row names a place in the k axes `p`.
-        batch_dims: how many leading axes, `b`, both have in common.
-        name: name of the node while tracing.
-        bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" gives zeros for them.
-
-    Returns:
-        [b, ..., q], dtype of `params`.
-
-    Raises:
-        InvalidArgumentError: a place is outside of `params`.
-
-    Source:
-        TensorFlow op `GatherNd` (array_ops.cc).
-    """
-    x, places = convert_to_tensor(params), convert_to_tensor(indices)
-    if batch_dims:
-        places = _with_batch_places(places, int(batch_dims))
-    return execute(GATHER_ND, x, places, bad_indices_policy=bad_indices_policy, name=name)  # type: ignore[no-any-return]
-
-
-def _with_batch_places(indices: Tensor, count: int) -> Tensor:
-    """`indices` with the place along each of the first `count` axes in front of every row."""
-    rank = indices.shape.rank
-    if rank is None:
-        message = "gather_nd: the rank of indices must be known where batch_dims is not 0"
-        raise ValueError(message)
-    if not 0 <= count < rank:
-        message = f"gather_nd: batch_dims must be in [0, {rank - 1}], got {count}"
-        raise ValueError(message)
-    sizes = shapes.axis_sizes(indices)
-    columns = []
-    for axis in range(count):
-        steps = ranges.range(0, sizes[axis], 1, dtype=indices.dtype)
-        column = reshaping.reshape(steps, [-1 if i == axis else 1 for i in range(rank)])
-        columns.append(reshaping.broadcast_to(column, [*sizes[:-1], 1]))
-    return joining.concat([*columns, indices], -1)
-
-
-def _check_indices(indices: Array, limit: int, axis: int, op: str = "GatherV2") -> None:
-    """InvalidArgumentError that names the first index outside of [0, limit)."""
-    if not indices.size or (indices.min() >= 0 and indices.max() < limit):
-        return
-    bad = (indices < 0) | (indices >= limit)
-    at = (
-        [int(i) for i in np.unravel_index(int(bad.argmax()), indices.shape)] if indices.ndim else []
-    )
-    value = int(indices[tuple(at)])
-    where = ", ".join(map(str, at))
-    message = f"{op}: indices[{where}] = {value} is not in [0, {limit}), the range of axis {axis}"
-    raise InvalidArgumentError(message)
-
-
-def _taken(params: Array, indices: Array, axis: int) -> Array:
-    at = axis % params.ndim
-    if not indices.size:
-        return _nothing(params, indices, at)
-    try:
-        # NumPy itself refuses indices that are too large.
-        if indices.min() >= 0:
-            return params.take(indices, at)
-    except IndexError:
-        pass
-    _check_indices(indices, params.shape[at], at)
-    raise AssertionError
-
-
-def _nothing(params: Array, indices: Array, axis: int) -> Array:
-    return np.empty((*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :]), params.dtype)
 
 
 def _gather_v2_kernel(params: Array, indices: Array, axis: Array, *, batch_dims: int) -> Array:
@@ -199,13 +144,6 @@ def _taken_in_batches(params: Array, indices: Array, axis: int, batch: int) -> A
     return out.reshape(*lead, *outer, *indices.shape[batch:], *inner)
 
 
-def _gather_kernel(params: Array, indices: Array) -> Array:
-    if params.ndim == 0:
-        message = "Gather: params must have at least one axis, got a scalar"
-        raise InvalidArgumentError(message)
-    return np.asarray(_taken(params, indices, 0))
-
-
 def _infer_gather_v2(call: InferCall) -> Shape:
     params, indices = call.spec(0).shape, call.spec(1).shape
     batch = call.attrs["batch_dims"]
@@ -236,106 +174,67 @@ def _infer_gather_v2(call: InferCall) -> Shape:
     return Shape(parts)
 
 
-def _infer_gather(call: InferCall) -> Shape:
-    params, indices = call.spec(0).shape, call.spec(1).shape
-    if params.rank == 0:
-        call.fail("params must have at least one axis")
-    return indices.concatenate(params[1:]) if params.rank is not None else Shape(None)
+def _gather_rows(call: BatchCall) -> Sequence[Tensor]:
+    params, indices = call.tensors[:2]
+    axis = int(call.fixed(2).reshape(-1)[0])
+    axis += call.rank(0) * (axis < 0)
+    batch = call.attrs.get("batch_dims", 0)
+    batch += call.rank(1) * (batch < 0)
+    if not call.batched[0] and axis == 0 and batch == 0:
+        return [gather(params, indices)]
+    if not call.batched[1] and not batch:
+        return [gather(params, indices, axis=axis + 1)]
+    return [gather(call.tiled(0), call.tiled(1), axis=axis + 1, batch_dims=batch + 1)]
 
 
-def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    params, indices = call.inputs
-    return slices_of_rows(_sizes(params), indices, dy), None
+GATHER_V2 = register(
+    OpDef(
+        name="GatherV2",
+        signature="params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams",
+        types={"Tparams": ANY, "Tindices": _INDICES, "Taxis": INDEX},
+        attrs={"batch_dims": attr("int", default=0)},
+        infer=_infer_gather_v2,
+        kernel=_gather_v2_kernel,
+        gradient=lambda call, dy: late.gather_v2_gradient(call, dy),
+        static=True,
+        batch=BatchRule(_gather_rows),
+    )
+)
 
 
-def _gather_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    params, indices, axis = call.inputs
-    batch, found = call.attr("batch_dims"), broadcasting.known_value(axis)
-    at: Any = None if found is None else int(found.reshape(-1)[0])
-    if at == 0 and not batch:
-        return slices_of_rows(_sizes(params), indices, dy), None, None
-    if batch < 0:
-        rank = indices.shape.rank
-        batch = batch + (shapes.rank(indices) if rank is None else rank)
-    if at is None or at < 0:
-        rank = params.shape.rank
-        place = casting.cast(reshaping.reshape(axis, []), int32) if at is None else at
-        size = shapes.rank(params) if rank is None else rank
-        at = division.floormod(place, size) if at is None else place + size
-    return _gather_axis_gradient(params, indices, dy, at, batch), None, None
-
-
-def _sizes(params: Tensor) -> Tensor:
-    """The shape as a tensor, a constant if it is known."""
-    if params.shape.is_fully_defined():
-        return constants.constant(np.array(params.shape.as_list(), np.int32))
-    return shapes.shape(params)
-
-
-def slices_of_rows(sizes: Tensor, indices: Tensor, dy: Tensor) -> IndexedSlices:
-    """The gradient of gathered rows: each row of `dy` belongs to the row that was its source.
+@takes_composites(ragged="gathering:gather_nd")
+def gather_nd(
+    params: TensorLike,
+    indices: TensorLike,
+    batch_dims: int = 0,
+    name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Tensor:
+    """The parts of `params` at the places that the rows of `indices` name.
 
     Args:
-        sizes: [rank], the shape of what was gathered from.
-        indices: the rows that were gathered.
-        dy: [*indices.shape, ...].
+        params: [b, p, q], groups of axes.
+        indices: [b, ..., k], int16, int32 or int64; a row names a place in the k axes `p`.
+        batch_dims: how many leading axes, `b`, both have in common.
+        name: name of the node while tracing.
+        bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" gives zeros for them.
+
+    Returns:
+        [b, ..., q], dtype of `params`.
+
+    Raises:
+        InvalidArgumentError: a place is outside of `params`.
+
+    Source:
+        TensorFlow op `GatherNd` (array_ops.cc).
     """
-    if indices.shape.rank != 1:
-        if dy.shape.is_fully_defined() and indices.shape.is_fully_defined():
-            inner = dy.shape[indices.shape.rank :]
-            target: Any = [_product(shapes.axis_sizes(indices)), *inner]
-        else:
-            count = reshaping.reshape(shapes.size(indices), [1])
-            target = joining.concat([count, sizes[1:]], 0)
-        dy = reshaping.reshape(dy, target)
-        indices = reshaping.reshape(indices, [-1])
-    return IndexedSlices(dy, indices, sizes)
+    x, places = convert_to_tensor(params), convert_to_tensor(indices)
+    if batch_dims:
+        places = late.with_batch_places(places, int(batch_dims))
+    return execute_one(GATHER_ND, x, places, bad_indices_policy=bad_indices_policy, name=name)
 
 
-def summed_slices(
-    values: Tensor, indices: Tensor, dense_shape: Tensor, name: str | None = None
-) -> Tensor:
-    """IndexedSlices as a tensor: each slice added to its row of zeros."""
-    known = broadcasting.known_value(dense_shape)
-    rows = dense_shape[0] if known is None else int(known[0])
-    return segments.unsorted_segment_sum(values, indices, rows, name)
-
-
-def _gather_axis_gradient(
-    params: Tensor, indices: Tensor, dy: Tensor, axis: Any, batch: Any
-) -> Tensor:
-    """As `slices_of_rows`, summed, the gathered axis put first and every batch by itself.
-
-    `axis` and `batch` are numbers from 0, or tensors where the ranks are not known.
-    """
-    groups, outer = _part(params, 0, batch), _part(params, batch, axis)
-    limit, inner = _part(params, axis, axis + 1), _part(params, axis + 1, None)
-    each = _part(indices, batch, None)
-    split = reshaping.reshape(dy, [groups, outer, each, inner])
-    rows = reshaping.reshape(
-        reshaping.transpose(split, [0, 2, 1, 3]), [groups * each, outer, inner]
-    )
-    places = reshaping.reshape(indices, [groups, each])
-    starts = ranges.range(0, groups, 1, dtype=int64) * casting.cast(limit, int64)
-    places = casting.cast(places, int64) + reshaping.expand_dims(starts, 1)
-    total = segments.unsorted_segment_sum(rows, reshaping.reshape(places, [-1]), groups * limit)
-    back = reshaping.reshape(total, [groups, limit, outer, inner])
-    return reshaping.reshape(reshaping.transpose(back, [0, 2, 1, 3]), shapes.sizes(params))
-
-
-def _part(x: Tensor, start: Any, stop: Any) -> Any:
-    """The product of the sizes of some axes: a number if it is known, else a tensor."""
-    known = x.shape
-    if known.is_fully_defined() and not isinstance(start, Tensor) and not isinstance(stop, Tensor):
-        return _product(known.as_list()[start:stop])
-    return reduction.reduce_prod(shapes.shape(x)[start:stop])
-
-
-def _product(sizes: list[Any]) -> Any:
-    total: Any = 1
-    for n in sizes:
-        total = total * n
-    return total
+_POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
 
 
 def _gather_nd_kernel(params: Array, indices: Array, *, bad_indices_policy: str) -> Array:
@@ -391,26 +290,31 @@ def _infer_gather_nd(call: InferCall) -> Shape:
     return Shape([*list(indices)[:-1], *list(params)[depth:]])
 
 
-def _gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    params, indices = call.inputs
-    sizes = shapes.shape(params, indices.dtype)
-    policy = call.attr("bad_indices_policy")
-    if indices.shape.rank == 2 and indices.shape[1] == 1 and policy in {"", "DEFAULT"}:
-        return IndexedSlices(dy, reshaping.reshape(indices, [-1]), sizes), None
-    return scattering.scatter_nd(indices, dy, sizes, bad_indices_policy=policy), None
-
-
-GATHER_V2 = register(
+GATHER_ND = register(
     OpDef(
-        name="GatherV2",
-        signature="params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams",
-        types={"Tparams": ANY, "Tindices": _INDICES, "Taxis": INDEX},
-        attrs={"batch_dims": attr("int", default=0)},
-        infer=_infer_gather_v2,
-        kernel=_gather_v2_kernel,
-        gradient=_gather_v2_gradient,
+        name="GatherNd",
+        signature="params: Tparams, indices: Tindices -> output: Tparams",
+        types={"Tparams": ANY_VALUE, "Tindices": _INDICES},
+        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
+        infer=_infer_gather_nd,
+        kernel=_gather_nd_kernel,
+        gradient=lambda call, dy: late.gather_nd_gradient(call, dy),
     )
 )
+
+
+def _gather_kernel(params: Array, indices: Array) -> Array:
+    if params.ndim == 0:
+        message = "Gather: params must have at least one axis, got a scalar"
+        raise InvalidArgumentError(message)
+    return np.asarray(_taken(params, indices, 0))
+
+
+def _infer_gather(call: InferCall) -> Shape:
+    params, indices = call.spec(0).shape, call.spec(1).shape
+    if params.rank == 0:
+        call.fail("params must have at least one axis")
+    return indices.concatenate(params[1:]) if params.rank is not None else Shape(None)
 
 
 GATHER = register(
@@ -421,19 +325,6 @@ GATHER = register(
         attrs={"validate_indices": attr("bool", default=True)},
         infer=_infer_gather,
         kernel=_gather_kernel,
-        gradient=_gather_gradient,
-    )
-)
-
-
-GATHER_ND = register(
-    OpDef(
-        name="GatherNd",
-        signature="params: Tparams, indices: Tindices -> output: Tparams",
-        types={"Tparams": ANY_VALUE, "Tindices": _INDICES},
-        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
-        infer=_infer_gather_nd,
-        kernel=_gather_nd_kernel,
-        gradient=_gather_nd_gradient,
+        gradient=lambda call, dy: late.gather_gradient(call, dy),
     )
 )

@@ -9,11 +9,16 @@ from pinnace.framework.dtypes import ANY, FLOATS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, handed_on
 from pinnace.ops.registry import register, same_as_input
 
 __all__ = ["check_numerics", "identity", "identity_n", "prevent_gradient", "stop_gradient"]
+
+
+def _same(input: Array) -> Array:
+    return input
 
 
 def identity(input: TensorLike, name: str | None = None) -> Tensor:
@@ -26,7 +31,21 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Identity` (array_ops.cc).
     """
-    return IDENTITY.entry(input, name=name)  # type: ignore[no-any-return]
+    return IDENTITY.entry(input, name=name)
+
+
+IDENTITY = register(
+    OpDef(
+        name="Identity",
+        signature="input: T -> output: T",
+        types={"T": ANY},
+        infer=same_as_input,
+        kernel=_same,
+        gradient=handed_on,
+        elementwise=True,
+        alias=True,
+    )
+)
 
 
 def identity_n(input: Sequence[TensorLike], name: str | None = None) -> tuple[Tensor, ...]:
@@ -36,6 +55,30 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> tuple[Te
         TensorFlow op `IdentityN` (array_ops.cc).
     """
     return execute(IDENTITY_N, input, name=name)  # type: ignore[no-any-return]
+
+
+def _same_n(input: tuple[Array, ...]) -> tuple[Array, ...]:
+    return input
+
+
+def _infer_same_n(call: InferCall) -> tuple[Shape, ...]:
+    return tuple(spec.shape for spec in call.specs(0))
+
+
+def _handed_on_n(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
+    return (dys,)
+
+
+IDENTITY_N = register(
+    OpDef(
+        name="IdentityN",
+        signature="input: (T) -> output: (T)",
+        infer=_infer_same_n,
+        kernel=_same_n,
+        gradient=_handed_on_n,
+        alias=True,
+    )
+)
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
@@ -48,7 +91,21 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `StopGradient` (array_ops.cc).
     """
-    return STOP_GRADIENT.entry(input, name=name)  # type: ignore[no-any-return]
+    return STOP_GRADIENT.entry(input, name=name)
+
+
+STOP_GRADIENT = register(
+    OpDef(
+        name="StopGradient",
+        signature="input: T -> output: T",
+        types={"T": ANY},
+        infer=same_as_input,
+        kernel=_same,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+        alias=True,
+    )
+)
 
 
 def prevent_gradient(
@@ -64,9 +121,30 @@ def prevent_gradient(
     Source:
         TensorFlow op `PreventGradient` (array_ops.cc).
     """
-    return execute(PREVENT_GRADIENT, input, message=message, name=name)  # type: ignore[no-any-return]
+    return execute_one(PREVENT_GRADIENT, input, message=message, name=name)
 
 
+def _refused(call: OpCall, dy: Tensor) -> NoReturn:  # noqa: ARG001 (the protocol)
+    message = f"gradient explicitly disabled. Reason: {call.attr('message')!r}"
+    raise LookupError(message)
+
+
+PREVENT_GRADIENT = register(
+    OpDef(
+        name="PreventGradient",
+        signature="input: T -> output: T",
+        types={"T": ANY},
+        attrs={"message": attr("string", default="")},
+        infer=same_as_input,
+        kernel=_same,
+        gradient=_refused,
+        elementwise=True,
+        alias=True,
+    )
+)
+
+
+@takes_composites(values=1)
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """`tensor`, which must be finite throughout.
 
@@ -81,35 +159,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
     Source:
         TensorFlow op `CheckNumerics` (array_ops.cc).
     """
-    return execute(CHECK_NUMERICS, tensor, message=message, name=name)  # type: ignore[no-any-return]
-
-
-# Kernels and gradients.
-
-
-def _same(input: Array) -> Array:
-    return input
-
-
-def _same_n(input: tuple[Array, ...]) -> tuple[Array, ...]:
-    return input
-
-
-def _infer_same_n(call: InferCall) -> tuple[Shape, ...]:
-    return tuple(spec.shape for spec in call.specs(0))
-
-
-def _handed_on(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
-    return (dy,)
-
-
-def _handed_on_n(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
-    return (dys,)
-
-
-def _refused(call: OpCall, dy: Tensor) -> NoReturn:  # noqa: ARG001 (the protocol)
-    message = f"gradient explicitly disabled. Reason: {call.attr('message')!r}"
-    raise LookupError(message)
+    return execute_one(CHECK_NUMERICS, tensor, message=message, name=name)
 
 
 def _check_kernel(tensor: Array, *, message: str) -> Array:
@@ -129,60 +179,6 @@ def _check_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     )
 
 
-IDENTITY = register(
-    OpDef(
-        name="Identity",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        infer=same_as_input,
-        kernel=_same,
-        gradient=_handed_on,
-        elementwise=True,
-    )
-)
-IDENTITY_N = register(
-    OpDef(
-        name="IdentityN",
-        signature="input: (T) -> output: (T)",
-        infer=_infer_same_n,
-        kernel=_same_n,
-        gradient=_handed_on_n,
-    )
-)
-SNAPSHOT = register(
-    OpDef(
-        name="Snapshot",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        infer=same_as_input,
-        kernel=_same,
-        gradient=_handed_on,
-        elementwise=True,
-    )
-)
-STOP_GRADIENT = register(
-    OpDef(
-        name="StopGradient",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        infer=same_as_input,
-        kernel=_same,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
-PREVENT_GRADIENT = register(
-    OpDef(
-        name="PreventGradient",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        attrs={"message": attr("string", default="")},
-        infer=same_as_input,
-        kernel=_same,
-        gradient=_refused,
-        elementwise=True,
-    )
-)
 CHECK_NUMERICS = register(
     OpDef(
         name="CheckNumerics",
@@ -194,5 +190,19 @@ CHECK_NUMERICS = register(
         gradient=_check_gradient,
         effect="io",
         elementwise=True,
+    )
+)
+
+
+SNAPSHOT = register(
+    OpDef(
+        name="Snapshot",
+        signature="input: T -> output: T",
+        types={"T": ANY},
+        infer=same_as_input,
+        kernel=_same,
+        gradient=handed_on,
+        elementwise=True,
+        alias=True,
     )
 )

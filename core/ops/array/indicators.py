@@ -1,5 +1,6 @@
 """OneHot, and the masks and grids that are made of comparisons with places."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from pinnace.framework.dtypes import ANY_VALUE, INDEX, int8, int32, int64, uint8
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
-from pinnace.ops.array import casting, constants, reshaping, shapes
+from pinnace.ops import batch_rules
+from pinnace.ops.array import broadcasting, casting, constants, reshaping, shapes
 from pinnace.ops.array.axes import require_rank
-from pinnace.ops.execute import execute
+from pinnace.ops.batch_rules import BatchCall, BatchRule
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, comparison, ranges, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import register
@@ -20,6 +24,7 @@ from pinnace.ops.registry import register
 __all__ = ["meshgrid", "one_hot", "sequence_mask", "unravel_index"]
 
 
+@takes_composites(ragged="gathering:one_hot")
 def one_hot(
     indices: TensorLike,
     depth: TensorLike,
@@ -63,11 +68,123 @@ def one_hot(
     on = convert_to_tensor(_unit(1, kind) if on_value is None else on_value, kind)
     off = convert_to_tensor(_unit(0, kind) if off_value is None else off_value, kind)
     place = -1 if axis is None else int(axis)
-    return execute(ONE_HOT, indices, depth, on, off, axis=place, name=name)  # type: ignore[no-any-return]
+    return execute_one(ONE_HOT, indices, depth, on, off, axis=place, name=name)
 
 
 def _unit(value: int, dtype: dtypes.DType) -> Any:
     return bool(value) if dtype.is_bool else value
+
+
+def _one_hot_kernel(
+    indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: int
+) -> Array:
+    size = int(depth.reshape(-1)[0])
+    if size < 0:
+        message = f"OneHot: depth must be at least 0, got {size}"
+        raise InvalidArgumentError(message)
+    at = indices.ndim if axis == -1 else axis
+    if not 0 <= at <= indices.ndim:
+        message = f"OneHot: axis must be in [-1, {indices.ndim}], got {axis}"
+        raise InvalidArgumentError(message)
+    flat = indices.reshape(-1)
+    out = np.full((flat.size, size), off_value.reshape(-1)[0], on_value.dtype)
+    rows = np.flatnonzero((flat >= 0) & (flat < size))
+    out[rows, flat[rows]] = on_value.reshape(-1)[0]
+    spread = out.reshape(*indices.shape, size)
+    return spread if at == indices.ndim else np.moveaxis(spread, -1, at)
+
+
+def _infer_one_hot(call: InferCall) -> Shape:
+    shape, axis = call.spec(0).shape, call.attrs["axis"]
+    for index in (1, 2, 3):
+        require_rank(call, index, 0, "depth, on_value and off_value must be scalars")
+    if shape.rank is None:
+        return Shape(None)
+    at = shape.rank if axis == -1 else axis
+    if not 0 <= at <= shape.rank:
+        call.fail(f"axis must be in [-1, {shape.rank}], got {axis}")
+    depth = call.constant(1)
+    if depth is not None and depth < 0:
+        call.fail(f"depth must be at least 0, got {int(depth)}")
+    sizes = list(shape)
+    return Shape([*sizes[:at], None if depth is None else int(depth), *sizes[at:]])
+
+
+def _one_hot_rows(call: BatchCall) -> Sequence[Tensor]:
+    if call.attrs.get("axis", -1) != -1:
+        call.refuse("has its new axis before others")
+    return batch_rules.AS_IT_IS.apply(call)
+
+
+ONE_HOT = register(
+    OpDef(
+        name="OneHot",
+        signature="indices: TI, depth: int32, on_value: T, off_value: T -> output: T",
+        types={"T": ANY_VALUE, "TI": typed({uint8, int8, int32, int64}, default=int64)},
+        attrs={"axis": attr("int", default=-1)},
+        infer=_infer_one_hot,
+        kernel=_one_hot_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        batch=BatchRule(_one_hot_rows, exact=True),
+    )
+)
+
+
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
+    """The coordinates of places in an array of sizes `dims`, counted in row-major order.
+
+    Args:
+        indices: [] or [n], int32 or int64.
+        dims: [rank], dtype of `indices`.
+        name: name of the node while tracing.
+
+    Returns:
+        [rank] or [rank, n], dtype of `indices`.
+
+    Raises:
+        InvalidArgumentError: an index is out of range.
+
+    Source:
+        TensorFlow op `UnravelIndex` (array_ops.cc).
+    """
+    return execute_one(UNRAVEL_INDEX, indices, dims, name=name)
+
+
+def _unravel_index_kernel(indices: Array, dims: Array) -> Array:
+    sizes = dims.tolist()
+    limit = int(np.prod(sizes, dtype=np.int64))
+    if indices.size and (indices.min() < 0 or indices.max() >= limit):
+        bad = indices[(indices < 0) | (indices >= limit)].reshape(-1)[0]
+        message = (
+            f"UnravelIndex: indices must be in [0, {limit}), the number of places in {sizes}, got "
+            f"{int(bad)}"
+        )
+        raise InvalidArgumentError(message)
+    return np.array(np.unravel_index(indices, sizes), indices.dtype)
+
+
+def _infer_unravel_index(call: InferCall) -> Shape:
+    indices, dims = call.spec(0).shape, call.spec(1).shape
+    if dims.rank not in {None, 1}:
+        call.fail("dims must be a vector of sizes")
+    rows = dims[0] if dims.rank == 1 else None
+    if indices.rank is not None and indices.rank > 1:
+        call.fail("indices must be a scalar or a vector")
+    if indices.rank is None:
+        return Shape(None)
+    return Shape([rows]).concatenate(indices)
+
+
+UNRAVEL_INDEX = register(
+    OpDef(
+        name="UnravelIndex",
+        signature="indices: Tidx, dims: Tidx -> output: Tidx",
+        types={"Tidx": typed(INDEX, default=int32)},
+        infer=_infer_unravel_index,
+        kernel=_unravel_index_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def sequence_mask(
@@ -125,113 +242,8 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -
     for place, vector in zip(order, vectors, strict=True):
         sizes[place] = shapes.axis_sizes(vector)[0]
     return [
-        reshaping.broadcast_to(
+        broadcasting.broadcast_to(
             reshaping.reshape(vector, [-1 if axis == place else 1 for axis in range(count)]), sizes
         )
         for place, vector in zip(order, vectors, strict=True)
     ]
-
-
-def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
-    """The coordinates of places in an array of sizes `dims`, counted in row-major order.
-
-    Args:
-        indices: [] or [n], int32 or int64.
-        dims: [rank], dtype of `indices`.
-        name: name of the node while tracing.
-
-    Returns:
-        [rank] or [rank, n], dtype of `indices`.
-
-    Raises:
-        InvalidArgumentError: an index is out of range.
-
-    Source:
-        TensorFlow op `UnravelIndex` (array_ops.cc).
-    """
-    return execute(UNRAVEL_INDEX, indices, dims, name=name)  # type: ignore[no-any-return]
-
-
-def _one_hot_kernel(
-    indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: int
-) -> Array:
-    size = int(depth.reshape(-1)[0])
-    if size < 0:
-        message = f"OneHot: depth must be at least 0, got {size}"
-        raise InvalidArgumentError(message)
-    at = indices.ndim if axis == -1 else axis
-    if not 0 <= at <= indices.ndim:
-        message = f"OneHot: axis must be in [-1, {indices.ndim}], got {axis}"
-        raise InvalidArgumentError(message)
-    flat = indices.reshape(-1)
-    out = np.full((flat.size, size), off_value.reshape(-1)[0], on_value.dtype)
-    rows = np.flatnonzero((flat >= 0) & (flat < size))
-    out[rows, flat[rows]] = on_value.reshape(-1)[0]
-    spread = out.reshape(*indices.shape, size)
-    return spread if at == indices.ndim else np.moveaxis(spread, -1, at)
-
-
-def _infer_one_hot(call: InferCall) -> Shape:
-    shape, axis = call.spec(0).shape, call.attrs["axis"]
-    for index in (1, 2, 3):
-        require_rank(call, index, 0, "depth, on_value and off_value must be scalars")
-    if shape.rank is None:
-        return Shape(None)
-    at = shape.rank if axis == -1 else axis
-    if not 0 <= at <= shape.rank:
-        call.fail(f"axis must be in [-1, {shape.rank}], got {axis}")
-    depth = call.constant(1)
-    if depth is not None and depth < 0:
-        call.fail(f"depth must be at least 0, got {int(depth)}")
-    sizes = list(shape)
-    return Shape([*sizes[:at], None if depth is None else int(depth), *sizes[at:]])
-
-
-def _unravel_index_kernel(indices: Array, dims: Array) -> Array:
-    sizes = dims.tolist()
-    limit = int(np.prod(sizes, dtype=np.int64))
-    if indices.size and (indices.min() < 0 or indices.max() >= limit):
-        bad = indices[(indices < 0) | (indices >= limit)].reshape(-1)[0]
-        message = (
-            f"UnravelIndex: indices must be in [0, {limit}), the number of places in {sizes}, got "
-            f"{int(bad)}"
-        )
-        raise InvalidArgumentError(message)
-    return np.array(np.unravel_index(indices, sizes), indices.dtype)
-
-
-def _infer_unravel_index(call: InferCall) -> Shape:
-    indices, dims = call.spec(0).shape, call.spec(1).shape
-    if dims.rank not in {None, 1}:
-        call.fail("dims must be a vector of sizes")
-    rows = dims[0] if dims.rank == 1 else None
-    if indices.rank is not None and indices.rank > 1:
-        call.fail("indices must be a scalar or a vector")
-    if indices.rank is None:
-        return Shape(None)
-    return Shape([rows]).concatenate(indices)
-
-
-ONE_HOT = register(
-    OpDef(
-        name="OneHot",
-        signature="indices: TI, depth: int32, on_value: T, off_value: T -> output: T",
-        types={"T": ANY_VALUE, "TI": typed({uint8, int8, int32, int64}, default=int64)},
-        attrs={"axis": attr("int", default=-1)},
-        infer=_infer_one_hot,
-        kernel=_one_hot_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-
-
-UNRAVEL_INDEX = register(
-    OpDef(
-        name="UnravelIndex",
-        signature="indices: Tidx, dims: Tidx -> output: Tidx",
-        types={"Tidx": typed(INDEX, default=int32)},
-        infer=_infer_unravel_index,
-        kernel=_unravel_index_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)

@@ -21,7 +21,9 @@ from pinnace.ops.array import (
 )
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
-from pinnace.ops.execute import execute
+from pinnace.ops.batch_rules import BatchCall, BatchRule
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import division
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register
@@ -29,6 +31,59 @@ from pinnace.ops.registry import register
 __all__ = ["concat", "split", "stack", "unstack"]
 
 
+def _alike(values: Sequence[Any]) -> list[Array] | None:
+    """The arrays of eager tensors of one dtype; None if they are anything else."""
+    arrays = []
+    for x in values:
+        if type(x) is not Tensor:
+            return None
+        arrays.append(x._array)
+    kind = arrays[0].dtype
+    return arrays if all([a.dtype is kind for a in arrays]) else None  # noqa: C419 (hot)
+
+
+def _joined(call: InferCall, values: int, axis: int) -> Shape:
+    found = [spec.shape for spec in call.specs(values)]
+    ranks = {shape.rank for shape in found if shape.rank is not None}
+    if not ranks:
+        return Shape(None)
+    if len(ranks) > 1:
+        call.fail("all values must have one rank")
+    rank = ranks.pop()
+    if rank == 0:
+        call.fail("values must have at least one axis: scalars are joined with stack")
+    known = [shape for shape in found if shape.rank is not None]
+    at = known_axis(call, axis, rank)
+    if at is None:
+        return unknown_shape(rank)
+    merged = Shape([None] * rank)
+    for shape in known:
+        others = Shape([None if i == at else n for i, n in enumerate(shape)])
+        if not merged.is_compatible_with(others):
+            call.fail(f"sizes of values must be equal except along axis {at}")
+        merged = merged.merge_with(others)
+    parts = [None if shape.rank is None else shape[at] for shape in found]
+    total = None if None in parts else sum(int(n) for n in parts if n is not None)
+    return Shape([total if i == at else n for i, n in enumerate(merged)])
+
+
+def _cut(values: Sequence[Tensor], axis: Tensor, dy: Tensor) -> list[Tensor]:
+    """`dy` in parts of the sizes that `values` have along `axis`."""
+    if len(values) == 1:
+        return [dy]
+    axis = casting.cast(reshaping.reshape(axis, []), int32)
+    if type(axis) is Tensor and all(value.shape.is_fully_defined() for value in values):
+        at = int(axis)
+        return split(dy, [int(value.shape[at]) for value in values], axis)  # type: ignore[arg-type]
+    rank = values[0].shape.rank
+    place = division.floormod(
+        axis, constants.constant(rank, int32) if rank else shapes.rank(values[0])
+    )
+    sizes = [gathering.gather(shapes.shape(value), place) for value in values]
+    return split(dy, stack(sizes), axis)
+
+
+@takes_composites(ragged="shaping:concat")
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     """The tensors of `values` one after the other along `axis`.
 
@@ -57,20 +112,70 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
             else:
                 place = wrap(np.array(axis, np.int32)) if state.tapes else axis
                 return finish(CONCAT_V2, (tuple(values), place), {"N": len(values)}, array)
-    return execute(CONCAT_V2, values, axis, name=name)  # type: ignore[no-any-return]
+    return execute_one(CONCAT_V2, values, axis, name=name)
 
 
-def _alike(values: Sequence[Any]) -> list[Array] | None:
-    """The arrays of eager tensors of one dtype; None if they are anything else."""
-    arrays = []
-    for x in values:
-        if type(x) is not Tensor:
-            return None
-        arrays.append(x._array)
-    kind = arrays[0].dtype
-    return arrays if all([a.dtype is kind for a in arrays]) else None  # noqa: C419 (hot)
+def _concat_kernel(values: tuple[Array, ...], axis: Array) -> Array:
+    if axis.size != 1:
+        message = f"ConcatV2: axis must be one number, got {axis.tolist()}"
+        raise InvalidArgumentError(message)
+    at = normal_axis("ConcatV2", int(axis.reshape(-1)[0]), values[0].ndim)
+    try:
+        return np.concatenate(values, at)
+    except ValueError:
+        _refuse_concat("ConcatV2", [x.shape for x in values], at)
 
 
+def _refuse_concat(op: str, shapes_: Sequence[Any], axis: int) -> NoReturn:
+    first = shapes_[0]
+    for i, shape in enumerate(shapes_):
+        ranks = len(shape) != len(first)
+        if ranks or any(
+            a != b for at, (a, b) in enumerate(zip(first, shape, strict=True)) if at != axis
+        ):
+            what = (
+                "ranks must be equal" if ranks else f"sizes must be equal except along axis {axis}"
+            )
+            message = (
+                f"{op}: {what}, got shapes {list(first)} for values[0] and {list(shape)} for "
+                f"values[{i}]"
+            )
+            raise InvalidArgumentError(message)
+    message = (
+        f"{op}: values cannot be joined along axis {axis}: {[list(shape) for shape in shapes_]}"
+    )
+    raise InvalidArgumentError(message)
+
+
+def _infer_concat(call: InferCall) -> Shape:
+    return _joined(call, 0, 1)
+
+
+def _concat_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    values, axis = call.inputs
+    return _cut(values, axis, dy), None
+
+
+def _concat_rows(call: BatchCall) -> Sequence[Tensor]:
+    last = len(call.tensors) - 1
+    return call.apply([*map(call.tiled, range(last)), call.stacked_axes(last)])
+
+
+CONCAT_V2 = register(
+    OpDef(
+        name="ConcatV2",
+        signature="values: N*T, axis: Tidx -> output: T",
+        types={"T": ANY, "Tidx": typed(INDEX, default=int32)},
+        infer=_infer_concat,
+        kernel=_concat_kernel,
+        gradient=_concat_gradient,
+        static=True,
+        batch=BatchRule(_concat_rows),
+    )
+)
+
+
+@takes_composites(ragged="shaping:stack")
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     """The tensors of `values` as the parts along a new axis.
 
@@ -101,7 +206,73 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
                 pass
             else:
                 return finish(PACK, (tuple(parts),), {"N": len(parts), "axis": axis}, array)
-    return execute(PACK, parts, axis=int(axis), name=name)  # type: ignore[no-any-return]
+    return execute_one(PACK, parts, axis=int(axis), name=name)
+
+
+def _pack_kernel(values: tuple[Array, ...], *, axis: int) -> Array:
+    first = values[0]
+    for i, x in enumerate(values):
+        if x.shape != first.shape:
+            message = (
+                f"Pack: shapes of values must be equal, got {list(first.shape)} for values[0] and "
+                f"{list(x.shape)} for values[{i}]"
+            )
+            raise InvalidArgumentError(message)
+    at = normal_axis("Pack", axis, first.ndim + 1)
+    if at == 0:
+        # Of objects np.array would keep the scalar arrays, not what is in them.
+        plain = first.ndim == 0 and first.dtype != object
+        return np.array(values, first.dtype) if plain else np.stack(values)
+    return np.stack(values, at)
+
+
+def _infer_pack(call: InferCall) -> Shape:
+    merged = Shape(None)
+    for spec in call.specs(0):
+        if not merged.is_compatible_with(spec.shape):
+            call.fail("all values must have one shape")
+        merged = merged.merge_with(spec.shape)
+    if merged.rank is None:
+        return merged
+    axis, rank = call.attrs["axis"], merged.rank + 1
+    if not -rank <= axis < rank:
+        call.fail(f"axis must be in [{-rank}, {rank}), got {axis}")
+    at = axis % rank
+    sizes = list(merged)
+    return Shape([*sizes[:at], len(call.specs(0)), *sizes[at:]])
+
+
+def _pack_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return (unstack(dy, len(call.inputs[0]), call.attr("axis")),)
+
+
+def _pack_rows(call: BatchCall) -> Sequence[Tensor]:
+    axis = call.attrs["axis"]
+    parts = [call.tiled(index) for index in range(len(call.tensors))]
+    return call.apply(parts, axis=axis + (axis >= 0))
+
+
+PACK = register(
+    OpDef(
+        name="Pack",
+        signature="values: N*T -> output: T",
+        types={"T": ANY},
+        attrs={"axis": attr("int", default=0)},
+        infer=_infer_pack,
+        kernel=_pack_kernel,
+        gradient=_pack_gradient,
+        static=True,
+        batch=BatchRule(_pack_rows),
+    )
+)
+
+
+def _without_gaps(call: OpCall, dys: Sequence[Tensor | None]) -> list[Tensor]:
+    """`dys` with zeros where nothing flows."""
+    return [
+        constants.zeros_like(y) if dy is None else dy
+        for dy, y in zip(dys, call.outputs, strict=True)
+    ]
 
 
 def unstack(
@@ -137,6 +308,68 @@ def unstack(
     return list(execute(UNPACK, x, num=int(num), axis=int(axis), name=name))
 
 
+def _unpack_kernel(value: Array, *, num: int, axis: int) -> tuple[Array, ...]:
+    at = normal_axis("Unpack", axis, value.ndim)
+    if value.shape[at] != num:
+        message = (
+            f"Unpack: num must be the size of axis {at}, got {num} and {value.shape[at]}\n"
+            f"  value: shape {list(value.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    first = value if at == 0 else np.moveaxis(value, at, 0)
+    # The Ellipsis keeps parts of a vector of strings arrays.
+    return tuple([first[i, ...] for i in range(num)])
+
+
+def _infer_unpack(call: InferCall) -> tuple[Shape, ...]:
+    shape, num, axis = call.spec(0).shape, call.attrs["num"], call.attrs["axis"]
+    if shape.rank is None:
+        return (shape,) * num  # type: ignore[no-any-return]
+    if not -shape.rank <= axis < shape.rank:
+        call.fail(f"axis must be in [{-shape.rank}, {shape.rank}), got {axis}")
+    at = axis % shape.rank
+    if shape[at] not in {None, num}:
+        call.fail(f"num must be the size of axis {at}, got {num} and {shape[at]}")
+    sizes = list(shape)
+    return (Shape([*sizes[:at], *sizes[at + 1 :]]),) * num  # type: ignore[no-any-return]
+
+
+def _unpack_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
+    if not dys:
+        return (constants.zeros_like(call.inputs[0]),)
+    return (stack(_without_gaps(call, dys), call.attr("axis")),)
+
+
+def _unpack_rows(call: BatchCall) -> Sequence[Tensor]:
+    axis = call.attrs["axis"]
+    return call.apply(call.tensors, axis=axis + (axis >= 0))
+
+
+UNPACK = register(
+    OpDef(
+        name="Unpack",
+        signature="value: T -> output: num*T",
+        types={"T": ANY},
+        attrs={"axis": attr("int", default=0)},
+        infer=_infer_unpack,
+        kernel=_unpack_kernel,
+        gradient=_unpack_gradient,
+        batch=BatchRule(_unpack_rows),
+    )
+)
+
+
+def _parts(value: Array, lengths: Sequence[int], axis: int) -> tuple[Array, ...]:
+    lead = (slice(None),) * axis
+    found = []
+    start = 0
+    for length in lengths:
+        found.append(value[(*lead, slice(start, start + length))])
+        start += length
+    return tuple(found)
+
+
+@takes_composites(ragged="shaping:split")
 def split(
     value: TensorLike,
     num_or_size_splits: Any,
@@ -180,178 +413,6 @@ def split(
     return list(execute(SPLIT_V, value, sizes, axis, num_split=int(num), name=name))
 
 
-def _concat_kernel(values: tuple[Array, ...], axis: Array) -> Array:
-    if axis.size != 1:
-        message = f"ConcatV2: axis must be one number, got {axis.tolist()}"
-        raise InvalidArgumentError(message)
-    at = normal_axis("ConcatV2", int(axis.reshape(-1)[0]), values[0].ndim)
-    try:
-        return np.concatenate(values, at)
-    except ValueError:
-        _refuse_concat("ConcatV2", [x.shape for x in values], at)
-
-
-def _refuse_concat(op: str, shapes_: Sequence[Any], axis: int) -> NoReturn:
-    first = shapes_[0]
-    for i, shape in enumerate(shapes_):
-        ranks = len(shape) != len(first)
-        if ranks or any(
-            a != b for at, (a, b) in enumerate(zip(first, shape, strict=True)) if at != axis
-        ):
-            what = (
-                "ranks must be equal" if ranks else f"sizes must be equal except along axis {axis}"
-            )
-            message = (
-                f"{op}: {what}, got shapes {list(first)} for values[0] and {list(shape)} for "
-                f"values[{i}]"
-            )
-            raise InvalidArgumentError(message)
-    message = (
-        f"{op}: values cannot be joined along axis {axis}: {[list(shape) for shape in shapes_]}"
-    )
-    raise InvalidArgumentError(message)
-
-
-def _concat_v1_kernel(concat_dim: Array, values: tuple[Array, ...]) -> Array:
-    return _concat_kernel(values, concat_dim)
-
-
-def _infer_concat(call: InferCall) -> Shape:
-    return _joined(call, 0, 1)
-
-
-def _infer_concat_v1(call: InferCall) -> Shape:
-    return _joined(call, 1, 0)
-
-
-def _joined(call: InferCall, values: int, axis: int) -> Shape:
-    found = [spec.shape for spec in call.specs(values)]
-    ranks = {shape.rank for shape in found if shape.rank is not None}
-    if not ranks:
-        return Shape(None)
-    if len(ranks) > 1:
-        call.fail("all values must have one rank")
-    rank = ranks.pop()
-    if rank == 0:
-        call.fail("values must have at least one axis: scalars are joined with stack")
-    known = [shape for shape in found if shape.rank is not None]
-    at = known_axis(call, axis, rank)
-    if at is None:
-        return unknown_shape(rank)
-    merged = Shape([None] * rank)
-    for shape in known:
-        others = Shape([None if i == at else n for i, n in enumerate(shape)])
-        if not merged.is_compatible_with(others):
-            call.fail(f"sizes of values must be equal except along axis {at}")
-        merged = merged.merge_with(others)
-    parts = [None if shape.rank is None else shape[at] for shape in found]
-    total = None if None in parts else sum(int(n) for n in parts if n is not None)
-    return Shape([total if i == at else n for i, n in enumerate(merged)])
-
-
-def _concat_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    values, axis = call.inputs
-    return _cut(values, axis, dy), None
-
-
-def _concat_v1_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    axis, values = call.inputs
-    return None, _cut(values, axis, dy)
-
-
-def _cut(values: Sequence[Tensor], axis: Tensor, dy: Tensor) -> list[Tensor]:
-    """`dy` in parts of the sizes that `values` have along `axis`."""
-    if len(values) == 1:
-        return [dy]
-    axis = casting.cast(reshaping.reshape(axis, []), int32)
-    if type(axis) is Tensor and all(value.shape.is_fully_defined() for value in values):
-        at = int(axis)
-        return split(dy, [int(value.shape[at]) for value in values], axis)  # type: ignore[arg-type]
-    rank = values[0].shape.rank
-    place = division.floormod(
-        axis, constants.constant(rank, int32) if rank else shapes.rank(values[0])
-    )
-    sizes = [gathering.gather(shapes.shape(value), place) for value in values]
-    return split(dy, stack(sizes), axis)
-
-
-def _pack_kernel(values: tuple[Array, ...], *, axis: int) -> Array:
-    first = values[0]
-    for i, x in enumerate(values):
-        if x.shape != first.shape:
-            message = (
-                f"Pack: shapes of values must be equal, got {list(first.shape)} for values[0] and "
-                f"{list(x.shape)} for values[{i}]"
-            )
-            raise InvalidArgumentError(message)
-    at = normal_axis("Pack", axis, first.ndim + 1)
-    if at == 0:
-        # Of objects np.array would keep the scalar arrays, not what is in them.
-        plain = first.ndim == 0 and first.dtype != object
-        return np.array(values, first.dtype) if plain else np.stack(values)
-    return np.stack(values, at)
-
-
-def _infer_pack(call: InferCall) -> Shape:
-    merged = Shape(None)
-    for spec in call.specs(0):
-        if not merged.is_compatible_with(spec.shape):
-            call.fail("all values must have one shape")
-        merged = merged.merge_with(spec.shape)
-    if merged.rank is None:
-        return merged
-    axis, rank = call.attrs["axis"], merged.rank + 1
-    if not -rank <= axis < rank:
-        call.fail(f"axis must be in [{-rank}, {rank}), got {axis}")
-    at = axis % rank
-    sizes = list(merged)
-    return Shape([*sizes[:at], len(call.specs(0)), *sizes[at:]])
-
-
-def _pack_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return (unstack(dy, len(call.inputs[0]), call.attr("axis")),)
-
-
-def _unpack_kernel(value: Array, *, num: int, axis: int) -> tuple[Array, ...]:
-    at = normal_axis("Unpack", axis, value.ndim)
-    if value.shape[at] != num:
-        message = (
-            f"Unpack: num must be the size of axis {at}, got {num} and {value.shape[at]}\n"
-            f"  value: shape {list(value.shape)}"
-        )
-        raise InvalidArgumentError(message)
-    first = value if at == 0 else np.moveaxis(value, at, 0)
-    # The Ellipsis keeps parts of a vector of strings arrays.
-    return tuple([first[i, ...] for i in range(num)])
-
-
-def _infer_unpack(call: InferCall) -> tuple[Shape, ...]:
-    shape, num, axis = call.spec(0).shape, call.attrs["num"], call.attrs["axis"]
-    if shape.rank is None:
-        return (shape,) * num  # type: ignore[no-any-return]
-    if not -shape.rank <= axis < shape.rank:
-        call.fail(f"axis must be in [{-shape.rank}, {shape.rank}), got {axis}")
-    at = axis % shape.rank
-    if shape[at] not in {None, num}:
-        call.fail(f"num must be the size of axis {at}, got {num} and {shape[at]}")
-    sizes = list(shape)
-    return (Shape([*sizes[:at], *sizes[at + 1 :]]),) * num  # type: ignore[no-any-return]
-
-
-def _unpack_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
-    if not dys:
-        return (constants.zeros_like(call.inputs[0]),)
-    return (stack(_without_gaps(call, dys), call.attr("axis")),)
-
-
-def _without_gaps(call: OpCall, dys: Sequence[Tensor | None]) -> list[Tensor]:
-    """`dys` with zeros where nothing flows."""
-    return [
-        constants.zeros_like(y) if dy is None else dy
-        for dy, y in zip(dys, call.outputs, strict=True)
-    ]
-
-
 def _split_kernel(split_dim: Array, value: Array, *, num_split: int) -> tuple[Array, ...]:
     at = normal_axis("Split", split_dim.item(), value.ndim)
     size = value.shape[at]
@@ -362,16 +423,6 @@ def _split_kernel(split_dim: Array, value: Array, *, num_split: int) -> tuple[Ar
         )
         raise InvalidArgumentError(message)
     return _parts(value, [size // num_split] * num_split, at)
-
-
-def _parts(value: Array, lengths: Sequence[int], axis: int) -> tuple[Array, ...]:
-    lead = (slice(None),) * axis
-    found = []
-    start = 0
-    for length in lengths:
-        found.append(value[(*lead, slice(start, start + length))])
-        start += length
-    return tuple(found)
 
 
 def _infer_split(call: InferCall) -> tuple[Shape, ...]:
@@ -395,6 +446,43 @@ def _infer_split(call: InferCall) -> tuple[Shape, ...]:
 
 def _split_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
     return None, concat(_without_gaps(call, dys), call.inputs[0])
+
+
+SPLIT = register(
+    OpDef(
+        name="Split",
+        signature="split_dim: int32, value: T -> output: num_split*T",
+        types={"T": ANY},
+        infer=_infer_split,
+        kernel=_split_kernel,
+        gradient=_split_gradient,
+    )
+)
+
+
+def _concat_v1_kernel(concat_dim: Array, values: tuple[Array, ...]) -> Array:
+    return _concat_kernel(values, concat_dim)
+
+
+def _infer_concat_v1(call: InferCall) -> Shape:
+    return _joined(call, 1, 0)
+
+
+def _concat_v1_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    axis, values = call.inputs
+    return None, _cut(values, axis, dy)
+
+
+CONCAT = register(
+    OpDef(
+        name="Concat",
+        signature="concat_dim: int32, values: N*T -> output: T",
+        types={"T": ANY},
+        infer=_infer_concat_v1,
+        kernel=_concat_v1_kernel,
+        gradient=_concat_v1_gradient,
+    )
+)
 
 
 def _split_v_kernel(
@@ -448,68 +536,6 @@ def _infer_split_v(call: InferCall) -> tuple[Shape, ...]:
 
 def _split_v_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
     return concat(_without_gaps(call, dys), call.inputs[2]), None, None
-
-
-CONCAT_V2 = register(
-    OpDef(
-        name="ConcatV2",
-        signature="values: N*T, axis: Tidx -> output: T",
-        types={"T": ANY, "Tidx": typed(INDEX, default=int32)},
-        infer=_infer_concat,
-        kernel=_concat_kernel,
-        gradient=_concat_gradient,
-    )
-)
-
-
-CONCAT = register(
-    OpDef(
-        name="Concat",
-        signature="concat_dim: int32, values: N*T -> output: T",
-        types={"T": ANY},
-        infer=_infer_concat_v1,
-        kernel=_concat_v1_kernel,
-        gradient=_concat_v1_gradient,
-    )
-)
-
-
-PACK = register(
-    OpDef(
-        name="Pack",
-        signature="values: N*T -> output: T",
-        types={"T": ANY},
-        attrs={"axis": attr("int", default=0)},
-        infer=_infer_pack,
-        kernel=_pack_kernel,
-        gradient=_pack_gradient,
-    )
-)
-
-
-UNPACK = register(
-    OpDef(
-        name="Unpack",
-        signature="value: T -> output: num*T",
-        types={"T": ANY},
-        attrs={"axis": attr("int", default=0)},
-        infer=_infer_unpack,
-        kernel=_unpack_kernel,
-        gradient=_unpack_gradient,
-    )
-)
-
-
-SPLIT = register(
-    OpDef(
-        name="Split",
-        signature="split_dim: int32, value: T -> output: num_split*T",
-        types={"T": ANY},
-        infer=_infer_split,
-        kernel=_split_kernel,
-        gradient=_split_gradient,
-    )
-)
 
 
 SPLIT_V = register(

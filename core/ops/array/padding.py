@@ -9,14 +9,65 @@ from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops import batch_rules
 from pinnace.ops.array import shapes, slicing
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register
 
 __all__ = ["pad"]
 
 _MODES = ("REFLECT", "SYMMETRIC")
+
+
+def _pairs(op: str, x: Array, paddings: Array) -> list[list[int]]:
+    if paddings.shape != (x.ndim, 2) or (paddings.size and paddings.min() < 0):
+        message = (
+            f"{op}: paddings must hold a pair of numbers of at least 0 per axis, got "
+            f"{paddings.tolist()}\n  input: shape {list(x.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    return paddings.tolist()  # type: ignore[no-any-return]
+
+
+def _padded(op: str, x: Array, paddings: Array, value: Any) -> Array:
+    pairs = _pairs(op, x, paddings)
+    out = np.full([n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)], value, x.dtype)
+    out[tuple([slice(a, a + n) for n, (a, _) in zip(x.shape, pairs, strict=True)])] = x
+    return out
+
+
+def _check_paddings(call: InferCall) -> tuple[Shape, Array | None]:
+    shape, pairs = call.spec(0).shape, call.spec(1).shape
+    if not pairs.is_compatible_with([shape.rank, 2]):
+        call.fail("paddings must hold a pair of numbers per axis of input")
+    if shape.rank is None and pairs.rank == 2:
+        shape = unknown_shape(pairs[0])
+    value = call.constant(1)
+    if value is not None and value.size and value.min() < 0:
+        call.fail(f"paddings must be at least 0, got {value.tolist()}")
+    return shape, value
+
+
+def _infer_pad(call: InferCall) -> Shape:
+    shape, pairs = _check_paddings(call)
+    if len(call.inputs) > 2 and call.spec(2).shape.rank not in {None, 0}:
+        call.fail("constant_values must be a scalar")
+    if shape.rank is None:
+        return shape
+    if pairs is None:
+        return unknown_shape(shape.rank)
+    return Shape(
+        [None if n is None else n + int(pair.sum()) for n, pair in zip(shape, pairs, strict=True)]
+    )
+
+
+def _pad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, paddings = call.inputs[:2]
+    begin = paddings[:, 0]
+    dx = slicing.slice(dy, begin, shapes.shape(x, begin.dtype))
+    # TensorFlow gives none to the border's value.
+    return (dx, None, None)[: len(call.inputs)]
 
 
 def pad(
@@ -52,40 +103,45 @@ def pad(
             and np.ndim(constant_values) == 0
             and constant_values == 0
         ):
-            return execute(PAD, tensor, paddings, name=name)  # type: ignore[no-any-return]
-        return execute(PAD_V2, tensor, paddings, constant_values, name=name)  # type: ignore[no-any-return]
+            return execute_one(PAD, tensor, paddings, name=name)
+        return execute_one(PAD_V2, tensor, paddings, constant_values, name=name)
     if kind not in _MODES:
         message = f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, got {mode!r}"
         raise ValueError(message)
-    return execute(MIRROR_PAD, convert_to_tensor(tensor), paddings, mode=kind, name=name)  # type: ignore[no-any-return]
-
-
-# Kernels and inference.
-
-
-def _pairs(op: str, x: Array, paddings: Array) -> list[list[int]]:
-    if paddings.shape != (x.ndim, 2) or (paddings.size and paddings.min() < 0):
-        message = (
-            f"{op}: paddings must hold a pair of numbers of at least 0 per axis, got "
-            f"{paddings.tolist()}\n  input: shape {list(x.shape)}"
-        )
-        raise InvalidArgumentError(message)
-    return paddings.tolist()  # type: ignore[no-any-return]
-
-
-def _padded(op: str, x: Array, paddings: Array, value: Any) -> Array:
-    pairs = _pairs(op, x, paddings)
-    out = np.full([n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)], value, x.dtype)
-    out[tuple([slice(a, a + n) for n, (a, _) in zip(x.shape, pairs, strict=True)])] = x
-    return out
+    return execute_one(MIRROR_PAD, convert_to_tensor(tensor), paddings, mode=kind, name=name)
 
 
 def _pad_kernel(input: Array, paddings: Array) -> Array:
     return _padded("Pad", input, paddings, b"" if input.dtype == object else 0)
 
 
+PAD = register(
+    OpDef(
+        name="Pad",
+        signature="input: T, paddings: Tpaddings -> output: T",
+        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
+        infer=_infer_pad,
+        kernel=_pad_kernel,
+        gradient=_pad_gradient,
+        batch=batch_rules.leading([0, 0]),
+    )
+)
+
+
 def _pad_v2_kernel(input: Array, paddings: Array, constant_values: Array) -> Array:
     return _padded("PadV2", input, paddings, constant_values.reshape(-1)[0])
+
+
+PAD_V2 = register(
+    OpDef(
+        name="PadV2",
+        signature="input: T, paddings: Tpaddings, constant_values: T -> output: T",
+        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
+        infer=_infer_pad,
+        kernel=_pad_v2_kernel,
+        gradient=_pad_gradient,
+    )
+)
 
 
 def _mirror_places(op: str, size: int, pair: list[int], mode: str, axis: int) -> Array:
@@ -111,6 +167,36 @@ def _mirror_pad_kernel(input: Array, paddings: Array, *, mode: str) -> Array:
     return out
 
 
+def _infer_mirror_pad(call: InferCall) -> Shape:
+    shape, pairs = _check_paddings(call)
+    edge = int(call.attrs["mode"] == "REFLECT")
+    if shape.rank is not None and pairs is not None:
+        for axis, (n, pair) in enumerate(zip(shape, pairs, strict=True)):
+            if n is not None and pair.max() > n - edge:
+                call.fail(
+                    f"paddings of axis {axis} must be at most {max(n - edge, 0)}, got "
+                    f"{pair.tolist()}"
+                )
+    return _infer_pad(call)
+
+
+def _mirror_pad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return execute(MIRROR_PAD_GRAD, dy, call.inputs[1], mode=call.attr("mode")), None
+
+
+MIRROR_PAD = register(
+    OpDef(
+        name="MirrorPad",
+        signature="input: T, paddings: Tpaddings -> output: T",
+        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
+        attrs={"mode": attr("string", allowed=_MODES)},
+        infer=_infer_mirror_pad,
+        kernel=_mirror_pad_kernel,
+        gradient=_mirror_pad_gradient,
+    )
+)
+
+
 def _mirror_pad_grad_kernel(input: Array, paddings: Array, *, mode: str) -> Array:
     out = input
     for axis, pair in enumerate(_pairs("MirrorPadGrad", input, paddings)):
@@ -134,44 +220,6 @@ def _mirror_pad_grad_kernel(input: Array, paddings: Array, *, mode: str) -> Arra
     return out
 
 
-def _check_paddings(call: InferCall) -> tuple[Shape, Array | None]:
-    shape, pairs = call.spec(0).shape, call.spec(1).shape
-    if not pairs.is_compatible_with([shape.rank, 2]):
-        call.fail("paddings must hold a pair of numbers per axis of input")
-    if shape.rank is None and pairs.rank == 2:
-        shape = unknown_shape(pairs[0])
-    value = call.constant(1)
-    if value is not None and value.size and value.min() < 0:
-        call.fail(f"paddings must be at least 0, got {value.tolist()}")
-    return shape, value
-
-
-def _infer_pad(call: InferCall) -> Shape:
-    shape, pairs = _check_paddings(call)
-    if len(call.inputs) > 2 and call.spec(2).shape.rank not in {None, 0}:
-        call.fail("constant_values must be a scalar")
-    if shape.rank is None:
-        return shape
-    if pairs is None:
-        return unknown_shape(shape.rank)
-    return Shape(
-        [None if n is None else n + int(pair.sum()) for n, pair in zip(shape, pairs, strict=True)]
-    )
-
-
-def _infer_mirror_pad(call: InferCall) -> Shape:
-    shape, pairs = _check_paddings(call)
-    edge = int(call.attrs["mode"] == "REFLECT")
-    if shape.rank is not None and pairs is not None:
-        for axis, (n, pair) in enumerate(zip(shape, pairs, strict=True)):
-            if n is not None and pair.max() > n - edge:
-                call.fail(
-                    f"paddings of axis {axis} must be at most {max(n - edge, 0)}, got "
-                    f"{pair.tolist()}"
-                )
-    return _infer_pad(call)
-
-
 def _infer_mirror_pad_grad(call: InferCall) -> Shape:
     shape, pairs = _check_paddings(call)
     if shape.rank is None:
@@ -183,56 +231,10 @@ def _infer_mirror_pad_grad(call: InferCall) -> Shape:
     )
 
 
-# Gradients.
-
-
-def _pad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, paddings = call.inputs[:2]
-    begin = paddings[:, 0]
-    dx = slicing.slice(dy, begin, shapes.shape(x, begin.dtype))
-    # TensorFlow gives none to the border's value.
-    return (dx, None, None)[: len(call.inputs)]
-
-
-def _mirror_pad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return execute(MIRROR_PAD_GRAD, dy, call.inputs[1], mode=call.attr("mode")), None
-
-
 def _mirror_pad_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return execute(MIRROR_PAD, dy, call.inputs[1], mode=call.attr("mode")), None
 
 
-PAD = register(
-    OpDef(
-        name="Pad",
-        signature="input: T, paddings: Tpaddings -> output: T",
-        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
-        infer=_infer_pad,
-        kernel=_pad_kernel,
-        gradient=_pad_gradient,
-    )
-)
-PAD_V2 = register(
-    OpDef(
-        name="PadV2",
-        signature="input: T, paddings: Tpaddings, constant_values: T -> output: T",
-        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
-        infer=_infer_pad,
-        kernel=_pad_v2_kernel,
-        gradient=_pad_gradient,
-    )
-)
-MIRROR_PAD = register(
-    OpDef(
-        name="MirrorPad",
-        signature="input: T, paddings: Tpaddings -> output: T",
-        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
-        attrs={"mode": attr("string", allowed=_MODES)},
-        infer=_infer_mirror_pad,
-        kernel=_mirror_pad_kernel,
-        gradient=_mirror_pad_gradient,
-    )
-)
 MIRROR_PAD_GRAD = register(
     OpDef(
         name="MirrorPadGrad",

@@ -10,7 +10,8 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import constants, gathering, reshaping, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import ranges
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
 from pinnace.ops.registry import register
@@ -18,6 +19,7 @@ from pinnace.ops.registry import register
 __all__ = ["dynamic_partition", "dynamic_stitch"]
 
 
+@takes_composites(ragged="stacking:dynamic_partition")
 def dynamic_partition(
     data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
@@ -42,29 +44,6 @@ def dynamic_partition(
     return list(
         execute(DYNAMIC_PARTITION, data, partitions, num_partitions=int(num_partitions), name=name)
     )
-
-
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """The rows of all of `data` in one tensor, each where `indices` says; the last one stays.
-
-    Args:
-        indices: tensors [p_i], int32, of any shapes.
-        data: tensors [p_i, q], of one dtype.
-        name: name of the node while tracing.
-
-    Returns:
-        [largest index + 1, q], dtype of `data`; rows that nobody names are 0.
-
-    Raises:
-        InvalidArgumentError: shapes do not fit, or an index is negative.
-
-    Source:
-        TensorFlow op `DynamicStitch` (data_flow_ops.cc).
-    """
-    return execute(DYNAMIC_STITCH, list(indices), list(data), name=name)  # type: ignore[no-any-return]
-
-
-# Kernels and inference.
 
 
 def _partition_kernel(data: Array, partitions: Array, *, num_partitions: int) -> tuple[Array, ...]:
@@ -106,6 +85,18 @@ def _partition_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
     return reshaping.reshape(dynamic_stitch(found, parts), shapes.sizes(data)), None
 
 
+DYNAMIC_PARTITION = register(
+    OpDef(
+        name="DynamicPartition",
+        signature="data: T, partitions: int32 -> outputs: num_partitions*T",
+        types={"T": ANY_VALUE},
+        infer=_infer_partition,
+        kernel=_partition_kernel,
+        gradient=_partition_gradient,
+    )
+)
+
+
 def _stitch_kernel(indices: tuple[Array, ...], data: tuple[Array, ...]) -> Array:
     count = 1 + max((int(i.max()) for i in indices if i.size), default=-1)
     rest = data[0].shape[indices[0].ndim :]
@@ -144,16 +135,6 @@ def _stitch_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return (None,) * len(indices), [gathering.gather(dy, i) for i in indices]
 
 
-DYNAMIC_PARTITION = register(
-    OpDef(
-        name="DynamicPartition",
-        signature="data: T, partitions: int32 -> outputs: num_partitions*T",
-        types={"T": ANY_VALUE},
-        infer=_infer_partition,
-        kernel=_partition_kernel,
-        gradient=_partition_gradient,
-    )
-)
 _STITCH: dict[str, Any] = {
     "signature": "indices: N*int32, data: N*T -> merged: T",
     "types": {"T": ANY_VALUE},
@@ -161,5 +142,27 @@ _STITCH: dict[str, Any] = {
     "kernel": _stitch_kernel,
     "gradient": _stitch_gradient,
 }
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """The rows of all of `data` in one tensor, each where `indices` says; the last one stays.
+
+    Args:
+        indices: tensors [p_i], int32, of any shapes.
+        data: tensors [p_i, q], of one dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        [largest index + 1, q], dtype of `data`; rows that nobody names are 0.
+
+    Raises:
+        InvalidArgumentError: shapes do not fit, or an index is negative.
+
+    Source:
+        TensorFlow op `DynamicStitch` (data_flow_ops.cc).
+    """
+    return execute_one(DYNAMIC_STITCH, list(indices), list(data), name=name)
+
+
 DYNAMIC_STITCH = register(OpDef(name="DynamicStitch", **_STITCH))
 PARALLEL_DYNAMIC_STITCH = register(OpDef(name="ParallelDynamicStitch", **_STITCH))

@@ -1,23 +1,30 @@
-"""The same parts in another order: ReverseV2, ReverseSequence, Roll, InvertPermutation."""
+"""The same parts in another order: Transpose, ReverseV2, ReverseSequence, Roll."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, int32, int64
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import ANY, ANY_VALUE, COMPLEX, INDEX, NUMBERS, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.framework.shapes import Shape, unknown_shape
+from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
+from pinnace.ops.array import broadcasting, shapes
 from pinnace.ops.array.axes import normal_axis, require_rank
-from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic
+from pinnace.ops.batch_rules import BatchCall, BatchRule
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
+from pinnace.ops.math import arithmetic, complexes, division, ranges
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import normal_axes, register
 
-__all__ = ["invert_permutation", "reverse", "reverse_sequence", "roll"]
+__all__ = ["invert_permutation", "reverse", "reverse_sequence", "roll", "transpose"]
 
 
+@takes_composites(ragged="shaping:reverse")
 def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
     """`tensor` back to front along every axis in `axis`.
 
@@ -32,75 +39,7 @@ def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `ReverseV2` (array_ops.cc).
     """
-    return execute(REVERSE_V2, tensor, axis, name=name)  # type: ignore[no-any-return]
-
-
-def reverse_sequence(
-    input: TensorLike,
-    seq_lengths: TensorLike,
-    seq_axis: int | None = None,
-    batch_axis: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Each part of `input` along `batch_axis` with its first seq_lengths[i] steps back to front.
-
-    Args:
-        input: [...], any dtype.
-        seq_lengths: [batch], int32 or int64, at most the size of `seq_axis`.
-        seq_axis: the axis of the steps.
-        batch_axis: the axis of the parts; None is 0.
-        name: name of the node while tracing.
-
-    Raises:
-        InvalidArgumentError: a length is longer than `seq_axis`, or the axes are equal.
-
-    Source:
-        TensorFlow op `ReverseSequence` (array_ops.cc).
-    """
-    if seq_axis is None:
-        message = "reverse_sequence: seq_axis must be given"
-        raise ValueError(message)
-    batch = 0 if batch_axis is None else int(batch_axis)
-    return execute(  # type: ignore[no-any-return]
-        REVERSE_SEQUENCE, input, seq_lengths, seq_dim=int(seq_axis), batch_dim=batch, name=name
-    )
-
-
-def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = None) -> Tensor:
-    """`input` moved on by `shift` places along `axis`; what leaves at the end enters at the start.
-
-    Args:
-        input: [...], any dtype.
-        shift: int32 or int64, a scalar or one number per axis.
-        axis: int32 or int64, a scalar or a vector.
-        name: name of the node while tracing.
-
-    Raises:
-        InvalidArgumentError: there is no such axis, or not one shift for each.
-
-    Source:
-        TensorFlow op `Roll` (array_ops.cc).
-    """
-    return execute(ROLL, input, shift, axis, name=name)  # type: ignore[no-any-return]
-
-
-def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """Y with y[x[i]] = i.
-
-    Args:
-        x: [n], int32 or int64: every number from 0 to n - 1 once.
-        name: name of the node while tracing.
-
-    Raises:
-        InvalidArgumentError: a number is missing.
-
-    Source:
-        TensorFlow op `InvertPermutation` (array_ops.cc).
-    """
-    return INVERT_PERMUTATION.entry(x, name=name)  # type: ignore[no-any-return]
-
-
-# Kernels and inference.
+    return execute_one(REVERSE_V2, tensor, axis, name=name)
 
 
 def _reverse_kernel(tensor: Array, axis: Array) -> Array:
@@ -129,6 +68,49 @@ def _infer_reverse(call: InferCall) -> Shape:
 
 def _reverse_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return reverse(dy, call.inputs[1]), None
+
+
+REVERSE_V2 = register(
+    OpDef(
+        name="ReverseV2",
+        signature="tensor: T, axis: Tidx -> output: T",
+        types={"T": NUMBERS | {dtypes.bool, dtypes.string}, "Tidx": typed(INDEX, default=int32)},
+        infer=_infer_reverse,
+        kernel=_reverse_kernel,
+        gradient=_reverse_gradient,
+    )
+)
+
+
+def reverse_sequence(
+    input: TensorLike,
+    seq_lengths: TensorLike,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Each part of `input` along `batch_axis` with its first seq_lengths[i] steps back to front.
+
+    Args:
+        input: [...], any dtype.
+        seq_lengths: [batch], int32 or int64, at most the size of `seq_axis`.
+        seq_axis: the axis of the steps.
+        batch_axis: the axis of the parts; None is 0.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: a length is longer than `seq_axis`, or the axes are equal.
+
+    Source:
+        TensorFlow op `ReverseSequence` (array_ops.cc).
+    """
+    if seq_axis is None:
+        message = "reverse_sequence: seq_axis must be given"
+        raise ValueError(message)
+    batch = 0 if batch_axis is None else int(batch_axis)
+    return execute_one(
+        REVERSE_SEQUENCE, input, seq_lengths, seq_dim=int(seq_axis), batch_dim=batch, name=name
+    )
 
 
 def _reverse_sequence_kernel(
@@ -182,6 +164,37 @@ def _reverse_sequence_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     )
 
 
+REVERSE_SEQUENCE = register(
+    OpDef(
+        name="ReverseSequence",
+        signature="input: T, seq_lengths: Tlen -> output: T",
+        types={"T": ANY_VALUE, "Tlen": typed(INDEX, default=int64)},
+        attrs={"seq_dim": attr("int"), "batch_dim": attr("int", default=0)},
+        infer=_infer_reverse_sequence,
+        kernel=_reverse_sequence_kernel,
+        gradient=_reverse_sequence_gradient,
+    )
+)
+
+
+def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = None) -> Tensor:
+    """`input` moved on by `shift` places along `axis`; what leaves at the end enters at the start.
+
+    Args:
+        input: [...], any dtype.
+        shift: int32 or int64, a scalar or one number per axis.
+        axis: int32 or int64, a scalar or a vector.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: there is no such axis, or not one shift for each.
+
+    Source:
+        TensorFlow op `Roll` (array_ops.cc).
+    """
+    return execute_one(ROLL, input, shift, axis, name=name)
+
+
 def _roll_kernel(input: Array, shift: Array, axis: Array) -> Array:
     shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
     if input.ndim < 1:
@@ -216,6 +229,34 @@ def _roll_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return roll(dy, arithmetic.negative(call.inputs[1]), call.inputs[2]), None, None
 
 
+ROLL = register(
+    OpDef(
+        name="Roll",
+        signature="input: T, shift: Tshift, axis: Taxis -> output: T",
+        types={"T": ANY_VALUE, "Tshift": INDEX, "Taxis": INDEX},
+        infer=_infer_roll,
+        kernel=_roll_kernel,
+        gradient=_roll_gradient,
+    )
+)
+
+
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
+    """y with y[x[i]] = i.
+
+    Args:
+        x: [n], int32 or int64: every number from 0 to n - 1 once.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: a number is missing.
+
+    Source:
+        TensorFlow op `InvertPermutation` (array_ops.cc).
+    """
+    return INVERT_PERMUTATION.entry(x, name=name)
+
+
 def _invert_permutation_kernel(x: Array) -> Array:
     n = x.size
     if n and (x.min() < 0 or x.max() >= n):
@@ -238,37 +279,6 @@ def _infer_invert_permutation(call: InferCall) -> Shape:
     return call.spec(0).shape.with_rank(1)
 
 
-REVERSE_V2 = register(
-    OpDef(
-        name="ReverseV2",
-        signature="tensor: T, axis: Tidx -> output: T",
-        types={"T": NUMBERS | {dtypes.bool, dtypes.string}, "Tidx": typed(INDEX, default=int32)},
-        infer=_infer_reverse,
-        kernel=_reverse_kernel,
-        gradient=_reverse_gradient,
-    )
-)
-REVERSE_SEQUENCE = register(
-    OpDef(
-        name="ReverseSequence",
-        signature="input: T, seq_lengths: Tlen -> output: T",
-        types={"T": ANY_VALUE, "Tlen": typed(INDEX, default=int64)},
-        attrs={"seq_dim": attr("int"), "batch_dim": attr("int", default=0)},
-        infer=_infer_reverse_sequence,
-        kernel=_reverse_sequence_kernel,
-        gradient=_reverse_sequence_gradient,
-    )
-)
-ROLL = register(
-    OpDef(
-        name="Roll",
-        signature="input: T, shift: Tshift, axis: Taxis -> output: T",
-        types={"T": ANY_VALUE, "Tshift": INDEX, "Taxis": INDEX},
-        infer=_infer_roll,
-        kernel=_roll_kernel,
-        gradient=_roll_gradient,
-    )
-)
 INVERT_PERMUTATION = register(
     OpDef(
         name="InvertPermutation",
@@ -277,5 +287,133 @@ INVERT_PERMUTATION = register(
         infer=_infer_invert_permutation,
         kernel=_invert_permutation_kernel,
         gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _axes_of(perm: list[int], rank: int) -> list[int] | None:
+    """Axes from 0 on, of some that may count from the end; None if they are no permutation."""
+    order = [axis + rank if axis < 0 else axis for axis in perm]
+    return order if sorted(order) == [*range(rank)] else None
+
+
+def _infer_transpose(call: InferCall) -> Shape:
+    shape, perm = call.spec(0).shape, call.spec(1).shape
+    if perm.rank not in {None, 1}:
+        call.fail("perm must be a vector of axes")
+    length = perm[0] if perm.rank == 1 else None
+    if shape.rank is None:
+        return unknown_shape(length)
+    if length not in {None, shape.rank}:
+        call.fail("perm must hold every axis of x once")
+    order = call.constant(1)
+    if order is None:
+        return unknown_shape(shape.rank)
+    axes = _axes_of(order.tolist(), shape.rank)
+    if axes is None:
+        call.fail(f"perm must hold every axis of x once, got {order.tolist()}")
+    return Shape([shape[axis] for axis in axes])
+
+
+def _back(perm: Tensor) -> Tensor:
+    """The permutation that undoes `perm`."""
+    known = broadcasting.known_value(perm)
+    if known is None or (known < 0).any():
+        perm = division.floormod(perm, shapes.size(perm, perm.dtype))
+    return invert_permutation(perm)
+
+
+def transpose(
+    a: TensorLike, perm: Any = None, conjugate: bool = False, name: str | None = None
+) -> Tensor:
+    """`a` with its axes in another order: axis i of the result is axis perm[i] of `a`.
+
+    Args:
+        a: [...], any dtype.
+        perm: every axis once, negative ones counted from the end; None reverses them.
+        conjugate: also the complex conjugate of every element.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: `perm` is no permutation of the axes.
+
+    Source:
+        TensorFlow op `Transpose` (array_ops.cc).
+    """
+    if perm is None and type(a) is Tensor and not conjugate and state.tracer is None:
+        array = a._array
+        if not state.tapes:
+            return wrap(array.T)
+    x = convert_to_tensor(a)
+    rank = x.shape.rank
+    order = perm
+    if order is None:
+        order = (
+            list(range(rank))[::-1]
+            if rank is not None
+            else ranges.range(shapes.rank(x) - 1, -1, -1)
+        )
+    elif rank is not None and type(order) in {list, tuple} and all(type(i) is int for i in order):
+        order = [i + rank if -rank <= i < 0 else i for i in order]
+    if conjugate:
+        x = complexes.conj(x)
+    if type(x) is Tensor and type(order) is list and state.tracer is None and not state.tapes:
+        array = np.asarray(x._array)
+        if sorted(order) == [*range(array.ndim)] and array.dtype != object:
+            return wrap(array.transpose(order))
+    return execute_one(TRANSPOSE, x, order, name=name)
+
+
+def _transpose_kernel(x: Array, perm: Array) -> Array:
+    given = perm.tolist()
+    order = _axes_of(given, x.ndim)
+    if order is None:
+        message = (
+            f"Transpose: perm must hold every axis of x once, got {given}\n"
+            f"  x: shape {list(x.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    return x.transpose(order)
+
+
+def _transpose_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, None]:
+    return transpose(dy, _back(call.inputs[1])), None
+
+
+def _transpose_rows(call: BatchCall) -> Sequence[Tensor]:
+    perm = call.fixed(1)
+    return [transpose(call.tensors[0], [0, *(int(n) % len(perm) + 1 for n in perm)])]
+
+
+TRANSPOSE = register(
+    OpDef(
+        name="Transpose",
+        signature="x: T, perm: Tperm -> y: T",
+        types={"T": ANY, "Tperm": typed(INDEX, default=int32)},
+        infer=_infer_transpose,
+        kernel=_transpose_kernel,
+        gradient=_transpose_gradient,
+        view="permuted",
+        batch=BatchRule(_transpose_rows),
+    )
+)
+
+
+def _conjugate_transpose_kernel(x: Array, perm: Array) -> Array:
+    return np.conj(_transpose_kernel(x, perm))
+
+
+def _conjugate_transpose_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, None]:
+    return transpose(complexes.conj(dy), _back(call.inputs[1])), None
+
+
+CONJUGATE_TRANSPOSE = register(
+    OpDef(
+        name="ConjugateTranspose",
+        signature="x: T, perm: Tperm -> y: T",
+        types={"T": COMPLEX, "Tperm": typed(INDEX, default=int32)},
+        infer=_infer_transpose,
+        kernel=_conjugate_transpose_kernel,
+        gradient=_conjugate_transpose_gradient,
     )
 )

@@ -74,6 +74,11 @@ def _put(y: Array, places: Array, v: Array) -> None:
         y[place] = row
 
 
+INPLACE_UPDATE = register(_replacing("InplaceUpdate", _put))
+INPLACE_ADD = register(_replacing("InplaceAdd", np.add.at))
+INPLACE_SUB = register(_replacing("InplaceSub", np.subtract.at))
+
+
 def _empty_kernel(shape: Array, *, dtype: DType) -> Array:
     # Always cleared: what was in this memory before is nobody's to read.
     sizes = tuple(shape.tolist())
@@ -88,9 +93,6 @@ def _infer_empty(call: InferCall) -> Shape:
     return call.shape_constant(0)
 
 
-INPLACE_UPDATE = register(_replacing("InplaceUpdate", _put))
-INPLACE_ADD = register(_replacing("InplaceAdd", np.add.at))
-INPLACE_SUB = register(_replacing("InplaceSub", np.subtract.at))
 EMPTY = register(
     OpDef(
         name="Empty",

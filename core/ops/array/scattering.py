@@ -9,7 +9,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, gathering, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.segments import Scatter
 from pinnace.ops.math import arithmetic, comparison
@@ -25,7 +25,44 @@ __all__ = [
     "tensor_scatter_nd_update",
 ]
 
-_POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
+
+def _good_rows(indices: Array, updates: Array, shape: Any, policy: str) -> tuple[Array, Array]:
+    """Indices and updates; without those outside of `shape` if the policy says so."""
+    if policy != "IGNORE":
+        return indices, updates
+    limits = np.array(shape[: indices.shape[-1]], np.int64)
+    good = ((indices >= 0) & (indices < limits)).all(axis=-1)
+    return indices[good], updates[good]
+
+
+def _named(op: str, kernel: Any, *arguments: Any) -> Array:
+    try:
+        return kernel(*arguments)  # type: ignore[no-any-return]
+    except InvalidArgumentError as error:
+        message = f"{op}: {error}"
+        raise InvalidArgumentError(message) from None
+
+
+def _check_updates(call: InferCall, indices: Shape, updates: Shape, shape: Shape) -> None:
+    if indices.rank == 0:
+        call.fail("indices must have at least one axis")
+    if indices.rank is None or shape.rank is None or indices[-1] is None:
+        return
+    depth = int(indices[-1])
+    if depth > shape.rank:
+        call.fail(
+            f"the rows of indices must not be longer than the rank, got {depth} and {shape.rank}"
+        )
+    expected = indices[:-1].concatenate(shape[depth:])
+    if not expected.is_compatible_with(updates):
+        call.fail(
+            f"updates must have shape {expected.text}, that of the rows of indices and of the parts"
+        )
+
+
+def _taken(call: OpCall, dy: Tensor, indices: Tensor) -> Tensor:
+    policy = call.attr("bad_indices_policy")
+    return gathering.gather_nd(dy, indices, bad_indices_policy=policy)
 
 
 def scatter_nd(
@@ -53,8 +90,85 @@ def scatter_nd(
     Source:
         TensorFlow op `ScatterNd` (array_ops.cc).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         SCATTER_ND, indices, updates, shape, bad_indices_policy=bad_indices_policy, name=name
+    )
+
+
+_POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
+
+
+def _scatter_nd_kernel(
+    indices: Array, updates: Array, shape: Array, *, bad_indices_policy: str
+) -> Array:
+    sizes = shape.tolist()
+    if min(sizes, default=0) < 0:
+        message = f"ScatterNd: sizes must be at least 0, got {sizes}"
+        raise InvalidArgumentError(message)
+    rows, values = _good_rows(indices, updates, sizes, bad_indices_policy)
+    if updates.dtype.kind in "bO":
+        # A sum: what is written to one place is joined, or is true if any of it is.
+        blank = np.full(sizes, b"" if updates.dtype == object else False, updates.dtype)
+        return _named("ScatterNd", segments.scattered, blank, rows, values, "add")
+    return _named("ScatterNd", segments.scatter_nd, rows, values, sizes)
+
+
+def _infer_scatter_nd(call: InferCall) -> Shape:
+    if call.spec(2).shape.rank not in {None, 1}:
+        call.fail("shape must be a vector of sizes")
+    shape = call.shape_constant(2)
+    _check_updates(call, call.spec(0).shape, call.spec(1).shape, shape)
+    return shape
+
+
+def _scatter_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return None, _taken(call, dy, call.inputs[0]), None
+
+
+SCATTER_ND = register(
+    OpDef(
+        name="ScatterNd",
+        signature="indices: Tindices, updates: T, shape: Tindices -> output: T",
+        types={"T": ANY_VALUE, "Tindices": INDEX | {int16}},
+        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
+        infer=_infer_scatter_nd,
+        kernel=_scatter_nd_kernel,
+        gradient=_scatter_nd_gradient,
+    )
+)
+
+
+def _scattered(
+    op: OpDef, tensor: Any, indices: Any, updates: Any, name: str | None, policy: str
+) -> Tensor:
+    return execute_one(op, tensor, indices, updates, bad_indices_policy=policy, name=name)
+
+
+def _kernel_of(op: str, how: Scatter) -> Any:
+    def kernel(tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: str) -> Array:
+        rows, values = _good_rows(indices, updates, tensor.shape, bad_indices_policy)
+        return _named(op, segments.scattered, tensor, rows, values, how)
+
+    return kernel
+
+
+def _infer_scattered(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    _check_updates(call, call.spec(1).shape, call.spec(2).shape, shape)
+    return shape
+
+
+def _tensor_scatter(
+    name: str, how: Scatter, gradient: Gradient, types: Any, index_types: Any
+) -> OpDef:
+    return OpDef(
+        name=name,
+        signature="tensor: T, indices: Tindices, updates: T -> output: T",
+        types={"T": types, "Tindices": index_types},
+        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
+        infer=_infer_scattered,
+        kernel=_kernel_of(name, how),
+        gradient=gradient,
     )
 
 
@@ -83,6 +197,22 @@ def tensor_scatter_nd_update(
     return _scattered(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name, bad_indices_policy)
 
 
+def _update_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    _, indices, updates = call.inputs
+    policy = call.attr("bad_indices_policy")
+    cleared = tensor_scatter_nd_update(
+        dy, indices, constants.zeros_like(updates), bad_indices_policy=policy
+    )
+    return cleared, None, _taken(call, dy, indices)
+
+
+TENSOR_SCATTER_UPDATE = register(
+    _tensor_scatter(
+        "TensorScatterUpdate", "update", _update_gradient, ANY_VALUE, INDEX | {int16, uint16}
+    )
+)
+
+
 def tensor_scatter_nd_add(
     tensor: TensorLike,
     indices: TensorLike,
@@ -96,6 +226,15 @@ def tensor_scatter_nd_add(
         TensorFlow op `TensorScatterAdd` (array_ops.cc).
     """
     return _scattered(TENSOR_SCATTER_ADD, tensor, indices, updates, name, bad_indices_policy)
+
+
+def _add_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return dy, None, _taken(call, dy, call.inputs[1])
+
+
+TENSOR_SCATTER_ADD = register(
+    _tensor_scatter("TensorScatterAdd", "add", _add_gradient, NUMBERS, INDEX)
+)
 
 
 def tensor_scatter_nd_sub(
@@ -113,6 +252,27 @@ def tensor_scatter_nd_sub(
     return _scattered(TENSOR_SCATTER_SUB, tensor, indices, updates, name, bad_indices_policy)
 
 
+def _sub_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return dy, None, arithmetic.negative(_taken(call, dy, call.inputs[1]))
+
+
+TENSOR_SCATTER_SUB = register(
+    _tensor_scatter("TensorScatterSub", "sub", _sub_gradient, NUMBERS, INDEX)
+)
+
+
+def _extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    """Elements equal to the result share dy, as in TensorFlow."""
+    tensor, indices, updates = call.inputs
+    y = call.outputs[0]
+    kept = casting.cast(comparison.equal(tensor, y), dy.dtype)
+    won = casting.cast(comparison.equal(updates, _taken(call, y, indices)), dy.dtype)
+    policy = call.attr("bad_indices_policy")
+    sizes = shapes.shape(tensor, indices.dtype)
+    count = kept + scatter_nd(indices, won, sizes, bad_indices_policy=policy)
+    return dy * kept / count, None, _taken(call, dy / count, indices) * won
+
+
 def tensor_scatter_nd_max(
     tensor: TensorLike,
     indices: TensorLike,
@@ -126,6 +286,11 @@ def tensor_scatter_nd_max(
         TensorFlow op `TensorScatterMax` (array_ops.cc).
     """
     return _scattered(TENSOR_SCATTER_MAX, tensor, indices, updates, name, bad_indices_policy)
+
+
+TENSOR_SCATTER_MAX = register(
+    _tensor_scatter("TensorScatterMax", "max", _extreme_gradient, REAL, INDEX)
+)
 
 
 def tensor_scatter_nd_min(
@@ -143,166 +308,6 @@ def tensor_scatter_nd_min(
     return _scattered(TENSOR_SCATTER_MIN, tensor, indices, updates, name, bad_indices_policy)
 
 
-def _scattered(
-    op: OpDef, tensor: Any, indices: Any, updates: Any, name: str | None, policy: str
-) -> Tensor:
-    return execute(op, tensor, indices, updates, bad_indices_policy=policy, name=name)  # type: ignore[no-any-return]
-
-
-# Kernels and inference.
-
-
-def _good_rows(indices: Array, updates: Array, shape: Any, policy: str) -> tuple[Array, Array]:
-    """Indices and updates; without those outside of `shape` if the policy says so."""
-    if policy != "IGNORE":
-        return indices, updates
-    limits = np.array(shape[: indices.shape[-1]], np.int64)
-    good = ((indices >= 0) & (indices < limits)).all(axis=-1)
-    return indices[good], updates[good]
-
-
-def _scatter_nd_kernel(
-    indices: Array, updates: Array, shape: Array, *, bad_indices_policy: str
-) -> Array:
-    sizes = shape.tolist()
-    if min(sizes, default=0) < 0:
-        message = f"ScatterNd: sizes must be at least 0, got {sizes}"
-        raise InvalidArgumentError(message)
-    rows, values = _good_rows(indices, updates, sizes, bad_indices_policy)
-    if updates.dtype.kind in "bO":
-        # A sum: what is written to one place is joined, or is true if any of it is.
-        blank = np.full(sizes, b"" if updates.dtype == object else False, updates.dtype)
-        return _named("ScatterNd", segments.scattered, blank, rows, values, "add")
-    return _named("ScatterNd", segments.scatter_nd, rows, values, sizes)
-
-
-def _named(op: str, kernel: Any, *arguments: Any) -> Array:
-    try:
-        return kernel(*arguments)  # type: ignore[no-any-return]
-    except InvalidArgumentError as error:
-        message = f"{op}: {error}"
-        raise InvalidArgumentError(message) from None
-
-
-def _kernel_of(op: str, how: Scatter) -> Any:
-    def kernel(tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: str) -> Array:
-        rows, values = _good_rows(indices, updates, tensor.shape, bad_indices_policy)
-        return _named(op, segments.scattered, tensor, rows, values, how)
-
-    return kernel
-
-
-def _check_updates(call: InferCall, indices: Shape, updates: Shape, shape: Shape) -> None:
-    if indices.rank == 0:
-        call.fail("indices must have at least one axis")
-    if indices.rank is None or shape.rank is None or indices[-1] is None:
-        return
-    depth = int(indices[-1])
-    if depth > shape.rank:
-        call.fail(
-            f"the rows of indices must not be longer than the rank, got {depth} and {shape.rank}"
-        )
-    expected = indices[:-1].concatenate(shape[depth:])
-    if not expected.is_compatible_with(updates):
-        call.fail(
-            f"updates must have shape {expected.text}, that of the rows of indices and of the parts"
-        )
-
-
-def _infer_scatter_nd(call: InferCall) -> Shape:
-    if call.spec(2).shape.rank not in {None, 1}:
-        call.fail("shape must be a vector of sizes")
-    shape = call.shape_constant(2)
-    _check_updates(call, call.spec(0).shape, call.spec(1).shape, shape)
-    return shape
-
-
-def _infer_scattered(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    _check_updates(call, call.spec(1).shape, call.spec(2).shape, shape)
-    return shape
-
-
-# Gradients.
-
-
-def _taken(call: OpCall, dy: Tensor, indices: Tensor) -> Tensor:
-    policy = call.attr("bad_indices_policy")
-    return gathering.gather_nd(dy, indices, bad_indices_policy=policy)
-
-
-def _scatter_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return None, _taken(call, dy, call.inputs[0]), None
-
-
-def _update_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    _, indices, updates = call.inputs
-    policy = call.attr("bad_indices_policy")
-    cleared = tensor_scatter_nd_update(
-        dy, indices, constants.zeros_like(updates), bad_indices_policy=policy
-    )
-    return cleared, None, _taken(call, dy, indices)
-
-
-def _add_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return dy, None, _taken(call, dy, call.inputs[1])
-
-
-def _sub_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return dy, None, arithmetic.negative(_taken(call, dy, call.inputs[1]))
-
-
-def _extreme_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """What is equal to the result shares dy, as in TensorFlow."""
-    tensor, indices, updates = call.inputs
-    y = call.outputs[0]
-    kept = casting.cast(comparison.equal(tensor, y), dy.dtype)
-    won = casting.cast(comparison.equal(updates, _taken(call, y, indices)), dy.dtype)
-    policy = call.attr("bad_indices_policy")
-    sizes = shapes.shape(tensor, indices.dtype)
-    count = kept + scatter_nd(indices, won, sizes, bad_indices_policy=policy)
-    return dy * kept / count, None, _taken(call, dy / count, indices) * won
-
-
-def _tensor_scatter(
-    name: str, how: Scatter, gradient: Gradient, types: Any, index_types: Any
-) -> OpDef:
-    return OpDef(
-        name=name,
-        signature="tensor: T, indices: Tindices, updates: T -> output: T",
-        types={"T": types, "Tindices": index_types},
-        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
-        infer=_infer_scattered,
-        kernel=_kernel_of(name, how),
-        gradient=gradient,
-    )
-
-
-SCATTER_ND = register(
-    OpDef(
-        name="ScatterNd",
-        signature="indices: Tindices, updates: T, shape: Tindices -> output: T",
-        types={"T": ANY_VALUE, "Tindices": INDEX | {int16}},
-        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
-        infer=_infer_scatter_nd,
-        kernel=_scatter_nd_kernel,
-        gradient=_scatter_nd_gradient,
-    )
-)
-TENSOR_SCATTER_UPDATE = register(
-    _tensor_scatter(
-        "TensorScatterUpdate", "update", _update_gradient, ANY_VALUE, INDEX | {int16, uint16}
-    )
-)
-TENSOR_SCATTER_ADD = register(
-    _tensor_scatter("TensorScatterAdd", "add", _add_gradient, NUMBERS, INDEX)
-)
-TENSOR_SCATTER_SUB = register(
-    _tensor_scatter("TensorScatterSub", "sub", _sub_gradient, NUMBERS, INDEX)
-)
-TENSOR_SCATTER_MAX = register(
-    _tensor_scatter("TensorScatterMax", "max", _extreme_gradient, REAL, INDEX)
-)
 TENSOR_SCATTER_MIN = register(
     _tensor_scatter("TensorScatterMin", "min", _extreme_gradient, REAL, INDEX)
 )

@@ -1,29 +1,28 @@
-"""Choice by a condition: SelectV2, Select, Where and masks."""
+"""Choice by a condition: SelectV2, Select, Where."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
-from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, NUMBERS
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import constants, gathering, joining, reshaping, shapes
+from pinnace.ops.array import broadcasting, constants
 from pinnace.ops.array.direct import finish
-from pinnace.ops.execute import execute
+from pinnace.ops.batch_rules import BatchCall, BatchRule
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.masking import kept
-from pinnace.ops.math import broadcasting, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import broadcast, register
 
-__all__ = ["boolean_mask", "where"]
-
-_BOOL = np.dtype(bool)
-_OBJECT = np.dtype(object)
+__all__ = ["where"]
 
 
+@takes_composites(ragged="gathering:where")
 def where(
     condition: TensorLike,
     x: TensorLike | None = None,
@@ -49,7 +48,7 @@ def where(
         TensorFlow ops `SelectV2` (math_ops.cc), `Where` (array_ops.cc).
     """
     if x is None and y is None:
-        return execute(WHERE, condition, name=name)  # type: ignore[no-any-return]
+        return execute_one(WHERE, condition, name=name)
     if x is None or y is None:
         message = "where: x and y must be given both or neither"
         raise ValueError(message)
@@ -65,89 +64,66 @@ def where(
                 return finish(SELECT_V2, (condition, x, y), {"T": x.dtype}, np.where(c, a, b))
             except ValueError:  # they do not broadcast: `execute` says it in words
                 pass
-    return execute(SELECT_V2, condition, x, y, name=name)  # type: ignore[no-any-return]
+    return execute_one(SELECT_V2, condition, x, y, name=name)
 
 
-def boolean_mask(
-    tensor: TensorLike, mask: TensorLike, axis: Any = None, name: str | None = None
-) -> Tensor:
-    """The parts of `tensor` where `mask` is true, one after the other.
-
-    Args:
-        tensor: [a, m, b]: groups of axes.
-        mask: [m], bool, of known rank, at least 1.
-        axis: where `m` begins in the shape of `tensor`; None is 0.
-        name: name of the node while tracing.
-
-    Returns:
-        [a, count, b], dtype of `tensor`.
-
-    Raises:
-        ValueError: the shape of `mask` is not that of these axes, or its rank is 0 or unknown.
-    """
-    x = convert_to_tensor(tensor)
-    chosen = convert_to_tensor(mask, dtypes.bool)
-    width = chosen.shape.rank
-    if width is None:
-        message = "boolean_mask: the rank of mask must be known"
-        raise ValueError(message)
-    if not width:
-        message = "boolean_mask: mask must have at least one axis, got a scalar"
-        raise ValueError(message)
-    first = _first_axis(x, axis, width)
-    part = x.shape[first : first + width] if x.shape.rank is not None else Shape(None)
-    if not part.is_compatible_with(chosen.shape):
-        message = (
-            f"boolean_mask: mask must have the shape of axes {first} to {first + width - 1} of "
-            "tensor, "
-            f"got {chosen.shape.text} and {part.text}\n  tensor: {x.dtype.name}{x.shape.text}"
-        )
-        raise ValueError(message)
-    if width > 1:
-        x = _merged(x, first, width)
-        chosen = reshaping.reshape(chosen, [-1])
-    positions = reshaping.reshape(where(chosen), [-1])
-    return gathering.gather(x, positions, axis=first, name=name)
+_BOOL = np.dtype(bool)
+_OBJECT = np.dtype(object)
 
 
-def _first_axis(x: Tensor, axis: Any, width: int) -> int:
-    if axis is None:
-        return 0
-    first = int(axis)
-    if first < 0:
-        rank = x.shape.rank
-        if rank is None:
-            message = "boolean_mask: the rank of tensor must be known where axis is negative"
-            raise ValueError(message)
-        first += rank
-    if x.shape.rank is not None and not 0 <= first <= x.shape.rank - width:
-        message = (
-            f"boolean_mask: axes {first} to {first + width - 1} must be axes of tensor\n"
-            f"  tensor: {x.dtype.name}{x.shape.text}"
-        )
-        raise ValueError(message)
-    return first
+def _where_kernel(input: Array) -> Array:
+    if input.ndim == 0:
+        # NumPy has no positions in a scalar; TensorFlow's row is empty.
+        return np.zeros((int(bool(input)), 0), np.int64)
+    return np.stack(np.nonzero(input), axis=1)
 
 
-def _merged(x: Tensor, first: int, width: int) -> Tensor:
-    """`x` with the axes from `first` to `first + width` as one."""
-    if x.shape.is_fully_defined():
-        known: list[Any] = x.shape.as_list()
-        count = int(np.prod(known[first : first + width], dtype=np.int64))
-        return reshaping.reshape(x, [*known[:first], count, *known[first + width :]])
-    sizes = shapes.shape(x)
-    rows = reduction.reduce_prod(sizes[first : first + width], [0])
-    parts = [sizes[:first], reshaping.reshape(rows, [1]), sizes[first + width :]]
-    return reshaping.reshape(x, joining.concat(parts, 0))
+def _infer_where(call: InferCall) -> Shape:
+    return Shape([None, call.spec(0).shape.rank])
 
 
-# Kernels and inference.
+WHERE = register(
+    OpDef(
+        name="Where",
+        signature="input: T -> index: int64",
+        types={"T": typed(NUMBERS | {dtypes.bool}, default=dtypes.bool)},
+        infer=_infer_where,
+        kernel=_where_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _select_v2_kernel(condition: Array, t: Array, e: Array) -> Array:
     if t.dtype.kind == "f" and not np.ndim(e) and e == 0 and not np.signbit(e):
         return kept(t, condition)  # such as dropout
     return np.where(condition, t, e)
+
+
+def _select_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    condition, x, y = call.inputs
+    zero = constants.zeros_like(dy)
+    out = call.outputs[0]
+    return (
+        None,
+        broadcasting.reduced_to(where(condition, dy, zero), x, out),
+        broadcasting.reduced_to(where(condition, zero, dy), y, out),
+    )
+
+
+SELECT_V2 = register(
+    OpDef(
+        name="SelectV2",
+        signature="condition: bool, t: T, e: T -> output: T",
+        types={"T": ANY},
+        infer=broadcast,
+        kernel=_select_v2_kernel,
+        gradient=_select_v2_gradient,
+        elementwise=True,
+        fuse="({t} if {condition} else {e})",
+        static=True,
+    )
+)
 
 
 def _select_kernel(condition: Array, t: Array, e: Array) -> Array:
@@ -182,40 +158,15 @@ def _select_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     )
 
 
-def _select_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    condition, x, y = call.inputs
-    zero = constants.zeros_like(dy)
-    out = call.outputs[0]
-    return (
-        None,
-        broadcasting.reduced_to(where(condition, dy, zero), x, out),
-        broadcasting.reduced_to(where(condition, zero, dy), y, out),
-    )
+def _select_rows(call: BatchCall) -> Sequence[Tensor]:
+    rank = call.rank(1)
+    if call.rank(0) not in {0, rank}:
+        call.refuse("chooses whole rows by a vector")
+    by_row = call.rank(0) == rank or call.batched[0]
+    condition = call.tiled(0) if by_row else call.tensors[0]
+    return call.apply([condition, call.tiled(1), call.tiled(2)])
 
 
-def _where_kernel(input: Array) -> Array:
-    if input.ndim == 0:
-        # NumPy has no positions in a scalar; TensorFlow's row is empty.
-        return np.zeros((int(bool(input)), 0), np.int64)
-    return np.stack(np.nonzero(input), axis=1)
-
-
-def _infer_where(call: InferCall) -> Shape:
-    return Shape([None, call.spec(0).shape.rank])
-
-
-SELECT_V2 = register(
-    OpDef(
-        name="SelectV2",
-        signature="condition: bool, t: T, e: T -> output: T",
-        types={"T": ANY},
-        infer=broadcast,
-        kernel=_select_v2_kernel,
-        gradient=_select_v2_gradient,
-        elementwise=True,
-        fuse="({t} if {condition} else {e})",
-    )
-)
 SELECT = register(
     OpDef(
         name="Select",
@@ -224,15 +175,7 @@ SELECT = register(
         infer=_infer_select,
         kernel=_select_kernel,
         gradient=_select_gradient,
-    )
-)
-WHERE = register(
-    OpDef(
-        name="Where",
-        signature="input: T -> index: int64",
-        types={"T": typed(NUMBERS | {dtypes.bool}, default=dtypes.bool)},
-        infer=_infer_where,
-        kernel=_where_kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        static=True,
+        batch=BatchRule(_select_rows),
     )
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
@@ -12,8 +13,9 @@ from pinnace.framework.dtypes import ANY, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, ShapeLike, as_shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
-from pinnace.ops.array import constants
-from pinnace.ops.execute import execute
+from pinnace.ops.batch_rules import BatchCall, BatchRule
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register, scalar
 
@@ -53,23 +55,34 @@ def shape(
     x = convert_to_tensor(input)
     kind = int32 if out_type is None else dtypes.as_dtype(out_type)
     if x.shape.is_fully_defined():
-        return constants.constant(np.array(x.shape.as_list(), kind.numpy), kind, name=name)
-    return execute(SHAPE, x, out_type=kind, name=name)  # type: ignore[no-any-return]
+        return late.constant(np.array(x.shape.as_list(), kind.numpy), kind, name=name)
+    return execute_one(SHAPE, x, out_type=kind, name=name)
 
 
-def sizes(x: Tensor) -> Any:
-    """The shape of `x` for `reshape` and its kin: a list where known in full, else a tensor."""
-    known = x.shape
-    return known.as_list() if known.is_fully_defined() else shape(x)
+def _shape_kernel(input: Array, *, out_type: dtypes.DType) -> Array:
+    return np.array(input.shape, out_type.numpy)
 
 
-def axis_sizes(x: Tensor) -> list[Any]:
-    """The size of each axis of `x`, whose rank is known: a number, or a tensor if unknown."""
-    known = x.shape
-    if known.is_fully_defined():
-        return known.as_list()
-    whole = shape(x)
-    return [whole[axis] if n is None else n for axis, n in enumerate(known)]
+def _infer_shape(call: InferCall) -> Shape:
+    return Shape([call.spec(0).shape.rank])
+
+
+def _shape_rows(call: BatchCall) -> Sequence[Tensor]:
+    return [shape(call.tensors[0], call.attrs.get("out_type", int32))[1:]]
+
+
+SHAPE = register(
+    OpDef(
+        name="Shape",
+        signature="input: T -> output: out_type",
+        types={"T": ANY, "out_type": typed(INDEX, default=int32)},
+        infer=_infer_shape,
+        kernel=_shape_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        shape_query=True,
+        batch=BatchRule(_shape_rows),
+    )
+)
 
 
 def shape_n(
@@ -85,6 +98,28 @@ def shape_n(
     return execute(SHAPE_N, input, out_type=dtypes.as_dtype(out_type), name=name)  # type: ignore[no-any-return]
 
 
+def _shape_n_kernel(input: tuple[Array, ...], *, out_type: dtypes.DType) -> tuple[Array, ...]:
+    return tuple(np.array(x.shape, out_type.numpy) for x in input)
+
+
+def _infer_shape_n(call: InferCall) -> tuple[Shape, ...]:
+    return tuple(Shape([spec.shape.rank]) for spec in call.specs(0))
+
+
+SHAPE_N = register(
+    OpDef(
+        name="ShapeN",
+        signature="input: N*T -> output: N*out_type",
+        types={"T": ANY, "out_type": typed(INDEX, default=int32)},
+        infer=_infer_shape_n,
+        kernel=_shape_n_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        shape_query=True,
+    )
+)
+
+
+@takes_composites(ragged="shaping:rank")
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes of `input`, an int32 scalar; a constant where it is known.
 
@@ -93,10 +128,24 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """
     x = convert_to_tensor(input)
     if x.shape.rank is not None:
-        return constants.constant(x.shape.rank, int32, name=name)
-    return execute(RANK, x, name=name)  # type: ignore[no-any-return]
+        return late.constant(x.shape.rank, int32, name=name)
+    return execute_one(RANK, x, name=name)
 
 
+RANK = register(
+    OpDef(
+        name="Rank",
+        signature="input: T -> output: int32",
+        types={"T": ANY},
+        infer=scalar,
+        kernel=lambda input: np.array(input.ndim, _INT32),
+        gradient=NOT_DIFFERENTIABLE,
+        shape_query=True,
+    )
+)
+
+
+@takes_composites(ragged="shaping:size")
 def size(
     input: TensorLike,
     out_type: Any = None,
@@ -116,8 +165,30 @@ def size(
     kind = int32 if out_type is None else dtypes.as_dtype(out_type)
     count = x.shape.num_elements()
     if count is not None:
-        return constants.constant(count, kind, name=name)
-    return execute(SIZE, x, out_type=kind, name=name)  # type: ignore[no-any-return]
+        return late.constant(count, kind, name=name)
+    return execute_one(SIZE, x, out_type=kind, name=name)
+
+
+def _size_kernel(input: Array, *, out_type: dtypes.DType) -> Array:
+    return np.array(input.size, out_type.numpy)
+
+
+def _size_rows(call: BatchCall) -> Sequence[Tensor]:
+    return [size(call.tensors[0][0], call.attrs.get("out_type", int32))]
+
+
+SIZE = register(
+    OpDef(
+        name="Size",
+        signature="input: T -> output: out_type",
+        types={"T": ANY, "out_type": typed(INDEX, default=int32)},
+        infer=scalar,
+        kernel=_size_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        shape_query=True,
+        batch=BatchRule(_size_rows),
+    )
+)
 
 
 def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
@@ -134,53 +205,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     Source:
         TensorFlow op `EnsureShape` (array_ops.cc).
     """
-    return execute(ENSURE_SHAPE, x, shape=as_shape(shape), name=name)  # type: ignore[no-any-return]
-
-
-def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Shape:
-    """The shape that two shapes, known at least in part, broadcast to.
-
-    Raises:
-        ValueError: they do not broadcast.
-    """
-    return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))
-
-
-def broadcast_dynamic_shape(
-    shape_x: TensorLike, shape_y: TensorLike, name: str | None = None
-) -> Tensor:
-    """The shape, as a vector, that two vectors of sizes broadcast to.
-
-    Raises:
-        InvalidArgumentError: they do not broadcast.
-
-    Source:
-        TensorFlow op `BroadcastArgs` (array_ops.cc).
-    """
-    return execute(BROADCAST_ARGS, shape_x, shape_y, name=name)  # type: ignore[no-any-return]
-
-
-# Kernels and inference.
-
-
-def _shape_kernel(input: Array, *, out_type: dtypes.DType) -> Array:
-    return np.array(input.shape, out_type.numpy)
-
-
-def _shape_n_kernel(input: tuple[Array, ...], *, out_type: dtypes.DType) -> tuple[Array, ...]:
-    return tuple(np.array(x.shape, out_type.numpy) for x in input)
-
-
-def _size_kernel(input: Array, *, out_type: dtypes.DType) -> Array:
-    return np.array(input.size, out_type.numpy)
-
-
-def _infer_shape(call: InferCall) -> Shape:
-    return Shape([call.spec(0).shape.rank])
-
-
-def _infer_shape_n(call: InferCall) -> tuple[Shape, ...]:
-    return tuple(Shape([spec.shape.rank]) for spec in call.specs(0))
+    return execute_one(ENSURE_SHAPE, x, shape=as_shape(shape), name=name)
 
 
 def _infer_ensure_shape(call: InferCall) -> Shape:
@@ -200,6 +225,34 @@ def _ensure_shape_kernel(input: Array, *, shape: ShapeLike) -> Array:
 
 def _ensure_shape_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
     return (dy,)
+
+
+ENSURE_SHAPE = register(
+    OpDef(
+        name="EnsureShape",
+        signature="input: T -> output: T",
+        types={"T": ANY},
+        attrs={"shape": attr("shape")},
+        infer=_infer_ensure_shape,
+        kernel=_ensure_shape_kernel,
+        gradient=_ensure_shape_gradient,
+        forwards=True,
+    )
+)
+
+
+def broadcast_dynamic_shape(
+    shape_x: TensorLike, shape_y: TensorLike, name: str | None = None
+) -> Tensor:
+    """The shape, as a vector, that two vectors of sizes broadcast to.
+
+    Raises:
+        InvalidArgumentError: they do not broadcast.
+
+    Source:
+        TensorFlow op `BroadcastArgs` (array_ops.cc).
+    """
+    return execute_one(BROADCAST_ARGS, shape_x, shape_y, name=name)
 
 
 def _broadcast_args_kernel(s0: Array, s1: Array) -> Array:
@@ -223,57 +276,6 @@ def _infer_broadcast_args(call: InferCall) -> Shape:
     return Shape([max(int(n) for n in lengths if n is not None)])
 
 
-SHAPE = register(
-    OpDef(
-        name="Shape",
-        signature="input: T -> output: out_type",
-        types={"T": ANY, "out_type": typed(INDEX, default=int32)},
-        infer=_infer_shape,
-        kernel=_shape_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-SHAPE_N = register(
-    OpDef(
-        name="ShapeN",
-        signature="input: N*T -> output: N*out_type",
-        types={"T": ANY, "out_type": typed(INDEX, default=int32)},
-        infer=_infer_shape_n,
-        kernel=_shape_n_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-RANK = register(
-    OpDef(
-        name="Rank",
-        signature="input: T -> output: int32",
-        types={"T": ANY},
-        infer=scalar,
-        kernel=lambda input: np.array(input.ndim, _INT32),
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-SIZE = register(
-    OpDef(
-        name="Size",
-        signature="input: T -> output: out_type",
-        types={"T": ANY, "out_type": typed(INDEX, default=int32)},
-        infer=scalar,
-        kernel=_size_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-ENSURE_SHAPE = register(
-    OpDef(
-        name="EnsureShape",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        attrs={"shape": attr("shape")},
-        infer=_infer_ensure_shape,
-        kernel=_ensure_shape_kernel,
-        gradient=_ensure_shape_gradient,
-    )
-)
 BROADCAST_ARGS = register(
     OpDef(
         name="BroadcastArgs",
@@ -284,3 +286,27 @@ BROADCAST_ARGS = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def sizes(x: Tensor) -> Any:
+    """The shape of `x` for `reshape` and its kin: a list where known in full, else a tensor."""
+    known = x.shape
+    return known.as_list() if known.is_fully_defined() else shape(x)
+
+
+def axis_sizes(x: Tensor) -> list[Any]:
+    """The size of each axis of `x`, whose rank is known: a number, or a tensor if unknown."""
+    known = x.shape
+    if known.is_fully_defined():
+        return known.as_list()
+    whole = shape(x)
+    return [whole[axis] if n is None else n for axis, n in enumerate(known)]
+
+
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Shape:
+    """The shape that two shapes, known at least in part, broadcast to.
+
+    Raises:
+        ValueError: they do not broadcast.
+    """
+    return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))

@@ -1,10 +1,13 @@
 """Parts of a tensor: StridedSlice and its gradient, Slice, x[...]."""
 
+import builtins
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, DType, int16, int32, int64
@@ -12,138 +15,20 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexing import SliceArguments, is_mask, is_plain, parse_key
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
-from pinnace.ops.array import casting, constants, joining, padding, selecting, shapes
+from pinnace.ops.array import casting, constants, joining, masking, shapes
 from pinnace.ops.array.axes import require_rank
 from pinnace.ops.array.direct import finish
-from pinnace.ops.execute import execute
+from pinnace.ops.batch_rules import BatchCall, BatchRule
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
 __all__ = ["slice", "strided_slice"]
 
-_OBJECT = np.dtype(object)
-_INT32 = np.iinfo(np.int32)
 _MASKS = {
     name: attr("int", default=0)
     for name in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 }
-_slice = slice
-
-
-def getitem(x: Any, key: Any) -> Tensor:
-    """x[key].
-
-    Args:
-        x: a tensor or variable.
-        key: integers, slices, integer scalar tensors, `...`, None, or a tuple of these; or a mask
-            of bools.
-
-    Returns:
-        The part; a view of the same memory while ops run eagerly.
-
-    Raises:
-        InvalidArgumentError: an integer is out of range, or there are more items than axes.
-        TypeError: an item cannot be an index.
-
-    Source:
-        TensorFlow op `StridedSlice` (array_ops.cc).
-    """
-    if type(x) is Tensor and state.tracer is None and is_plain(key):
-        array = x._array
-        try:
-            part = array[key]
-            if type(part) is bytes or array.dtype is _OBJECT:
-                part = np.asarray(array)[(*key, ...) if type(key) is tuple else (key, ...)]
-        except (IndexError, ValueError):  # `strided_slice` says it in words
-            pass
-        else:
-            if not state.tapes:
-                return wrap(part)
-            arguments = parse_key(key)
-            return finish(STRIDED_SLICE, (x, *_vectors(arguments)), arguments.masks, part)
-    if is_mask(key):
-        return selecting.boolean_mask(x, key)
-    arguments = parse_key(key)
-    masks: dict[str, Any] = arguments.masks
-    return execute(STRIDED_SLICE, x, *_vectors(arguments), **masks)  # type: ignore[no-any-return]
-
-
-def _vectors(arguments: SliceArguments) -> tuple[Tensor, Tensor, Tensor]:
-    parts = (arguments.begin, arguments.end, arguments.strides)
-    if arguments.is_constant:
-        numbers = [n for part in parts for n in part]
-        fits = _INT32.min <= min(numbers, default=0) and max(numbers, default=0) <= _INT32.max
-        dtype = np.int32 if fits else np.int64
-        begin, end, strides = (constants.constant(np.array(part, dtype)) for part in parts)
-        return begin, end, strides
-    kinds = [n.dtype for part in parts for n in part if isinstance(n, Operands)]  # type: ignore[attr-defined]
-    wide = int64 if any(kind.size > 4 for kind in kinds) else int32
-    begin, end, strides = (_vector(part, wide) for part in parts)
-    return begin, end, strides
-
-
-def _vector(numbers: list[Any], dtype: DType) -> Tensor:
-    if all(type(n) is int for n in numbers):
-        return constants.constant(np.array(numbers, dtype.numpy))
-    return joining.stack(
-        [
-            casting.cast(n, dtype) if isinstance(n, Operands) else constants.constant(n, dtype)
-            for n in numbers
-        ]
-    )
-
-
-def strided_slice(
-    input_: TensorLike,
-    begin: TensorLike,
-    end: TensorLike,
-    strides: TensorLike | None = None,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    var: Any = None,  # noqa: ARG001 (TensorFlow's argument, for assignment)
-    name: str | None = None,
-) -> Tensor:
-    """The part of `input_` from `begin` to `end` by `strides`; bit i of a mask speaks of entry i.
-
-    Args:
-        input_: [...], any dtype.
-        begin: [n], int32 or int64, the first index of each axis.
-        end: [n], the index before which each axis ends.
-        strides: [n], the steps, not 0; None is 1 everywhere.
-        begin_mask: the axis begins at its start.
-        end_mask: the axis ends at its end.
-        ellipsis_mask: the entry stands for as many whole axes as are not spoken of; at most one
-            bit.
-        new_axis_mask: the entry is a new axis of size 1.
-        shrink_axis_mask: the axis is dropped, `begin` chooses.
-        var: not used.
-        name: name of the node while tracing.
-
-    Raises:
-        InvalidArgumentError: a stride of 0, an index out of range, more entries than axes.
-
-    Source:
-        TensorFlow op `StridedSlice` (array_ops.cc).
-    """
-    first = convert_to_tensor(begin)
-    if strides is None:
-        strides = constants.ones_like(first)
-    return execute(  # type: ignore[no-any-return]
-        STRIDED_SLICE,
-        input_,
-        first,
-        end,
-        strides,
-        begin_mask=begin_mask,
-        end_mask=end_mask,
-        ellipsis_mask=ellipsis_mask,
-        new_axis_mask=new_axis_mask,
-        shrink_axis_mask=shrink_axis_mask,
-        name=name,
-    )
 
 
 def slice(
@@ -163,10 +48,7 @@ def slice(
     Source:
         TensorFlow op `Slice` (array_ops.cc).
     """
-    return execute(SLICE, input_, begin, size, name=name)  # type: ignore[no-any-return]
-
-
-# StridedSlice.
+    return execute_one(SLICE, input_, begin, size, name=name)
 
 
 class _Entry(NamedTuple):
@@ -227,7 +109,7 @@ def _index(
                 message = f"{op}: strides[{i}] must not be 0"
                 raise InvalidArgumentError(message)
             key.append(
-                _slice(
+                builtins.slice(
                     None if begin_mask >> i & 1 else begin[i],
                     None if end_mask >> i & 1 else end[i],
                     strides[i],
@@ -245,9 +127,143 @@ def _index(
                 raise InvalidArgumentError(message)
             key.append(begin[i])
         else:
-            key.append(None if kind == "new" else _slice(None))
+            key.append(None if kind == "new" else builtins.slice(None))
     # The Ellipsis keeps a single element an array.
     return (*key, ...)
+
+
+def _entry_count(call: InferCall, first: int) -> int | None:
+    count: int | None = None
+    for index in range(first, first + 3):
+        require_rank(call, index, 1, "begin, end and strides must be vectors")
+        shape = call.spec(index).shape
+        length = shape[0] if shape.rank == 1 else None
+        if length is None:
+            continue
+        if count not in {None, length}:
+            call.fail("begin, end and strides must have one length")
+        count = length
+    return count
+
+
+def getitem(x: Any, key: Any) -> Tensor:
+    """The indexing operator, x[key].
+
+    Args:
+        x: a tensor or variable.
+        key: integers, slices, integer scalar tensors, `...`, None, or a tuple of these; or a mask
+            of bools.
+
+    Returns:
+        The part; a view of the same memory while ops run eagerly.
+
+    Raises:
+        InvalidArgumentError: an integer is out of range, or there are more items than axes.
+        TypeError: an item cannot be an index.
+
+    Source:
+        TensorFlow op `StridedSlice` (array_ops.cc).
+    """
+    if type(x) is Tensor and state.tracer is None and is_plain(key):
+        array = x._array
+        try:
+            part = array[key]
+            if type(part) is bytes or array.dtype is _OBJECT:
+                part = np.asarray(array)[(*key, ...) if type(key) is tuple else (key, ...)]
+        except (IndexError, ValueError):  # `strided_slice` says it in words
+            pass
+        else:
+            if not state.tapes:
+                return wrap(part)
+            arguments = parse_key(key)
+            return finish(STRIDED_SLICE, (x, *_vectors(arguments)), arguments.masks, part)
+    if is_mask(key):
+        return masking.boolean_mask(x, key)
+    arguments = parse_key(key)
+    masks: dict[str, Any] = arguments.masks
+    return execute_one(STRIDED_SLICE, x, *_vectors(arguments), **masks)
+
+
+def strided_slice(
+    input_: TensorLike,
+    begin: TensorLike,
+    end: TensorLike,
+    strides: TensorLike | None = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,  # noqa: ARG001 (TensorFlow's argument, for assignment)
+    name: str | None = None,
+) -> Tensor:
+    """The part of `input_` from `begin` to `end` by `strides`; bit i of a mask speaks of entry i.
+
+    Args:
+        input_: [...], any dtype.
+        begin: [n], int32 or int64, the first index of each axis.
+        end: [n], the index before which each axis ends.
+        strides: [n], the steps, not 0; None is 1 everywhere.
+        begin_mask: the axis begins at its start.
+        end_mask: the axis ends at its end.
+        ellipsis_mask: the entry stands for as many whole axes as are not spoken of; at most one
+            bit.
+        new_axis_mask: the entry is a new axis of size 1.
+        shrink_axis_mask: the axis is dropped, `begin` chooses.
+        var: not used.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: a stride of 0, an index out of range, more entries than axes.
+
+    Source:
+        TensorFlow op `StridedSlice` (array_ops.cc).
+    """
+    first = convert_to_tensor(begin)
+    if strides is None:
+        strides = constants.ones_like(first)
+    return execute_one(
+        STRIDED_SLICE,
+        input_,
+        first,
+        end,
+        strides,
+        begin_mask=begin_mask,
+        end_mask=end_mask,
+        ellipsis_mask=ellipsis_mask,
+        new_axis_mask=new_axis_mask,
+        shrink_axis_mask=shrink_axis_mask,
+        name=name,
+    )
+
+
+_OBJECT = np.dtype(object)
+_INT32 = np.iinfo(np.int32)
+
+
+def _vectors(arguments: SliceArguments) -> tuple[Tensor, Tensor, Tensor]:
+    parts = (arguments.begin, arguments.end, arguments.strides)
+    if arguments.is_constant:
+        numbers = [n for part in parts for n in part]
+        fits = _INT32.min <= min(numbers, default=0) and max(numbers, default=0) <= _INT32.max
+        dtype = np.int32 if fits else np.int64
+        begin, end, strides = (constants.constant(np.array(part, dtype)) for part in parts)
+        return begin, end, strides
+    kinds = [n.dtype for part in parts for n in part if isinstance(n, Operands)]  # type: ignore[attr-defined]
+    wide = int64 if any(kind.size > 4 for kind in kinds) else int32
+    begin, end, strides = (_vector(part, wide) for part in parts)
+    return begin, end, strides
+
+
+def _vector(numbers: list[Any], dtype: DType) -> Tensor:
+    if all(type(n) is int for n in numbers):
+        return constants.constant(np.array(numbers, dtype.numpy))
+    return joining.stack(
+        [
+            casting.cast(n, dtype) if isinstance(n, Operands) else constants.constant(n, dtype)
+            for n in numbers
+        ]
+    )
 
 
 def _strided_slice_kernel(
@@ -304,20 +320,6 @@ def _infer_strided_slice(call: InferCall) -> Shape:
     return Shape(sizes)
 
 
-def _entry_count(call: InferCall, first: int) -> int | None:
-    count: int | None = None
-    for index in range(first, first + 3):
-        require_rank(call, index, 1, "begin, end and strides must be vectors")
-        shape = call.spec(index).shape
-        length = shape[0] if shape.rank == 1 else None
-        if length is None:
-            continue
-        if count not in {None, length}:
-            call.fail("begin, end and strides must have one length")
-        count = length
-    return count
-
-
 def _bound(values: Array | None, i: int, mask: int) -> int | str | None:
     """The bound of entry i: a number, "open", or None if it is not known."""
     if mask >> i & 1:
@@ -330,7 +332,9 @@ def _length(size: int | None, first: Any, last: Any, step: int | None) -> int | 
         return size
     if size is None or first is None or last is None or step is None:
         return None
-    bounds = _slice(None if first == "open" else first, None if last == "open" else last, step)
+    bounds = builtins.slice(
+        None if first == "open" else first, None if last == "open" else last, step
+    )
     return len(range(*bounds.indices(size)))
 
 
@@ -341,6 +345,32 @@ def _strided_slice_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     masks = {name: call.attr(name) for name in _MASKS}
     sizes = shapes.shape(x, begin.dtype)
     return execute(STRIDED_SLICE_GRAD, sizes, begin, end, strides, dy, **masks), None, None, None
+
+
+def _strided_slice_rows(call: BatchCall) -> Sequence[Tensor]:
+    if any(call.batched[1:]):
+        call.refuse("takes another part of every row")
+    x, *vectors = call.tensors
+    bounds = [call.extended(one, first) for one, first in zip(vectors, (0, 0, 1), strict=True)]
+    masks = {
+        name: (call.attrs[name] << 1) | (name in {"begin_mask", "end_mask"}) for name in _MASKS
+    }
+    return call.apply([x, *bounds], **masks)
+
+
+STRIDED_SLICE = register(
+    OpDef(
+        name="StridedSlice",
+        signature="input: T, begin: Index, end: Index, strides: Index -> output: T",
+        types={"T": ANY, "Index": INDEX | {int16}},
+        attrs=_MASKS,
+        infer=_infer_strided_slice,
+        kernel=_strided_slice_kernel,
+        gradient=_strided_slice_gradient,
+        static=True,
+        batch=BatchRule(_strided_slice_rows),
+    )
+)
 
 
 def _strided_slice_grad_kernel(
@@ -381,7 +411,17 @@ def _strided_slice_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, None, None, None, execute(STRIDED_SLICE, dy, begin, end, strides, **masks)
 
 
-# Slice.
+STRIDED_SLICE_GRAD = register(
+    OpDef(
+        name="StridedSliceGrad",
+        signature="shape: Index, begin: Index, end: Index, strides: Index, dy: T -> output: T",
+        types={"T": ANY_VALUE, "Index": INDEX},
+        attrs=_MASKS,
+        infer=_infer_strided_slice_grad,
+        kernel=_strided_slice_grad_kernel,
+        gradient=_strided_slice_grad_gradient,
+    )
+)
 
 
 def _slice_kernel(input: Array, begin: Array, size: Array) -> Array:
@@ -402,7 +442,7 @@ def _slice_kernel(input: Array, begin: Array, size: Array) -> Array:
                 f"  input: shape {list(input.shape)}"
             )
             raise InvalidArgumentError(message)
-        key.append(_slice(start, stop))
+        key.append(builtins.slice(start, stop))
     return input[(*key, ...)]
 
 
@@ -445,31 +485,9 @@ def _slice_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, begin, _ = call.inputs
     sizes = shapes.shape(x, begin.dtype)
     after = sizes - begin - shapes.shape(dy, begin.dtype)
-    return padding.pad(dy, joining.stack([begin, after], axis=1)), None, None
+    return late.pad(dy, joining.stack([begin, after], axis=1)), None, None
 
 
-STRIDED_SLICE = register(
-    OpDef(
-        name="StridedSlice",
-        signature="input: T, begin: Index, end: Index, strides: Index -> output: T",
-        types={"T": ANY, "Index": INDEX | {int16}},
-        attrs=_MASKS,
-        infer=_infer_strided_slice,
-        kernel=_strided_slice_kernel,
-        gradient=_strided_slice_gradient,
-    )
-)
-STRIDED_SLICE_GRAD = register(
-    OpDef(
-        name="StridedSliceGrad",
-        signature="shape: Index, begin: Index, end: Index, strides: Index, dy: T -> output: T",
-        types={"T": ANY_VALUE, "Index": INDEX},
-        attrs=_MASKS,
-        infer=_infer_strided_slice_grad,
-        kernel=_strided_slice_grad_kernel,
-        gradient=_strided_slice_grad_gradient,
-    )
-)
 SLICE = register(
     OpDef(
         name="Slice",
@@ -478,5 +496,6 @@ SLICE = register(
         infer=_infer_slice,
         kernel=_slice_kernel,
         gradient=_slice_gradient,
+        static=True,
     )
 )

@@ -13,6 +13,7 @@ from pinnace.ops.array import (
     gathering,
     identities,
     joining,
+    permutations,
     reshaping,
     scattering,
     shapes,
@@ -26,11 +27,9 @@ from pinnace.ops.registry import register
 
 __all__ = ["argsort", "searchsorted", "sort", "top_k"]
 
-_SMALL_INDEX = INDEX | {int16}
-
 
 class TopK(NamedTuple):
-    """What `top_k` gives."""
+    """The result of `top_k`."""
 
     values: Tensor
     indices: Tensor
@@ -63,6 +62,165 @@ def top_k(
     """
     kind = dtypes.as_dtype(index_type)
     return TopK(*execute(TOP_K_V2, input, k, sorted=bool(sorted), index_type=kind, name=name))
+
+
+_SMALL_INDEX = INDEX | {int16}
+
+
+def _top_k_kernel(input: Array, k: Array, *, index_type: DType) -> tuple[Array, Array]:
+    return sorting.top_k(input, int(k.reshape(-1)[0]), index_type.numpy)
+
+
+def _infer_top_k(call: InferCall) -> tuple[Shape, Shape]:
+    shape = call.spec(0).shape
+    if call.spec(1).shape.rank not in {None, 0}:
+        call.fail("k must be a scalar")
+    if shape.rank is None:
+        return shape, shape
+    if shape.rank == 0:
+        call.fail("input must have at least one axis")
+    k, size = call.constant(1), shape[-1]
+    if k is not None and (k < 0 or (size is not None and k > size)):
+        call.fail(f"k must be from 0 to the size of the last axis, {size}, got {int(k)}")
+    out = shape[:-1].concatenate([None if k is None else int(k)])
+    return out, out
+
+
+def top_k_gradient(call: OpCall, dy: Tensor | None, _: Any) -> tuple[Any, ...]:
+    """dy put back where the values came from."""
+    if dy is None:
+        return None, None
+    x = call.inputs[0]
+    indices = casting.cast(call.outputs[1], int32)
+    sizes, count = shapes.shape(x), shapes.shape(indices)[-1]
+    last = sizes[-1]
+    if x.shape.rank == 1:
+        places = indices
+    else:
+        # A -1 would have no value where k is 0.
+        rows = reduction.reduce_prod(sizes[:-1])
+        flat = reshaping.reshape(indices, joining.stack([rows, count]))
+        starts = ranges.range(0, rows, 1) * last
+        places = reshaping.reshape(flat + reshaping.expand_dims(starts, 1), [-1])
+    total = reshaping.reshape(shapes.size(x), [1])
+    spread = scattering.scatter_nd(
+        reshaping.expand_dims(places, 1), reshaping.reshape(dy, [-1]), total
+    )
+    return reshaping.reshape(spread, shapes.sizes(x)), None
+
+
+TOP_K_V2 = register(
+    OpDef(
+        name="TopKV2",
+        signature="input: T, k: Tk -> values: T, indices: index_type",
+        types={
+            "T": REAL,
+            "Tk": typed(_SMALL_INDEX, default=int32),
+            "index_type": typed(_SMALL_INDEX, default=int32),
+        },
+        attrs={"sorted": attr("bool", default=True)},
+        infer=_infer_top_k,
+        kernel=_top_k_kernel,
+        gradient=top_k_gradient,
+    )
+)
+
+
+def _infer_bound(call: InferCall) -> Shape:
+    rows, values = call.spec(0).shape, call.spec(1).shape
+    for shape in (rows, values):
+        if shape.rank not in {None, 2}:
+            call.fail("sorted_inputs and values must be matrices")
+    if (
+        rows.rank is not None
+        and values.rank is not None
+        and not rows[:1].is_compatible_with(values[:1])
+    ):
+        call.fail("sorted_inputs and values must have the same number of rows")
+    return values
+
+
+def searchsorted(
+    sorted_sequence: TensorLike,
+    values: TensorLike,
+    side: str = "left",
+    out_type: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """Where each of `values` belongs in its row of `sorted_sequence`.
+
+    Args:
+        sorted_sequence: [..., n], ascending along the last axis.
+        values: [..., m], dtype of `sorted_sequence`, same leading axes.
+        side: "left" is before equal values, "right" after them.
+        out_type: int32 or int64.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., m], `out_type`, from 0 to n.
+
+    Raises:
+        ValueError: there is no such side.
+        InvalidArgumentError: the leading axes differ.
+
+    Source:
+        TensorFlow ops `LowerBound`, `UpperBound` (array_ops.cc).
+    """
+    if side not in {"left", "right"}:
+        message = f"searchsorted: side must be 'left' or 'right', got {side!r}"
+        raise ValueError(message)
+    op = LOWER_BOUND if side == "left" else UPPER_BOUND
+    wanted = convert_to_tensor(values)
+    rows = convert_to_tensor(sorted_sequence, wanted.dtype)
+    kind = dtypes.as_dtype(out_type)
+    flat = [_as_matrix(x) for x in (rows, wanted)]
+    found = execute(op, *flat, out_type=kind, name=name)
+    return reshaping.reshape(found, shapes.sizes(wanted))
+
+
+def _as_matrix(x: Tensor) -> Tensor:
+    """The leading axes as one."""
+    if x.shape.rank is not None and x.shape.rank < 1:
+        message = f"searchsorted: arguments must have at least one axis, got {x!r}"
+        raise ValueError(message)
+    last = x.shape[-1] if x.shape.rank is not None else None
+    if last:
+        return reshaping.reshape(x, [-1, last])
+    sizes = shapes.shape(x)
+    lead = gathering.gather(sizes, ranges.range(0, shapes.size(sizes) - 1, 1))
+    return reshaping.reshape(x, joining.stack([reduction.reduce_prod(lead), sizes[-1]]))
+
+
+def _lower_bound_kernel(sorted_inputs: Array, values: Array, *, out_type: DType) -> Array:
+    return sorting.searchsorted(sorted_inputs, values, "left", out_type.numpy)
+
+
+LOWER_BOUND = register(
+    OpDef(
+        name="LowerBound",
+        signature="sorted_inputs: T, values: T -> output: out_type",
+        types={"T": ANY_VALUE, "out_type": typed(INDEX, default=int32)},
+        infer=_infer_bound,
+        kernel=_lower_bound_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _upper_bound_kernel(sorted_inputs: Array, values: Array, *, out_type: DType) -> Array:
+    return sorting.searchsorted(sorted_inputs, values, "right", out_type.numpy)
+
+
+UPPER_BOUND = register(
+    OpDef(
+        name="UpperBound",
+        signature="sorted_inputs: T, values: T -> output: out_type",
+        types={"T": ANY_VALUE, "out_type": typed(INDEX, default=int32)},
+        infer=_infer_bound,
+        kernel=_upper_bound_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def sort(
@@ -133,14 +291,14 @@ def _ordered(values: TensorLike, axis: int, direction: str, who: str) -> tuple[T
         if order is not None:
             order[at], order[-1] = order[-1], order[at]
     if order is not None:
-        x = reshaping.transpose(x, order)
+        x = permutations.transpose(x, order)
     count = shapes.shape(x)[-1] if x.shape.rank is None or x.shape[-1] is None else x.shape[-1]
     ascending = direction == "ASCENDING"
     top, indices = top_k(_mirrored(x) if ascending else x, count)
     if ascending:
         top = _mirrored(top)
     if order is not None:
-        top, indices = reshaping.transpose(top, order), reshaping.transpose(indices, order)
+        top, indices = permutations.transpose(top, order), permutations.transpose(indices, order)
     return top, indices
 
 
@@ -151,158 +309,3 @@ def _mirrored(x: Tensor) -> Tensor:
     if x.dtype.is_integer:
         return constants.constant(-1, x.dtype) - x
     return arithmetic.negative(x)
-
-
-def searchsorted(
-    sorted_sequence: TensorLike,
-    values: TensorLike,
-    side: str = "left",
-    out_type: Any = int32,
-    name: str | None = None,
-) -> Tensor:
-    """Where each of `values` belongs in its row of `sorted_sequence`.
-
-    Args:
-        sorted_sequence: [..., n], ascending along the last axis.
-        values: [..., m], dtype of `sorted_sequence`, same leading axes.
-        side: "left" is before equal values, "right" after them.
-        out_type: int32 or int64.
-        name: name of the node while tracing.
-
-    Returns:
-        [..., m], `out_type`, from 0 to n.
-
-    Raises:
-        ValueError: there is no such side.
-        InvalidArgumentError: the leading axes differ.
-
-    Source:
-        TensorFlow ops `LowerBound`, `UpperBound` (array_ops.cc).
-    """
-    if side not in {"left", "right"}:
-        message = f"searchsorted: side must be 'left' or 'right', got {side!r}"
-        raise ValueError(message)
-    op = LOWER_BOUND if side == "left" else UPPER_BOUND
-    wanted = convert_to_tensor(values)
-    rows = convert_to_tensor(sorted_sequence, wanted.dtype)
-    kind = dtypes.as_dtype(out_type)
-    flat = [_as_matrix(x) for x in (rows, wanted)]
-    found = execute(op, *flat, out_type=kind, name=name)
-    return reshaping.reshape(found, shapes.sizes(wanted))
-
-
-def _as_matrix(x: Tensor) -> Tensor:
-    """The leading axes as one."""
-    if x.shape.rank is not None and x.shape.rank < 1:
-        message = f"searchsorted: arguments must have at least one axis, got {x!r}"
-        raise ValueError(message)
-    last = x.shape[-1] if x.shape.rank is not None else None
-    if last:
-        return reshaping.reshape(x, [-1, last])
-    sizes = shapes.shape(x)
-    lead = gathering.gather(sizes, ranges.range(0, shapes.size(sizes) - 1, 1))
-    return reshaping.reshape(x, joining.stack([reduction.reduce_prod(lead), sizes[-1]]))
-
-
-# Kernels and inference.
-
-
-def _top_k_kernel(input: Array, k: Array, *, index_type: DType) -> tuple[Array, Array]:
-    return sorting.top_k(input, int(k.reshape(-1)[0]), index_type.numpy)
-
-
-def _infer_top_k(call: InferCall) -> tuple[Shape, Shape]:
-    shape = call.spec(0).shape
-    if call.spec(1).shape.rank not in {None, 0}:
-        call.fail("k must be a scalar")
-    if shape.rank is None:
-        return shape, shape
-    if shape.rank == 0:
-        call.fail("input must have at least one axis")
-    k, size = call.constant(1), shape[-1]
-    if k is not None and (k < 0 or (size is not None and k > size)):
-        call.fail(f"k must be from 0 to the size of the last axis, {size}, got {int(k)}")
-    out = shape[:-1].concatenate([None if k is None else int(k)])
-    return out, out
-
-
-def top_k_gradient(call: OpCall, dy: Tensor | None, _: Any) -> tuple[Any, ...]:
-    """Dy put back where the values came from."""
-    if dy is None:
-        return None, None
-    x = call.inputs[0]
-    indices = casting.cast(call.outputs[1], int32)
-    sizes, count = shapes.shape(x), shapes.shape(indices)[-1]
-    last = sizes[-1]
-    if x.shape.rank == 1:
-        places = indices
-    else:
-        # A -1 would have no value where k is 0.
-        rows = reduction.reduce_prod(sizes[:-1])
-        flat = reshaping.reshape(indices, joining.stack([rows, count]))
-        starts = ranges.range(0, rows, 1) * last
-        places = reshaping.reshape(flat + reshaping.expand_dims(starts, 1), [-1])
-    total = reshaping.reshape(shapes.size(x), [1])
-    spread = scattering.scatter_nd(
-        reshaping.expand_dims(places, 1), reshaping.reshape(dy, [-1]), total
-    )
-    return reshaping.reshape(spread, shapes.sizes(x)), None
-
-
-def _lower_bound_kernel(sorted_inputs: Array, values: Array, *, out_type: DType) -> Array:
-    return sorting.searchsorted(sorted_inputs, values, "left", out_type.numpy)
-
-
-def _upper_bound_kernel(sorted_inputs: Array, values: Array, *, out_type: DType) -> Array:
-    return sorting.searchsorted(sorted_inputs, values, "right", out_type.numpy)
-
-
-def _infer_bound(call: InferCall) -> Shape:
-    rows, values = call.spec(0).shape, call.spec(1).shape
-    for shape in (rows, values):
-        if shape.rank not in {None, 2}:
-            call.fail("sorted_inputs and values must be matrices")
-    if (
-        rows.rank is not None
-        and values.rank is not None
-        and not rows[:1].is_compatible_with(values[:1])
-    ):
-        call.fail("sorted_inputs and values must have the same number of rows")
-    return values
-
-
-TOP_K_V2 = register(
-    OpDef(
-        name="TopKV2",
-        signature="input: T, k: Tk -> values: T, indices: index_type",
-        types={
-            "T": REAL,
-            "Tk": typed(_SMALL_INDEX, default=int32),
-            "index_type": typed(_SMALL_INDEX, default=int32),
-        },
-        attrs={"sorted": attr("bool", default=True)},
-        infer=_infer_top_k,
-        kernel=_top_k_kernel,
-        gradient=top_k_gradient,
-    )
-)
-LOWER_BOUND = register(
-    OpDef(
-        name="LowerBound",
-        signature="sorted_inputs: T, values: T -> output: out_type",
-        types={"T": ANY_VALUE, "out_type": typed(INDEX, default=int32)},
-        infer=_infer_bound,
-        kernel=_lower_bound_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-UPPER_BOUND = register(
-    OpDef(
-        name="UpperBound",
-        signature="sorted_inputs: T, values: T -> output: out_type",
-        types={"T": ANY_VALUE, "out_type": typed(INDEX, default=int32)},
-        infer=_infer_bound,
-        kernel=_upper_bound_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)

@@ -10,7 +10,7 @@ from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register
 
@@ -24,6 +24,55 @@ __all__ = [
 ]
 
 _FORMATS = ("NHWC", "NCHW")
+
+
+def _block_of(
+    op: str, x: Array, block_shape: Array, borders: Array, what: str
+) -> tuple[list[int], Any]:
+    blocks = block_shape.reshape(-1).tolist()
+    if len(blocks) >= x.ndim or borders.shape != (len(blocks), 2):
+        message = (
+            f"{op}: block_shape must have one entry per spatial axis, and {what} a pair, "
+            f"got {blocks} and {borders.tolist()}\n  input: shape {list(x.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    if min(blocks, default=1) < 1 or (borders.size and borders.min() < 0):
+        message = (
+            f"{op}: block_shape must be at least 1 and {what} at least 0, got {blocks} and "
+            f"{borders.tolist()}"
+        )
+        raise InvalidArgumentError(message)
+    return blocks, borders.tolist()
+
+
+def _spatial(call: InferCall) -> tuple[Shape, list[int] | None, list[list[int]] | None]:
+    """The shape of the input, the blocks and the borders, as far as they are known and fit."""
+    shape, blocks = call.spec(0).shape, call.spec(1).shape
+    if blocks.rank not in {None, 1}:
+        call.fail("block_shape must be a vector")
+    m = blocks[0] if blocks.rank == 1 else None
+    if not call.spec(2).shape.is_compatible_with([m, 2]):
+        call.fail("there must be a pair of borders per entry of block_shape")
+    if m is not None and shape.rank is not None and shape.rank <= m:
+        call.fail(f"input must have more than {m} axes")
+    sizes, borders = call.constant(1), call.constant(2)
+    if sizes is not None and sizes.size and sizes.min() < 1:
+        call.fail(f"block_shape must be at least 1, got {sizes.tolist()}")
+    if borders is not None and borders.size and borders.min() < 0:
+        call.fail(f"borders must be at least 0, got {borders.tolist()}")
+    return (
+        shape,
+        None if sizes is None else sizes.tolist(),
+        None if borders is None else borders.tolist(),
+    )
+
+
+def _beyond_blocks(call: InferCall, shape: Shape) -> Shape:
+    """The static shape where the blocks are unknown: the axes behind them."""
+    blocks = call.spec(1).shape
+    if not blocks.rank or blocks[0] is None:
+        return unknown_shape(shape.rank)
+    return Shape([None] * (blocks[0] + 1)).concatenate(shape[blocks[0] + 1 :])
 
 
 def space_to_batch_nd(
@@ -49,132 +98,7 @@ def space_to_batch_nd(
     Source:
         TensorFlow op `SpaceToBatchND` (array_ops.cc).
     """
-    return execute(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)  # type: ignore[no-any-return]
-
-
-def space_to_batch(
-    input: TensorLike,
-    block_shape: TensorLike,
-    paddings: TensorLike,
-    name: str | None = None,
-) -> Tensor:
-    """The same as `space_to_batch_nd`."""
-    return space_to_batch_nd(input, block_shape, paddings, name)
-
-
-def batch_to_space_nd(
-    input: TensorLike,
-    block_shape: TensorLike,
-    crops: TensorLike,
-    name: str | None = None,
-) -> Tensor:
-    """The inverse of `space_to_batch_nd`: batches become places of blocks.
-
-    Args:
-        input: [batch · ∏ block_shape, s, ...], s being m axes.
-        block_shape: [m], int32 or int64, at least 1.
-        crops: [m, 2], what is cut off before and after each axis of the result.
-        name: name of the node while tracing.
-
-    Returns:
-        [batch, s · block_shape - crops, ...], dtype of `input`.
-
-    Raises:
-        InvalidArgumentError: the batch is no multiple of the blocks, or more is cut off than there
-            is.
-
-    Source:
-        TensorFlow op `BatchToSpaceND` (array_ops.cc).
-    """
-    return execute(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)  # type: ignore[no-any-return]
-
-
-def batch_to_space(
-    input: TensorLike,
-    block_shape: TensorLike,
-    crops: TensorLike,
-    name: str | None = None,
-) -> Tensor:
-    """The same as `batch_to_space_nd`."""
-    return batch_to_space_nd(input, block_shape, crops, name)
-
-
-def space_to_depth(
-    input: TensorLike,
-    block_size: int,
-    data_format: str = "NHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Every block of a picture as channels of one point.
-
-    Args:
-        input: [batch, height, width, channels], or channels first.
-        block_size: height and width of a block, at least 2.
-        data_format: "NHWC" or "NCHW".
-        name: name of the node while tracing.
-
-    Returns:
-        [batch, height / block, width / block, block² · channels], dtype of `input`.
-
-    Raises:
-        InvalidArgumentError: height or width is no multiple of the block.
-
-    Source:
-        TensorFlow op `SpaceToDepth` (array_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        SPACE_TO_DEPTH, input, block_size=int(block_size), data_format=data_format, name=name
-    )
-
-
-def depth_to_space(
-    input: TensorLike,
-    block_size: int,
-    data_format: str = "NHWC",
-    name: str | None = None,
-) -> Tensor:
-    """The inverse of `space_to_depth`: channels become blocks of a picture.
-
-    Args:
-        input: [batch, height, width, channels], or channels first.
-        block_size: height and width of a block, at least 2.
-        data_format: "NHWC" or "NCHW".
-        name: name of the node while tracing.
-
-    Returns:
-        [batch, height · block, width · block, channels / block²], dtype of `input`.
-
-    Raises:
-        InvalidArgumentError: the channels are no multiple of block².
-
-    Source:
-        TensorFlow op `DepthToSpace` (array_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        DEPTH_TO_SPACE, input, block_size=int(block_size), data_format=data_format, name=name
-    )
-
-
-# Space and batch.
-
-
-def _block_of(
-    op: str, x: Array, block_shape: Array, borders: Array, what: str
-) -> tuple[list[int], Any]:
-    blocks = block_shape.reshape(-1).tolist()
-    if len(blocks) >= x.ndim or borders.shape != (len(blocks), 2):
-        message = (
-            f"{op}: block_shape must have one entry per spatial axis, and {what} a pair, "
-            f"got {blocks} and {borders.tolist()}\n  input: shape {list(x.shape)}"
-        )
-        raise InvalidArgumentError(message)
-    if min(blocks, default=1) < 1 or (borders.size and borders.min() < 0):
-        message = (
-            f"{op}: block_shape must be at least 1 and {what} at least 0, got {blocks} and "
-            f"{borders.tolist()}"
-        )
-        raise InvalidArgumentError(message)
-    return blocks, borders.tolist()
+    return execute_one(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)
 
 
 def _space_to_batch_kernel(input: Array, block_shape: Array, paddings: Array) -> Array:
@@ -210,6 +134,75 @@ def _space_to_batch_kernel(input: Array, block_shape: Array, paddings: Array) ->
     return wide.transpose(order).reshape(batch * math.prod(blocks), *split[::2], *rest)
 
 
+def _infer_space_to_batch(call: InferCall) -> Shape:
+    shape, blocks, pads = _spatial(call)
+    if shape.rank is None:
+        return shape
+    if blocks is None:
+        return _beyond_blocks(call, shape)
+    sizes = list(shape)
+    out: list[int | None] = [None if sizes[0] is None else sizes[0] * math.prod(blocks)]
+    for axis, block in enumerate(blocks, 1):
+        n = sizes[axis]
+        if n is None or pads is None:
+            out.append(None)
+            continue
+        whole = n + sum(pads[axis - 1])
+        if whole % block:
+            call.fail(
+                f"axis {axis}, padded, must be a multiple of its block, got {whole} and {block}"
+            )
+        out.append(whole // block)
+    return Shape([*out, *sizes[len(blocks) + 1 :]])
+
+
+def _space_to_batch_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return batch_to_space_nd(dy, call.inputs[1], call.inputs[2]), None, None
+
+
+SPACE_TO_BATCH_ND = register(
+    OpDef(
+        name="SpaceToBatchND",
+        signature="input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T",
+        types={
+            "T": ANY_VALUE,
+            "Tblock_shape": typed(INDEX, default=int32),
+            "Tpaddings": typed(INDEX, default=int32),
+        },
+        infer=_infer_space_to_batch,
+        kernel=_space_to_batch_kernel,
+        gradient=_space_to_batch_gradient,
+    )
+)
+
+
+def batch_to_space_nd(
+    input: TensorLike,
+    block_shape: TensorLike,
+    crops: TensorLike,
+    name: str | None = None,
+) -> Tensor:
+    """The inverse of `space_to_batch_nd`: batches become places of blocks.
+
+    Args:
+        input: [batch · ∏ block_shape, s, ...], s being m axes.
+        block_shape: [m], int32 or int64, at least 1.
+        crops: [m, 2], what is cut off before and after each axis of the result.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, s · block_shape - crops, ...], dtype of `input`.
+
+    Raises:
+        InvalidArgumentError: the batch is no multiple of the blocks, or more is cut off than there
+            is.
+
+    Source:
+        TensorFlow op `BatchToSpaceND` (array_ops.cc).
+    """
+    return execute_one(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)
+
+
 def _batch_to_space_kernel(input: Array, block_shape: Array, crops: Array) -> Array:
     op = "BatchToSpaceND"
     blocks, pairs = _block_of(op, input, block_shape, crops, "crops")
@@ -233,58 +226,6 @@ def _batch_to_space_kernel(input: Array, block_shape: Array, crops: Array) -> Ar
             raise InvalidArgumentError(message)
     full = wide.transpose(order).reshape(batch, *whole, *rest)
     return full[(slice(None), *[slice(a, n - b) for n, (a, b) in zip(whole, pairs, strict=True)])]
-
-
-def _spatial(call: InferCall) -> tuple[Shape, list[int] | None, list[list[int]] | None]:
-    """The shape of the input, the blocks and the borders, as far as they are known and fit."""
-    shape, blocks = call.spec(0).shape, call.spec(1).shape
-    if blocks.rank not in {None, 1}:
-        call.fail("block_shape must be a vector")
-    m = blocks[0] if blocks.rank == 1 else None
-    if not call.spec(2).shape.is_compatible_with([m, 2]):
-        call.fail("there must be a pair of borders per entry of block_shape")
-    if m is not None and shape.rank is not None and shape.rank <= m:
-        call.fail(f"input must have more than {m} axes")
-    sizes, borders = call.constant(1), call.constant(2)
-    if sizes is not None and sizes.size and sizes.min() < 1:
-        call.fail(f"block_shape must be at least 1, got {sizes.tolist()}")
-    if borders is not None and borders.size and borders.min() < 0:
-        call.fail(f"borders must be at least 0, got {borders.tolist()}")
-    return (
-        shape,
-        None if sizes is None else sizes.tolist(),
-        None if borders is None else borders.tolist(),
-    )
-
-
-def _beyond_blocks(call: InferCall, shape: Shape) -> Shape:
-    """What is known where the blocks are not: the axes behind them."""
-    blocks = call.spec(1).shape
-    if not blocks.rank or blocks[0] is None:
-        return unknown_shape(shape.rank)
-    return Shape([None] * (blocks[0] + 1)).concatenate(shape[blocks[0] + 1 :])
-
-
-def _infer_space_to_batch(call: InferCall) -> Shape:
-    shape, blocks, pads = _spatial(call)
-    if shape.rank is None:
-        return shape
-    if blocks is None:
-        return _beyond_blocks(call, shape)
-    sizes = list(shape)
-    out: list[int | None] = [None if sizes[0] is None else sizes[0] * math.prod(blocks)]
-    for axis, block in enumerate(blocks, 1):
-        n = sizes[axis]
-        if n is None or pads is None:
-            out.append(None)
-            continue
-        whole = n + sum(pads[axis - 1])
-        if whole % block:
-            call.fail(
-                f"axis {axis}, padded, must be a multiple of its block, got {whole} and {block}"
-            )
-        out.append(whole // block)
-    return Shape([*out, *sizes[len(blocks) + 1 :]])
 
 
 def _infer_batch_to_space(call: InferCall) -> Shape:
@@ -316,74 +257,24 @@ def _infer_batch_to_space(call: InferCall) -> Shape:
     return Shape([*out, *sizes[len(blocks) + 1 :]])
 
 
-def _space_to_batch_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return batch_to_space_nd(dy, call.inputs[1], call.inputs[2]), None, None
-
-
 def _batch_to_space_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return space_to_batch_nd(dy, call.inputs[1], call.inputs[2]), None, None
 
 
-# The two ops that TensorFlow 1 had for two axes take the block as an attribute.
-
-
-def _space_to_batch_2d_kernel(input: Array, paddings: Array, *, block_size: int) -> Array:
-    return _space_to_batch_kernel(input, np.array([block_size] * 2), paddings)
-
-
-def _batch_to_space_2d_kernel(input: Array, crops: Array, *, block_size: int) -> Array:
-    return _batch_to_space_kernel(input, np.array([block_size] * 2), crops)
-
-
-def _infer_space_to_batch_2d(call: InferCall) -> Shape:
-    n, h, w, c = _picture_sizes(call)
-    b, pads = call.attrs["block_size"], _border_sums(call)
-    space = []
-    for axis, (size, pad) in enumerate(zip((h, w), pads, strict=True), 1):
-        whole = None if size is None or pad is None else size + pad
-        if whole is not None and whole % b:
-            call.fail(f"axis {axis}, padded, must be a multiple of block_size, got {whole} and {b}")
-        space.append(_over(whole, b))
-    return Shape([None if n is None else n * b * b, *space, c])
-
-
-def _infer_batch_to_space_2d(call: InferCall) -> Shape:
-    n, h, w, c = _picture_sizes(call)
-    b, crops = call.attrs["block_size"], _border_sums(call)
-    if n is not None and n % (b * b):
-        call.fail(f"the batch must be a multiple of block_size², got {n} and {b * b}")
-    space = [
-        None if size is None or crop is None else max(size * b - crop, 0)
-        for size, crop in zip((h, w), crops, strict=True)
-    ]
-    return Shape([_over(n, b * b), *space, c])
-
-
-def _picture_sizes(call: InferCall) -> list[int | None]:
-    shape = call.spec(0).shape
-    if shape.rank not in {None, 4}:
-        call.fail("input must have four axes")
-    if not call.spec(1).shape.is_compatible_with([2, 2]):
-        call.fail("borders must be two pairs")
-    if call.attrs["block_size"] < 2:
-        call.fail(f"block_size must be at least 2, got {call.attrs['block_size']}")
-    return [None] * 4 if shape.rank is None else list(shape)
-
-
-def _border_sums(call: InferCall) -> list[int | None]:
-    borders = call.constant(1)
-    return [None, None] if borders is None else [int(pair.sum()) for pair in borders]
-
-
-def _space_to_batch_2d_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return execute(BATCH_TO_SPACE, dy, call.inputs[1], block_size=call.attr("block_size")), None
-
-
-def _batch_to_space_2d_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return execute(SPACE_TO_BATCH, dy, call.inputs[1], block_size=call.attr("block_size")), None
-
-
-# Space and depth.
+BATCH_TO_SPACE_ND = register(
+    OpDef(
+        name="BatchToSpaceND",
+        signature="input: T, block_shape: Tblock_shape, crops: Tcrops -> output: T",
+        types={
+            "T": ANY_VALUE,
+            "Tblock_shape": typed(INDEX, default=int32),
+            "Tcrops": typed(INDEX, default=int32),
+        },
+        infer=_infer_batch_to_space,
+        kernel=_batch_to_space_kernel,
+        gradient=_batch_to_space_gradient,
+    )
+)
 
 
 def _picture(op: str, x: Array, data_format: str) -> Sequence[int]:
@@ -397,35 +288,6 @@ def _picture(op: str, x: Array, data_format: str) -> Sequence[int]:
         return tuple(int(size) for size in x.shape)
     n, c, h, w = (int(size) for size in x.shape)
     return n, h, w, c
-
-
-def _space_to_depth_kernel(input: Array, *, block_size: int, data_format: str) -> Array:
-    n, h, w, c = _picture("SpaceToDepth", input, data_format)
-    b = block_size
-    if h % b or w % b:
-        message = (
-            f"SpaceToDepth: height and width must be multiples of block_size, got {h}, {w} and {b}"
-        )
-        raise InvalidArgumentError(message)
-    if data_format == "NHWC":
-        wide = input.reshape(n, h // b, b, w // b, b, c)
-        return wide.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // b, w // b, b * b * c)
-    wide = input.reshape(n, c, h // b, b, w // b, b)
-    return wide.transpose(0, 3, 5, 1, 2, 4).reshape(n, b * b * c, h // b, w // b)
-
-
-def _depth_to_space_kernel(input: Array, *, block_size: int, data_format: str) -> Array:
-    n, h, w, c = _picture("DepthToSpace", input, data_format)
-    b = block_size
-    if c % (b * b):
-        message = f"DepthToSpace: channels must be a multiple of block_size², got {c} and {b * b}"
-        raise InvalidArgumentError(message)
-    rest = c // (b * b)
-    if data_format == "NHWC":
-        wide = input.reshape(n, h, w, b, b, rest)
-        return wide.transpose(0, 1, 3, 2, 4, 5).reshape(n, h * b, w * b, rest)
-    wide = input.reshape(n, b, b, rest, h, w)
-    return wide.transpose(0, 3, 4, 1, 5, 2).reshape(n, rest, h * b, w * b)
 
 
 def _infer_picture(call: InferCall, shrinks: bool) -> Shape:
@@ -453,72 +315,57 @@ def _over(size: int | None, by: int) -> int | None:
     return None if size is None else size // by
 
 
+def space_to_depth(
+    input: TensorLike,
+    block_size: int,
+    data_format: str = "NHWC",
+    name: str | None = None,
+) -> Tensor:
+    """Every block of a picture as channels of one point.
+
+    Args:
+        input: [batch, height, width, channels], or channels first.
+        block_size: height and width of a block, at least 2.
+        data_format: "NHWC" or "NCHW".
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, height / block, width / block, block² · channels], dtype of `input`.
+
+    Raises:
+        InvalidArgumentError: height or width is no multiple of the block.
+
+    Source:
+        TensorFlow op `SpaceToDepth` (array_ops.cc).
+    """
+    return execute_one(
+        SPACE_TO_DEPTH, input, block_size=int(block_size), data_format=data_format, name=name
+    )
+
+
+def _space_to_depth_kernel(input: Array, *, block_size: int, data_format: str) -> Array:
+    n, h, w, c = _picture("SpaceToDepth", input, data_format)
+    b = block_size
+    if h % b or w % b:
+        message = (
+            f"SpaceToDepth: height and width must be multiples of block_size, got {h}, {w} and {b}"
+        )
+        raise InvalidArgumentError(message)
+    if data_format == "NHWC":
+        wide = input.reshape(n, h // b, b, w // b, b, c)
+        return wide.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // b, w // b, b * b * c)
+    wide = input.reshape(n, c, h // b, b, w // b, b)
+    return wide.transpose(0, 3, 5, 1, 2, 4).reshape(n, b * b * c, h // b, w // b)
+
+
 def _infer_space_to_depth(call: InferCall) -> Shape:
     return _infer_picture(call, shrinks=True)
-
-
-def _infer_depth_to_space(call: InferCall) -> Shape:
-    return _infer_picture(call, shrinks=False)
 
 
 def _space_to_depth_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (depth_to_space(dy, call.attr("block_size"), call.attr("data_format")),)
 
 
-def _depth_to_space_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (space_to_depth(dy, call.attr("block_size"), call.attr("data_format")),)
-
-
-SPACE_TO_BATCH_ND = register(
-    OpDef(
-        name="SpaceToBatchND",
-        signature="input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T",
-        types={
-            "T": ANY_VALUE,
-            "Tblock_shape": typed(INDEX, default=int32),
-            "Tpaddings": typed(INDEX, default=int32),
-        },
-        infer=_infer_space_to_batch,
-        kernel=_space_to_batch_kernel,
-        gradient=_space_to_batch_gradient,
-    )
-)
-BATCH_TO_SPACE_ND = register(
-    OpDef(
-        name="BatchToSpaceND",
-        signature="input: T, block_shape: Tblock_shape, crops: Tcrops -> output: T",
-        types={
-            "T": ANY_VALUE,
-            "Tblock_shape": typed(INDEX, default=int32),
-            "Tcrops": typed(INDEX, default=int32),
-        },
-        infer=_infer_batch_to_space,
-        kernel=_batch_to_space_kernel,
-        gradient=_batch_to_space_gradient,
-    )
-)
-SPACE_TO_BATCH = register(
-    OpDef(
-        name="SpaceToBatch",
-        signature="input: T, paddings: Tpaddings -> output: T",
-        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
-        attrs={"block_size": attr("int")},
-        infer=_infer_space_to_batch_2d,
-        kernel=_space_to_batch_2d_kernel,
-        gradient=_space_to_batch_2d_gradient,
-    )
-)
-BATCH_TO_SPACE = register(
-    OpDef(
-        name="BatchToSpace",
-        signature="input: T, crops: Tidx -> output: T",
-        types={"T": ANY_VALUE, "Tidx": typed(INDEX, default=int32)},
-        attrs={"block_size": attr("int")},
-        infer=_infer_batch_to_space_2d,
-        kernel=_batch_to_space_2d_kernel,
-        gradient=_batch_to_space_2d_gradient,
-    )
-)
 SPACE_TO_DEPTH = register(
     OpDef(
         name="SpaceToDepth",
@@ -533,6 +380,58 @@ SPACE_TO_DEPTH = register(
         gradient=_space_to_depth_gradient,
     )
 )
+
+
+def depth_to_space(
+    input: TensorLike,
+    block_size: int,
+    data_format: str = "NHWC",
+    name: str | None = None,
+) -> Tensor:
+    """The inverse of `space_to_depth`: channels become blocks of a picture.
+
+    Args:
+        input: [batch, height, width, channels], or channels first.
+        block_size: height and width of a block, at least 2.
+        data_format: "NHWC" or "NCHW".
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, height · block, width · block, channels / block²], dtype of `input`.
+
+    Raises:
+        InvalidArgumentError: the channels are no multiple of block².
+
+    Source:
+        TensorFlow op `DepthToSpace` (array_ops.cc).
+    """
+    return execute_one(
+        DEPTH_TO_SPACE, input, block_size=int(block_size), data_format=data_format, name=name
+    )
+
+
+def _depth_to_space_kernel(input: Array, *, block_size: int, data_format: str) -> Array:
+    n, h, w, c = _picture("DepthToSpace", input, data_format)
+    b = block_size
+    if c % (b * b):
+        message = f"DepthToSpace: channels must be a multiple of block_size², got {c} and {b * b}"
+        raise InvalidArgumentError(message)
+    rest = c // (b * b)
+    if data_format == "NHWC":
+        wide = input.reshape(n, h, w, b, b, rest)
+        return wide.transpose(0, 1, 3, 2, 4, 5).reshape(n, h * b, w * b, rest)
+    wide = input.reshape(n, b, b, rest, h, w)
+    return wide.transpose(0, 3, 4, 1, 5, 2).reshape(n, rest, h * b, w * b)
+
+
+def _infer_depth_to_space(call: InferCall) -> Shape:
+    return _infer_picture(call, shrinks=False)
+
+
+def _depth_to_space_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (space_to_depth(dy, call.attr("block_size"), call.attr("data_format")),)
+
+
 DEPTH_TO_SPACE = register(
     OpDef(
         name="DepthToSpace",
@@ -547,3 +446,108 @@ DEPTH_TO_SPACE = register(
         gradient=_depth_to_space_gradient,
     )
 )
+
+
+def _picture_sizes(call: InferCall) -> list[int | None]:
+    shape = call.spec(0).shape
+    if shape.rank not in {None, 4}:
+        call.fail("input must have four axes")
+    if not call.spec(1).shape.is_compatible_with([2, 2]):
+        call.fail("borders must be two pairs")
+    if call.attrs["block_size"] < 2:
+        call.fail(f"block_size must be at least 2, got {call.attrs['block_size']}")
+    return [None] * 4 if shape.rank is None else list(shape)
+
+
+def _border_sums(call: InferCall) -> list[int | None]:
+    borders = call.constant(1)
+    return [None, None] if borders is None else [int(pair.sum()) for pair in borders]
+
+
+# The two ops that TensorFlow 1 had for two axes take the block as an attribute.
+
+
+def _space_to_batch_2d_kernel(input: Array, paddings: Array, *, block_size: int) -> Array:
+    return _space_to_batch_kernel(input, np.array([block_size] * 2), paddings)
+
+
+def _infer_space_to_batch_2d(call: InferCall) -> Shape:
+    n, h, w, c = _picture_sizes(call)
+    b, pads = call.attrs["block_size"], _border_sums(call)
+    space = []
+    for axis, (size, pad) in enumerate(zip((h, w), pads, strict=True), 1):
+        whole = None if size is None or pad is None else size + pad
+        if whole is not None and whole % b:
+            call.fail(f"axis {axis}, padded, must be a multiple of block_size, got {whole} and {b}")
+        space.append(_over(whole, b))
+    return Shape([None if n is None else n * b * b, *space, c])
+
+
+def _space_to_batch_2d_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return execute(BATCH_TO_SPACE, dy, call.inputs[1], block_size=call.attr("block_size")), None
+
+
+SPACE_TO_BATCH = register(
+    OpDef(
+        name="SpaceToBatch",
+        signature="input: T, paddings: Tpaddings -> output: T",
+        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
+        attrs={"block_size": attr("int")},
+        infer=_infer_space_to_batch_2d,
+        kernel=_space_to_batch_2d_kernel,
+        gradient=_space_to_batch_2d_gradient,
+    )
+)
+
+
+def _batch_to_space_2d_kernel(input: Array, crops: Array, *, block_size: int) -> Array:
+    return _batch_to_space_kernel(input, np.array([block_size] * 2), crops)
+
+
+def _infer_batch_to_space_2d(call: InferCall) -> Shape:
+    n, h, w, c = _picture_sizes(call)
+    b, crops = call.attrs["block_size"], _border_sums(call)
+    if n is not None and n % (b * b):
+        call.fail(f"the batch must be a multiple of block_size², got {n} and {b * b}")
+    space = [
+        None if size is None or crop is None else max(size * b - crop, 0)
+        for size, crop in zip((h, w), crops, strict=True)
+    ]
+    return Shape([_over(n, b * b), *space, c])
+
+
+def _batch_to_space_2d_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return execute(SPACE_TO_BATCH, dy, call.inputs[1], block_size=call.attr("block_size")), None
+
+
+BATCH_TO_SPACE = register(
+    OpDef(
+        name="BatchToSpace",
+        signature="input: T, crops: Tidx -> output: T",
+        types={"T": ANY_VALUE, "Tidx": typed(INDEX, default=int32)},
+        attrs={"block_size": attr("int")},
+        infer=_infer_batch_to_space_2d,
+        kernel=_batch_to_space_2d_kernel,
+        gradient=_batch_to_space_2d_gradient,
+    )
+)
+
+
+def space_to_batch(
+    input: TensorLike,
+    block_shape: TensorLike,
+    paddings: TensorLike,
+    name: str | None = None,
+) -> Tensor:
+    """The same as `space_to_batch_nd`."""
+    return space_to_batch_nd(input, block_shape, paddings, name)
+
+
+def batch_to_space(
+    input: TensorLike,
+    block_shape: TensorLike,
+    crops: TensorLike,
+    name: str | None = None,
+) -> Tensor:
+    """The same as `batch_to_space_nd`."""
+    return batch_to_space_nd(input, block_shape, crops, name)

@@ -9,17 +9,19 @@ from pinnace.framework.dtypes import ANY, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops import batch_rules
 from pinnace.ops.array import (
     casting,
     constants,
     indicators,
+    masking,
     reshaping,
-    selecting,
     shapes,
 )
 from pinnace.ops.array.axes import normal_axis
 from pinnace.ops.array.joining import concat, stack
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, ranges, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import register
@@ -27,6 +29,7 @@ from pinnace.ops.registry import register
 __all__ = ["repeat", "tile"]
 
 
+@takes_composites(ragged="shaping:tile")
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
     """`input` repeated: multiples[i] times along axis i.
 
@@ -41,7 +44,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     Source:
         TensorFlow op `Tile` (array_ops.cc).
     """
-    return execute(TILE, input, multiples, name=name)  # type: ignore[no-any-return]
+    return execute_one(TILE, input, multiples, name=name)
 
 
 def repeat(
@@ -96,7 +99,7 @@ def repeat(
     wide = reshaping.expand_dims(x, at + 1)
     multiples = [casting.cast(most, int32) if i == at + 1 else 1 for i in range(rank + 1)]
     spread = tile(wide, convert_to_tensor(multiples, int32))
-    return selecting.boolean_mask(spread, mask, axis=at, name=name)
+    return masking.boolean_mask(spread, mask, axis=at, name=name)
 
 
 def _repeated_alike(x: Tensor, count: Tensor, axis: int, name: str | None) -> Tensor:
@@ -172,5 +175,6 @@ TILE = register(
         infer=_infer_tile,
         kernel=_tile_kernel,
         gradient=_tile_gradient,
+        batch=batch_rules.leading(1),
     )
 )

@@ -1,4 +1,4 @@
-"""What frequencies a sound has, and the coefficients of speech: AudioSpectrogram, Mfcc."""
+"""Spectra of sounds, and cepstral coefficients of speech: AudioSpectrogram, Mfcc."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# Energies below this count as it: silence has a logarithm, too.
-FLOOR = 1e-12
-# More filters than any sound has use for; the table of them has a row per frequency.
-_MOST_FILTERS = 2**14
-
 
 def transform_length(window_size: int) -> int:
     """The power of two that a window is filled up to."""
@@ -31,38 +26,6 @@ def transform_length(window_size: int) -> int:
 def hann(window_size: int) -> Array:
     """A raised cosine, [window_size], float64; the next value would be that at 0 again."""
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window_size) / window_size)
-
-
-def _spectrogram_kernel(
-    input: Array, *, window_size: int, stride: int, magnitude_squared: bool
-) -> Array:
-    samples, channels = input.shape
-    bins = transform_length(window_size) // 2 + 1
-    if samples < window_size or not channels:
-        count = 0 if samples < window_size else 1 + (samples - window_size) // stride
-        return np.zeros((channels, count, bins), np.float32)
-    windows = np.lib.stride_tricks.sliding_window_view(input.T, window_size, axis=1)[:, ::stride]
-    found = np.fft.rfft(windows * hann(window_size), transform_length(window_size))
-    power = np.square(found.real) + np.square(found.imag)
-    return (power if magnitude_squared else np.sqrt(power)).astype(np.float32)
-
-
-def _infer_spectrogram(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    size, stride = call.attrs["window_size"], call.attrs["stride"]
-    if shape.rank not in {None, 2}:
-        call.fail("input must have two axes: [samples, channels]")
-    if size < 2 or stride < 1:
-        call.fail(f"window_size must be at least 2 and stride 1, got {size} and {stride}")
-    samples, channels = (None, None) if shape.rank is None else (shape[0], shape[1])
-    count = None
-    if samples is not None:
-        count = 0 if samples < size else 1 + (samples - size) // stride
-    return Shape([channels, count, transform_length(size) // 2 + 1])
-
-
-def _mel(hertz: Array | float) -> Array:
-    return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
 
 
 @functools.lru_cache(maxsize=8)
@@ -93,6 +56,60 @@ def cosines(count: int, coefficients: int) -> Array:
     """The cosine transform, [count, coefficients], float64."""
     places = (np.arange(count) + 0.5)[:, None] * np.arange(coefficients)
     return np.sqrt(2.0 / count) * np.cos(np.pi / count * places)  # type: ignore[no-any-return]
+
+
+def _spectrogram_kernel(
+    input: Array, *, window_size: int, stride: int, magnitude_squared: bool
+) -> Array:
+    samples, channels = input.shape
+    bins = transform_length(window_size) // 2 + 1
+    if samples < window_size or not channels:
+        count = 0 if samples < window_size else 1 + (samples - window_size) // stride
+        return np.zeros((channels, count, bins), np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(input.T, window_size, axis=1)[:, ::stride]
+    found = np.fft.rfft(windows * hann(window_size), transform_length(window_size))
+    power = np.square(found.real) + np.square(found.imag)
+    return (power if magnitude_squared else np.sqrt(power)).astype(np.float32)
+
+
+def _infer_spectrogram(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    size, stride = call.attrs["window_size"], call.attrs["stride"]
+    if shape.rank not in {None, 2}:
+        call.fail("input must have two axes: [samples, channels]")
+    if size < 2 or stride < 1:
+        call.fail(f"window_size must be at least 2 and stride 1, got {size} and {stride}")
+    samples, channels = (None, None) if shape.rank is None else (shape[0], shape[1])
+    count = None
+    if samples is not None:
+        count = 0 if samples < size else 1 + (samples - size) // stride
+    return Shape([channels, count, transform_length(size) // 2 + 1])
+
+
+AUDIO_SPECTROGRAM = register(
+    OpDef(
+        name="AudioSpectrogram",
+        signature="input: float32 -> spectrogram: float32",
+        attrs={
+            "window_size": attr("int"),
+            "stride": attr("int"),
+            "magnitude_squared": attr("bool", default=False),
+        },
+        infer=_infer_spectrogram,
+        kernel=_spectrogram_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _mel(hertz: Array | float) -> Array:
+    return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
+
+
+# Energies below this count as it: silence has a logarithm, too.
+FLOOR = 1e-12
+# More filters than any sound has use for; the table of them has a row per frequency.
+_MOST_FILTERS = 2**14
 
 
 def _mfcc_kernel(
@@ -149,20 +166,6 @@ def _infer_mfcc(call: InferCall) -> Shape:
     return lead.concatenate([count])
 
 
-AUDIO_SPECTROGRAM = register(
-    OpDef(
-        name="AudioSpectrogram",
-        signature="input: float32 -> spectrogram: float32",
-        attrs={
-            "window_size": attr("int"),
-            "stride": attr("int"),
-            "magnitude_squared": attr("bool", default=False),
-        },
-        infer=_infer_spectrogram,
-        kernel=_spectrogram_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 MFCC = register(
     OpDef(
         name="Mfcc",

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
 
@@ -51,23 +51,6 @@ def decode_wav(
     )
 
 
-def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = None) -> Tensor:
-    """A WAV file of 16 bits per sample.
-
-    Args:
-        audio: [samples, channels], float32; what is beyond -1 or 1 is cut off.
-        sample_rate: [], int32, in Hz.
-        name: name of the node while tracing.
-
-    Returns:
-        [], string.
-
-    Source:
-        TensorFlow op `EncodeWav` (audio_ops.cc).
-    """
-    return execute(ENCODE_WAV, audio, sample_rate, name=name)  # type: ignore[no-any-return]
-
-
 def _decode_kernel(
     contents: Array, *, desired_channels: int, desired_samples: int
 ) -> tuple[Array, Array]:
@@ -104,6 +87,38 @@ def _infer_decode(call: InferCall) -> tuple[Shape, Shape]:
     return Shape(sizes), Shape(())
 
 
+DECODE_WAV = register(
+    OpDef(
+        name="DecodeWav",
+        signature="contents: string -> audio: float32, sample_rate: int32",
+        attrs={
+            "desired_channels": attr("int", default=-1),
+            "desired_samples": attr("int", default=-1),
+        },
+        infer=_infer_decode,
+        kernel=_decode_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = None) -> Tensor:
+    """A WAV file of 16 bits per sample.
+
+    Args:
+        audio: [samples, channels], float32; what is beyond -1 or 1 is cut off.
+        sample_rate: [], int32, in Hz.
+        name: name of the node while tracing.
+
+    Returns:
+        [], string.
+
+    Source:
+        TensorFlow op `EncodeWav` (audio_ops.cc).
+    """
+    return execute_one(ENCODE_WAV, audio, sample_rate, name=name)
+
+
 def _encode_kernel(audio: Array, sample_rate: Array) -> Array:
     import wave
 
@@ -136,19 +151,6 @@ def _infer_encode(call: InferCall) -> Shape:
     return Shape(())
 
 
-DECODE_WAV = register(
-    OpDef(
-        name="DecodeWav",
-        signature="contents: string -> audio: float32, sample_rate: int32",
-        attrs={
-            "desired_channels": attr("int", default=-1),
-            "desired_samples": attr("int", default=-1),
-        },
-        infer=_infer_decode,
-        kernel=_decode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 ENCODE_WAV = register(
     OpDef(
         name="EncodeWav",

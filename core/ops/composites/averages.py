@@ -49,7 +49,7 @@ class ExponentialMovingAverage(Trackable):
 
     @property
     def name(self) -> str:
-        """What shadows are named after."""
+        """The name from which the shadow variables take theirs."""
         return self._name
 
     def apply(self, var_list: Iterable[Variable] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What composite arguments must agree in: checked at once, or in a traced graph when it runs."""
+"""Consistency checks of composite arguments: at once, or in a traced graph when it runs."""
 
 from __future__ import annotations
 

@@ -15,6 +15,8 @@ from pinnace.ops.array import (
     gathering,
     indicators,
     joining,
+    masking,
+    permutations,
     reshaping,
     scattering,
     selecting,
@@ -73,7 +75,7 @@ def ctc_loss(
     del unique
     x = convert_to_tensor(logits)
     if not logits_time_major:
-        x = reshaping.transpose(x, [1, 0, 2])
+        x = permutations.transpose(x, [1, 0, 2])
     sparse = isinstance(labels, SparseTensor)
     if blank_index is None:
         if sparse:
@@ -207,7 +209,7 @@ def collapse_repeated(
     changes = logic.logical_and(changes, indicators.sequence_mask(counts, shapes.shape(x)[1]))
     lengths = reduction.reduce_sum(casting.cast(changes, int32), 1)
     longest = reduction.reduce_max(lengths)
-    kept = selecting.boolean_mask(x, changes)
+    kept = masking.boolean_mask(x, changes)
     places = selecting.where(indicators.sequence_mask(lengths, longest))
     sizes = joining.stack([shapes.shape(x, out_type=int64)[0], casting.cast(longest, int64)])
     full = scattering.scatter_nd(places, kept, sizes, name=name)

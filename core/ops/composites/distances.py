@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.ops.composites.sparse.tensor import SparseTensor
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.sparse import distances
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def edit_distance(
         if not isinstance(value, SparseTensor):
             message = f"edit_distance: {what} must be a SparseTensor, got {type(value).__name__}"
             raise TypeError(message)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         distances.EDIT_DISTANCE,
         hypothesis.indices,
         hypothesis.values,

@@ -1,4 +1,4 @@
-"""What `parse_example` may be asked for, and how sparse and ragged features are put together."""
+"""The feature specs of `parse_example`, and how sparse and ragged features are put together."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ _PARTITIONS = (_RowSplits, _RowLengths, _RowStarts, _RowLimits, _ValueRowIds, _U
 
 
 def parts_of(key: str, feature: Any, who: str) -> tuple[list[Any], list[Any]]:
-    """What must be parsed for a feature that is not dense.
+    """The parts that must be parsed for a feature that is not dense.
 
     Returns:
         (key, dtype) of sparse parts, and (key, dtype, row_splits_dtype) of ragged ones.

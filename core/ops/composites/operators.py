@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pinnace.framework.dispatch import operators
+from pinnace.ops import operators
+from pinnace.ops.math import arithmetic, comparison, division, exponents, polar, products
 
 __all__ = ["TensorOperators"]
 
@@ -15,98 +16,98 @@ class TensorOperators:
     # NumPy arrays give way: array + ragged is ragged.
     __array_priority__ = 200
 
-    def __add__(self, other: Any) -> Any:
-        return operators.add(self, other)
+    def __add__(self: Any, other: Any) -> Any:
+        return arithmetic.add(self, other)
 
-    def __radd__(self, other: Any) -> Any:
-        return operators.add(other, self)
+    def __radd__(self: Any, other: Any) -> Any:
+        return arithmetic.add(other, self)
 
-    def __sub__(self, other: Any) -> Any:
-        return operators.subtract(self, other)
+    def __sub__(self: Any, other: Any) -> Any:
+        return arithmetic.subtract(self, other)
 
-    def __rsub__(self, other: Any) -> Any:
-        return operators.subtract(other, self)
+    def __rsub__(self: Any, other: Any) -> Any:
+        return arithmetic.subtract(other, self)
 
-    def __mul__(self, other: Any) -> Any:
-        return operators.multiply(self, other)
+    def __mul__(self: Any, other: Any) -> Any:
+        return arithmetic.multiply(self, other)
 
-    def __rmul__(self, other: Any) -> Any:
-        return operators.multiply(other, self)
+    def __rmul__(self: Any, other: Any) -> Any:
+        return arithmetic.multiply(other, self)
 
-    def __truediv__(self, other: Any) -> Any:
-        return operators.truediv(self, other)
+    def __truediv__(self: Any, other: Any) -> Any:
+        return division.truediv(self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
-        return operators.truediv(other, self)
+    def __rtruediv__(self: Any, other: Any) -> Any:
+        return division.truediv(other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
-        return operators.floordiv(self, other)
+    def __floordiv__(self: Any, other: Any) -> Any:
+        return division.floordiv(self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
-        return operators.floordiv(other, self)
+    def __rfloordiv__(self: Any, other: Any) -> Any:
+        return division.floordiv(other, self)
 
-    def __mod__(self, other: Any) -> Any:
-        return operators.mod(self, other)
+    def __mod__(self: Any, other: Any) -> Any:
+        return division.floormod(self, other)
 
-    def __rmod__(self, other: Any) -> Any:
-        return operators.mod(other, self)
+    def __rmod__(self: Any, other: Any) -> Any:
+        return division.floormod(other, self)
 
-    def __pow__(self, other: Any) -> Any:
-        return operators.power(self, other)
+    def __pow__(self: Any, other: Any) -> Any:
+        return exponents.pow(self, other)
 
-    def __rpow__(self, other: Any) -> Any:
-        return operators.power(other, self)
+    def __rpow__(self: Any, other: Any) -> Any:
+        return exponents.pow(other, self)
 
-    def __matmul__(self, other: Any) -> Any:
-        return operators.matmul(self, other)
+    def __matmul__(self: Any, other: Any) -> Any:
+        return products.matmul(self, other)
 
-    def __rmatmul__(self, other: Any) -> Any:
-        return operators.matmul(other, self)
+    def __rmatmul__(self: Any, other: Any) -> Any:
+        return products.matmul(other, self)
 
-    def __neg__(self) -> Any:
-        return operators.negative(self)
+    def __neg__(self: Any) -> Any:
+        return arithmetic.negative(self)
 
-    def __abs__(self) -> Any:
-        return operators.abs(self)
+    def __abs__(self: Any) -> Any:
+        return polar.abs(self)
 
-    def __and__(self, other: Any) -> Any:
-        return operators.bitwise_and(self, other)
+    def __and__(self: Any, other: Any) -> Any:
+        return operators.and_(self, other)
 
-    def __rand__(self, other: Any) -> Any:
-        return operators.bitwise_and(other, self)
+    def __rand__(self: Any, other: Any) -> Any:
+        return operators.and_(other, self)
 
-    def __or__(self, other: Any) -> Any:
-        return operators.bitwise_or(self, other)
+    def __or__(self: Any, other: Any) -> Any:
+        return operators.or_(self, other)
 
-    def __ror__(self, other: Any) -> Any:
-        return operators.bitwise_or(other, self)
+    def __ror__(self: Any, other: Any) -> Any:
+        return operators.or_(other, self)
 
-    def __xor__(self, other: Any) -> Any:
-        return operators.bitwise_xor(self, other)
+    def __xor__(self: Any, other: Any) -> Any:
+        return operators.xor(self, other)
 
-    def __rxor__(self, other: Any) -> Any:
-        return operators.bitwise_xor(other, self)
+    def __rxor__(self: Any, other: Any) -> Any:
+        return operators.xor(other, self)
 
-    def __invert__(self) -> Any:
-        return operators.bitwise_not(self)
+    def __invert__(self: Any) -> Any:
+        return operators.invert(self)
 
-    def __lt__(self, other: Any) -> Any:
-        return operators.less(self, other)
+    def __lt__(self: Any, other: Any) -> Any:
+        return comparison.less(self, other)
 
-    def __le__(self, other: Any) -> Any:
-        return operators.less_equal(self, other)
+    def __le__(self: Any, other: Any) -> Any:
+        return comparison.less_equal(self, other)
 
-    def __gt__(self, other: Any) -> Any:
-        return operators.greater(self, other)
+    def __gt__(self: Any, other: Any) -> Any:
+        return comparison.greater(self, other)
 
-    def __ge__(self, other: Any) -> Any:
-        return operators.greater_equal(self, other)
+    def __ge__(self: Any, other: Any) -> Any:
+        return comparison.greater_equal(self, other)
 
-    def __eq__(self, other: object) -> Any:
-        return operators.equal(self, other) if other is not None else False
+    def __eq__(self: Any, other: object) -> Any:
+        return comparison.same(self, other) if other is not None else False
 
-    def __ne__(self, other: object) -> Any:
-        return operators.not_equal(self, other) if other is not None else True
+    def __ne__(self: Any, other: object) -> Any:
+        return comparison.differs(self, other) if other is not None else True
 
     def __hash__(self) -> int:
         message = f"a {type(self).__name__} is unhashable, since == compares element by element"

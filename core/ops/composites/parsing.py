@@ -46,7 +46,7 @@ _TYPES = (dtypes.float32, dtypes.int64, dtypes.string)
 
 
 class _Wanted:
-    """What an op is asked for so that all features can be made.
+    """The arguments of the parsing op from which all features can be made.
 
     Attributes:
         dense: keys of dense features, sorted.

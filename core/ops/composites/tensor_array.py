@@ -14,7 +14,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec, TypeSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.ops.array import casting, constants, joining
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.state import tensor_lists
 from pinnace.ops.state.list_values import TensorList, handle_of_list
 from pinnace.ops.state.tensor_lists import element_shape_tensor
@@ -28,7 +28,7 @@ __all__ = ["TensorArray", "TensorArraySpec"]
 
 
 class TensorArraySpec(TypeSpec):
-    """What is known of a TensorArray before there is one: the shape and dtype of its elements."""
+    """The static type of a TensorArray: the shape and dtype of its elements."""
 
     __slots__ = ("_dtype", "_dynamic_size", "_infer_shape", "_shape", "_size")
 
@@ -48,7 +48,7 @@ class TensorArraySpec(TypeSpec):
 
     @property
     def value_type(self) -> type:
-        """TensorArray."""
+        """The class TensorArray."""
         return TensorArray
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
@@ -239,7 +239,7 @@ class TensorArray:
 
     @property
     def spec(self) -> TensorArraySpec:
-        """What is known of it."""
+        """Its `TensorArraySpec`."""
         return TensorArraySpec(
             self._element_shape, self._dtype, self._dynamic, self._infer, self._size
         )
@@ -312,7 +312,7 @@ class TensorArray:
         """The element `index`."""
         flow = self._list()
         if flow is not None:
-            return execute(  # type: ignore[no-any-return]
+            return execute_one(
                 tensor_lists.GET_ITEM,
                 flow,
                 _int32(index),
@@ -362,7 +362,7 @@ class TensorArray:
         """[size, ...element]: the elements along a new first axis."""
         flow = self._list()
         if flow is not None:
-            return execute(  # type: ignore[no-any-return]
+            return execute_one(
                 tensor_lists.STACK,
                 flow,
                 element_shape_tensor(self._element_shape),
@@ -382,7 +382,7 @@ class TensorArray:
         """[n, ...element]: the elements at `indices`."""
         flow = self._list()
         if flow is not None:
-            return execute(  # type: ignore[no-any-return]
+            return execute_one(
                 tensor_lists.GATHER,
                 flow,
                 _int32(indices),
@@ -483,7 +483,7 @@ class TensorArray:
         if flow is not None:
             if self._size is not None and not self._dynamic:
                 return constants.constant(self._size)
-            return execute(tensor_lists.LENGTH, flow, name=name)  # type: ignore[no-any-return]
+            return execute_one(tensor_lists.LENGTH, flow, name=name)
         return constants.constant(len(self._held()))
 
     # For TensorFlow's sake.

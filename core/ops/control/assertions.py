@@ -69,7 +69,7 @@ def Assert(  # noqa: N802 (TensorFlow's name)
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Nothing, if `condition` is true; inside `function` when the graph runs.
+    """Raise unless `condition` is true; inside `function` when the graph runs.
 
     Args:
         condition: a bool scalar.
@@ -123,6 +123,7 @@ ASSERT = register(
         kernel=_assert_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="io",
+        traceless=True,
     )
 )
 
@@ -157,7 +158,7 @@ def _compared(
         data = [f"{prefix}Condition x {symbol} y did not hold. x:", a, "y:", b]
         Assert(holds, data, summarize, name)
 
-    compare.__doc__ = f"""Nothing, if {claim}.
+    compare.__doc__ = f"""Check that {claim}.
 
     Args:
         x: [...], any number type.
@@ -205,7 +206,17 @@ def assert_positive(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Nothing, if every element is above 0; else InvalidArgumentError."""
+    """Check that every element is above 0.
+
+    Args:
+        x: [...], a real number type.
+        message: the beginning of the error.
+        summarize: how many elements the error shows; 3 if None.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+    """
     assert_greater(x, 0, message or "x must be positive", summarize, name)
 
 
@@ -215,7 +226,17 @@ def assert_negative(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Nothing, if every element is below 0; else InvalidArgumentError."""
+    """Check that every element is below 0.
+
+    Args:
+        x: [...], a real number type.
+        message: the beginning of the error.
+        summarize: how many elements the error shows; 3 if None.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+    """
     assert_less(x, 0, message or "x must be negative", summarize, name)
 
 
@@ -225,7 +246,17 @@ def assert_non_negative(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Nothing, if no element is below 0; else InvalidArgumentError."""
+    """Check that every element is 0 or above.
+
+    Args:
+        x: [...], a real number type.
+        message: the beginning of the error.
+        summarize: how many elements the error shows; 3 if None.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+    """
     assert_greater_equal(x, 0, message or "x must not be negative", summarize, name)
 
 
@@ -235,7 +266,17 @@ def assert_non_positive(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Nothing, if no element is above 0; else InvalidArgumentError."""
+    """Check that every element is 0 or below.
+
+    Args:
+        x: [...], a real number type.
+        message: the beginning of the error.
+        summarize: how many elements the error shows; 3 if None.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+    """
     assert_less_equal(x, 0, message or "x must not be positive", summarize, name)
 
 
@@ -248,7 +289,7 @@ def assert_near(
     summarize: int | None = None,
     name: str | None = None,
 ) -> None:
-    """Nothing, if |x - y| <= atol + rtol |y| everywhere.
+    """Raise unless |x - y| <= atol + rtol |y| everywhere.
 
     Args:
         x: [...], a float type.
@@ -287,7 +328,7 @@ def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> T
 def assert_rank(
     x: TensorLike, rank: Any, message: str | None = None, name: str | None = None
 ) -> None:
-    """Nothing, if `x` has `rank` axes.
+    """Raise unless `x` has `rank` axes.
 
     Raises:
         ValueError: it has another number of axes; InvalidArgumentError when the graph runs, where
@@ -300,7 +341,7 @@ def assert_rank(
 def assert_rank_at_least(
     x: TensorLike, rank: Any, message: str | None = None, name: str | None = None
 ) -> None:
-    """Nothing, if `x` has at least `rank` axes; else as `assert_rank`."""
+    """Raise unless `x` has at least `rank` axes; see `assert_rank`."""
     _check_rank(x, rank, lambda a, b: a >= b, "rank at least", message, name)
 
 
@@ -329,7 +370,7 @@ def _check_rank(
 def assert_rank_in(
     x: TensorLike, ranks: Sequence[int], message: str | None = None, name: str | None = None
 ) -> None:
-    """Nothing, if `x` has one of these numbers of axes; else as `assert_rank`."""
+    """Raise unless the rank of `x` is among `ranks`; see `assert_rank`."""
     tensor = convert_to_tensor(x)
     prefix = f"{message}\n" if message else ""
     wanted = [int(rank) for rank in ranks]
@@ -359,7 +400,7 @@ def assert_scalar(
 def assert_type(
     tensor: TensorLike, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> None:
-    """Nothing, if the dtype is `tf_type`; else TypeError."""
+    """Raise TypeError unless the dtype is `tf_type`."""
     del name
     made = convert_to_tensor(tensor)
     wanted = dtypes.as_dtype(tf_type)
@@ -369,7 +410,7 @@ def assert_type(
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
-    """Nothing, if the dtype is an integer type; else TypeError."""
+    """Raise TypeError unless the dtype is an integer type."""
     del name
     made = convert_to_tensor(x)
     if not made.dtype.is_integer:
@@ -395,7 +436,7 @@ def assert_same_float_dtype(
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Nothing, if `values` is a sequence and neither a text nor a tensor; else TypeError."""
+    """Raise TypeError unless `values` is a sequence that is neither a string nor a tensor."""
     if isinstance(values, (Tensor, Variable, np.ndarray, bytes, str)) or not hasattr(
         values, "__iter__"
     ):
@@ -415,7 +456,7 @@ def assert_shapes(
     message: str | None = None,
     name: str | None = None,
 ) -> None:
-    """Nothing, if every tensor has its shape and letters stand for one size each.
+    """Raise unless every tensor has its shape, and each letter stands for one size.
 
     Args:
         shapes: (tensor, shape) pairs or a dict; a shape holds ints, letters, None or "." for any

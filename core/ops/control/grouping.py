@@ -67,5 +67,6 @@ NO_OP = register(
         infer=lambda _: (),
         kernel=lambda: None,
         gradient=NOT_DIFFERENTIABLE,
+        traceless=True,
     )
 )

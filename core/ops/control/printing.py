@@ -16,7 +16,8 @@ from pinnace.framework.variable import Variable
 from pinnace.framework.visible_text import visible
 from pinnace.ops import gate
 from pinnace.ops.array import constants
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import ITSELF, takes_composites
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.memory import NUMBER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input, scalar
@@ -27,7 +28,32 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+_FILE = "file://"
 
+
+def _write(text: str, output_stream: str) -> None:
+    if output_stream == "stdout":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    elif _is_file(output_stream):
+        from pathlib import Path  # slow to import, and seldom needed
+
+        with Path(_text(output_stream)[len(_FILE) :]).open("a", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _text(text: str | bytes) -> str:
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
+def _is_file(output_stream: str | bytes) -> bool:
+    return _text(output_stream).startswith(_FILE)
+
+
+@takes_composites(ragged="strings:tf_print", sparse=ITSELF)
 def tf_print(
     *inputs: Any,
     output_stream: Any = None,
@@ -90,7 +116,6 @@ class _Mark:
         return f"\ue000{self._number}\ue001"
 
 
-_FILE = "file://"
 _MARKED = re.compile("\ue000([0-9]+)\ue001")
 
 
@@ -108,44 +133,46 @@ def _stream(stream: Any) -> str:
     raise ValueError(message)
 
 
-def string_format(
-    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
-) -> Tensor:
-    """`template` with each placeholder replaced by the text of a tensor.
+def _line(input: Array, end: str | bytes) -> str:
+    value = input[()] if isinstance(input, np.ndarray) else input
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return f"{text}{_text(end)}"
 
-    Args:
-        template: a text.
-        inputs: tensors, one per placeholder.
-        placeholder: what stands for a tensor.
-        summarize: how many elements from either end of each axis; all if -1.
-        name: name of the node while tracing.
 
-    Source:
-        TensorFlow op `StringFormat` (string_format_op.cc).
-    """
-    tensors = [inputs] if isinstance(inputs, (Tensor, Variable)) else list(inputs)
-    if template.count(placeholder) != len(tensors):
-        # A brace of the user's own text: nothing is replaced but ours.
-        count = template.count(placeholder)
-        message = f"string format: {len(tensors)} tensors for {count} placeholders in {template!r}"
-        raise ValueError(message)
-    if not tensors:
-        return constants.constant(template)
-    return execute(  # type: ignore[no-any-return]
-        STRING_FORMAT,
-        tensors,
-        template=template,
-        placeholder=placeholder,
-        summarize=summarize,
-        name=name,
+def _print_kernel(input: Array, *, output_stream: str, end: str) -> None:
+    _write(_line(input, end), output_stream)
+
+
+def _guarded_print_kernel(input: Array, *, output_stream: str, end: str) -> None:
+    """Print for a loaded model: to the terminal alone, without control characters."""
+    if _is_file(output_stream):
+        gate.refuse("PrintV2", "files")
+    _write(visible(_line(input, end)), output_stream)
+
+
+def _infer_print(call: InferCall) -> tuple[Shape, ...]:
+    if call.spec(0).shape.rank not in {None, 0}:
+        call.fail("input must be a scalar")
+    return ()
+
+
+PRINT_V2 = register(
+    OpDef(
+        name="PrintV2",
+        signature="input: string ->",
+        attrs={
+            "output_stream": attr("string", default="stderr"),
+            "end": attr("string", default="\n"),
+        },
+        infer=_infer_print,
+        kernel=_print_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+        reaches=lambda attrs: "files" if _is_file(attrs["output_stream"]) else "the terminal",
+        guarded=_guarded_print_kernel,
+        traceless=True,
     )
-
-
-def array_text(array: Array, summarize: int) -> str:
-    """An array as TensorFlow prints it: `[1 2 3 ... 8 9 10]`."""
-    if array.ndim == 0:
-        return _element(array[()], quoted=False)
-    return _nested(array, summarize, 0)
+)
 
 
 def _element(value: Any, quoted: bool) -> str:
@@ -180,6 +207,39 @@ def _nested(array: Array, summarize: int, depth: int) -> str:
     return f"[{gap.join(parts)}]"
 
 
+def string_format(
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+) -> Tensor:
+    """`template` with each placeholder replaced by the text of a tensor.
+
+    Args:
+        template: a text.
+        inputs: tensors, one per placeholder.
+        placeholder: what stands for a tensor.
+        summarize: how many elements from either end of each axis; all if -1.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `StringFormat` (string_format_op.cc).
+    """
+    tensors = [inputs] if isinstance(inputs, (Tensor, Variable)) else list(inputs)
+    if template.count(placeholder) != len(tensors):
+        # A brace of the user's own text: nothing is replaced but ours.
+        count = template.count(placeholder)
+        message = f"string format: {len(tensors)} tensors for {count} placeholders in {template!r}"
+        raise ValueError(message)
+    if not tensors:
+        return constants.constant(template)
+    return execute_one(
+        STRING_FORMAT,
+        tensors,
+        template=template,
+        placeholder=placeholder,
+        summarize=summarize,
+        name=name,
+    )
+
+
 def _format_kernel(
     inputs: tuple[Array, ...], *, template: str, placeholder: str, summarize: int
 ) -> Array:
@@ -195,43 +255,21 @@ def _format_kernel(
     return out
 
 
-def _write(text: str, output_stream: str) -> None:
-    if output_stream == "stdout":
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    elif _is_file(output_stream):
-        from pathlib import Path  # slow to import, and seldom needed
-
-        with Path(_text(output_stream)[len(_FILE) :]).open("a", encoding="utf-8") as file:
-            file.write(text)
-    else:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-
-
-def _line(input: Array, end: str | bytes) -> str:
-    value = input[()] if isinstance(input, np.ndarray) else input
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    return f"{text}{_text(end)}"
-
-
-def _text(text: str | bytes) -> str:
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-
-
-def _print_kernel(input: Array, *, output_stream: str, end: str) -> None:
-    _write(_line(input, end), output_stream)
-
-
-def _guarded_print_kernel(input: Array, *, output_stream: str, end: str) -> None:
-    """What a loaded model prints: to the terminal alone, which it cannot steer."""
-    if _is_file(output_stream):
-        gate.refuse("PrintV2", "files")
-    _write(visible(_line(input, end)), output_stream)
-
-
-def _is_file(output_stream: str | bytes) -> bool:
-    return _text(output_stream).startswith(_FILE)
+STRING_FORMAT = register(
+    OpDef(
+        name="StringFormat",
+        signature="inputs: (T) -> output: string",
+        attrs={
+            "T": attr("list(type)", default=()),
+            "template": attr("string", default="%s"),
+            "placeholder": attr("string", default="%s"),
+            "summarize": attr("int", default=3),
+        },
+        infer=scalar,
+        kernel=_format_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _old_line(message: str | bytes, data: tuple[Array, ...], summarize: int) -> str:
@@ -255,43 +293,6 @@ def _guarded_old_print_kernel(
     return input
 
 
-def _infer_print(call: InferCall) -> tuple[Shape, ...]:
-    if call.spec(0).shape.rank not in {None, 0}:
-        call.fail("input must be a scalar")
-    return ()
-
-
-STRING_FORMAT = register(
-    OpDef(
-        name="StringFormat",
-        signature="inputs: (T) -> output: string",
-        attrs={
-            "T": attr("list(type)", default=()),
-            "template": attr("string", default="%s"),
-            "placeholder": attr("string", default="%s"),
-            "summarize": attr("int", default=3),
-        },
-        infer=scalar,
-        kernel=_format_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-PRINT_V2 = register(
-    OpDef(
-        name="PrintV2",
-        signature="input: string ->",
-        attrs={
-            "output_stream": attr("string", default="stderr"),
-            "end": attr("string", default="\n"),
-        },
-        infer=_infer_print,
-        kernel=_print_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="io",
-        reaches=lambda attrs: "files" if _is_file(attrs["output_stream"]) else "the terminal",
-        guarded=_guarded_print_kernel,
-    )
-)
 PRINT = register(
     OpDef(
         name="Print",
@@ -309,5 +310,13 @@ PRINT = register(
         effect="io",
         reaches="the terminal",
         guarded=_guarded_old_print_kernel,
+        traceless=True,
     )
 )
+
+
+def array_text(array: Array, summarize: int) -> str:
+    """An array as TensorFlow prints it: `[1 2 3 ... 8 9 10]`."""
+    if array.ndim == 0:
+        return _element(array[()], quoted=False)
+    return _nested(array, summarize, 0)

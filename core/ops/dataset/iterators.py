@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
 
@@ -27,17 +27,17 @@ __all__: list[str] = []
 
 
 class ReadableIterator(Protocol):
-    """What stands behind an iterator's handle."""
+    """The resource behind an iterator's handle."""
 
     def next_arrays(self) -> tuple[Array, ...]:
         """The next element's leaves; OutOfRangeError after the last."""
 
 
-class ReadableDataset(Protocol):
-    """What stands behind a dataset's handle."""
+_ELEMENT = {"output_types": attr("list(type)"), "output_shapes": attr("list(shape)")}
 
-    def element_arrays(self) -> Iterator[tuple[Array, ...]]:
-        """The leaves of every element, in a new pass."""
+
+def _infer_outputs(call: InferCall) -> tuple[Shape, ...]:
+    return tuple(call.attrs["output_shapes"])
 
 
 def iterator_get_next(
@@ -68,6 +68,28 @@ def iterator_get_next(
         name=name,
     )
     return result
+
+
+def _get_next_kernel(iterator: Array) -> tuple[Array, ...]:
+    readable: Any = np.asarray(iterator)[()]
+    arrays: tuple[Array, ...] = readable.next_arrays()
+    return arrays
+
+
+ITERATOR_GET_NEXT = register(
+    OpDef(
+        name="IteratorGetNext",
+        signature="iterator: resource -> components: (output_types)",
+        attrs={
+            "output_types": attr("list(type)"),
+            "output_shapes": attr("list(shape)"),
+        },
+        infer=_infer_outputs,
+        kernel=_get_next_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
 
 
 def reduce_dataset(
@@ -106,146 +128,6 @@ def reduce_dataset(
     return result
 
 
-def make_iterator(
-    dataset: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
-) -> Tensor:
-    """The handle of a new pass over a dataset, made anew each time the function runs.
-
-    Args:
-        dataset: variant, of a dataset.
-        output_types: dtypes of an element's leaves.
-        output_shapes: their shapes as far as they are known.
-
-    Source:
-        TensorFlow ops `AnonymousIteratorV3`, `MakeIterator` (dataset_ops.cc).
-    """
-    kinds, shapes = tuple(output_types), tuple(output_shapes)
-    handle: Tensor = execute(ANONYMOUS_ITERATOR, output_types=kinds, output_shapes=shapes)
-    execute(MAKE_ITERATOR, dataset, handle)
-    return handle
-
-
-def next_optional(
-    iterator: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
-) -> Tensor:
-    """The next element, or nothing, as one variant scalar.
-
-    Source:
-        TensorFlow op `IteratorGetNextAsOptional` (optional_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        ITERATOR_GET_NEXT_AS_OPTIONAL,
-        iterator,
-        output_types=tuple(output_types),
-        output_shapes=tuple(output_shapes),
-    )
-
-
-def optional_has_value(optional: Tensor) -> Tensor:
-    """Whether there is an element.
-
-    Source:
-        TensorFlow op `OptionalHasValue` (optional_ops.cc).
-    """
-    return execute(OPTIONAL_HAS_VALUE, optional)  # type: ignore[no-any-return]
-
-
-def optional_value(
-    optional: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
-) -> tuple[Tensor, ...]:
-    """The leaves of the element.
-
-    Raises:
-        InvalidArgumentError: there is none.
-
-    Source:
-        TensorFlow op `OptionalGetValue` (optional_ops.cc).
-    """
-    result: tuple[Tensor, ...] = execute(
-        OPTIONAL_GET_VALUE,
-        optional,
-        output_types=tuple(output_types),
-        output_shapes=tuple(output_shapes),
-    )
-    return result
-
-
-class AnonymousIterator:
-    """What stands behind the handle of an iterator that a function makes."""
-
-    def __init__(self) -> None:
-        self._elements: Iterator[tuple[Array, ...]] = iter(())
-
-    def begin(self, dataset: ReadableDataset) -> None:
-        """A new pass over `dataset`."""
-        self._elements = dataset.element_arrays()
-
-    def next_arrays(self) -> tuple[Array, ...]:
-        """The next element's leaves; OutOfRangeError after the last."""
-        for element in self._elements:
-            return element
-        raise OutOfRangeError("End of sequence")
-
-
-def _scalar_of(thing: object) -> Array:
-    out = np.empty((), object)
-    out[()] = thing
-    return out
-
-
-def _anonymous_kernel() -> Array:
-    return _scalar_of(AnonymousIterator())
-
-
-def _make_kernel(dataset: Array, iterator: Array) -> None:
-    made: Any = np.asarray(iterator)[()]
-    made.begin(np.asarray(dataset)[()])
-
-
-class _Element:
-    """An optional element; None: nothing."""
-
-    __slots__ = ("leaves",)
-
-    def __init__(self, leaves: tuple[Array, ...] | None) -> None:
-        self.leaves = leaves
-
-
-def _next_optional_kernel(iterator: Array) -> Array:
-    readable: Any = np.asarray(iterator)[()]
-    try:
-        return _scalar_of(_Element(readable.next_arrays()))
-    except OutOfRangeError:
-        return _scalar_of(_Element(None))
-
-
-def _from_value_kernel(components: tuple[Array, ...]) -> Array:
-    return _scalar_of(_Element(components))
-
-
-def _none_kernel() -> Array:
-    return _scalar_of(_Element(None))
-
-
-def _has_value_kernel(optional: Array) -> Array:
-    held: Any = np.asarray(optional)[()]
-    return np.array(held.leaves is not None)
-
-
-def _get_value_kernel(optional: Array) -> tuple[Array, ...]:
-    held: Any = np.asarray(optional)[()]
-    if held.leaves is None:
-        raise InvalidArgumentError("OptionalGetValue: there is no value")
-    leaves: tuple[Array, ...] = held.leaves
-    return leaves
-
-
-def _get_next_kernel(iterator: Array) -> tuple[Array, ...]:
-    readable: Any = np.asarray(iterator)[()]
-    arrays: tuple[Array, ...] = readable.next_arrays()
-    return arrays
-
-
 def _reduce_kernel(
     input_dataset: Array,
     initial_state: tuple[Array, ...],
@@ -262,24 +144,6 @@ def _reduce_kernel(
     return state
 
 
-def _infer_outputs(call: InferCall) -> tuple[Shape, ...]:
-    return tuple(call.attrs["output_shapes"])
-
-
-ITERATOR_GET_NEXT = register(
-    OpDef(
-        name="IteratorGetNext",
-        signature="iterator: resource -> components: (output_types)",
-        attrs={
-            "output_types": attr("list(type)"),
-            "output_shapes": attr("list(shape)"),
-        },
-        infer=_infer_outputs,
-        kernel=_get_next_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
 REDUCE_DATASET = register(
     OpDef(
         name="ReduceDataset",
@@ -302,7 +166,61 @@ REDUCE_DATASET = register(
         effect="write",
     )
 )
-_ELEMENT = {"output_types": attr("list(type)"), "output_shapes": attr("list(shape)")}
+
+
+def _scalar_of(thing: object) -> Array:
+    out = np.empty((), object)
+    out[()] = thing
+    return out
+
+
+def make_iterator(
+    dataset: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
+) -> Tensor:
+    """The handle of a new pass over a dataset, made anew each time the function runs.
+
+    Args:
+        dataset: variant, of a dataset.
+        output_types: dtypes of an element's leaves.
+        output_shapes: their shapes as far as they are known.
+
+    Source:
+        TensorFlow ops `AnonymousIteratorV3`, `MakeIterator` (dataset_ops.cc).
+    """
+    kinds, shapes = tuple(output_types), tuple(output_shapes)
+    handle: Tensor = execute(ANONYMOUS_ITERATOR, output_types=kinds, output_shapes=shapes)
+    execute(MAKE_ITERATOR, dataset, handle)
+    return handle
+
+
+class ReadableDataset(Protocol):
+    """The object behind a dataset's handle."""
+
+    def element_arrays(self) -> Iterator[tuple[Array, ...]]:
+        """The leaves of every element, in a new pass."""
+
+
+class AnonymousIterator:
+    """The resource behind the handle of an iterator that a function makes."""
+
+    def __init__(self) -> None:
+        self._elements: Iterator[tuple[Array, ...]] = iter(())
+
+    def begin(self, dataset: ReadableDataset) -> None:
+        """A new pass over `dataset`."""
+        self._elements = dataset.element_arrays()
+
+    def next_arrays(self) -> tuple[Array, ...]:
+        """The next element's leaves; OutOfRangeError after the last."""
+        for element in self._elements:
+            return element
+        raise OutOfRangeError("End of sequence")
+
+
+def _anonymous_kernel() -> Array:
+    return _scalar_of(AnonymousIterator())
+
+
 ANONYMOUS_ITERATOR = register(
     OpDef(
         name="AnonymousIteratorV3",
@@ -314,16 +232,41 @@ ANONYMOUS_ITERATOR = register(
         effect="io",
     )
 )
-MAKE_ITERATOR = register(
-    OpDef(
-        name="MakeIterator",
-        signature="dataset: variant, iterator: resource ->",
-        infer=lambda call: (),  # noqa: ARG005 (no outputs)
-        kernel=_make_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
+
+
+class _Element:
+    """An optional element; None: nothing."""
+
+    __slots__ = ("leaves",)
+
+    def __init__(self, leaves: tuple[Array, ...] | None) -> None:
+        self.leaves = leaves
+
+
+def next_optional(
+    iterator: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
+) -> Tensor:
+    """The next element, or nothing, as one variant scalar.
+
+    Source:
+        TensorFlow op `IteratorGetNextAsOptional` (optional_ops.cc).
+    """
+    return execute_one(
+        ITERATOR_GET_NEXT_AS_OPTIONAL,
+        iterator,
+        output_types=tuple(output_types),
+        output_shapes=tuple(output_shapes),
     )
-)
+
+
+def _next_optional_kernel(iterator: Array) -> Array:
+    readable: Any = np.asarray(iterator)[()]
+    try:
+        return _scalar_of(_Element(readable.next_arrays()))
+    except OutOfRangeError:
+        return _scalar_of(_Element(None))
+
+
 ITERATOR_GET_NEXT_AS_OPTIONAL = register(
     OpDef(
         name="IteratorGetNextAsOptional",
@@ -335,6 +278,94 @@ ITERATOR_GET_NEXT_AS_OPTIONAL = register(
         effect="write",
     )
 )
+
+
+def optional_has_value(optional: Tensor) -> Tensor:
+    """Whether there is an element.
+
+    Source:
+        TensorFlow op `OptionalHasValue` (optional_ops.cc).
+    """
+    return execute_one(OPTIONAL_HAS_VALUE, optional)
+
+
+def _has_value_kernel(optional: Array) -> Array:
+    held: Any = np.asarray(optional)[()]
+    return np.array(held.leaves is not None)
+
+
+OPTIONAL_HAS_VALUE = register(
+    OpDef(
+        name="OptionalHasValue",
+        signature="optional: variant -> has_value: bool",
+        infer=scalar,
+        kernel=_has_value_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def optional_value(
+    optional: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
+) -> tuple[Tensor, ...]:
+    """The leaves of the element.
+
+    Raises:
+        InvalidArgumentError: there is none.
+
+    Source:
+        TensorFlow op `OptionalGetValue` (optional_ops.cc).
+    """
+    result: tuple[Tensor, ...] = execute(
+        OPTIONAL_GET_VALUE,
+        optional,
+        output_types=tuple(output_types),
+        output_shapes=tuple(output_shapes),
+    )
+    return result
+
+
+def _get_value_kernel(optional: Array) -> tuple[Array, ...]:
+    held: Any = np.asarray(optional)[()]
+    if held.leaves is None:
+        raise InvalidArgumentError("OptionalGetValue: there is no value")
+    leaves: tuple[Array, ...] = held.leaves
+    return leaves
+
+
+OPTIONAL_GET_VALUE = register(
+    OpDef(
+        name="OptionalGetValue",
+        signature="optional: variant -> components: (output_types)",
+        attrs=_ELEMENT,
+        infer=_infer_outputs,
+        kernel=_get_value_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _make_kernel(dataset: Array, iterator: Array) -> None:
+    made: Any = np.asarray(iterator)[()]
+    made.begin(np.asarray(dataset)[()])
+
+
+MAKE_ITERATOR = register(
+    OpDef(
+        name="MakeIterator",
+        signature="dataset: variant, iterator: resource ->",
+        infer=lambda call: (),  # noqa: ARG005 (no outputs)
+        kernel=_make_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+
+
+def _from_value_kernel(components: tuple[Array, ...]) -> Array:
+    return _scalar_of(_Element(components))
+
+
 # A function that is a gradient keeps what a branch made in one of these, for the loaded graph.
 OPTIONAL_FROM_VALUE = register(
     OpDef(
@@ -345,31 +376,18 @@ OPTIONAL_FROM_VALUE = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _none_kernel() -> Array:
+    return _scalar_of(_Element(None))
+
+
 OPTIONAL_NONE = register(
     OpDef(
         name="OptionalNone",
         signature="-> optional: variant",
         infer=scalar,
         kernel=_none_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-OPTIONAL_HAS_VALUE = register(
-    OpDef(
-        name="OptionalHasValue",
-        signature="optional: variant -> has_value: bool",
-        infer=scalar,
-        kernel=_has_value_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-OPTIONAL_GET_VALUE = register(
-    OpDef(
-        name="OptionalGetValue",
-        signature="optional: variant -> components: (output_types)",
-        attrs=_ELEMENT,
-        infer=_infer_outputs,
-        kernel=_get_value_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )
 )

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+_ATTRS = {
+    "f": attr("func"),
+    "Tout": attr("list(type)"),
+    "config": attr("string", default=""),
+    "config_proto": attr("string", default=""),
+    "executor_type": attr("string", default=""),
+}
+
 
 def _call_kernel(args: tuple[Array, ...], *, f: Any, ctx: RunContext) -> tuple[Array, ...]:
     return ctx.call(f, args)
@@ -23,13 +31,6 @@ def _infer_call(call: InferCall) -> tuple[Shape, ...]:
     return tuple(value.spec.shape for value in call.attrs["f"].graph.outputs)
 
 
-_ATTRS = {
-    "f": attr("func"),
-    "Tout": attr("list(type)"),
-    "config": attr("string", default=""),
-    "config_proto": attr("string", default=""),
-    "executor_type": attr("string", default=""),
-}
 # The gradient is made where the call is recorded, by the layer that knows functions.
 PARTITIONED_CALL = register(
     OpDef(
@@ -39,6 +40,7 @@ PARTITIONED_CALL = register(
         infer=_infer_call,
         kernel=_call_kernel,
         gradient=NOT_DIFFERENTIABLE,
+        runs="call",
     )
 )
 STATEFUL_PARTITIONED_CALL = register(
@@ -50,6 +52,7 @@ STATEFUL_PARTITIONED_CALL = register(
         kernel=_call_kernel,
         gradient=NOT_DIFFERENTIABLE,
         effect="write",
+        runs="call",
     )
 )
 
@@ -95,5 +98,6 @@ BATCH_FUNCTION = register(
         infer=_infer_call,
         kernel=_batch_kernel,
         gradient=NOT_DIFFERENTIABLE,
+        runs="call",
     )
 )

@@ -6,25 +6,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pinnace.framework.tensor import Array
+    from pinnace.framework.tensor import Array, Tensor
     from pinnace.ops.running import RunContext
 
 __all__: list[str] = []
 
 
 def is_true(value: Array) -> bool:
-    """What If takes for true: a number that is not 0, a string or an array that is not empty."""
+    """The truth value for If: a number is not 0, a string or an array is not empty."""
     if value.ndim:
         return bool(value.size)
     return bool(value[()])
+
+
+def gradient_of_functions(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
+    """The gradient of If, Case and While: `functions` builds graphs for it."""
+    return late.gradient_of_control_flow(call, *dys)
 
 
 def _if_kernel(
@@ -38,22 +44,8 @@ def _if_kernel(
     return ctx.bind(then_branch if is_true(cond) else else_branch)(input)
 
 
-def _case_kernel(
-    branch_index: Array, input: tuple[Array, ...], *, branches: tuple[Any, ...], ctx: RunContext
-) -> tuple[Array, ...]:
-    index = int(branch_index)
-    # TensorFlow: an index out of range takes the last branch.
-    return ctx.bind(branches[index if 0 <= index < len(branches) else -1])(input)
-
-
 def _infer_if(call: InferCall) -> tuple[Shape, ...]:
     return _merged(call, (call.attrs["then_branch"], call.attrs["else_branch"]))
-
-
-def _infer_case(call: InferCall) -> tuple[Shape, ...]:
-    if call.spec(0).shape.rank not in {None, 0}:
-        call.fail("branch_index must be a scalar")
-    return _merged(call, call.attrs["branches"])
 
 
 def _merged(call: InferCall, branches: Sequence[Any]) -> tuple[Shape, ...]:
@@ -80,15 +72,6 @@ def _merged(call: InferCall, branches: Sequence[Any]) -> tuple[Shape, ...]:
     return tuple(found or ())
 
 
-def _fake_param_kernel(*, dtype: Any, shape: Shape) -> Array:
-    sizes = (
-        (0,) if shape.rank is None else tuple(0 if size is None else int(size) for size in shape)
-    )
-    if dtype.numpy.kind == "O":
-        return np.full(sizes, None if dtype.name in {"resource", "variant"} else b"", object)
-    return np.broadcast_to(np.zeros((), dtype.numpy), sizes)
-
-
 def _if(name: str, effect: Any) -> OpDef:
     return register(
         OpDef(
@@ -104,11 +87,29 @@ def _if(name: str, effect: Any) -> OpDef:
             },
             infer=_infer_if,
             kernel=_if_kernel,
-            # Set by functions/control: it builds graphs.
-            gradient=NOT_DIFFERENTIABLE,
+            gradient=gradient_of_functions,
             effect=effect,
+            runs="branch",
         )
     )
+
+
+IF = _if("If", "write")
+STATELESS_IF = _if("StatelessIf", None)
+
+
+def _case_kernel(
+    branch_index: Array, input: tuple[Array, ...], *, branches: tuple[Any, ...], ctx: RunContext
+) -> tuple[Array, ...]:
+    index = int(branch_index)
+    # TensorFlow: an index out of range takes the last branch.
+    return ctx.bind(branches[index if 0 <= index < len(branches) else -1])(input)
+
+
+def _infer_case(call: InferCall) -> tuple[Shape, ...]:
+    if call.spec(0).shape.rank not in {None, 0}:
+        call.fail("branch_index must be a scalar")
+    return _merged(call, call.attrs["branches"])
 
 
 def _case(name: str, effect: Any) -> OpDef:
@@ -124,16 +125,26 @@ def _case(name: str, effect: Any) -> OpDef:
             },
             infer=_infer_case,
             kernel=_case_kernel,
-            gradient=NOT_DIFFERENTIABLE,
+            gradient=gradient_of_functions,
             effect=effect,
+            runs="branch",
         )
     )
 
 
-IF = _if("If", "write")
-STATELESS_IF = _if("StatelessIf", None)
 CASE = _case("Case", "write")
 STATELESS_CASE = _case("StatelessCase", None)
+
+
+def _fake_param_kernel(*, dtype: Any, shape: Shape) -> Array:
+    sizes = (
+        (0,) if shape.rank is None else tuple(0 if size is None else int(size) for size in shape)
+    )
+    if dtype.numpy.kind == "O":
+        return np.full(sizes, None if dtype.name in {"resource", "variant"} else b"", object)
+    return np.broadcast_to(np.zeros((), dtype.numpy), sizes)
+
+
 # What one branch returns where only another one has something to return; nobody looks at it.
 FAKE_PARAM = register(
     OpDef(
@@ -146,3 +157,6 @@ FAKE_PARAM = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+BRANCHING = (IF, STATELESS_IF, CASE, STATELESS_CASE)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.ops.functional.conditions import is_true
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.functional.conditions import gradient_of_functions, is_true
+from pinnace.ops.opdef import InferCall, OpDef, attr
 from pinnace.ops.registry import register
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# Turns after which a loop is worth compiling: some milliseconds.
+# Iterations after which a loop is worth compiling: some milliseconds.
 _LONG = 1024
 
 
@@ -28,7 +28,7 @@ def _while_kernel(
 ) -> tuple[Array, ...]:
     test = ctx.bind(cond)
     values: Sequence[Array] = input
-    turns = 0
+    iterations = 0
     with np.errstate(all="ignore"):
         values = ctx.finish(cond, body, values, hot=False)
         step = ctx.bind(body)
@@ -36,8 +36,8 @@ def _while_kernel(
             if ctx.cancelled:
                 ctx.check()
             values = step(values)
-            turns += 1
-            if not turns % _LONG:
+            iterations += 1
+            if not iterations % _LONG:
                 values = ctx.finish(cond, body, values, hot=True)
                 step = ctx.bind(body)  # which has become another function, perhaps
     return tuple(values)
@@ -76,12 +76,13 @@ def _while(name: str, effect: Any) -> OpDef:
             },
             infer=_infer_while,
             kernel=_while_kernel,
-            # Set by functions/control: it builds graphs.
-            gradient=NOT_DIFFERENTIABLE,
+            gradient=gradient_of_functions,
             effect=effect,
+            runs="loop",
         )
     )
 
 
 WHILE = _while("While", "write")
 STATELESS_WHILE = _while("StatelessWhile", None)
+LOOPING = (WHILE, STATELESS_WHILE)

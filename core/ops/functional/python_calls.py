@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import array_of, convert_to_tensor
@@ -39,66 +40,6 @@ class Token(str):
         token = cls(f"pyfunc_{getattr(function, '__name__', 'function')}_{id(function)}")
         token.function = function
         return token
-
-
-def numpy_function(
-    func: Callable[..., Any] | None = None,
-    inp: Sequence[Any] | None = None,
-    Tout: Any = None,  # noqa: N803 (TensorFlow's name)
-    stateful: bool = True,
-    name: str | None = None,
-) -> Any:
-    """func(*inp) on NumPy arrays, called when the graph runs.
-
-    Args:
-        func: takes one array per input, gives one array per output; left out, a decorator is
-            returned, whose functions take the inputs as arguments.
-        inp: the inputs.
-        Tout: the dtype of the output, or a list of them.
-        stateful: whether it must be called although its result is not needed, and in program order.
-        name: name of the node while tracing.
-
-    Returns:
-        A tensor, or a list of them if `Tout` is a list. Shapes are unknown; there is no gradient.
-
-    Source:
-        TensorFlow ops `PyFunc`, `PyFuncStateless` (script_ops.cc).
-    """
-    if func is None:
-        return _decorator(lambda f, args: numpy_function(f, args, Tout, stateful, name))
-    kinds, single = _kinds(Tout)
-    op = PY_FUNC if stateful else PY_FUNC_STATELESS
-    found = execute(op, list(inp or ()), token=Token.of(_checked(func)), Tout=kinds, name=name)
-    return found[0] if single else list(found)
-
-
-def py_function(
-    func: Callable[..., Any] | None = None,
-    inp: Sequence[Any] | None = None,
-    Tout: Any = None,  # noqa: N803 (TensorFlow's name)
-    name: str | None = None,
-) -> Any:
-    """func(*inp) on eager tensors, called when the graph runs; it has a gradient.
-
-    Args:
-        func: takes one tensor per input, gives one tensor (or value) per output; left out, a
-            decorator is returned, whose functions take the inputs as arguments.
-        inp: the inputs.
-        Tout: the dtype of the output, or a list of them; [] for none.
-        name: name of the node while tracing.
-
-    Returns:
-        A tensor, or a list of them if `Tout` is a list. Shapes are unknown.
-
-    Source:
-        TensorFlow op `EagerPyFunc` (script_ops.cc).
-    """
-    if func is None:
-        return _decorator(lambda f, args: py_function(f, args, Tout, name))
-    kinds, single = _kinds(Tout)
-    token = Token.of(_checked(func))
-    found = execute(EAGER_PY_FUNC, list(inp or ()), token=token, Tout=kinds, name=name)
-    return found[0] if single else list(found)
 
 
 def _decorator(call: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -148,18 +89,6 @@ def _numpy_kernel(
     return _arrays(found, Tout)
 
 
-def _eager_kernel(
-    input: tuple[Array, ...],
-    *,
-    token: str,
-    Tin: Any,  # noqa: N803 (the attribute's name)
-    Tout: Any,  # noqa: N803
-) -> tuple[Array, ...]:
-    function = _function_of(token)
-    tensors = [wrap(array, kind) for array, kind in zip(input, Tin, strict=True)]
-    return _arrays(_outside(function, tensors), Tout)
-
-
 def _outside(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """Call it as if nothing was being traced or recorded."""
     saved = state.tracer, state.tapes, state.scope
@@ -194,6 +123,105 @@ def _arrays(found: Any, kinds: Sequence[Any]) -> tuple[Array, ...]:
     return tuple(made)
 
 
+def _infer_unknown(call: InferCall) -> tuple[Shape, ...]:
+    return tuple(Shape(None) for _ in call.attrs["Tout"])
+
+
+def _python_op(name: str, kernel: Any, gradient: Any, effect: Any, more: dict[str, Any]) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="input: (Tin) -> output: (Tout)",
+            attrs={
+                "token": attr("string"),
+                "Tin": attr("list(type)", default=()),
+                "Tout": attr("list(type)", default=()),
+                **more,
+            },
+            infer=_infer_unknown,
+            kernel=kernel,
+            gradient=gradient,
+            effect=effect,
+            reaches="Python",
+        )
+    )
+
+
+def numpy_function(
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,  # noqa: N803 (TensorFlow's name)
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """func(*inp) on NumPy arrays, called when the graph runs.
+
+    Args:
+        func: takes one array per input, gives one array per output; left out, a decorator is
+            returned, whose functions take the inputs as arguments.
+        inp: the inputs.
+        Tout: the dtype of the output, or a list of them.
+        stateful: whether it must be called although its result is not needed, and in program order.
+        name: name of the node while tracing.
+
+    Returns:
+        A tensor, or a list of them if `Tout` is a list. Shapes are unknown; there is no gradient.
+
+    Source:
+        TensorFlow ops `PyFunc`, `PyFuncStateless` (script_ops.cc).
+    """
+    if func is None:
+        return _decorator(lambda f, args: numpy_function(f, args, Tout, stateful, name))
+    kinds, single = _kinds(Tout)
+    op = PY_FUNC if stateful else PY_FUNC_STATELESS
+    found = execute(op, list(inp or ()), token=Token.of(_checked(func)), Tout=kinds, name=name)
+    return found[0] if single else list(found)
+
+
+PY_FUNC = _python_op("PyFunc", _numpy_kernel, NOT_DIFFERENTIABLE, "io", {})
+
+
+def py_function(
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,  # noqa: N803 (TensorFlow's name)
+    name: str | None = None,
+) -> Any:
+    """func(*inp) on eager tensors, called when the graph runs; it has a gradient.
+
+    Args:
+        func: takes one tensor per input, gives one tensor (or value) per output; left out, a
+            decorator is returned, whose functions take the inputs as arguments.
+        inp: the inputs.
+        Tout: the dtype of the output, or a list of them; [] for none.
+        name: name of the node while tracing.
+
+    Returns:
+        A tensor, or a list of them if `Tout` is a list. Shapes are unknown.
+
+    Source:
+        TensorFlow op `EagerPyFunc` (script_ops.cc).
+    """
+    if func is None:
+        return _decorator(lambda f, args: py_function(f, args, Tout, name))
+    kinds, single = _kinds(Tout)
+    token = Token.of(_checked(func))
+    found = execute(EAGER_PY_FUNC, list(inp or ()), token=token, Tout=kinds, name=name)
+    return found[0] if single else list(found)
+
+
+def _eager_kernel(
+    input: tuple[Array, ...],
+    *,
+    token: str,
+    Tin: Any,  # noqa: N803 (the attribute's name)
+    Tout: Any,  # noqa: N803
+) -> tuple[Array, ...]:
+    function = _function_of(token)
+    tensors = [wrap(array, kind) for array, kind in zip(input, Tin, strict=True)]
+    return _arrays(_outside(function, tensors), Tout)
+
+
 def _eager_gradient(call: OpCall, *dys: Any) -> tuple[Any, ...]:
     """Calls the function again under a tape, when the gradient runs."""
     from pinnace.ops.array import constants
@@ -204,7 +232,7 @@ def _eager_gradient(call: OpCall, *dys: Any) -> tuple[Any, ...]:
     wanted = [index for index, x in enumerate(inputs) if x.dtype.is_floating or x.dtype.is_complex]
 
     def backward(*arguments: Tensor) -> list[Any]:
-        tape = make_tape()
+        tape = late.GradientTape()
         xs = arguments[:count]
         with tape:
             for index in wanted:
@@ -237,50 +265,6 @@ def _eager_gradient(call: OpCall, *dys: Any) -> tuple[Any, ...]:
     return (tuple(gradients),)
 
 
-# Makes a tape; `autodiff` is above this layer and fills it.
-_make_tape: Callable[[], Any] | None = None
-
-
-def install_tape(make: Callable[[], Any]) -> None:
-    """Fill the slot behind the gradient of `py_function`."""
-    global _make_tape
-    _make_tape = make
-
-
-def make_tape() -> Any:
-    """A tape."""
-    if _make_tape is None:
-        message = "no tape is installed: import pinnace, not pinnace.ops alone"
-        raise RuntimeError(message)
-    return _make_tape()
-
-
-def _infer_unknown(call: InferCall) -> tuple[Shape, ...]:
-    return tuple(Shape(None) for _ in call.attrs["Tout"])
-
-
-def _python_op(name: str, kernel: Any, gradient: Any, effect: Any, more: dict[str, Any]) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="input: (Tin) -> output: (Tout)",
-            attrs={
-                "token": attr("string"),
-                "Tin": attr("list(type)", default=()),
-                "Tout": attr("list(type)", default=()),
-                **more,
-            },
-            infer=_infer_unknown,
-            kernel=kernel,
-            gradient=gradient,
-            effect=effect,
-            reaches="Python",
-        )
-    )
-
-
-PY_FUNC = _python_op("PyFunc", _numpy_kernel, NOT_DIFFERENTIABLE, "io", {})
-PY_FUNC_STATELESS = _python_op("PyFuncStateless", _numpy_kernel, NOT_DIFFERENTIABLE, None, {})
 EAGER_PY_FUNC = _python_op(
     "EagerPyFunc",
     _eager_kernel,
@@ -288,3 +272,6 @@ EAGER_PY_FUNC = _python_op(
     "io",
     {"is_async": attr("bool", default=False)},
 )
+
+
+PY_FUNC_STATELESS = _python_op("PyFuncStateless", _numpy_kernel, NOT_DIFFERENTIABLE, None, {})

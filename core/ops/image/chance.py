@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float32, int32
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.array import casting, permutations, reshaping, selecting, shapes, slicing
+from pinnace.ops.array import (
+    broadcasting,
+    casting,
+    permutations,
+    reshaping,
+    selecting,
+    shapes,
+    slicing,
+)
 from pinnace.ops.image import colour, jpeg
-from pinnace.ops.math import broadcasting, comparison, division, rounding
+from pinnace.ops.math import comparison, division, rounding
 from pinnace.ops.random import stateful, stateless
 
 if TYPE_CHECKING:
@@ -38,27 +46,79 @@ __all__ = [
 
 
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Each picture of [..., height, width, channels] mirrored, or not, with equal chance."""
+    """Each picture of [..., height, width, channels] mirrored, or not, with equal chance.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        seed: the op's seed; see `set_seed`.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: `image` has neither three nor four axes.
+    """
     return _flipped(image, -2, _stream(seed))
 
 
 def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Tensor:
-    """`random_flip_left_right` as a function of `seed` [2]."""
+    """`random_flip_left_right` as a function of `seed` [2].
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        seed: [2], int32 or int64.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: `image` has neither three nor four axes.
+    """
     return _flipped(image, -2, _of_seed(seed))
 
 
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Each picture of [..., height, width, channels] upside down, or not, with equal chance."""
+    """Each picture of [..., height, width, channels] upside down, or not, with equal chance.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        seed: the op's seed; see `set_seed`.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: `image` has neither three nor four axes.
+    """
     return _flipped(image, -3, _stream(seed))
 
 
 def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor:
-    """`random_flip_up_down` as a function of `seed` [2]."""
+    """`random_flip_up_down` as a function of `seed` [2].
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        seed: [2], int32 or int64.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: `image` has neither three nor four axes.
+    """
     return _flipped(image, -3, _of_seed(seed))
 
 
 def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """`adjust_brightness` by a number in [-max_delta, max_delta).
+
+    Args:
+        image: [...], floats in [0, 1], or an integer type.
+        max_delta: a number from 0.
+        seed: the op's seed; see `set_seed`.
+
+    Returns:
+        The shape and dtype of `image`.
 
     Raises:
         ValueError: `max_delta` is below 0.
@@ -67,7 +127,19 @@ def random_brightness(image: TensorLike, max_delta: float, seed: int | None = No
 
 
 def stateless_random_brightness(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
-    """`random_brightness` as a function of `seed` [2]."""
+    """`random_brightness` as a function of `seed` [2].
+
+    Args:
+        image: [...], floats in [0, 1], or an integer type.
+        max_delta: a number from 0.
+        seed: [2], int32 or int64.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: `max_delta` is below 0.
+    """
     return colour.adjust_brightness(image, _around_zero("brightness", max_delta, _of_seed(seed)))
 
 
@@ -75,6 +147,15 @@ def random_contrast(
     image: TensorLike, lower: float, upper: float, seed: int | None = None
 ) -> Tensor:
     """`adjust_contrast` by a factor in [lower, upper).
+
+    Args:
+        image: [..., height, width, channels].
+        lower: the least factor.
+        upper: the largest factor, excluded.
+        seed: the op's seed; see `set_seed`.
+
+    Returns:
+        The shape and dtype of `image`.
 
     Raises:
         ValueError: not 0 ≤ lower < upper.
@@ -85,7 +166,20 @@ def random_contrast(
 def stateless_random_contrast(
     image: TensorLike, lower: float, upper: float, seed: TensorLike
 ) -> Tensor:
-    """`random_contrast` as a function of `seed` [2]."""
+    """`random_contrast` as a function of `seed` [2].
+
+    Args:
+        image: [..., height, width, channels].
+        lower: the least factor.
+        upper: the largest factor, excluded.
+        seed: [2], int32 or int64.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: not 0 ≤ lower < upper.
+    """
     return colour.adjust_contrast(image, _between("contrast", lower, upper, _of_seed(seed)))
 
 
@@ -93,6 +187,15 @@ def random_saturation(
     image: TensorLike, lower: float, upper: float, seed: int | None = None
 ) -> Tensor:
     """`adjust_saturation` by a factor in [lower, upper).
+
+    Args:
+        image: [..., 3], RGB: floats in [0, 1], or an integer type.
+        lower: the least factor.
+        upper: the largest factor, excluded.
+        seed: the op's seed; see `set_seed`.
+
+    Returns:
+        The shape and dtype of `image`.
 
     Raises:
         ValueError: not 0 ≤ lower < upper.
@@ -103,12 +206,33 @@ def random_saturation(
 def stateless_random_saturation(
     image: TensorLike, lower: float, upper: float, seed: Any = None
 ) -> Tensor:
-    """`random_saturation` as a function of `seed` [2]."""
+    """`random_saturation` as a function of `seed` [2].
+
+    Args:
+        image: [..., 3], RGB: floats in [0, 1], or an integer type.
+        lower: the least factor.
+        upper: the largest factor, excluded.
+        seed: [2], int32 or int64.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: not 0 ≤ lower < upper.
+    """
     return colour.adjust_saturation(image, _between("saturation", lower, upper, _of_seed(seed)))
 
 
 def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """`adjust_hue` by a number in [-max_delta, max_delta).
+
+    Args:
+        image: [..., 3], RGB: floats in [0, 1], or an integer type.
+        max_delta: a number in [0, 0.5].
+        seed: the op's seed; see `set_seed`.
+
+    Returns:
+        The shape and dtype of `image`.
 
     Raises:
         ValueError: `max_delta` is not in [0, 0.5].
@@ -117,7 +241,19 @@ def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> 
 
 
 def stateless_random_hue(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
-    """`random_hue` as a function of `seed` [2]."""
+    """`random_hue` as a function of `seed` [2].
+
+    Args:
+        image: [..., 3], RGB: floats in [0, 1], or an integer type.
+        max_delta: a number in [0, 0.5].
+        seed: [2], int32 or int64.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: `max_delta` is not in [0, 0.5].
+    """
     return colour.adjust_hue(image, _turn(max_delta, _of_seed(seed)))
 
 
@@ -125,6 +261,12 @@ def random_jpeg_quality(
     image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
     """`adjust_jpeg_quality` with a quality in [min_jpeg_quality, max_jpeg_quality).
+
+    Args:
+        image: [height, width, channels].
+        min_jpeg_quality: from 0.
+        max_jpeg_quality: up to 100, excluded.
+        seed: the op's seed; see `set_seed`.
 
     Raises:
         ValueError: not 0 ≤ min_jpeg_quality < max_jpeg_quality ≤ 100.
@@ -137,7 +279,17 @@ def random_jpeg_quality(
 def stateless_random_jpeg_quality(
     image: TensorLike, min_jpeg_quality: int, max_jpeg_quality: int, seed: TensorLike
 ) -> Tensor:
-    """`random_jpeg_quality` as a function of `seed` [2]."""
+    """`random_jpeg_quality` as a function of `seed` [2].
+
+    Args:
+        image: [height, width, channels].
+        min_jpeg_quality: from 0.
+        max_jpeg_quality: up to 100, excluded.
+        seed: [2], int32 or int64.
+
+    Raises:
+        ValueError: not 0 ≤ min_jpeg_quality < max_jpeg_quality ≤ 100.
+    """
     _check_quality(min_jpeg_quality, max_jpeg_quality)
     quality = stateless.stateless_uniform([], seed, min_jpeg_quality, max_jpeg_quality, int32)
     return jpeg.adjust_jpeg_quality(image, quality)
@@ -165,7 +317,17 @@ def random_crop(
 def stateless_random_crop(
     value: TensorLike, size: TensorLike, seed: TensorLike, name: str | None = None
 ) -> Tensor:
-    """`random_crop` as a function of `seed` [2]."""
+    """`random_crop` as a function of `seed` [2].
+
+    Args:
+        value: any shape.
+        size: [rank], int32; none larger than the axis.
+        seed: [2], int32 or int64.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: `size` is more than there is.
+    """
     return _cropped(
         value,
         size,

@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import DType, as_dtype, float32, uint8, uint16
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import files, pixels
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import register
@@ -21,6 +21,33 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["decode_bmp", "decode_gif", "decode_image", "decode_png", "decode_webp", "encode_png"]
+
+_CHANNELS: Mapping[str, tuple[int, ...]] = {
+    "DecodePng": (0, 1, 3, 4),
+    "DecodeJpeg": (0, 1, 3, 4),  # 4 of a PNG file
+    "DecodeAndCropJpeg": (0, 1, 3),
+    "DecodeBmp": (0, 3, 4),
+    "DecodeWebP": (0, 3, 4),
+    "DecodeImage": (0, 1, 3, 4),
+}
+
+_PNG_TYPES = {"dtype": typed({uint8, uint16}, default=uint8)}
+
+
+def _infer_picture(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in (None, 0):
+        call.fail("contents must be a scalar: the bytes of one file")
+    channels = call.attrs.get("channels", 0)
+    allowed = _CHANNELS[call.op.name]
+    if channels not in allowed:
+        call.fail(f"channels must be one of {', '.join(map(str, allowed))}, got {channels}")
+    if call.op.name == "DecodeImage" and call.attrs["expand_animations"]:
+        return Shape(None)
+    sizes: list[int | None] = [None, None, channels or None]
+    window = call.constant(1) if call.op.name == "DecodeAndCropJpeg" else None
+    if window is not None and window.shape == (4,):
+        sizes[:2] = [int(n) for n in window[2:]]
+    return Shape([None, *sizes] if call.op.name == "DecodeWebP" else sizes)
 
 
 def decode_png(
@@ -44,7 +71,41 @@ def decode_png(
     Source:
         TensorFlow op `DecodePng` (image_ops.cc).
     """
-    return execute(DECODE_PNG, contents, channels=channels, dtype=as_dtype(dtype), name=name)  # type: ignore[no-any-return]
+    return execute_one(DECODE_PNG, contents, channels=channels, dtype=as_dtype(dtype), name=name)
+
+
+def _decode_png_kernel(contents: Array, *, channels: int, dtype: DType) -> Array:
+    kinds = KINDS["DecodePng"]
+    frames = files.read("DecodePng", contents, kinds, channels, dtype.numpy, still=True)
+    return frames[0]  # type: ignore[no-any-return]
+
+
+def decoder(
+    name: str,
+    kernel: Callable[..., Array],
+    infer: Callable[[InferCall], Shape] = _infer_picture,
+    *,
+    inputs: str = "contents: string",
+    types: Any = None,
+    attrs: Any = None,
+) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature=f"{inputs} -> image: {'dtype' if types else 'uint8'}",
+            types=types or {},
+            attrs=attrs or {},
+            infer=infer,
+            kernel=kernel,
+            gradient=NOT_DIFFERENTIABLE,
+        )
+    )
+
+
+COUNT = {"channels": attr("int", default=0)}
+
+
+DECODE_PNG = decoder("DecodePng", _decode_png_kernel, types=_PNG_TYPES, attrs=COUNT)
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
@@ -53,7 +114,20 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `DecodeGif` (image_ops.cc).
     """
-    return execute(DECODE_GIF, contents, name=name)  # type: ignore[no-any-return]
+    return execute_one(DECODE_GIF, contents, name=name)
+
+
+def _infer_frames(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in (None, 0):
+        call.fail("contents must be a scalar: the bytes of one file")
+    return Shape([None, None, None, 3])
+
+
+def _decode_gif_kernel(contents: Array) -> Array:
+    return files.read("DecodeGif", contents, KINDS["DecodeGif"], 3, uint8.numpy)
+
+
+DECODE_GIF = decoder("DecodeGif", _decode_gif_kernel, _infer_frames)
 
 
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
@@ -62,7 +136,14 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
     Source:
         TensorFlow op `DecodeBmp` (image_ops.cc).
     """
-    return execute(DECODE_BMP, contents, channels=channels, name=name)  # type: ignore[no-any-return]
+    return execute_one(DECODE_BMP, contents, channels=channels, name=name)
+
+
+def _decode_bmp_kernel(contents: Array, *, channels: int) -> Array:
+    return files.read("DecodeBmp", contents, KINDS["DecodeBmp"], channels, uint8.numpy)[0]  # type: ignore[no-any-return]
+
+
+DECODE_BMP = decoder("DecodeBmp", _decode_bmp_kernel, attrs=COUNT)
 
 
 def decode_webp(
@@ -73,7 +154,16 @@ def decode_webp(
     Source:
         TensorFlow op `DecodeWebP` (image_ops.cc).
     """
-    return execute(DECODE_WEBP, contents, channels=channels, dtype=as_dtype(dtype), name=name)  # type: ignore[no-any-return]
+    return execute_one(DECODE_WEBP, contents, channels=channels, dtype=as_dtype(dtype), name=name)
+
+
+def _decode_webp_kernel(contents: Array, *, channels: int, dtype: DType) -> Array:
+    return files.read("DecodeWebP", contents, KINDS["DecodeWebP"], channels, dtype.numpy)
+
+
+DECODE_WEBP = decoder(
+    "DecodeWebP", _decode_webp_kernel, types={"dtype": typed({uint8}, default=uint8)}, attrs=COUNT
+)
 
 
 def decode_image(
@@ -112,91 +202,6 @@ def decode_image(
     return image if decoded is kind else pixels.convert_image_dtype(image, kind)
 
 
-def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
-    """A PNG file.
-
-    Args:
-        image: [height, width, 1 to 4 channels], uint8; uint16 if grey.
-        compression: 0 quick to 9 small, -1 in between.
-        name: name of the node while tracing.
-
-    Returns:
-        [], string.
-
-    Source:
-        TensorFlow op `EncodePng` (image_ops.cc).
-    """
-    return execute(ENCODE_PNG, convert_to_tensor(image), compression=compression, name=name)  # type: ignore[no-any-return]
-
-
-def _infer_picture(call: InferCall) -> Shape:
-    if call.spec(0).shape.rank not in (None, 0):
-        call.fail("contents must be a scalar: the bytes of one file")
-    channels = call.attrs.get("channels", 0)
-    allowed = _CHANNELS[call.op.name]
-    if channels not in allowed:
-        call.fail(f"channels must be one of {', '.join(map(str, allowed))}, got {channels}")
-    if call.op.name == "DecodeImage" and call.attrs["expand_animations"]:
-        return Shape(None)
-    sizes: list[int | None] = [None, None, channels or None]
-    window = call.constant(1) if call.op.name == "DecodeAndCropJpeg" else None
-    if window is not None and window.shape == (4,):
-        sizes[:2] = [int(n) for n in window[2:]]
-    return Shape([None, *sizes] if call.op.name == "DecodeWebP" else sizes)
-
-
-def _infer_frames(call: InferCall) -> Shape:
-    if call.spec(0).shape.rank not in (None, 0):
-        call.fail("contents must be a scalar: the bytes of one file")
-    return Shape([None, None, None, 3])
-
-
-def infer_file(call: InferCall) -> Shape:
-    if call.spec(0).shape.rank not in (None, 3):
-        call.fail("the picture must have 3 axes: height, width, channels")
-    return Shape(())
-
-
-_CHANNELS: Mapping[str, tuple[int, ...]] = {
-    "DecodePng": (0, 1, 3, 4),
-    "DecodeJpeg": (0, 1, 3, 4),  # 4 of a PNG file
-    "DecodeAndCropJpeg": (0, 1, 3),
-    "DecodeBmp": (0, 3, 4),
-    "DecodeWebP": (0, 3, 4),
-    "DecodeImage": (0, 1, 3, 4),
-}
-
-
-# TensorFlow's ops refuse the other kinds too, or give them another rank than they tell.
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "DecodePng": ("PNG", "JPEG", "GIF"),
-    "DecodeJpeg": ("JPEG", "PNG", "GIF"),
-    "DecodeAndCropJpeg": ("JPEG",),
-    "DecodeGif": ("GIF", "PNG", "JPEG"),
-    "DecodeBmp": ("BMP",),
-    "DecodeWebP": ("WEBP",),
-    "DecodeImage": ("PNG", "JPEG", "GIF", "BMP", "WEBP"),
-}
-
-
-def _decode_png_kernel(contents: Array, *, channels: int, dtype: DType) -> Array:
-    kinds = KINDS["DecodePng"]
-    frames = files.read("DecodePng", contents, kinds, channels, dtype.numpy, still=True)
-    return frames[0]  # type: ignore[no-any-return]
-
-
-def _decode_bmp_kernel(contents: Array, *, channels: int) -> Array:
-    return files.read("DecodeBmp", contents, KINDS["DecodeBmp"], channels, uint8.numpy)[0]  # type: ignore[no-any-return]
-
-
-def _decode_webp_kernel(contents: Array, *, channels: int, dtype: DType) -> Array:
-    return files.read("DecodeWebP", contents, KINDS["DecodeWebP"], channels, dtype.numpy)
-
-
-def _decode_gif_kernel(contents: Array) -> Array:
-    return files.read("DecodeGif", contents, KINDS["DecodeGif"], 3, uint8.numpy)
-
-
 def _decode_image_kernel(
     contents: Array, *, channels: int, dtype: DType, expand_animations: bool
 ) -> Array:
@@ -217,58 +222,39 @@ def _decode_image_kernel(
     return found * (1 / float32.numpy.type(np.iinfo(whole).max))  # type: ignore[no-any-return]
 
 
-def _encode_png_kernel(image: Array, *, compression: int) -> Array:
-    return files.write_png(image, compression)
-
-
-def decoder(
-    name: str,
-    kernel: Callable[..., Array],
-    infer: Callable[[InferCall], Shape] = _infer_picture,
-    *,
-    inputs: str = "contents: string",
-    types: Any = None,
-    attrs: Any = None,
-) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=f"{inputs} -> image: {'dtype' if types else 'uint8'}",
-            types=types or {},
-            attrs=attrs or {},
-            infer=infer,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-        )
-    )
-
-
-COUNT = {"channels": attr("int", default=0)}
-
-
-_PNG_TYPES = {"dtype": typed({uint8, uint16}, default=uint8)}
-
-
-DECODE_PNG = decoder("DecodePng", _decode_png_kernel, types=_PNG_TYPES, attrs=COUNT)
-
-
-DECODE_BMP = decoder("DecodeBmp", _decode_bmp_kernel, attrs=COUNT)
-
-
-DECODE_GIF = decoder("DecodeGif", _decode_gif_kernel, _infer_frames)
-
-
-DECODE_WEBP = decoder(
-    "DecodeWebP", _decode_webp_kernel, types={"dtype": typed({uint8}, default=uint8)}, attrs=COUNT
-)
-
-
 DECODE_IMAGE = decoder(
     "DecodeImage",
     _decode_image_kernel,
     types={"dtype": typed({uint8, uint16, float32}, default=uint8)},
     attrs={**COUNT, "expand_animations": attr("bool", default=True)},
 )
+
+
+def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
+    """A PNG file.
+
+    Args:
+        image: [height, width, 1 to 4 channels], uint8; uint16 if grey.
+        compression: 0 quick to 9 small, -1 in between.
+        name: name of the node while tracing.
+
+    Returns:
+        [], string.
+
+    Source:
+        TensorFlow op `EncodePng` (image_ops.cc).
+    """
+    return execute_one(ENCODE_PNG, convert_to_tensor(image), compression=compression, name=name)
+
+
+def infer_file(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in (None, 3):
+        call.fail("the picture must have 3 axes: height, width, channels")
+    return Shape(())
+
+
+def _encode_png_kernel(image: Array, *, compression: int) -> Array:
+    return files.write_png(image, compression)
 
 
 ENCODE_PNG = register(
@@ -282,3 +268,15 @@ ENCODE_PNG = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+# TensorFlow's ops refuse the other kinds too, or give them another rank than they tell.
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "DecodePng": ("PNG", "JPEG", "GIF"),
+    "DecodeJpeg": ("JPEG", "PNG", "GIF"),
+    "DecodeAndCropJpeg": ("JPEG",),
+    "DecodeGif": ("GIF", "PNG", "JPEG"),
+    "DecodeBmp": ("BMP",),
+    "DecodeWebP": ("WEBP",),
+    "DecodeImage": ("PNG", "JPEG", "GIF", "BMP", "WEBP"),
+}

@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import FLOATS, float16, float32
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Tensor
 from pinnace.ops.array import casting, indicators, joining, permutations, reshaping, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import pixels
 from pinnace.ops.math import arithmetic, division, exponents, extremes, products, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
@@ -84,145 +84,6 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     return joining.concat([x, x, x], -1, name)
 
 
-def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
-    """[..., 3]: hue, saturation and value, all in [0, 1] for colours in [0, 1].
-
-    Source:
-        TensorFlow op `RGBToHSV` (image_ops.cc).
-    """
-    return execute(RGB_TO_HSV, convert_to_tensor(images), name=name)  # type: ignore[no-any-return]
-
-
-def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """[..., 3]: the inverse of `rgb_to_hsv`.
-
-    Source:
-        TensorFlow op `HSVToRGB` (image_ops.cc).
-    """
-    return execute(HSV_TO_RGB, convert_to_tensor(images), name=name)  # type: ignore[no-any-return]
-
-
-def rgb_to_yiq(images: TensorLike) -> Tensor:
-    """[..., 3], floats in [0, 1]: luma and two chromas of NTSC."""
-    return _mixed(images, _YIQ)
-
-
-def yiq_to_rgb(images: TensorLike) -> Tensor:
-    """[..., 3]: the inverse of `rgb_to_yiq`."""
-    return _mixed(images, _FROM_YIQ)
-
-
-def rgb_to_yuv(images: TensorLike) -> Tensor:
-    """[..., 3], floats in [0, 1]: luma and two chromas of PAL."""
-    return _mixed(images, _YUV)
-
-
-def yuv_to_rgb(images: TensorLike) -> Tensor:
-    """[..., 3]: the inverse of `rgb_to_yuv`."""
-    return _mixed(images, _FROM_YUV)
-
-
-def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
-    """`image` + delta, in floats in [0, 1]; integers come back as such, cut off at their range."""
-    x = convert_to_tensor(image)
-    wide = _as_floats(x)
-    moved = arithmetic.add(wide, casting.cast(delta, wide.dtype))
-    return pixels.convert_image_dtype(moved, x.dtype, saturate=True)
-
-
-def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
-    """(x - mean) contrast_factor + mean, with the mean of each channel of each picture.
-
-    Args:
-        images: [..., height, width, channels].
-        contrast_factor: a float; 1 changes nothing.
-
-    Source:
-        TensorFlow op `AdjustContrastv2` (image_ops.cc).
-    """
-    x = convert_to_tensor(images)
-    changed = execute(ADJUST_CONTRAST_V2, _as_floats(x), contrast_factor)
-    return pixels.convert_image_dtype(changed, x.dtype, saturate=True)
-
-
-def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """`gain * image ** gamma`, in floats in [0, 1].
-
-    Raises:
-        ValueError: `gamma` is below 0.
-    """
-    x = convert_to_tensor(image)
-    if not isinstance(gamma, Tensor) and gamma < 0:
-        message = f"adjust_gamma: gamma must not be negative, got {gamma}"
-        raise ValueError(message)
-    wide = _as_floats(x)
-    changed = arithmetic.multiply(convert_to_tensor(gain, wide.dtype), exponents.pow(wide, gamma))
-    return pixels.convert_image_dtype(changed, x.dtype, saturate=True)
-
-
-def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
-    """RGB pictures [..., 3] with the hue turned by `delta`, where 1 is the whole circle.
-
-    Raises:
-        ValueError: `delta` is a number outside of [-1, 1].
-
-    Source:
-        TensorFlow op `AdjustHue` (image_ops.cc).
-    """
-    if not isinstance(delta, Tensor) and not -1 <= delta <= 1:  # type: ignore[operator]
-        message = f"adjust_hue: delta must be in [-1, 1], got {delta!r}"
-        raise ValueError(message)
-    x = convert_to_tensor(image)
-    turned = execute(ADJUST_HUE, _as_floats(x), casting.cast(delta, float32))
-    return pixels.convert_image_dtype(turned, x.dtype, saturate=True, name=name)
-
-
-def adjust_saturation(
-    image: TensorLike, saturation_factor: TensorLike, name: str | None = None
-) -> Tensor:
-    """RGB pictures [..., 3] with the saturation times `saturation_factor`, cut off at 1.
-
-    Source:
-        TensorFlow op `AdjustSaturation` (image_ops.cc).
-    """
-    x = convert_to_tensor(image)
-    changed = execute(ADJUST_SATURATION, _as_floats(x), casting.cast(saturation_factor, float32))
-    return pixels.convert_image_dtype(changed, x.dtype, saturate=True, name=name)
-
-
-def per_image_standardization(image: TensorLike) -> Tensor:
-    """Each picture less its mean, over its standard deviation, in float32.
-
-    Args:
-        image: [..., height, width, channels]. The deviation counts as at least 1/√count, so that a
-            picture of one colour gives zeros.
-    """
-    x = casting.cast(image, float32)
-    axes = [-1, -2, -3]
-    count = casting.cast(reduction.reduce_prod(shapes.shape(x)[-3:]), float32)
-    spread = arithmetic.maximum(reduction.reduce_std(x, axes, True), exponents.rsqrt(count))
-    return division.divide(x - reduction.reduce_mean(x, axes, True), spread)
-
-
-def _as_floats(x: Tensor) -> Tensor:
-    return x if x.dtype in _NARROW else pixels.convert_image_dtype(x, float32)
-
-
-def _mixed(images: TensorLike, matrix: Array) -> Tensor:
-    x = convert_to_tensor(images)
-    _check_last(x, 3, "images")
-    return products.tensordot(x, convert_to_tensor(matrix, x.dtype), [[-1], [0]])
-
-
-def _check_last(x: Tensor, size: int, who: str) -> None:
-    if x.shape.rank is not None and (x.shape.rank < 1 or x.shape[-1] not in (None, size)):
-        message = f"{who}: the last axis must be {size}, got shape {x.shape}"
-        raise ValueError(message)
-
-
-# Kernels and shapes.
-
-
 def _infer_colours(call: InferCall) -> Shape:
     shape = call.spec(0).shape
     least = 1 if call.op.name in {"RGBToHSV", "HSVToRGB"} else 3
@@ -255,43 +116,21 @@ def _hsv(x: Array) -> tuple[Array, Array, Array]:
     return np.where(hue < 0, hue + 1, hue), saturation, value
 
 
-def _rgb(hue: Array, saturation: Array, value: Array) -> Array:
-    turned = hue * 6
-    shares = [
-        np.clip(np.abs(turned - 3) - 1, 0, 1),
-        np.clip(2 - np.abs(turned - 2), 0, 1),
-        np.clip(2 - np.abs(turned - 4), 0, 1),
-    ]
-    return np.stack([(1 - saturation + saturation * share) * value for share in shares], -1)
-
-
 def _wide(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
+def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
+    """[..., 3]: hue, saturation and value, all in [0, 1] for colours in [0, 1].
+
+    Source:
+        TensorFlow op `RGBToHSV` (image_ops.cc).
+    """
+    return execute_one(RGB_TO_HSV, convert_to_tensor(images), name=name)
+
+
 def _rgb_to_hsv_kernel(images: Array) -> Array:
     return np.stack(_hsv(_wide(images)), -1).astype(images.dtype)
-
-
-def _hsv_to_rgb_kernel(images: Array) -> Array:
-    x = _wide(images)
-    return _rgb(x[..., 0], x[..., 1], x[..., 2]).astype(images.dtype)
-
-
-def _contrast_kernel(images: Array, contrast_factor: Array) -> Array:
-    x = _wide(images)
-    mean = x.mean((-3, -2), keepdims=True, dtype=np.float64).astype(x.dtype)
-    return ((x - mean) * contrast_factor + mean).astype(images.dtype)  # type: ignore[no-any-return]
-
-
-def _hue_kernel(images: Array, delta: Array) -> Array:
-    hue, saturation, value = _hsv(_wide(images))
-    return _rgb(np.mod(hue + delta, 1), saturation, value).astype(images.dtype)
-
-
-def _saturation_kernel(images: Array, scale: Array) -> Array:
-    hue, saturation, value = _hsv(_wide(images))
-    return _rgb(hue, np.clip(saturation * scale, 0, 1), value).astype(images.dtype)
 
 
 def _rgb_to_hsv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -324,6 +163,32 @@ RGB_TO_HSV = register(
         gradient=_rgb_to_hsv_gradient,
     )
 )
+
+
+def _rgb(hue: Array, saturation: Array, value: Array) -> Array:
+    turned = hue * 6
+    shares = [
+        np.clip(np.abs(turned - 3) - 1, 0, 1),
+        np.clip(2 - np.abs(turned - 2), 0, 1),
+        np.clip(2 - np.abs(turned - 4), 0, 1),
+    ]
+    return np.stack([(1 - saturation + saturation * share) * value for share in shares], -1)
+
+
+def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
+    """[..., 3]: the inverse of `rgb_to_hsv`.
+
+    Source:
+        TensorFlow op `HSVToRGB` (image_ops.cc).
+    """
+    return execute_one(HSV_TO_RGB, convert_to_tensor(images), name=name)
+
+
+def _hsv_to_rgb_kernel(images: Array) -> Array:
+    x = _wide(images)
+    return _rgb(x[..., 0], x[..., 1], x[..., 2]).astype(images.dtype)
+
+
 HSV_TO_RGB = register(
     OpDef(
         name="HSVToRGB",
@@ -334,6 +199,33 @@ HSV_TO_RGB = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _as_floats(x: Tensor) -> Tensor:
+    return x if x.dtype in _NARROW else pixels.convert_image_dtype(x, float32)
+
+
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
+    """(x - mean) contrast_factor + mean, with the mean of each channel of each picture.
+
+    Args:
+        images: [..., height, width, channels].
+        contrast_factor: a float; 1 changes nothing.
+
+    Source:
+        TensorFlow op `AdjustContrastv2` (image_ops.cc).
+    """
+    x = convert_to_tensor(images)
+    changed = execute(ADJUST_CONTRAST_V2, _as_floats(x), contrast_factor)
+    return pixels.convert_image_dtype(changed, x.dtype, saturate=True)
+
+
+def _contrast_kernel(images: Array, contrast_factor: Array) -> Array:
+    x = _wide(images)
+    mean = x.mean((-3, -2), keepdims=True, dtype=np.float64).astype(x.dtype)
+    return ((x - mean) * contrast_factor + mean).astype(images.dtype)  # type: ignore[no-any-return]
+
+
 ADJUST_CONTRAST_V2 = register(
     OpDef(
         name="AdjustContrastv2",
@@ -344,6 +236,38 @@ ADJUST_CONTRAST_V2 = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
+    """RGB pictures [..., 3] with the hue turned by `delta`, where 1 is the whole circle.
+
+    Args:
+        image: [..., 3], RGB: floats in [0, 1], or an integer type.
+        delta: a scalar in [-1, 1].
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: `delta` is a number outside of [-1, 1].
+
+    Source:
+        TensorFlow op `AdjustHue` (image_ops.cc).
+    """
+    if not isinstance(delta, Tensor) and not -1 <= delta <= 1:  # type: ignore[operator]
+        message = f"adjust_hue: delta must be in [-1, 1], got {delta!r}"
+        raise ValueError(message)
+    x = convert_to_tensor(image)
+    turned = execute(ADJUST_HUE, _as_floats(x), casting.cast(delta, float32))
+    return pixels.convert_image_dtype(turned, x.dtype, saturate=True, name=name)
+
+
+def _hue_kernel(images: Array, delta: Array) -> Array:
+    hue, saturation, value = _hsv(_wide(images))
+    return _rgb(np.mod(hue + delta, 1), saturation, value).astype(images.dtype)
+
+
 ADJUST_HUE = register(
     OpDef(
         name="AdjustHue",
@@ -354,6 +278,34 @@ ADJUST_HUE = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def adjust_saturation(
+    image: TensorLike, saturation_factor: TensorLike, name: str | None = None
+) -> Tensor:
+    """RGB pictures [..., 3] with the saturation times `saturation_factor`, cut off at 1.
+
+    Args:
+        image: [..., 3], RGB: floats in [0, 1], or an integer type.
+        saturation_factor: a scalar.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Source:
+        TensorFlow op `AdjustSaturation` (image_ops.cc).
+    """
+    x = convert_to_tensor(image)
+    changed = execute(ADJUST_SATURATION, _as_floats(x), casting.cast(saturation_factor, float32))
+    return pixels.convert_image_dtype(changed, x.dtype, saturate=True, name=name)
+
+
+def _saturation_kernel(images: Array, scale: Array) -> Array:
+    hue, saturation, value = _hsv(_wide(images))
+    return _rgb(hue, np.clip(saturation * scale, 0, 1), value).astype(images.dtype)
+
+
 ADJUST_SATURATION = register(
     OpDef(
         name="AdjustSaturation",
@@ -364,3 +316,88 @@ ADJUST_SATURATION = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def rgb_to_yiq(images: TensorLike) -> Tensor:
+    """[..., 3], floats in [0, 1]: luma and two chromas of NTSC."""
+    return _mixed(images, _YIQ)
+
+
+def yiq_to_rgb(images: TensorLike) -> Tensor:
+    """[..., 3]: the inverse of `rgb_to_yiq`."""
+    return _mixed(images, _FROM_YIQ)
+
+
+def rgb_to_yuv(images: TensorLike) -> Tensor:
+    """[..., 3], floats in [0, 1]: luma and two chromas of PAL."""
+    return _mixed(images, _YUV)
+
+
+def yuv_to_rgb(images: TensorLike) -> Tensor:
+    """[..., 3]: the inverse of `rgb_to_yuv`."""
+    return _mixed(images, _FROM_YUV)
+
+
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
+    """`image` + delta, in floats in [0, 1]; integers come back as such, cut off at their range.
+
+    Args:
+        image: [...], floats in [0, 1], or an integer type.
+        delta: a scalar, in the scale of floats.
+
+    Returns:
+        The shape and dtype of `image`.
+    """
+    x = convert_to_tensor(image)
+    wide = _as_floats(x)
+    moved = arithmetic.add(wide, casting.cast(delta, wide.dtype))
+    return pixels.convert_image_dtype(moved, x.dtype, saturate=True)
+
+
+def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
+    """`gain * image ** gamma`, in floats in [0, 1].
+
+    Args:
+        image: [...], floats in [0, 1], or an integer type.
+        gamma: the exponent, a scalar from 0.
+        gain: the factor, a scalar.
+
+    Returns:
+        The shape and dtype of `image`.
+
+    Raises:
+        ValueError: `gamma` is below 0.
+    """
+    x = convert_to_tensor(image)
+    if not isinstance(gamma, Tensor) and gamma < 0:
+        message = f"adjust_gamma: gamma must not be negative, got {gamma}"
+        raise ValueError(message)
+    wide = _as_floats(x)
+    changed = arithmetic.multiply(convert_to_tensor(gain, wide.dtype), exponents.pow(wide, gamma))
+    return pixels.convert_image_dtype(changed, x.dtype, saturate=True)
+
+
+def per_image_standardization(image: TensorLike) -> Tensor:
+    """Each picture less its mean, over its standard deviation, in float32.
+
+    Args:
+        image: [..., height, width, channels]. The deviation counts as at least 1/√count, so that a
+            picture of one colour gives zeros.
+    """
+    x = casting.cast(image, float32)
+    axes = [-1, -2, -3]
+    count = casting.cast(reduction.reduce_prod(shapes.shape(x)[-3:]), float32)
+    spread = arithmetic.maximum(reduction.reduce_std(x, axes, True), exponents.rsqrt(count))
+    return division.divide(x - reduction.reduce_mean(x, axes, True), spread)
+
+
+def _mixed(images: TensorLike, matrix: Array) -> Tensor:
+    x = convert_to_tensor(images)
+    _check_last(x, 3, "images")
+    return products.tensordot(x, convert_to_tensor(matrix, x.dtype), [[-1], [0]])
+
+
+def _check_last(x: Tensor, size: int, who: str) -> None:
+    if x.shape.rank is not None and (x.shape.rank < 1 or x.shape[-1] not in (None, size)):
+        message = f"{who}: the last axis must be {size}, got shape {x.shape}"
+        raise ValueError(message)

@@ -12,7 +12,7 @@ from pinnace.framework.dtypes import float32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import casting, constants, joining, padding, reshaping, shapes, tiling
 from pinnace.ops.image import pixels
-from pinnace.ops.math import arithmetic, exponents, reduction
+from pinnace.ops.math import arithmetic, exponents, polar, reduction
 from pinnace.ops.nn import depthwise, pooling, rectifiers
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     if x.shape.rank not in (3, 4):
         message = f"total_variation: images must have 3 or 4 axes, got shape {x.shape}"
         raise ValueError(message)
-    down = arithmetic.abs(x[..., 1:, :, :] - x[..., :-1, :, :])
-    right = arithmetic.abs(x[..., 1:, :] - x[..., :-1, :])
+    down = polar.abs(x[..., 1:, :, :] - x[..., :-1, :, :])
+    right = polar.abs(x[..., 1:, :] - x[..., :-1, :])
     axes = None if x.shape.rank == 3 else [1, 2, 3]
     return arithmetic.add(reduction.reduce_sum(down, axes), reduction.reduce_sum(right, axes), name)
 

@@ -10,8 +10,8 @@ from pinnace.framework.dtypes import FLOATS, REAL
 from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import padding, permutations, reshaping, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.array import padding, permutations, shapes
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import arithmetic, division
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
@@ -31,182 +31,6 @@ __all__ = [
 _METHODS = ("bilinear", "nearest")
 
 _PIXELS = REAL - {dtypes.uint32, dtypes.uint64}
-
-
-def crop_and_resize(
-    image: TensorLike,
-    boxes: TensorLike,
-    box_indices: TensorLike,
-    crop_size: TensorLike,
-    method: str = "bilinear",
-    extrapolation_value: float = 0.0,
-    name: str | None = None,
-) -> Tensor:
-    """Parts of pictures, all in one size.
-
-    Args:
-        image: [batch, height, width, channels], a real type.
-        boxes: [n, 4], float32: y1, x1, y2, x2, where 0 and 1 are the ends of the picture.
-        box_indices: [n], int32: the picture each box is of.
-        crop_size: [2], int32: height and width of the parts.
-        method: "bilinear" or "nearest".
-        extrapolation_value: what is outside of the picture.
-        name: name of the node while tracing.
-
-    Returns:
-        [n, *crop_size, channels], float32.
-
-    Raises:
-        OutOfRangeError: there is no such picture.
-        InvalidArgumentError: the shapes do not fit.
-
-    Source:
-        TensorFlow op `CropAndResize` (image_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        CROP_AND_RESIZE,
-        image,
-        boxes,
-        box_indices,
-        crop_size,
-        method=method,
-        extrapolation_value=float(extrapolation_value),
-        name=name,
-    )
-
-
-def flip_left_right(image: TensorLike) -> Tensor:
-    """A picture mirrored: left is right.
-
-    Args:
-        image: [height, width, channels] or [batch, height, width, channels], any dtype.
-
-    Returns:
-        Shape and dtype of `image`.
-    """
-    return permutations.reverse(image, [-2])
-
-
-def flip_up_down(image: TensorLike) -> Tensor:
-    """A picture upside down.
-
-    Args:
-        image: [height, width, channels] or [batch, height, width, channels], any dtype.
-
-    Returns:
-        Shape and dtype of `image`.
-    """
-    return permutations.reverse(image, [-3])
-
-
-def transpose(image: TensorLike, name: str | None = None) -> Tensor:
-    """[..., height, width, channels] with height and width changed for each other."""
-    x = convert_to_tensor(image)
-    rank = _rank(x, "transpose")
-    order = [*range(rank - 3), rank - 2, rank - 3, rank - 1]
-    return reshaping.transpose(x, order, name=name)
-
-
-def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
-    """[..., height, width, channels] turned by k right angles, against the clock."""
-    turns = int(k) % 4
-    x = convert_to_tensor(image)
-    if turns == 1:
-        return permutations.reverse(transpose(x), [-3], name)
-    if turns == 2:
-        return permutations.reverse(x, [-3, -2], name)
-    if turns == 3:
-        return permutations.reverse(transpose(x), [-2], name)
-    return x
-
-
-def crop_to_bounding_box(
-    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
-) -> Tensor:
-    """The part of [..., height, width, channels] that begins at the offsets and has that size."""
-    return convert_to_tensor(image)[
-        ...,
-        offset_height : offset_height + target_height,
-        offset_width : offset_width + target_width,
-        :,
-    ]
-
-
-def pad_to_bounding_box(
-    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
-) -> Tensor:
-    """[..., height, width, channels] inside of zeros: at the offsets of a picture of that size."""
-    x = convert_to_tensor(image)
-    rank = _rank(x, "pad_to_bounding_box")
-    height, width = shapes.axis_sizes(x)[-3:-1]
-    pairs: list[Any] = [[0, 0]] * (rank - 3)
-    pairs.append([offset_height, target_height - offset_height - height])
-    pairs.append([offset_width, target_width - offset_width - width])
-    return padding.pad(x, convert_to_tensor([*pairs, [0, 0]]))
-
-
-def resize_with_crop_or_pad(image: TensorLike, target_height: Any, target_width: Any) -> Tensor:
-    """[..., height, width, channels] cut off, or widened with zeros, evenly on both sides."""
-    x = convert_to_tensor(image)
-    height, width = shapes.axis_sizes(x)[-3:-1]
-    part = crop_to_bounding_box(
-        x,
-        _half(height, target_height),
-        _half(width, target_width),
-        _smaller(height, target_height),
-        _smaller(width, target_width),
-    )
-    return pad_to_bounding_box(
-        part, _half(target_height, height), _half(target_width, width), target_height, target_width
-    )
-
-
-def _half(size: Any, other: Any) -> Any:
-    """Half of what `size` has more than `other`, 0 if it has less."""
-    if isinstance(size, int) and isinstance(other, int):
-        return max((size - other) // 2, 0)
-    return arithmetic.maximum(division.floordiv(arithmetic.subtract(size, other), 2), 0)
-
-
-def _smaller(size: Any, other: Any) -> Any:
-    if isinstance(size, int) and isinstance(other, int):
-        return min(size, other)
-    return arithmetic.minimum(size, other)
-
-
-def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
-    """The middle of [..., height, width, channels]: a fraction of its height and width.
-
-    Raises:
-        ValueError: the fraction is not in (0, 1], or height or width is unknown.
-    """
-    x = convert_to_tensor(image)
-    if not 0 < central_fraction <= 1:
-        message = f"central_crop: central_fraction must be in (0, 1], got {central_fraction}"
-        raise ValueError(message)
-    if central_fraction == 1:
-        return x
-    _rank(x, "central_crop")
-    starts, lengths = [], []
-    for size in x.shape[-3:-1]:
-        if size is None:
-            message = f"central_crop: height and width must be known, got shape {x.shape.text}"
-            raise ValueError(message)
-        start = int((size - size * central_fraction) / 2)
-        starts.append(start)
-        lengths.append(size - 2 * start)
-    return crop_to_bounding_box(x, *starts, *lengths)
-
-
-def _rank(x: Tensor, who: str) -> int:
-    rank = x.shape.rank
-    if rank not in {3, 4}:
-        message = f"{who}: image must have three or four axes, got shape {x.shape.text}"
-        raise ValueError(message)
-    return int(rank)
-
-
-# CropAndResize.
 
 
 def _boxes(op: str, image_count: int, boxes: Array, box_ind: Array) -> None:
@@ -252,6 +76,48 @@ class _Samples:
         self.inside = (self.inside_y[:, :, None] & self.inside_x[:, None, :])[..., None]
 
 
+def crop_and_resize(
+    image: TensorLike,
+    boxes: TensorLike,
+    box_indices: TensorLike,
+    crop_size: TensorLike,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """Parts of pictures, all in one size.
+
+    Args:
+        image: [batch, height, width, channels], a real type.
+        boxes: [n, 4], float32: y1, x1, y2, x2, where 0 and 1 are the ends of the picture.
+        box_indices: [n], int32: the picture each box is of.
+        crop_size: [2], int32: height and width of the parts.
+        method: "bilinear" or "nearest".
+        extrapolation_value: what is outside of the picture.
+        name: name of the node while tracing.
+
+    Returns:
+        [n, *crop_size, channels], float32.
+
+    Raises:
+        OutOfRangeError: there is no such picture.
+        InvalidArgumentError: the shapes do not fit.
+
+    Source:
+        TensorFlow op `CropAndResize` (image_ops.cc).
+    """
+    return execute_one(
+        CROP_AND_RESIZE,
+        image,
+        boxes,
+        box_indices,
+        crop_size,
+        method=method,
+        extrapolation_value=float(extrapolation_value),
+        name=name,
+    )
+
+
 def _crop_kernel(
     image: Array,
     boxes: Array,
@@ -283,6 +149,66 @@ def _crop_kernel(
         lower = lower + (points(s.bottom, s.right) - lower) * s.part_x
         out = upper + (lower - upper) * s.part_y
     return np.where(s.inside, out, np.float32(extrapolation_value))
+
+
+def _infer_crop(call: InferCall) -> Shape:
+    image, boxes, size = call.spec(0).shape, call.spec(1).shape, call.constant(3)
+    if image.rank not in {None, 4}:
+        call.fail("image must have four axes")
+    if not boxes.is_compatible_with([None, 4]):
+        call.fail("boxes must have four numbers each")
+    if not call.spec(2).shape.is_compatible_with([None if boxes.rank is None else boxes[0]]):
+        call.fail("box_ind must have one entry per box")
+    if not call.spec(3).shape.is_compatible_with([2]):
+        call.fail("crop_size must hold a height and a width")
+    counts = [shape[0] for shape in (boxes, call.spec(2).shape) if shape.rank]
+    count = next((n for n in counts if n is not None), None)
+    new: list[int | None] = [None, None] if size is None else [int(n) for n in size]
+    return Shape([count, *new, None if image.rank is None else image[3]])
+
+
+def _crop_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    image, boxes, box_ind, _ = call.inputs
+    method = call.attr("method")
+    to_image = to_boxes = None
+    if image.dtype in FLOATS:
+        size = shapes.shape(image)
+        to_image = execute(
+            CROP_AND_RESIZE_GRAD_IMAGE, dy, boxes, box_ind, size, method=method, T=image.dtype
+        )
+    # TensorFlow: the boxes get that of bilinear sampling, whatever the method.
+    to_boxes = execute(CROP_AND_RESIZE_GRAD_BOXES, dy, image, boxes, box_ind)
+    return to_image, to_boxes, None, None
+
+
+CROP_AND_RESIZE = register(
+    OpDef(
+        name="CropAndResize",
+        signature="image: T, boxes: float32, box_ind: int32, crop_size: int32 -> crops: float32",
+        types={"T": _PIXELS},
+        attrs={
+            "method": attr("string", default="bilinear", allowed=_METHODS),
+            "extrapolation_value": attr("float", default=0.0),
+        },
+        infer=_infer_crop,
+        kernel=_crop_kernel,
+        gradient=_crop_gradient,
+    )
+)
+
+
+def _check_grads(call: InferCall, boxes: Shape, image: Shape) -> None:
+    """One gradient of a crop per box, as deep as the image."""
+    grads = call.spec(0).shape
+    if grads.rank not in {None, 4}:
+        call.fail("grads must have four axes")
+    if not boxes.is_compatible_with([None if grads.rank is None else grads[0], 4]):
+        call.fail("boxes must have four numbers per crop")
+    if image.rank not in {None, 4}:
+        call.fail("image must have four axes")
+    depths = {shape[3] for shape in (grads, image) if shape.rank} - {None}
+    if len(depths) > 1:
+        call.fail(f"grads and image must have one depth, got {grads[3]} and {image[3]}")
 
 
 def _grad_image_kernel(
@@ -318,6 +244,25 @@ def _grad_image_kernel(
     return out.astype(T.numpy)
 
 
+def _infer_grad_image(call: InferCall) -> Shape:
+    image = call.shape_constant(3).merge_with([None] * 4)
+    _check_grads(call, call.spec(1).shape, image)
+    return image
+
+
+CROP_AND_RESIZE_GRAD_IMAGE = register(
+    OpDef(
+        name="CropAndResizeGradImage",
+        signature="grads: float32, boxes: float32, box_ind: int32, image_size: int32 -> output: T",
+        types={"T": FLOATS},
+        attrs={"method": attr("string", default="bilinear", allowed=_METHODS)},
+        infer=_infer_grad_image,
+        kernel=_grad_image_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 def _grad_boxes_kernel(grads: Array, image: Array, boxes: Array, box_ind: Array) -> Array:
     _boxes("CropAndResizeGradBoxes", len(image), boxes, box_ind)
     s = _Samples(image.shape, boxes, (grads.shape[1], grads.shape[2]))
@@ -342,87 +287,12 @@ def _grad_boxes_kernel(grads: Array, image: Array, boxes: Array, box_ind: Array)
     return out
 
 
-def _infer_crop(call: InferCall) -> Shape:
-    image, boxes, size = call.spec(0).shape, call.spec(1).shape, call.constant(3)
-    if image.rank not in {None, 4}:
-        call.fail("image must have four axes")
-    if not boxes.is_compatible_with([None, 4]):
-        call.fail("boxes must have four numbers each")
-    if not call.spec(2).shape.is_compatible_with([None if boxes.rank is None else boxes[0]]):
-        call.fail("box_ind must have one entry per box")
-    if not call.spec(3).shape.is_compatible_with([2]):
-        call.fail("crop_size must hold a height and a width")
-    counts = [shape[0] for shape in (boxes, call.spec(2).shape) if shape.rank]
-    count = next((n for n in counts if n is not None), None)
-    new: list[int | None] = [None, None] if size is None else [int(n) for n in size]
-    return Shape([count, *new, None if image.rank is None else image[3]])
-
-
-def _check_grads(call: InferCall, boxes: Shape, image: Shape) -> None:
-    """One gradient of a crop per box, as deep as the image."""
-    grads = call.spec(0).shape
-    if grads.rank not in {None, 4}:
-        call.fail("grads must have four axes")
-    if not boxes.is_compatible_with([None if grads.rank is None else grads[0], 4]):
-        call.fail("boxes must have four numbers per crop")
-    if image.rank not in {None, 4}:
-        call.fail("image must have four axes")
-    depths = {shape[3] for shape in (grads, image) if shape.rank} - {None}
-    if len(depths) > 1:
-        call.fail(f"grads and image must have one depth, got {grads[3]} and {image[3]}")
-
-
-def _infer_grad_image(call: InferCall) -> Shape:
-    image = call.shape_constant(3).merge_with([None] * 4)
-    _check_grads(call, call.spec(1).shape, image)
-    return image
-
-
 def _infer_grad_boxes(call: InferCall) -> Shape:
     boxes = call.spec(2).shape
     _check_grads(call, boxes, call.spec(1).shape)
     return boxes
 
 
-def _crop_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    image, boxes, box_ind, _ = call.inputs
-    method = call.attr("method")
-    to_image = to_boxes = None
-    if image.dtype in FLOATS:
-        size = shapes.shape(image)
-        to_image = execute(
-            CROP_AND_RESIZE_GRAD_IMAGE, dy, boxes, box_ind, size, method=method, T=image.dtype
-        )
-    # TensorFlow: the boxes get that of bilinear sampling, whatever the method.
-    to_boxes = execute(CROP_AND_RESIZE_GRAD_BOXES, dy, image, boxes, box_ind)
-    return to_image, to_boxes, None, None
-
-
-CROP_AND_RESIZE = register(
-    OpDef(
-        name="CropAndResize",
-        signature="image: T, boxes: float32, box_ind: int32, crop_size: int32 -> crops: float32",
-        types={"T": _PIXELS},
-        attrs={
-            "method": attr("string", default="bilinear", allowed=_METHODS),
-            "extrapolation_value": attr("float", default=0.0),
-        },
-        infer=_infer_crop,
-        kernel=_crop_kernel,
-        gradient=_crop_gradient,
-    )
-)
-CROP_AND_RESIZE_GRAD_IMAGE = register(
-    OpDef(
-        name="CropAndResizeGradImage",
-        signature="grads: float32, boxes: float32, box_ind: int32, image_size: int32 -> output: T",
-        types={"T": FLOATS},
-        attrs={"method": attr("string", default="bilinear", allowed=_METHODS)},
-        infer=_infer_grad_image,
-        kernel=_grad_image_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 CROP_AND_RESIZE_GRAD_BOXES = register(
     OpDef(
         name="CropAndResizeGradBoxes",
@@ -434,3 +304,181 @@ CROP_AND_RESIZE_GRAD_BOXES = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def flip_left_right(image: TensorLike) -> Tensor:
+    """A picture mirrored: left is right.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels], any dtype.
+
+    Returns:
+        Shape and dtype of `image`.
+    """
+    return permutations.reverse(image, [-2])
+
+
+def flip_up_down(image: TensorLike) -> Tensor:
+    """A picture upside down.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels], any dtype.
+
+    Returns:
+        Shape and dtype of `image`.
+    """
+    return permutations.reverse(image, [-3])
+
+
+def transpose(image: TensorLike, name: str | None = None) -> Tensor:
+    """[..., height, width, channels] with height and width changed for each other."""
+    x = convert_to_tensor(image)
+    rank = _rank(x, "transpose")
+    order = [*range(rank - 3), rank - 2, rank - 3, rank - 1]
+    return permutations.transpose(x, order, name=name)
+
+
+def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
+    """[..., height, width, channels] turned by k right angles, against the clock.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        k: how many right angles; any integer.
+        name: name of the node while tracing.
+    """
+    turns = int(k) % 4
+    x = convert_to_tensor(image)
+    if turns == 1:
+        return permutations.reverse(transpose(x), [-3], name)
+    if turns == 2:
+        return permutations.reverse(x, [-3, -2], name)
+    if turns == 3:
+        return permutations.reverse(transpose(x), [-2], name)
+    return x
+
+
+def crop_to_bounding_box(
+    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """The part of [..., height, width, channels] that begins at the offsets and has that size.
+
+    Args:
+        image: [..., height, width, channels].
+        offset_height: the first row.
+        offset_width: the first column.
+        target_height: rows of the result.
+        target_width: columns of the result.
+
+    Returns:
+        [..., target_height, target_width, channels], dtype of `image`.
+    """
+    return convert_to_tensor(image)[
+        ...,
+        offset_height : offset_height + target_height,
+        offset_width : offset_width + target_width,
+        :,
+    ]
+
+
+def pad_to_bounding_box(
+    image: TensorLike, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """[..., height, width, channels] inside of zeros: at the offsets of a picture of that size.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        offset_height: rows of zeros above.
+        offset_width: columns of zeros on the left.
+        target_height: rows of the result.
+        target_width: columns of the result.
+
+    Returns:
+        [..., target_height, target_width, channels], dtype of `image`.
+
+    Raises:
+        ValueError: `image` has neither three nor four axes.
+    """
+    x = convert_to_tensor(image)
+    rank = _rank(x, "pad_to_bounding_box")
+    height, width = shapes.axis_sizes(x)[-3:-1]
+    pairs: list[Any] = [[0, 0]] * (rank - 3)
+    pairs.append([offset_height, target_height - offset_height - height])
+    pairs.append([offset_width, target_width - offset_width - width])
+    return padding.pad(x, convert_to_tensor([*pairs, [0, 0]]))
+
+
+def resize_with_crop_or_pad(image: TensorLike, target_height: Any, target_width: Any) -> Tensor:
+    """[..., height, width, channels] cut off, or widened with zeros, evenly on both sides.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        target_height: rows of the result.
+        target_width: columns of the result.
+
+    Returns:
+        [..., target_height, target_width, channels], dtype of `image`.
+
+    Raises:
+        ValueError: `image` has neither three nor four axes.
+    """
+    x = convert_to_tensor(image)
+    height, width = shapes.axis_sizes(x)[-3:-1]
+    part = crop_to_bounding_box(
+        x,
+        _half(height, target_height),
+        _half(width, target_width),
+        _smaller(height, target_height),
+        _smaller(width, target_width),
+    )
+    return pad_to_bounding_box(
+        part, _half(target_height, height), _half(target_width, width), target_height, target_width
+    )
+
+
+def _half(size: Any, other: Any) -> Any:
+    """Half of what `size` has more than `other`, 0 if it has less."""
+    if isinstance(size, int) and isinstance(other, int):
+        return max((size - other) // 2, 0)
+    return arithmetic.maximum(division.floordiv(arithmetic.subtract(size, other), 2), 0)
+
+
+def _smaller(size: Any, other: Any) -> Any:
+    if isinstance(size, int) and isinstance(other, int):
+        return min(size, other)
+    return arithmetic.minimum(size, other)
+
+
+def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
+    """The middle of [..., height, width, channels]: a fraction of its height and width.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        central_fraction: in (0, 1].
+
+    Raises:
+        ValueError: the fraction is not in (0, 1], or height or width is unknown.
+    """
+    x = convert_to_tensor(image)
+    if not 0 < central_fraction <= 1:
+        message = f"central_crop: central_fraction must be in (0, 1], got {central_fraction}"
+        raise ValueError(message)
+    if central_fraction == 1:
+        return x
+    _rank(x, "central_crop")
+    starts, lengths = [], []
+    for size in x.shape[-3:-1]:
+        if size is None:
+            message = f"central_crop: height and width must be known, got shape {x.shape.text}"
+            raise ValueError(message)
+        start = int((size - size * central_fraction) / 2)
+        starts.append(start)
+        lengths.append(size - 2 * start)
+    return crop_to_bounding_box(x, *starts, *lengths)
+
+
+def _rank(x: Tensor, who: str) -> int:
+    rank = x.shape.rank
+    if rank not in {3, 4}:
+        message = f"{who}: image must have three or four axes, got shape {x.shape.text}"
+        raise ValueError(message)
+    return int(rank)

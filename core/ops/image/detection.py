@@ -1,4 +1,4 @@
-"""What detectors end with: CombinedNonMaxSuppression and its kin."""
+"""The last ops of detectors: CombinedNonMaxSuppression and similar."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import suppression
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
@@ -60,41 +60,6 @@ def combined_non_max_suppression(
         score_threshold,
         pad_per_class=pad_per_class,
         clip_boxes=clip_boxes,
-        name=name,
-    )
-
-
-def non_max_suppression_overlaps(
-    overlaps: TensorLike,
-    scores: TensorLike,
-    max_output_size: TensorLike,
-    overlap_threshold: TensorLike = 0.5,
-    score_threshold: TensorLike = float("-inf"),
-    name: str | None = None,
-) -> Tensor:
-    """The best of `scores` [n], without those that overlap a better one.
-
-    Args:
-        overlaps: [n, n], float32, of any kind.
-        scores: [n], float32.
-        max_output_size: at most how many, an int32 scalar.
-        overlap_threshold: more than this is an overlap.
-        score_threshold: of this score or less are left out.
-        name: name of the node while tracing.
-
-    Returns:
-        [m], int32: indices, best first.
-
-    Source:
-        TensorFlow op `NonMaxSuppressionWithOverlaps` (image_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        NON_MAX_SUPPRESSION_WITH_OVERLAPS,
-        overlaps,
-        scores,
-        max_output_size,
-        overlap_threshold,
-        score_threshold,
         name=name,
     )
 
@@ -164,6 +129,61 @@ def _infer_combined(call: InferCall) -> tuple[Shape, ...]:
     return Shape([batch, rows, 4]), Shape([batch, rows]), Shape([batch, rows]), Shape([batch])
 
 
+COMBINED_NON_MAX_SUPPRESSION = register(
+    OpDef(
+        name="CombinedNonMaxSuppression",
+        signature=(
+            "boxes: float32, scores: float32, max_output_size_per_class: int32, "
+            "max_total_size: int32, iou_threshold: float32, score_threshold: float32 -> "
+            "nmsed_boxes: float32, nmsed_scores: float32, nmsed_classes: float32, "
+            "valid_detections: int32"
+        ),
+        attrs={
+            "pad_per_class": attr("bool", default=False),
+            "clip_boxes": attr("bool", default=True),
+        },
+        infer=_infer_combined,
+        kernel=_combined_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def non_max_suppression_overlaps(
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    name: str | None = None,
+) -> Tensor:
+    """The best of `scores` [n], without those that overlap a better one.
+
+    Args:
+        overlaps: [n, n], float32, of any kind.
+        scores: [n], float32.
+        max_output_size: at most how many, an int32 scalar.
+        overlap_threshold: more than this is an overlap.
+        score_threshold: of this score or less are left out.
+        name: name of the node while tracing.
+
+    Returns:
+        [m], int32: indices, best first.
+
+    Source:
+        TensorFlow op `NonMaxSuppressionWithOverlaps` (image_ops.cc).
+    """
+    return execute_one(
+        NON_MAX_SUPPRESSION_WITH_OVERLAPS,
+        overlaps,
+        scores,
+        max_output_size,
+        overlap_threshold,
+        score_threshold,
+        name=name,
+    )
+
+
 def _overlaps_kernel(
     overlaps: Array,
     scores: Array,
@@ -203,6 +223,20 @@ def _infer_overlaps(call: InferCall) -> Shape:
     return Shape([None])
 
 
+NON_MAX_SUPPRESSION_WITH_OVERLAPS = register(
+    OpDef(
+        name="NonMaxSuppressionWithOverlaps",
+        signature=(
+            "overlaps: float32, scores: float32, max_output_size: int32, "
+            "overlap_threshold: float32, score_threshold: float32 -> selected_indices: int32"
+        ),
+        infer=_infer_overlaps,
+        kernel=_overlaps_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 def _v1_kernel(
     boxes: Array, scores: Array, max_output_size: Array, *, iou_threshold: float
 ) -> Array:
@@ -226,36 +260,6 @@ NON_MAX_SUPPRESSION = register(
         attrs={"iou_threshold": attr("float", default=0.5)},
         infer=_infer_v1,
         kernel=_v1_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-COMBINED_NON_MAX_SUPPRESSION = register(
-    OpDef(
-        name="CombinedNonMaxSuppression",
-        signature=(
-            "boxes: float32, scores: float32, max_output_size_per_class: int32, "
-            "max_total_size: int32, iou_threshold: float32, score_threshold: float32 -> "
-            "nmsed_boxes: float32, nmsed_scores: float32, nmsed_classes: float32, "
-            "valid_detections: int32"
-        ),
-        attrs={
-            "pad_per_class": attr("bool", default=False),
-            "clip_boxes": attr("bool", default=True),
-        },
-        infer=_infer_combined,
-        kernel=_combined_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-NON_MAX_SUPPRESSION_WITH_OVERLAPS = register(
-    OpDef(
-        name="NonMaxSuppressionWithOverlaps",
-        signature=(
-            "overlaps: float32, scores: float32, max_output_size: int32, "
-            "overlap_threshold: float32, score_threshold: float32 -> selected_indices: int32"
-        ),
-        infer=_infer_overlaps,
-        kernel=_overlaps_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )
 )

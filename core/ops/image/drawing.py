@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float16, float32
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.registry import register
 
@@ -29,27 +29,6 @@ _COLOURS = np.array(
 )
 
 
-def draw_bounding_boxes(
-    images: TensorLike, boxes: TensorLike, colors: TensorLike | None, name: str | None = None
-) -> Tensor:
-    """Pictures with frames of one pixel's width.
-
-    Args:
-        images: [batch, height, width, 1, 3 or 4], float16 or float32.
-        boxes: [batch, n, 4], float32: y1, x1, y2, x2, where 0 and 1 are the ends of the picture;
-            what is outside is left out.
-        colors: [m, channels], float32, taken in turn; None for ten of TensorFlow's.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow ops `DrawBoundingBoxes` and `DrawBoundingBoxesV2` (image_ops.cc).
-    """
-    x = convert_to_tensor(images)
-    if colors is None:
-        return execute(DRAW_BOUNDING_BOXES, x, boxes, name=name)  # type: ignore[no-any-return]
-    return execute(DRAW_BOUNDING_BOXES_V2, x, boxes, colors, name=name)  # type: ignore[no-any-return]
-
-
 def _infer(call: InferCall) -> Shape:
     images, boxes = call.spec(0).shape, call.spec(1).shape
     if not images.is_compatible_with([None] * 4):
@@ -59,20 +38,6 @@ def _infer(call: InferCall) -> Shape:
     if images.rank and images[3] not in (None, 1, 3, 4):
         call.fail(f"images must have 1, 3 or 4 channels, got {images[3]}")
     return images
-
-
-def _v1_kernel(images: Array, boxes: Array) -> Array:
-    return _drawn(images, boxes, _COLOURS)
-
-
-def _v2_kernel(images: Array, boxes: Array, colors: Array) -> Array:
-    if colors.ndim != 2 or (len(colors) and colors.shape[1] < images.shape[3]):
-        message = (
-            f"DrawBoundingBoxesV2: colors must be a matrix with the {images.shape[3]} channels of "
-            f"images, got shape {list(colors.shape)}"
-        )
-        raise InvalidArgumentError(message)
-    return _drawn(images, boxes, colors if len(colors) else _COLOURS)
 
 
 def _drawn(images: Array, boxes: Array, colours: Array) -> Array:
@@ -103,6 +68,31 @@ def _drawn(images: Array, boxes: Array, colours: Array) -> Array:
     return out
 
 
+def draw_bounding_boxes(
+    images: TensorLike, boxes: TensorLike, colors: TensorLike | None, name: str | None = None
+) -> Tensor:
+    """Pictures with frames of one pixel's width.
+
+    Args:
+        images: [batch, height, width, 1, 3 or 4], float16 or float32.
+        boxes: [batch, n, 4], float32: y1, x1, y2, x2, where 0 and 1 are the ends of the picture;
+            what is outside is left out.
+        colors: [m, channels], float32, taken in turn; None for ten of TensorFlow's.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow ops `DrawBoundingBoxes` and `DrawBoundingBoxesV2` (image_ops.cc).
+    """
+    x = convert_to_tensor(images)
+    if colors is None:
+        return execute_one(DRAW_BOUNDING_BOXES, x, boxes, name=name)
+    return execute_one(DRAW_BOUNDING_BOXES_V2, x, boxes, colors, name=name)
+
+
+def _v1_kernel(images: Array, boxes: Array) -> Array:
+    return _drawn(images, boxes, _COLOURS)
+
+
 DRAW_BOUNDING_BOXES = register(
     OpDef(
         name="DrawBoundingBoxes",
@@ -113,6 +103,18 @@ DRAW_BOUNDING_BOXES = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _v2_kernel(images: Array, boxes: Array, colors: Array) -> Array:
+    if colors.ndim != 2 or (len(colors) and colors.shape[1] < images.shape[3]):
+        message = (
+            f"DrawBoundingBoxesV2: colors must be a matrix with the {images.shape[3]} channels of "
+            f"images, got shape {list(colors.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    return _drawn(images, boxes, colors if len(colors) else _COLOURS)
+
+
 DRAW_BOUNDING_BOXES_V2 = register(
     OpDef(
         name="DrawBoundingBoxesV2",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import DType, as_dtype, int32, int64, uint8
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import files, pixels
 from pinnace.ops.image.codecs import COUNT, KINDS, decoder, infer_file
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
@@ -55,7 +55,7 @@ def decode_jpeg(
     Source:
         TensorFlow op `DecodeJpeg` (image_ops.cc).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         DECODE_JPEG,
         contents,
         channels=channels,
@@ -84,7 +84,7 @@ def decode_and_crop_jpeg(
     Source:
         TensorFlow op `DecodeAndCropJpeg` (image_ops.cc).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         DECODE_AND_CROP_JPEG,
         contents,
         crop_window,
@@ -132,7 +132,7 @@ def encode_jpeg(
     Source:
         TensorFlow op `EncodeJpeg` (image_ops.cc).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         ENCODE_JPEG,
         image,
         format=format,
@@ -148,44 +148,53 @@ def encode_jpeg(
     )
 
 
-def adjust_jpeg_quality(
-    image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
-) -> Tensor:
-    """`image` [height, width, 1 or 3] as it looks after JPEG of that quality, 0 to 100."""
-    x = convert_to_tensor(image)
-    coded = execute(
-        ENCODE_JPEG_VARIABLE_QUALITY,
-        pixels.convert_image_dtype(x, uint8, saturate=True),
-        convert_to_tensor(jpeg_quality, int32),
+def _encode_jpeg_kernel(
+    image: Array,
+    *,
+    format: str,
+    quality: int,
+    progressive: bool,
+    optimize_size: bool,
+    chroma_downsampling: bool,
+    density_unit: str,
+    x_density: int,
+    y_density: int,
+    xmp_metadata: str,
+) -> Array:
+    per_inch = 2.54 if density_unit == "cm" else 1
+    return files.write_jpeg(
+        "EncodeJpeg",
+        image,
+        quality,
+        channels={"": None, "grayscale": 1, "rgb": 3}[format],
+        progressive=progressive,
+        optimize=optimize_size,
+        subsampling=2 if chroma_downsampling else 0,
+        dpi=(round(x_density * per_inch), round(y_density * per_inch)),
+        xmp=xmp_metadata.encode() if isinstance(xmp_metadata, str) else xmp_metadata,
     )
-    channels = (x.shape[-1] or 0) if x.shape.rank else 0
-    decoded = decode_jpeg(coded, channels=channels, dct_method=dct_method)
-    return pixels.convert_image_dtype(decoded, x.dtype, saturate=True, name=name)
 
 
-def extract_jpeg_shape(
-    contents: TensorLike, output_type: Any = int32, name: str | None = None
-) -> Tensor:
-    """[3]: height, width and channels of a JPEG file, from its head alone.
-
-    Source:
-        TensorFlow op `ExtractJpegShape` (image_ops.cc).
-    """
-    return execute(EXTRACT_JPEG_SHAPE, contents, output_type=as_dtype(output_type), name=name)  # type: ignore[no-any-return]
-
-
-def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
-    """Whether the bytes begin as a JPEG file does: [], bool."""
-    from pinnace.ops.math import comparison
-    from pinnace.ops.strings import conversion
-
-    return comparison.equal(conversion.substr(contents, 0, 3), b"\xff\xd8\xff", name)
-
-
-def _infer_sizes(call: InferCall) -> Shape:
-    if call.spec(0).shape.rank not in (None, 0):
-        call.fail("contents must be a scalar: the bytes of one file")
-    return Shape([3])
+ENCODE_JPEG = register(
+    OpDef(
+        name="EncodeJpeg",
+        signature="image: uint8 -> contents: string",
+        attrs={
+            "format": attr("string", default="", allowed=("", "grayscale", "rgb")),
+            "quality": attr("int", default=95),
+            "progressive": attr("bool", default=False),
+            "optimize_size": attr("bool", default=False),
+            "chroma_downsampling": attr("bool", default=True),
+            "density_unit": attr("string", default="in", allowed=("in", "cm")),
+            "x_density": attr("int", default=300),
+            "y_density": attr("int", default=300),
+            "xmp_metadata": attr("string", default=""),
+        },
+        infer=infer_file,
+        kernel=_encode_jpeg_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _jpeg(
@@ -216,6 +225,87 @@ def _decode_jpeg_kernel(
     )
 
 
+_HOW = {
+    **COUNT,
+    "ratio": attr("int", default=1),
+    "fancy_upscaling": attr("bool", default=True),
+    "try_recover_truncated": attr("bool", default=False),
+    "acceptable_fraction": attr("float", default=1.0),
+    "dct_method": attr("string", default=""),
+}
+
+
+def adjust_jpeg_quality(
+    image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
+) -> Tensor:
+    """`image` [height, width, 1 or 3] as it looks after JPEG of that quality, 0 to 100."""
+    x = convert_to_tensor(image)
+    coded = execute(
+        ENCODE_JPEG_VARIABLE_QUALITY,
+        pixels.convert_image_dtype(x, uint8, saturate=True),
+        convert_to_tensor(jpeg_quality, int32),
+    )
+    channels = (x.shape[-1] or 0) if x.shape.rank else 0
+    decoded = decode_jpeg(coded, channels=channels, dct_method=dct_method)
+    return pixels.convert_image_dtype(decoded, x.dtype, saturate=True, name=name)
+
+
+def _encode_any_kernel(images: Array, quality: Array) -> Array:
+    return files.write_jpeg("EncodeJpegVariableQuality", images, int(quality))
+
+
+ENCODE_JPEG_VARIABLE_QUALITY = register(
+    OpDef(
+        name="EncodeJpegVariableQuality",
+        signature="images: uint8, quality: int32 -> contents: string",
+        infer=scalar,
+        kernel=_encode_any_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def extract_jpeg_shape(
+    contents: TensorLike, output_type: Any = int32, name: str | None = None
+) -> Tensor:
+    """[3]: height, width and channels of a JPEG file, from its head alone.
+
+    Source:
+        TensorFlow op `ExtractJpegShape` (image_ops.cc).
+    """
+    return execute_one(EXTRACT_JPEG_SHAPE, contents, output_type=as_dtype(output_type), name=name)
+
+
+def _infer_sizes(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in (None, 0):
+        call.fail("contents must be a scalar: the bytes of one file")
+    return Shape([3])
+
+
+def _shape_kernel(contents: Array, *, output_type: DType) -> Array:
+    return files.jpeg_shape("ExtractJpegShape", contents).astype(output_type.numpy)
+
+
+EXTRACT_JPEG_SHAPE = register(
+    OpDef(
+        name="ExtractJpegShape",
+        signature="contents: string -> image_shape: output_type",
+        types={"output_type": typed({int32, int64}, default=int32)},
+        infer=_infer_sizes,
+        kernel=_shape_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
+    """Whether the bytes begin as a JPEG file does: [], bool."""
+    from pinnace.ops.math import comparison
+    from pinnace.ops.strings import conversion
+
+    return comparison.equal(conversion.substr(contents, 0, 3), b"\xff\xd8\xff", name)
+
+
 def _crop_jpeg_kernel(
     contents: Array,
     crop_window: Array,
@@ -238,102 +328,11 @@ def _crop_jpeg_kernel(
     return files.part("DecodeAndCropJpeg", whole, crop_window.tolist())
 
 
-def _encode_jpeg_kernel(
-    image: Array,
-    *,
-    format: str,
-    quality: int,
-    progressive: bool,
-    optimize_size: bool,
-    chroma_downsampling: bool,
-    density_unit: str,
-    x_density: int,
-    y_density: int,
-    xmp_metadata: str,
-) -> Array:
-    per_inch = 2.54 if density_unit == "cm" else 1
-    return files.write_jpeg(
-        "EncodeJpeg",
-        image,
-        quality,
-        channels={"": None, "grayscale": 1, "rgb": 3}[format],
-        progressive=progressive,
-        optimize=optimize_size,
-        subsampling=2 if chroma_downsampling else 0,
-        dpi=(round(x_density * per_inch), round(y_density * per_inch)),
-        xmp=xmp_metadata.encode() if isinstance(xmp_metadata, str) else xmp_metadata,
-    )
-
-
-def _encode_any_kernel(images: Array, quality: Array) -> Array:
-    return files.write_jpeg("EncodeJpegVariableQuality", images, int(quality))
-
-
-def _shape_kernel(contents: Array, *, output_type: DType) -> Array:
-    return files.jpeg_shape("ExtractJpegShape", contents).astype(output_type.numpy)
-
-
-_HOW = {
-    **COUNT,
-    "ratio": attr("int", default=1),
-    "fancy_upscaling": attr("bool", default=True),
-    "try_recover_truncated": attr("bool", default=False),
-    "acceptable_fraction": attr("float", default=1.0),
-    "dct_method": attr("string", default=""),
-}
-
-
 DECODE_JPEG = decoder("DecodeJpeg", _decode_jpeg_kernel, attrs=_HOW)
-
 
 DECODE_AND_CROP_JPEG = decoder(
     "DecodeAndCropJpeg",
     _crop_jpeg_kernel,
     inputs="contents: string, crop_window: int32",
     attrs=_HOW,
-)
-
-
-ENCODE_JPEG = register(
-    OpDef(
-        name="EncodeJpeg",
-        signature="image: uint8 -> contents: string",
-        attrs={
-            "format": attr("string", default="", allowed=("", "grayscale", "rgb")),
-            "quality": attr("int", default=95),
-            "progressive": attr("bool", default=False),
-            "optimize_size": attr("bool", default=False),
-            "chroma_downsampling": attr("bool", default=True),
-            "density_unit": attr("string", default="in", allowed=("in", "cm")),
-            "x_density": attr("int", default=300),
-            "y_density": attr("int", default=300),
-            "xmp_metadata": attr("string", default=""),
-        },
-        infer=infer_file,
-        kernel=_encode_jpeg_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-
-
-ENCODE_JPEG_VARIABLE_QUALITY = register(
-    OpDef(
-        name="EncodeJpegVariableQuality",
-        signature="images: uint8, quality: int32 -> contents: string",
-        infer=scalar,
-        kernel=_encode_any_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-
-
-EXTRACT_JPEG_SHAPE = register(
-    OpDef(
-        name="ExtractJpegShape",
-        signature="contents: string -> image_shape: output_type",
-        types={"output_type": typed({int32, int64}, default=int32)},
-        infer=_infer_sizes,
-        kernel=_shape_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
 )

@@ -13,10 +13,10 @@ from pinnace.framework.dtypes import NUMBERS, REAL
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.windows import effective_size
 from pinnace.ops.math import complexes
-from pinnace.ops.nn import convolution_ops
+from pinnace.ops.nn import spatial_convolutions
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
@@ -27,69 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["extract_patches"]  # `extract_volume_patches` is `tf.`
 
-
-def extract_patches(
-    images: TensorLike,
-    sizes: Sequence[int],
-    strides: Sequence[int],
-    rates: Sequence[int],
-    padding: str,
-    name: str | None = None,
-) -> Tensor:
-    """The windows of pictures, each as one row.
-
-    Args:
-        images: [batch, height, width, channels].
-        sizes: [1, rows, columns, 1] of a window.
-        strides: [1, down, right, 1] from one window to the next.
-        rates: [1, down, right, 1] from one pixel of a window to the next.
-        padding: "VALID", or "SAME" with zeros around.
-        name: name of the node while tracing.
-
-    Returns:
-        [batch, windows down, windows across, rows * columns * channels].
-
-    Source:
-        TensorFlow op `ExtractImagePatches` (array_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        EXTRACT_IMAGE_PATCHES,
-        images,
-        ksizes=tuple(sizes),
-        strides=tuple(strides),
-        rates=tuple(rates),
-        padding=padding,
-        name=name,
-    )
-
-
-def extract_volume_patches(
-    input: TensorLike,
-    ksizes: Sequence[int],
-    strides: Sequence[int],
-    padding: str,
-    name: str | None = None,
-) -> Tensor:
-    """The windows of volumes [batch, planes, height, width, channels], each as one row.
-
-    Args:
-        input: the volumes.
-        ksizes: [1, planes, rows, columns, 1] of a window.
-        strides: [1, planes, rows, columns, 1] from one window to the next.
-        padding: "VALID", or "SAME" with zeros around.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `ExtractVolumePatches` (array_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        EXTRACT_VOLUME_PATCHES,
-        input,
-        ksizes=tuple(ksizes),
-        strides=tuple(strides),
-        padding=padding,
-        name=name,
-    )
+_PADDING = attr("string", allowed=("SAME", "VALID"))
 
 
 def _infer(call: InferCall) -> Shape:
@@ -153,23 +91,6 @@ def _windows(
     return np.ascontiguousarray(y).reshape(*y.shape[: spatial + 1], depth)
 
 
-def _images_kernel(
-    images: Array,
-    *,
-    ksizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    rates: tuple[int, ...],
-    padding: str,
-) -> Array:
-    return _windows(images, ksizes, strides, rates, padding)
-
-
-def _volumes_kernel(
-    input: Array, *, ksizes: tuple[int, ...], strides: tuple[int, ...], padding: str
-) -> Array:
-    return _windows(input, ksizes, strides, (1,) * 5, padding)
-
-
 def _one_hot_filter(call: OpCall, x: Tensor, dtype: dtypes.DType) -> Tensor:
     """The filter whose convolution takes windows apart: one output channel per pixel."""
     channels = x.shape[-1] if x.shape.rank else None
@@ -182,17 +103,6 @@ def _one_hot_filter(call: OpCall, x: Tensor, dtype: dtypes.DType) -> Tensor:
     return convert_to_tensor(eye, dtype)
 
 
-def _images_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    if not dy.dtype.is_complex:
-        return (_put_back(call, dy),)
-    parts = (_put_back(call, complexes.real(dy)), _put_back(call, complexes.imag(dy)))
-    return (complexes.complex(*parts),)
-
-
-def _volumes_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (_put_back(call, dy),)
-
-
 def _put_back(call: OpCall, dy: Tensor) -> Tensor:
     """The transpose of a convolution with windows of ones and zeros, for real `dy`."""
     x = call.inputs[0]
@@ -200,8 +110,10 @@ def _put_back(call: OpCall, dy: Tensor) -> Tensor:
         return constants.zeros(shapes.shape(x), dy.dtype)
     volumes = call.op.name == "ExtractVolumePatches"
     attrs = {} if volumes else {"dilations": call.attr("rates")}
-    return execute(  # type: ignore[no-any-return]
-        convolution_ops.CONV3D_BACKPROP_INPUT if volumes else convolution_ops.CONV2D_BACKPROP_INPUT,
+    return execute_one(
+        spatial_convolutions.CONV3D_BACKPROP_INPUT
+        if volumes
+        else spatial_convolutions.CONV2D_BACKPROP_INPUT,
         shapes.shape(x),
         _one_hot_filter(call, x, dy.dtype),
         dy,
@@ -211,7 +123,59 @@ def _put_back(call: OpCall, dy: Tensor) -> Tensor:
     )
 
 
-_PADDING = attr("string", allowed=("SAME", "VALID"))
+def extract_patches(
+    images: TensorLike,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The windows of pictures, each as one row.
+
+    Args:
+        images: [batch, height, width, channels].
+        sizes: [1, rows, columns, 1] of a window.
+        strides: [1, down, right, 1] from one window to the next.
+        rates: [1, down, right, 1] from one pixel of a window to the next.
+        padding: "VALID", or "SAME" with zeros around.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, windows down, windows across, rows * columns * channels].
+
+    Source:
+        TensorFlow op `ExtractImagePatches` (array_ops.cc).
+    """
+    return execute_one(
+        EXTRACT_IMAGE_PATCHES,
+        images,
+        ksizes=tuple(sizes),
+        strides=tuple(strides),
+        rates=tuple(rates),
+        padding=padding,
+        name=name,
+    )
+
+
+def _images_kernel(
+    images: Array,
+    *,
+    ksizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    rates: tuple[int, ...],
+    padding: str,
+) -> Array:
+    return _windows(images, ksizes, strides, rates, padding)
+
+
+def _images_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    if not dy.dtype.is_complex:
+        return (_put_back(call, dy),)
+    parts = (_put_back(call, complexes.real(dy)), _put_back(call, complexes.imag(dy)))
+    return (complexes.complex(*parts),)
+
+
 EXTRACT_IMAGE_PATCHES = register(
     OpDef(
         name="ExtractImagePatches",
@@ -228,6 +192,47 @@ EXTRACT_IMAGE_PATCHES = register(
         gradient=_images_gradient,
     )
 )
+
+
+def extract_volume_patches(
+    input: TensorLike,
+    ksizes: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The windows of volumes [batch, planes, height, width, channels], each as one row.
+
+    Args:
+        input: the volumes.
+        ksizes: [1, planes, rows, columns, 1] of a window.
+        strides: [1, planes, rows, columns, 1] from one window to the next.
+        padding: "VALID", or "SAME" with zeros around.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `ExtractVolumePatches` (array_ops.cc).
+    """
+    return execute_one(
+        EXTRACT_VOLUME_PATCHES,
+        input,
+        ksizes=tuple(ksizes),
+        strides=tuple(strides),
+        padding=padding,
+        name=name,
+    )
+
+
+def _volumes_kernel(
+    input: Array, *, ksizes: tuple[int, ...], strides: tuple[int, ...], padding: str
+) -> Array:
+    return _windows(input, ksizes, strides, (1,) * 5, padding)
+
+
+def _volumes_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (_put_back(call, dy),)
+
+
 EXTRACT_VOLUME_PATCHES = register(
     OpDef(
         name="ExtractVolumePatches",

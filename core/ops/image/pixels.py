@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import as_dtype
-from pinnace.ops.array import casting, identities
+from pinnace.ops.array import casting, identities, saturation
 from pinnace.ops.math import arithmetic, division
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def convert_image_dtype(
             raise AttributeError(message)
     if kind is x.dtype:
         return identities.identity(x, name)
-    cast = casting.saturate_cast if saturate else casting.cast
+    cast = saturation.saturate_cast if saturate else casting.cast
     if x.dtype.is_integer and kind.is_integer:
         if x.dtype.max > kind.max:
             scale = (x.dtype.max + 1) // (kind.max + 1)

@@ -31,6 +31,8 @@ _TYPES = frozenset(
 # Past this a place is outside of every picture; it still fits into int64.
 _FAR = np.float32(2**40)
 
+_ATTRS = {"interpolation": attr("string"), "fill_mode": attr("string", default="CONSTANT")}
+
 
 def _reflected(place: Array, size: int) -> Array:
     """Beyond the edges d c b a | a b c d | d c b a."""
@@ -156,27 +158,6 @@ def _project(
     return np.where(there[..., None], blended, fill)
 
 
-def _kernel_v2(
-    images: Array, transforms: Array, output_shape: Array, *, interpolation: str, fill_mode: str
-) -> Array:
-    nothing = np.zeros((), np.float32)
-    name = "ImageProjectiveTransformV2"
-    return _project(name, images, transforms, output_shape, nothing, interpolation, fill_mode)
-
-
-def _kernel_v3(
-    images: Array,
-    transforms: Array,
-    output_shape: Array,
-    fill_value: Array,
-    *,
-    interpolation: str,
-    fill_mode: str,
-) -> Array:
-    name = "ImageProjectiveTransformV3"
-    return _project(name, images, transforms, output_shape, fill_value, interpolation, fill_mode)
-
-
 def _infer(call: InferCall) -> Shape:
     images, transforms = call.spec(0).shape, call.spec(1).shape
     if images.rank not in {None, 4}:
@@ -212,7 +193,14 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return dx, *(None for _ in call.inputs[1:])
 
 
-_ATTRS = {"interpolation": attr("string"), "fill_mode": attr("string", default="CONSTANT")}
+def _kernel_v2(
+    images: Array, transforms: Array, output_shape: Array, *, interpolation: str, fill_mode: str
+) -> Array:
+    nothing = np.zeros((), np.float32)
+    name = "ImageProjectiveTransformV2"
+    return _project(name, images, transforms, output_shape, nothing, interpolation, fill_mode)
+
+
 PROJECTIVE_TRANSFORM_V2 = register(
     OpDef(
         name="ImageProjectiveTransformV2",
@@ -226,6 +214,21 @@ PROJECTIVE_TRANSFORM_V2 = register(
         gradient=_gradient,
     )
 )
+
+
+def _kernel_v3(
+    images: Array,
+    transforms: Array,
+    output_shape: Array,
+    fill_value: Array,
+    *,
+    interpolation: str,
+    fill_mode: str,
+) -> Array:
+    name = "ImageProjectiveTransformV3"
+    return _project(name, images, transforms, output_shape, fill_value, interpolation, fill_mode)
+
+
 PROJECTIVE_TRANSFORM_V3 = register(
     OpDef(
         name="ImageProjectiveTransformV3",

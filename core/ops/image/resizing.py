@@ -10,11 +10,11 @@ from pinnace.framework.dtypes import FLOATS, REAL, float32, float64, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import casting, reshaping, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.array import broadcasting, casting, reshaping, shapes
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import interpolation
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.math import arithmetic, broadcasting, rounding
+from pinnace.ops.math import arithmetic, rounding
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, Gradient, InferCall, Kernel, OpCall, OpDef, attr
 from pinnace.ops.registry import lookup, register
 
@@ -115,15 +115,15 @@ def _fitting(x: Tensor, size: Tensor) -> Tensor:
 
 def _resized(x: Tensor, size: Tensor, method: str, antialias: bool, name: str | None) -> Tensor:
     if method == "nearest":
-        return execute(RESIZE_NEAREST_NEIGHBOR, x, size, half_pixel_centers=True, name=name)  # type: ignore[no-any-return]
+        return execute_one(RESIZE_NEAREST_NEIGHBOR, x, size, half_pixel_centers=True, name=name)
     if method == "area":
-        return execute(RESIZE_AREA, x, size, name=name)  # type: ignore[no-any-return]
+        return execute_one(RESIZE_AREA, x, size, name=name)
     if method in {"bilinear", "bicubic"} and not antialias:
         op = RESIZE_BILINEAR if method == "bilinear" else RESIZE_BICUBIC
-        return execute(op, x, size, half_pixel_centers=True, name=name)  # type: ignore[no-any-return]
+        return execute_one(op, x, size, half_pixel_centers=True, name=name)
     now = casting.cast(shapes.shape(x)[1:3], float32)
     scale = casting.cast(size, float32) / now
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         SCALE_AND_TRANSLATE,
         x,
         size,
@@ -135,7 +135,10 @@ def _resized(x: Tensor, size: Tensor, method: str, antialias: bool, name: str | 
     )
 
 
-# Kernels.
+_KERNEL_ATTRS = {
+    "kernel_type": attr("string", default="lanczos3", allowed=tuple(interpolation.KERNELS)),
+    "antialias": attr("bool", default=True),
+}
 
 
 def _sizes(op: str, images: Array, size: Array) -> tuple[int, int]:
@@ -153,6 +156,49 @@ def _sizes(op: str, images: Array, size: Array) -> tuple[int, int]:
         )
         raise InvalidArgumentError(message)
     return height, width
+
+
+def _infer_resize(call: InferCall) -> Shape:
+    shape, size = call.spec(0).shape, call.constant(1)
+    if shape.rank not in {None, 4}:
+        call.fail("images must have four axes")
+    if not call.spec(1).shape.is_compatible_with([2]):
+        call.fail("size must hold a height and a width")
+    if size is not None and size.min() <= 0:
+        call.fail(f"sizes must be positive, got {size.tolist()}")
+    if shape.rank is None:
+        shape = unknown_shape(4)
+    new: list[int | None] = [None, None] if size is None else [int(n) for n in size]
+    return Shape([shape[0], *new, shape[3]])
+
+
+def _centres(call: OpCall) -> dict[str, Any]:
+    return {name: call.attr(name) for name in _CENTRES}
+
+
+def _gradient_by(name: str) -> Gradient:
+    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+        x = call.inputs[0]
+        # TensorFlow: no other type gets a gradient.
+        if x.dtype not in lookup(name).type_sets["T"].allowed:
+            return None, None
+        return execute(lookup(name), dy, x, **_centres(call)), None
+
+    return gradient
+
+
+def _resize_op(name: str, kernel: Kernel, gradient: Gradient) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="images: T, size: int32 -> resized_images: float32",
+            types={"T": _PIXELS},
+            attrs=_CENTRES,
+            infer=_infer_resize,
+            kernel=kernel,
+            gradient=gradient,
+        )
+    )
 
 
 def _bilinear_kernel(
@@ -173,14 +219,70 @@ def _bilinear_kernel(
     return np.asarray(top + (x[:, high] - top) * part[:, None, None])
 
 
-def _nearest_kernel(
-    images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
-) -> Array:
-    height, width = _sizes("ResizeNearestNeighbor", images, size)
-    _, old_height, old_width, _ = images.shape
-    rows = interpolation.nearest_places(old_height, height, align_corners, half_pixel_centers)
-    columns = interpolation.nearest_places(old_width, width, align_corners, half_pixel_centers)
-    return np.asarray(images[:, rows[:, None], columns])
+RESIZE_BILINEAR = _resize_op("ResizeBilinear", _bilinear_kernel, _gradient_by("ResizeBilinearGrad"))
+
+
+def _undone(grads: Array, rows: Array, columns: Array, dtype: Any) -> Array:
+    """The gradient of each old point from those of the new ones, `grads`."""
+    wide = grads.astype(computed_in(np.dtype(dtype)), copy=False)
+    return interpolation.resized(wide, rows.T, columns.T).astype(dtype, copy=False)
+
+
+def _backward(weights: Any) -> Any:
+    def kernel(
+        grads: Array, original_image: Array, *, align_corners: bool, half_pixel_centers: bool
+    ) -> Array:
+        rows, columns = (
+            weights(
+                original_image.shape[axis], grads.shape[axis], align_corners, half_pixel_centers
+            )
+            for axis in (1, 2)
+        )
+        return _undone(grads, rows, columns, original_image.dtype)
+
+    return kernel
+
+
+def _gradient_of_grad(name: str) -> Gradient:
+    """The gradient of a linear op's transpose is the op."""
+
+    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+        size = shapes.shape(call.inputs[0])[1:3]
+        return execute(lookup(name), dy, size, **_centres(call)), None
+
+    return gradient
+
+
+def _resize_grad_op(name: str, kernel: Kernel, gradient: Gradient, types: Any) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="grads: float32, original_image: T -> output: T",
+            types={"T": types},
+            attrs=_CENTRES,
+            infer=_infer_grad,
+            kernel=kernel,
+            gradient=gradient,
+        )
+    )
+
+
+def _infer_grad(call: InferCall) -> Shape:
+    for index, name in ((0, "grads"), (1, "original_image")):
+        if call.spec(index).shape.rank not in {None, 4}:
+            call.fail(f"{name} must have four axes")
+    for index in range(2, len(call.inputs)):
+        if not call.spec(index).shape.is_compatible_with([2]):
+            call.fail(f"{call.op.inputs[index].name} must hold two numbers")
+    return call.spec(1).shape
+
+
+RESIZE_BILINEAR_GRAD = _resize_grad_op(
+    "ResizeBilinearGrad",
+    _backward(interpolation.linear_weights),
+    _gradient_of_grad("ResizeBilinear"),
+    FLOATS,
+)
 
 
 def _bicubic_kernel(
@@ -193,6 +295,68 @@ def _bicubic_kernel(
     return interpolation.resized(images.astype(np.float32), rows, columns)
 
 
+RESIZE_BICUBIC = _resize_op("ResizeBicubic", _bicubic_kernel, _gradient_by("ResizeBicubicGrad"))
+
+
+RESIZE_BICUBIC_GRAD = _resize_grad_op(
+    "ResizeBicubicGrad",
+    _backward(interpolation.cubic_weights),
+    _gradient_of_grad("ResizeBicubic"),
+    frozenset({float32, float64}),
+)
+
+
+def _nearest_kernel(
+    images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
+    height, width = _sizes("ResizeNearestNeighbor", images, size)
+    _, old_height, old_width, _ = images.shape
+    rows = interpolation.nearest_places(old_height, height, align_corners, half_pixel_centers)
+    columns = interpolation.nearest_places(old_width, width, align_corners, half_pixel_centers)
+    return np.asarray(images[:, rows[:, None], columns])
+
+
+def _nearest_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    size = shapes.shape(call.inputs[0])[1:3]
+    return execute(RESIZE_NEAREST_NEIGHBOR_GRAD, dy, size, **_centres(call)), None
+
+
+RESIZE_NEAREST_NEIGHBOR = register(
+    OpDef(
+        name="ResizeNearestNeighbor",
+        signature="images: T, size: int32 -> resized_images: T",
+        types={"T": _PIXELS},
+        attrs=_CENTRES,
+        infer=_infer_resize,
+        kernel=_nearest_kernel,
+        gradient=_nearest_gradient,
+    )
+)
+
+
+def _nearest_grad_kernel(
+    grads: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+) -> Array:
+    height, width = _sizes("ResizeNearestNeighborGrad", grads, size)
+    options = (align_corners, half_pixel_centers)
+    rows = interpolation.nearest_weights(height, grads.shape[1], *options)
+    columns = interpolation.nearest_weights(width, grads.shape[2], *options)
+    return _undone(grads, rows, columns, grads.dtype)
+
+
+RESIZE_NEAREST_NEIGHBOR_GRAD = register(
+    OpDef(
+        name="ResizeNearestNeighborGrad",
+        signature="grads: T, size: int32 -> output: T",
+        types={"T": _PIXELS},
+        attrs=_CENTRES,
+        infer=_infer_resize,
+        kernel=_nearest_grad_kernel,
+        gradient=_gradient_of_grad("ResizeNearestNeighbor"),
+    )
+)
+
+
 def _area_kernel(images: Array, size: Array, *, align_corners: bool) -> Array:
     height, width = _sizes("ResizeArea", images, size)
     rows = interpolation.area_weights(images.shape[1], height, align_corners)
@@ -200,20 +364,17 @@ def _area_kernel(images: Array, size: Array, *, align_corners: bool) -> Array:
     return interpolation.resized(images.astype(np.float32), rows, columns)
 
 
-def _scale_and_translate_kernel(
-    images: Array,
-    size: Array,
-    scale: Array,
-    translation: Array,
-    *,
-    kernel_type: str,
-    antialias: bool,
-) -> Array:
-    height, width = _sizes("ScaleAndTranslate", images, size)
-    rows, columns = _kernel_matrices(
-        images.shape, (height, width), scale, translation, kernel_type, antialias
+RESIZE_AREA = register(
+    OpDef(
+        name="ResizeArea",
+        signature="images: T, size: int32 -> resized_images: float32",
+        types={"T": _PIXELS},
+        attrs={"align_corners": attr("bool", default=False)},
+        infer=_infer_resize,
+        kernel=_area_kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
-    return interpolation.resized(images.astype(np.float32), rows, columns)
+)
 
 
 def _kernel_matrices(
@@ -235,35 +396,57 @@ def _kernel_matrices(
     ]
 
 
-def _undone(grads: Array, rows: Array, columns: Array, dtype: Any) -> Array:
-    """What each old point gave to the new ones, in `grads`."""
-    wide = grads.astype(computed_in(np.dtype(dtype)), copy=False)
-    return interpolation.resized(wide, rows.T, columns.T).astype(dtype, copy=False)
-
-
-def _backward(weights: Any) -> Any:
-    def kernel(
-        grads: Array, original_image: Array, *, align_corners: bool, half_pixel_centers: bool
-    ) -> Array:
-        rows, columns = (
-            weights(
-                original_image.shape[axis], grads.shape[axis], align_corners, half_pixel_centers
-            )
-            for axis in (1, 2)
-        )
-        return _undone(grads, rows, columns, original_image.dtype)
-
-    return kernel
-
-
-def _nearest_grad_kernel(
-    grads: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
+def _scale_and_translate_kernel(
+    images: Array,
+    size: Array,
+    scale: Array,
+    translation: Array,
+    *,
+    kernel_type: str,
+    antialias: bool,
 ) -> Array:
-    height, width = _sizes("ResizeNearestNeighborGrad", grads, size)
-    options = (align_corners, half_pixel_centers)
-    rows = interpolation.nearest_weights(height, grads.shape[1], *options)
-    columns = interpolation.nearest_weights(width, grads.shape[2], *options)
-    return _undone(grads, rows, columns, grads.dtype)
+    height, width = _sizes("ScaleAndTranslate", images, size)
+    rows, columns = _kernel_matrices(
+        images.shape, (height, width), scale, translation, kernel_type, antialias
+    )
+    return interpolation.resized(images.astype(np.float32), rows, columns)
+
+
+def _infer_scaled(call: InferCall) -> Shape:
+    for index, name in ((2, "scale"), (3, "translation")):
+        if not call.spec(index).shape.is_compatible_with([2]):
+            call.fail(f"{name} must hold two numbers")
+    return _infer_resize(call)
+
+
+def _scale_and_translate_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    images, _, scale, translation = call.inputs
+    dx = execute(
+        SCALE_AND_TRANSLATE_GRAD,
+        dy,
+        casting.cast(images, float32),
+        scale,
+        translation,
+        kernel_type=call.attr("kernel_type"),
+        antialias=call.attr("antialias"),
+    )
+    return (casting.cast(dx, images.dtype) if images.dtype in FLOATS else None), None, None, None
+
+
+SCALE_AND_TRANSLATE = register(
+    OpDef(
+        name="ScaleAndTranslate",
+        signature=(
+            "images: T, size: int32, scale: float32, translation: float32 -> resized_images: "
+            "float32"
+        ),
+        types={"T": _PIXELS},
+        attrs=_KERNEL_ATTRS,
+        infer=_infer_scaled,
+        kernel=_scale_and_translate_kernel,
+        gradient=_scale_and_translate_gradient,
+    )
+)
 
 
 def _scale_and_translate_grad_kernel(
@@ -282,180 +465,6 @@ def _scale_and_translate_grad_kernel(
     return _undone(grads, rows, columns, original_image.dtype)
 
 
-# Inference.
-
-
-def _infer_resize(call: InferCall) -> Shape:
-    shape, size = call.spec(0).shape, call.constant(1)
-    if shape.rank not in {None, 4}:
-        call.fail("images must have four axes")
-    if not call.spec(1).shape.is_compatible_with([2]):
-        call.fail("size must hold a height and a width")
-    if size is not None and size.min() <= 0:
-        call.fail(f"sizes must be positive, got {size.tolist()}")
-    if shape.rank is None:
-        shape = unknown_shape(4)
-    new: list[int | None] = [None, None] if size is None else [int(n) for n in size]
-    return Shape([shape[0], *new, shape[3]])
-
-
-def _infer_scaled(call: InferCall) -> Shape:
-    for index, name in ((2, "scale"), (3, "translation")):
-        if not call.spec(index).shape.is_compatible_with([2]):
-            call.fail(f"{name} must hold two numbers")
-    return _infer_resize(call)
-
-
-def _infer_grad(call: InferCall) -> Shape:
-    for index, name in ((0, "grads"), (1, "original_image")):
-        if call.spec(index).shape.rank not in {None, 4}:
-            call.fail(f"{name} must have four axes")
-    for index in range(2, len(call.inputs)):
-        if not call.spec(index).shape.is_compatible_with([2]):
-            call.fail(f"{call.op.inputs[index].name} must hold two numbers")
-    return call.spec(1).shape
-
-
-# Gradients.
-
-
-def _centres(call: OpCall) -> dict[str, Any]:
-    return {name: call.attr(name) for name in _CENTRES}
-
-
-def _gradient_by(name: str) -> Gradient:
-    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-        x = call.inputs[0]
-        # TensorFlow: no other type gets a gradient.
-        if x.dtype not in lookup(name).type_sets["T"].allowed:
-            return None, None
-        return execute(lookup(name), dy, x, **_centres(call)), None
-
-    return gradient
-
-
-def _nearest_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    size = shapes.shape(call.inputs[0])[1:3]
-    return execute(RESIZE_NEAREST_NEIGHBOR_GRAD, dy, size, **_centres(call)), None
-
-
-def _scale_and_translate_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    images, _, scale, translation = call.inputs
-    dx = execute(
-        SCALE_AND_TRANSLATE_GRAD,
-        dy,
-        casting.cast(images, float32),
-        scale,
-        translation,
-        kernel_type=call.attr("kernel_type"),
-        antialias=call.attr("antialias"),
-    )
-    return (casting.cast(dx, images.dtype) if images.dtype in FLOATS else None), None, None, None
-
-
-def _gradient_of_grad(name: str) -> Gradient:
-    """The gradient of a linear op's transpose is the op."""
-
-    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-        size = shapes.shape(call.inputs[0])[1:3]
-        return execute(lookup(name), dy, size, **_centres(call)), None
-
-    return gradient
-
-
-def _resize_op(name: str, kernel: Kernel, gradient: Gradient) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="images: T, size: int32 -> resized_images: float32",
-            types={"T": _PIXELS},
-            attrs=_CENTRES,
-            infer=_infer_resize,
-            kernel=kernel,
-            gradient=gradient,
-        )
-    )
-
-
-def _resize_grad_op(name: str, kernel: Kernel, gradient: Gradient, types: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="grads: float32, original_image: T -> output: T",
-            types={"T": types},
-            attrs=_CENTRES,
-            infer=_infer_grad,
-            kernel=kernel,
-            gradient=gradient,
-        )
-    )
-
-
-RESIZE_BILINEAR = _resize_op("ResizeBilinear", _bilinear_kernel, _gradient_by("ResizeBilinearGrad"))
-RESIZE_BICUBIC = _resize_op("ResizeBicubic", _bicubic_kernel, _gradient_by("ResizeBicubicGrad"))
-RESIZE_BILINEAR_GRAD = _resize_grad_op(
-    "ResizeBilinearGrad",
-    _backward(interpolation.linear_weights),
-    _gradient_of_grad("ResizeBilinear"),
-    FLOATS,
-)
-RESIZE_BICUBIC_GRAD = _resize_grad_op(
-    "ResizeBicubicGrad",
-    _backward(interpolation.cubic_weights),
-    _gradient_of_grad("ResizeBicubic"),
-    frozenset({float32, float64}),
-)
-RESIZE_NEAREST_NEIGHBOR = register(
-    OpDef(
-        name="ResizeNearestNeighbor",
-        signature="images: T, size: int32 -> resized_images: T",
-        types={"T": _PIXELS},
-        attrs=_CENTRES,
-        infer=_infer_resize,
-        kernel=_nearest_kernel,
-        gradient=_nearest_gradient,
-    )
-)
-RESIZE_NEAREST_NEIGHBOR_GRAD = register(
-    OpDef(
-        name="ResizeNearestNeighborGrad",
-        signature="grads: T, size: int32 -> output: T",
-        types={"T": _PIXELS},
-        attrs=_CENTRES,
-        infer=_infer_resize,
-        kernel=_nearest_grad_kernel,
-        gradient=_gradient_of_grad("ResizeNearestNeighbor"),
-    )
-)
-RESIZE_AREA = register(
-    OpDef(
-        name="ResizeArea",
-        signature="images: T, size: int32 -> resized_images: float32",
-        types={"T": _PIXELS},
-        attrs={"align_corners": attr("bool", default=False)},
-        infer=_infer_resize,
-        kernel=_area_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-_KERNEL_ATTRS = {
-    "kernel_type": attr("string", default="lanczos3", allowed=tuple(interpolation.KERNELS)),
-    "antialias": attr("bool", default=True),
-}
-SCALE_AND_TRANSLATE = register(
-    OpDef(
-        name="ScaleAndTranslate",
-        signature=(
-            "images: T, size: int32, scale: float32, translation: float32 -> resized_images: "
-            "float32"
-        ),
-        types={"T": _PIXELS},
-        attrs=_KERNEL_ATTRS,
-        infer=_infer_scaled,
-        kernel=_scale_and_translate_kernel,
-        gradient=_scale_and_translate_gradient,
-    )
-)
 SCALE_AND_TRANSLATE_GRAD = register(
     OpDef(
         name="ScaleAndTranslateGrad",

@@ -30,79 +30,13 @@ _LARGEST = 2**31 - 1
 # Words drawn at a time: an attempt takes four at most, but for rejected ones.
 _AT_ONCE = 32
 
-
-def sample_distorted_bounding_box(
-    image_size: TensorLike,
-    bounding_boxes: TensorLike,
-    seed: int = 0,
-    min_object_covered: TensorLike = 0.1,
-    aspect_ratio_range: Sequence[float] | None = None,
-    area_range: Sequence[float] | None = None,
-    max_attempts: int | None = None,
-    use_image_if_no_bounding_boxes: bool | None = None,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """A random part of a picture that covers enough of one of the boxes in it.
-
-    Args:
-        image_size: [3], uint8, int8, int16, int32 or int64: height, width, channels.
-        bounding_boxes: [batch, n, 4], float32 from 0 to 1: y1, x1, y2, x2.
-        seed: the op's seed; 0 draws others in every run.
-        min_object_covered: a scalar: which share of some box must be within.
-        aspect_ratio_range: of width over height; (0.75, 1.33) if None.
-        area_range: shares of the picture; (0.05, 1) if None.
-        max_attempts: after so many failures the part is the picture; 100 if None.
-        use_image_if_no_bounding_boxes: whether no box means the picture; otherwise an error.
-        name: name of the node while tracing.
-
-    Returns:
-        begin [3] and size [3] of the part for `tf.slice`, dtype of `image_size`; and [1, 1, 4],
-        float32, the part as a box.
-
-    Raises:
-        InvalidArgumentError: a box beyond [0, 1], none at all, or a range that is none.
-
-    Source:
-        TensorFlow op `SampleDistortedBoundingBoxV2` (image_ops.cc).
-    """
-    first, second = get_seed(seed) if seed else (0, 0)
-    return execute(  # type: ignore[no-any-return]
-        SAMPLE_V2,
-        image_size,
-        convert_to_tensor(bounding_boxes, float32),
-        convert_to_tensor(min_object_covered, float32),
-        seed=first,
-        seed2=second,
-        name=name,
-        **_options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes),
-    )
-
-
-def stateless_sample_distorted_bounding_box(
-    image_size: TensorLike,
-    bounding_boxes: TensorLike,
-    seed: TensorLike,
-    min_object_covered: TensorLike = 0.1,
-    aspect_ratio_range: Sequence[float] | None = None,
-    area_range: Sequence[float] | None = None,
-    max_attempts: int | None = None,
-    use_image_if_no_bounding_boxes: bool | None = None,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """`sample_distorted_bounding_box` as a function of `seed` [2], int32 or int64.
-
-    Source:
-        TensorFlow op `StatelessSampleDistortedBoundingBox` (image_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        STATELESS_SAMPLE,
-        image_size,
-        convert_to_tensor(bounding_boxes, float32),
-        convert_to_tensor(min_object_covered, float32),
-        seed,
-        name=name,
-        **_options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes),
-    )
+_ATTRS = {
+    "aspect_ratio_range": attr("list(float)", default=(0.75, 1.33)),
+    "area_range": attr("list(float)", default=(0.05, 1.0)),
+    "max_attempts": attr("int", default=100),
+    "use_image_if_no_bounding_boxes": attr("bool", default=False),
+}
+_OUTPUTS = "begin: T, size: T, bboxes: float32"
 
 
 def _options(ratios: Any, areas: Any, attempts: Any, whole: Any) -> dict[str, Any]:
@@ -128,7 +62,7 @@ class _Part(NamedTuple):
         return np.float32((self.right - self.left) * (self.bottom - self.top))
 
     def common(self, other: _Part) -> _Part:
-        """What both cover."""
+        """The area both cover."""
         left, top = max(self.left, other.left), max(self.top, other.top)
         right, bottom = min(self.right, other.right), min(self.bottom, other.bottom)
         empty = left > right or top > bottom
@@ -281,32 +215,58 @@ def _sample(
     return begin.astype(kind), size.astype(kind), box.reshape(1, 1, 4)
 
 
-def _stateful_kernel(
-    image_size: Array,
-    bounding_boxes: Array,
-    *,
-    seed: int,
-    seed2: int,
-    min_object_covered: float,
-    aspect_ratio_range: tuple[float, ...],
-    area_range: tuple[float, ...],
-    max_attempts: int,
-    use_image_if_no_bounding_boxes: bool,
-    ctx: RunContext,
-) -> tuple[Array, Array, Array]:
-    who = "SampleDistortedBoundingBox"
-    return _sample(
-        who,
+def _infer(call: InferCall) -> tuple[Shape, Shape, Shape]:
+    if not call.spec(0).shape.is_compatible_with([3]):
+        call.fail("image_size must have shape [3]")
+    if not call.spec(1).shape.is_compatible_with([None, None, 4]):
+        call.fail("bounding_boxes must have shape [batch, n, 4]")
+    return Shape([3]), Shape([3]), Shape([1, 1, 4])
+
+
+def sample_distorted_bounding_box(
+    image_size: TensorLike,
+    bounding_boxes: TensorLike,
+    seed: int = 0,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: Sequence[float] | None = None,
+    area_range: Sequence[float] | None = None,
+    max_attempts: int | None = None,
+    use_image_if_no_bounding_boxes: bool | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A random part of a picture that covers enough of one of the boxes in it.
+
+    Args:
+        image_size: [3], uint8, int8, int16, int32 or int64: height, width, channels.
+        bounding_boxes: [batch, n, 4], float32 from 0 to 1: y1, x1, y2, x2.
+        seed: the op's seed; 0 draws others in every run.
+        min_object_covered: a scalar: which share of some box must be within.
+        aspect_ratio_range: of width over height; (0.75, 1.33) if None.
+        area_range: shares of the picture; (0.05, 1) if None.
+        max_attempts: after so many failures the part is the picture; 100 if None.
+        use_image_if_no_bounding_boxes: whether no box means the picture; otherwise an error.
+        name: name of the node while tracing.
+
+    Returns:
+        begin [3] and size [3] of the part for `tf.slice`, dtype of `image_size`; and [1, 1, 4],
+        float32, the part as a box.
+
+    Raises:
+        InvalidArgumentError: a box beyond [0, 1], none at all, or a range that is none.
+
+    Source:
+        TensorFlow op `SampleDistortedBoundingBoxV2` (image_ops.cc).
+    """
+    first, second = get_seed(seed) if seed else (0, 0)
+    return execute(  # type: ignore[no-any-return]
+        SAMPLE_V2,
         image_size,
-        bounding_boxes,
-        np.float32(min_object_covered),
-        lambda: stateful.stream_of(ctx, who, image_size.dtype, seed, seed2).reserve(
-            max_attempts, 1
-        ),
-        aspect_ratio_range,
-        area_range,
-        max_attempts,
-        use_image_if_no_bounding_boxes,
+        convert_to_tensor(bounding_boxes, float32),
+        convert_to_tensor(min_object_covered, float32),
+        seed=first,
+        seed2=second,
+        name=name,
+        **_options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes),
     )
 
 
@@ -339,6 +299,49 @@ def _stateful_v2_kernel(
     )
 
 
+SAMPLE_V2: OpDef = register(
+    OpDef(
+        name="SampleDistortedBoundingBoxV2",
+        signature=(
+            f"image_size: T, bounding_boxes: float32, min_object_covered: float32 -> {_OUTPUTS}"
+        ),
+        types={"T": _SIZES},
+        attrs={**stateful.SEEDS, **_ATTRS},
+        infer=_infer,
+        kernel=_stateful_v2_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)
+
+
+def stateless_sample_distorted_bounding_box(
+    image_size: TensorLike,
+    bounding_boxes: TensorLike,
+    seed: TensorLike,
+    min_object_covered: TensorLike = 0.1,
+    aspect_ratio_range: Sequence[float] | None = None,
+    area_range: Sequence[float] | None = None,
+    max_attempts: int | None = None,
+    use_image_if_no_bounding_boxes: bool | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`sample_distorted_bounding_box` as a function of `seed` [2], int32 or int64.
+
+    Source:
+        TensorFlow op `StatelessSampleDistortedBoundingBox` (image_ops.cc).
+    """
+    return execute(  # type: ignore[no-any-return]
+        STATELESS_SAMPLE,
+        image_size,
+        convert_to_tensor(bounding_boxes, float32),
+        convert_to_tensor(min_object_covered, float32),
+        seed,
+        name=name,
+        **_options(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes),
+    )
+
+
 def _stateless_kernel(
     image_size: Array,
     bounding_boxes: Array,
@@ -366,47 +369,6 @@ def _stateless_kernel(
     )
 
 
-def _infer(call: InferCall) -> tuple[Shape, Shape, Shape]:
-    if not call.spec(0).shape.is_compatible_with([3]):
-        call.fail("image_size must have shape [3]")
-    if not call.spec(1).shape.is_compatible_with([None, None, 4]):
-        call.fail("bounding_boxes must have shape [batch, n, 4]")
-    return Shape([3]), Shape([3]), Shape([1, 1, 4])
-
-
-_ATTRS = {
-    "aspect_ratio_range": attr("list(float)", default=(0.75, 1.33)),
-    "area_range": attr("list(float)", default=(0.05, 1.0)),
-    "max_attempts": attr("int", default=100),
-    "use_image_if_no_bounding_boxes": attr("bool", default=False),
-}
-_OUTPUTS = "begin: T, size: T, bboxes: float32"
-SAMPLE: OpDef = register(
-    OpDef(
-        name="SampleDistortedBoundingBox",
-        signature=f"image_size: T, bounding_boxes: float32 -> {_OUTPUTS}",
-        types={"T": _SIZES},
-        attrs={**stateful.SEEDS, "min_object_covered": attr("float", default=0.1), **_ATTRS},
-        infer=_infer,
-        kernel=_stateful_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
-)
-SAMPLE_V2: OpDef = register(
-    OpDef(
-        name="SampleDistortedBoundingBoxV2",
-        signature=(
-            f"image_size: T, bounding_boxes: float32, min_object_covered: float32 -> {_OUTPUTS}"
-        ),
-        types={"T": _SIZES},
-        attrs={**stateful.SEEDS, **_ATTRS},
-        infer=_infer,
-        kernel=_stateful_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
-)
 STATELESS_SAMPLE: OpDef = register(
     OpDef(
         name="StatelessSampleDistortedBoundingBox",
@@ -419,5 +381,48 @@ STATELESS_SAMPLE: OpDef = register(
         infer=_infer,
         kernel=_stateless_kernel,
         gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _stateful_kernel(
+    image_size: Array,
+    bounding_boxes: Array,
+    *,
+    seed: int,
+    seed2: int,
+    min_object_covered: float,
+    aspect_ratio_range: tuple[float, ...],
+    area_range: tuple[float, ...],
+    max_attempts: int,
+    use_image_if_no_bounding_boxes: bool,
+    ctx: RunContext,
+) -> tuple[Array, Array, Array]:
+    who = "SampleDistortedBoundingBox"
+    return _sample(
+        who,
+        image_size,
+        bounding_boxes,
+        np.float32(min_object_covered),
+        lambda: stateful.stream_of(ctx, who, image_size.dtype, seed, seed2).reserve(
+            max_attempts, 1
+        ),
+        aspect_ratio_range,
+        area_range,
+        max_attempts,
+        use_image_if_no_bounding_boxes,
+    )
+
+
+SAMPLE: OpDef = register(
+    OpDef(
+        name="SampleDistortedBoundingBox",
+        signature=f"image_size: T, bounding_boxes: float32 -> {_OUTPUTS}",
+        types={"T": _SIZES},
+        attrs={**stateful.SEEDS, "min_object_covered": attr("float", default=0.1), **_ATTRS},
+        infer=_infer,
+        kernel=_stateful_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
     )
 )

@@ -10,7 +10,7 @@ from pinnace.framework.dtypes import float16, float32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import register
 
@@ -21,6 +21,51 @@ __all__ = [
 ]
 
 _TYPES = typed({float16, float32}, default=float32)
+
+
+def _corners(boxes: Array) -> Array:
+    """[n, 4]: the least and the greatest y and x of each box."""
+    y, x = np.sort(boxes[:, ::2], axis=1), np.sort(boxes[:, 1::2], axis=1)
+    return np.stack([y[:, 0], x[:, 0], y[:, 1], x[:, 1]], axis=1)
+
+
+def _overlaps(box: Array, others: Array) -> Array:
+    """Intersection over union of a box with each of the others; 0 if either has no area."""
+    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
+    shared = np.prod(np.maximum(high - low, 0), axis=1)
+    area = np.prod(box[2:] - box[:2])
+    areas = np.prod(others[:, 2:] - others[:, :2], axis=1)
+    usable = (areas > 0) & (area > 0)
+    return np.where(usable, shared / np.where(usable, area + areas - shared, 1), 0)
+
+
+def _check_limits(op: str, limit: int, threshold: float, sigma: float) -> None:
+    if limit < 0:
+        message = f"{op}: max_output_size must not be negative, got {limit}"
+        raise InvalidArgumentError(message)
+    if not 0 <= threshold <= 1:
+        message = f"{op}: iou_threshold must be in [0, 1], got {threshold}"
+        raise InvalidArgumentError(message)
+    if sigma < 0:
+        message = f"{op}: soft_nms_sigma must be at least 0, got {sigma}"
+        raise InvalidArgumentError(message)
+
+
+def _infer(call: InferCall) -> tuple[Shape, ...]:
+    boxes, scores = call.spec(0).shape, call.spec(1).shape
+    if not boxes.is_compatible_with([None, 4]):
+        call.fail("boxes must have four numbers each")
+    if not scores.is_compatible_with([None if boxes.rank is None else boxes[0]]):
+        call.fail("scores must have one entry per box")
+    for index in range(2, len(call.inputs)):
+        if call.spec(index).shape.rank not in {None, 0}:
+            call.fail(f"{call.op.inputs[index].name} must be a scalar")
+    most = call.constant(2)
+    if most is not None and most.ndim == 0 and most < 0:
+        call.fail(f"max_output_size must not be negative, got {most}")
+    fixed = call.attrs.get("pad_to_max_output_size") and most is not None
+    row = Shape([int(most) if fixed and most is not None else None])
+    return {1: (row,), 2: (row, Shape(())), 3: (row, row, Shape(()))}[len(call.op.outputs)]
 
 
 def non_max_suppression(
@@ -51,7 +96,7 @@ def non_max_suppression(
         TensorFlow op `NonMaxSuppressionV3` (image_ops.cc).
     """
     found = convert_to_tensor(boxes)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         NON_MAX_SUPPRESSION_V3,
         found,
         scores,
@@ -60,6 +105,37 @@ def non_max_suppression(
         convert_to_tensor(score_threshold, dtype_hint=found.dtype),
         name=name,
     )
+
+
+def _v3_kernel(
+    boxes: Array,
+    scores: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+) -> Array:
+    return selected(
+        "NonMaxSuppressionV3", boxes, scores, max_output_size, iou_threshold, score_threshold
+    )[0]
+
+
+NON_MAX_SUPPRESSION_V3 = register(
+    OpDef(
+        name="NonMaxSuppressionV3",
+        signature=(
+            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
+            "score_threshold: T_threshold -> selected_indices: int32"
+        ),
+        types={"T": _TYPES, "T_threshold": _TYPES},
+        infer=_infer,
+        kernel=_v3_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _padded(x: Array, most: Array, pad: bool) -> Array:
+    return np.pad(x, (0, max(int(most) - len(x), 0))) if pad else x
 
 
 def non_max_suppression_with_scores(
@@ -102,6 +178,46 @@ def non_max_suppression_with_scores(
     return indices, found
 
 
+def _v5_kernel(
+    boxes: Array,
+    scores: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+    soft_nms_sigma: Array,
+    *,
+    pad_to_max_output_size: bool,
+) -> tuple[Array, Array, Array]:
+    found, values = selected(
+        "NonMaxSuppressionV5",
+        boxes,
+        scores,
+        max_output_size,
+        iou_threshold,
+        score_threshold,
+        float(soft_nms_sigma),
+    )
+    count = np.array(len(found), np.int32)
+    pad = pad_to_max_output_size
+    return _padded(found, max_output_size, pad), _padded(values, max_output_size, pad), count
+
+
+NON_MAX_SUPPRESSION_V5 = register(
+    OpDef(
+        name="NonMaxSuppressionV5",
+        signature=(
+            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, "
+            "soft_nms_sigma: T -> selected_indices: int32, selected_scores: T, valid_outputs: int32"
+        ),
+        types={"T": _TYPES},
+        attrs={"pad_to_max_output_size": attr("bool", default=False)},
+        infer=_infer,
+        kernel=_v5_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 def non_max_suppression_padded(
     boxes: TensorLike,
     scores: TensorLike,
@@ -141,35 +257,56 @@ def non_max_suppression_padded(
     )
 
 
-# Kernels.
+def _v4_kernel(
+    boxes: Array,
+    scores: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+    *,
+    pad_to_max_output_size: bool,
+) -> tuple[Array, Array]:
+    found, _ = selected(
+        "NonMaxSuppressionV4", boxes, scores, max_output_size, iou_threshold, score_threshold
+    )
+    count = np.array(len(found), np.int32)
+    return _padded(found, max_output_size, pad_to_max_output_size), count
 
 
-def _corners(boxes: Array) -> Array:
-    """[n, 4]: the least and the greatest y and x of each box."""
-    y, x = np.sort(boxes[:, ::2], axis=1), np.sort(boxes[:, 1::2], axis=1)
-    return np.stack([y[:, 0], x[:, 0], y[:, 1], x[:, 1]], axis=1)
+NON_MAX_SUPPRESSION_V4 = register(
+    OpDef(
+        name="NonMaxSuppressionV4",
+        signature=(
+            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
+            "score_threshold: T_threshold -> selected_indices: int32, valid_outputs: int32"
+        ),
+        types={"T": _TYPES, "T_threshold": _TYPES},
+        attrs={"pad_to_max_output_size": attr("bool", default=False)},
+        infer=_infer,
+        kernel=_v4_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
-def _overlaps(box: Array, others: Array) -> Array:
-    """Intersection over union of a box with each of the others; 0 if either has no area."""
-    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
-    shared = np.prod(np.maximum(high - low, 0), axis=1)
-    area = np.prod(box[2:] - box[:2])
-    areas = np.prod(others[:, 2:] - others[:, :2], axis=1)
-    usable = (areas > 0) & (area > 0)
-    return np.where(usable, shared / np.where(usable, area + areas - shared, 1), 0)
+def _v2_kernel(boxes: Array, scores: Array, max_output_size: Array, iou_threshold: Array) -> Array:
+    least = np.array(-np.inf, np.float32)
+    return selected("NonMaxSuppressionV2", boxes, scores, max_output_size, iou_threshold, least)[0]
 
 
-def _check_limits(op: str, limit: int, threshold: float, sigma: float) -> None:
-    if limit < 0:
-        message = f"{op}: max_output_size must not be negative, got {limit}"
-        raise InvalidArgumentError(message)
-    if not 0 <= threshold <= 1:
-        message = f"{op}: iou_threshold must be in [0, 1], got {threshold}"
-        raise InvalidArgumentError(message)
-    if sigma < 0:
-        message = f"{op}: soft_nms_sigma must be at least 0, got {sigma}"
-        raise InvalidArgumentError(message)
+NON_MAX_SUPPRESSION_V2 = register(
+    OpDef(
+        name="NonMaxSuppressionV2",
+        signature=(
+            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold"
+            " -> selected_indices: int32"
+        ),
+        types={"T": _TYPES, "T_threshold": _TYPES},
+        infer=_infer,
+        kernel=_v2_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def selected(
@@ -208,137 +345,3 @@ def selected(
         kept.append(i)
         values.append(score)
     return np.array(kept, np.int32), np.array(values, scores.dtype)
-
-
-def _padded(x: Array, most: Array, pad: bool) -> Array:
-    return np.pad(x, (0, max(int(most) - len(x), 0))) if pad else x
-
-
-def _v2_kernel(boxes: Array, scores: Array, max_output_size: Array, iou_threshold: Array) -> Array:
-    least = np.array(-np.inf, np.float32)
-    return selected("NonMaxSuppressionV2", boxes, scores, max_output_size, iou_threshold, least)[0]
-
-
-def _v3_kernel(
-    boxes: Array,
-    scores: Array,
-    max_output_size: Array,
-    iou_threshold: Array,
-    score_threshold: Array,
-) -> Array:
-    return selected(
-        "NonMaxSuppressionV3", boxes, scores, max_output_size, iou_threshold, score_threshold
-    )[0]
-
-
-def _v4_kernel(
-    boxes: Array,
-    scores: Array,
-    max_output_size: Array,
-    iou_threshold: Array,
-    score_threshold: Array,
-    *,
-    pad_to_max_output_size: bool,
-) -> tuple[Array, Array]:
-    found, _ = selected(
-        "NonMaxSuppressionV4", boxes, scores, max_output_size, iou_threshold, score_threshold
-    )
-    count = np.array(len(found), np.int32)
-    return _padded(found, max_output_size, pad_to_max_output_size), count
-
-
-def _v5_kernel(
-    boxes: Array,
-    scores: Array,
-    max_output_size: Array,
-    iou_threshold: Array,
-    score_threshold: Array,
-    soft_nms_sigma: Array,
-    *,
-    pad_to_max_output_size: bool,
-) -> tuple[Array, Array, Array]:
-    found, values = selected(
-        "NonMaxSuppressionV5",
-        boxes,
-        scores,
-        max_output_size,
-        iou_threshold,
-        score_threshold,
-        float(soft_nms_sigma),
-    )
-    count = np.array(len(found), np.int32)
-    pad = pad_to_max_output_size
-    return _padded(found, max_output_size, pad), _padded(values, max_output_size, pad), count
-
-
-def _infer(call: InferCall) -> tuple[Shape, ...]:
-    boxes, scores = call.spec(0).shape, call.spec(1).shape
-    if not boxes.is_compatible_with([None, 4]):
-        call.fail("boxes must have four numbers each")
-    if not scores.is_compatible_with([None if boxes.rank is None else boxes[0]]):
-        call.fail("scores must have one entry per box")
-    for index in range(2, len(call.inputs)):
-        if call.spec(index).shape.rank not in {None, 0}:
-            call.fail(f"{call.op.inputs[index].name} must be a scalar")
-    most = call.constant(2)
-    if most is not None and most.ndim == 0 and most < 0:
-        call.fail(f"max_output_size must not be negative, got {most}")
-    fixed = call.attrs.get("pad_to_max_output_size") and most is not None
-    row = Shape([int(most) if fixed and most is not None else None])
-    return {1: (row,), 2: (row, Shape(())), 3: (row, row, Shape(()))}[len(call.op.outputs)]
-
-
-NON_MAX_SUPPRESSION_V2 = register(
-    OpDef(
-        name="NonMaxSuppressionV2",
-        signature=(
-            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold"
-            " -> selected_indices: int32"
-        ),
-        types={"T": _TYPES, "T_threshold": _TYPES},
-        infer=_infer,
-        kernel=_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-NON_MAX_SUPPRESSION_V3 = register(
-    OpDef(
-        name="NonMaxSuppressionV3",
-        signature=(
-            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
-            "score_threshold: T_threshold -> selected_indices: int32"
-        ),
-        types={"T": _TYPES, "T_threshold": _TYPES},
-        infer=_infer,
-        kernel=_v3_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-NON_MAX_SUPPRESSION_V4 = register(
-    OpDef(
-        name="NonMaxSuppressionV4",
-        signature=(
-            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
-            "score_threshold: T_threshold -> selected_indices: int32, valid_outputs: int32"
-        ),
-        types={"T": _TYPES, "T_threshold": _TYPES},
-        attrs={"pad_to_max_output_size": attr("bool", default=False)},
-        infer=_infer,
-        kernel=_v4_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-NON_MAX_SUPPRESSION_V5 = register(
-    OpDef(
-        name="NonMaxSuppressionV5",
-        signature=(
-            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, "
-            "soft_nms_sigma: T -> selected_indices: int32, selected_scores: T, valid_outputs: int32"
-        ),
-        types={"T": _TYPES},
-        attrs={"pad_to_max_output_size": attr("bool", default=False)},
-        infer=_infer,
-        kernel=_v5_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)

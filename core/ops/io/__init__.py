@@ -2,7 +2,6 @@
 
 # A family's `__all__` is its public names: star imports are the index.
 
-from pinnace.framework.dispatch import operators as _operators
 from pinnace.ops.io import examples as examples
 from pinnace.ops.io import gfile as gfile
 from pinnace.ops.io import sequence_examples as sequence_examples
@@ -11,6 +10,3 @@ from pinnace.ops.io.csv import *
 from pinnace.ops.io.files import *
 from pinnace.ops.io.raw import *
 from pinnace.ops.io.writers import *
-
-# Imported late: some of these functions take ragged tensors.
-_operators.take_composites()

@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.registry import register, same_as_input
@@ -27,7 +27,7 @@ _FIRST = 1 << 16  # bytes that are asked for at first
 def decode_compressed(
     bytes: TensorLike, compression_type: str = "", name: str | None = None
 ) -> Tensor:
-    """What each compressed string stands for.
+    """The decompressed content of each string.
 
     Args:
         bytes: [...], string.
@@ -44,7 +44,7 @@ def decode_compressed(
     Source:
         TensorFlow op `DecodeCompressed` (parsing_ops.cc).
     """
-    return execute(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)  # type: ignore[no-any-return]
+    return execute_one(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)
 
 
 def _inflated(data: bytes, window: int) -> bytes:

@@ -69,7 +69,7 @@ def decode_csv(
 
 
 def default_of(value: Any) -> Tensor:
-    """What stands in for an empty field of a column; empty if there must be a value."""
+    """The default for an empty field of a column; empty if a value is required."""
     if isinstance(value, DType):
         return convert_to_tensor(np.empty(0, value.numpy), value)
     if isinstance(value, Operands):

@@ -9,6 +9,8 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
+from pinnace.ops import batch_rules
+from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.kernels import example_columns
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
@@ -27,10 +29,6 @@ _KINDS = {
     dtypes.int64: (example_columns.INTS, "int64_list", "int64"),
 }
 _NAMES = {0: "nothing", 1: "string", 2: "float", 3: "int64"}
-
-
-def _key(key: Any) -> bytes:
-    return key if isinstance(key, bytes) else str(key).encode()
 
 
 class _Dense:
@@ -74,7 +72,7 @@ class _Dense:
         return repr(self.key.decode("utf-8", "replace"))
 
     def check(self, kind: int, count: int, record: int) -> None:
-        """That values of this kind and number fit."""
+        """Check that values of this kind and number fit."""
         if kind != self.kind:
             raise InvalidArgumentError(
                 f"parse_example: feature {self._name} must hold {self.word}, "
@@ -211,15 +209,19 @@ class Parser:
         return out, lengths
 
 
+_FIELDS = {"bytes_list": 1, "float_list": 2, "int64_list": 3}
+_ZERO: dict[DType, Any] = {dtypes.string: b"", dtypes.float32: 0.0, dtypes.int64: 0}
+
+
+def _key(key: Any) -> bytes:
+    return key if isinstance(key, bytes) else str(key).encode()
+
+
 def _within(lengths: Array) -> Array:
     """0, 1, ... for each length, one after the other."""
     starts = np.cumsum(lengths) - lengths
     places: Array = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
     return places
-
-
-_FIELDS = {"bytes_list": 1, "float_list": 2, "int64_list": 3}
-_ZERO: dict[DType, Any] = {dtypes.string: b"", dtypes.float32: 0.0, dtypes.int64: 0}
 
 
 def _array(values: Any, dtype: DType) -> Array:
@@ -279,28 +281,17 @@ def _strings(array: Array) -> list[bytes]:
     return found
 
 
-def _parse_kernel(
-    serialized: Array,
-    names: Array,
-    sparse_keys: Array,
-    dense_keys: Array,
-    ragged_keys: Array,
-    dense_defaults: tuple[Array, ...],
-    *,
-    Tdense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
-    dense_shapes: tuple[Shape, ...],
-    sparse_types: tuple[DType, ...],
-    ragged_value_types: tuple[DType, ...],
-    ragged_split_types: tuple[DType, ...],
-) -> tuple[Array, ...]:
-    del names
-    records = _strings(serialized)
-    return _outputs(
-        records,
-        np.ndim(serialized) == 0,
-        _dense_of(_strings(dense_keys), Tdense, dense_shapes, dense_defaults),
-        list(zip(_strings(sparse_keys), sparse_types, strict=True)),
-        list(zip(_strings(ragged_keys), ragged_value_types, ragged_split_types, strict=True)),
+def _infer_shapes(
+    call: InferCall, rank: int | None, front: Shape, sparse: int
+) -> tuple[Shape, ...]:
+    attrs = call.attrs
+    width = None if rank is None else rank + 1
+    dense = [Shape(None) if rank is None else front + shape for shape in attrs["dense_shapes"]]
+    return (
+        *[Shape((None, width))] * sparse,
+        *[Shape((None,))] * sparse,
+        *[Shape((width,))] * sparse,
+        *dense,
     )
 
 
@@ -330,36 +321,59 @@ def _keys(arrays: Sequence[Array]) -> list[bytes]:
     return [key for array in arrays for key in _strings(array)]
 
 
-def _parse_single_kernel(
+def _infer_parse_v1(call: InferCall) -> tuple[Shape, ...]:
+    shape = call.spec(0).shape
+    if shape.rank not in {1, None}:
+        call.fail("serialized must be a vector")
+    if len(call.attrs["dense_shapes"]) != len(call.attrs["Tdense"]):
+        call.fail("one dense shape is required for each dense type")
+    front = Shape((None,)) if shape.rank is None else shape
+    return _infer_shapes(call, 1, front, len(call.attrs["sparse_types"]))
+
+
+PARSE_EXAMPLE = register(
+    OpDef(
+        name="ParseExample",
+        signature=(
+            "serialized: string, names: string, sparse_keys: Nsparse*string, "
+            "dense_keys: Ndense*string, dense_defaults: (Tdense) -> "
+            "sparse_indices: Nsparse*int64, sparse_values: (sparse_types), "
+            "sparse_shapes: Nsparse*int64, dense_values: (Tdense)"
+        ),
+        attrs={
+            "sparse_types": attr("list(type)"),
+            "Tdense": attr("list(type)"),
+            "dense_shapes": attr("list(shape)"),
+        },
+        infer=_infer_parse_v1,
+        kernel=_parse_v1_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _parse_kernel(
     serialized: Array,
+    names: Array,
+    sparse_keys: Array,
+    dense_keys: Array,
+    ragged_keys: Array,
     dense_defaults: tuple[Array, ...],
     *,
-    sparse_keys: tuple[Any, ...],
-    dense_keys: tuple[Any, ...],
-    sparse_types: tuple[DType, ...],
     Tdense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
     dense_shapes: tuple[Shape, ...],
+    sparse_types: tuple[DType, ...],
+    ragged_value_types: tuple[DType, ...],
+    ragged_split_types: tuple[DType, ...],
 ) -> tuple[Array, ...]:
+    del names
+    records = _strings(serialized)
     return _outputs(
-        _strings(serialized),
-        True,
-        _dense_of(dense_keys, Tdense, dense_shapes, dense_defaults),
-        list(zip(sparse_keys, sparse_types, strict=True)),
-        [],
-    )
-
-
-def _infer_shapes(
-    call: InferCall, rank: int | None, front: Shape, sparse: int
-) -> tuple[Shape, ...]:
-    attrs = call.attrs
-    width = None if rank is None else rank + 1
-    dense = [Shape(None) if rank is None else front + shape for shape in attrs["dense_shapes"]]
-    return (
-        *[Shape((None, width))] * sparse,
-        *[Shape((None,))] * sparse,
-        *[Shape((width,))] * sparse,
-        *dense,
+        records,
+        np.ndim(serialized) == 0,
+        _dense_of(_strings(dense_keys), Tdense, dense_shapes, dense_defaults),
+        list(zip(_strings(sparse_keys), sparse_types, strict=True)),
+        list(zip(_strings(ragged_keys), ragged_value_types, ragged_split_types, strict=True)),
     )
 
 
@@ -383,41 +397,15 @@ def _infer_parse(call: InferCall) -> tuple[Shape, ...]:
     )
 
 
-def _infer_parse_v1(call: InferCall) -> tuple[Shape, ...]:
-    shape = call.spec(0).shape
-    if shape.rank not in {1, None}:
-        call.fail("serialized must be a vector")
-    if len(call.attrs["dense_shapes"]) != len(call.attrs["Tdense"]):
-        call.fail("one dense shape is required for each dense type")
-    front = Shape((None,)) if shape.rank is None else shape
-    return _infer_shapes(call, 1, front, len(call.attrs["sparse_types"]))
+def _parse_rows(call: BatchCall) -> Sequence[Any]:
+    attrs = call.attrs
+    if attrs["num_sparse"] or attrs["ragged_value_types"]:
+        call.refuse("gives sparse or ragged features")
+    if call.rank(0) or not all(shape.is_fully_defined() for shape in attrs["dense_shapes"]):
+        call.refuse("takes more than one message, or has features of unknown size")
+    return batch_rules.AS_IT_IS.apply(call)
 
 
-def _infer_single(call: InferCall) -> tuple[Shape, ...]:
-    if call.spec(0).shape.rank not in {0, None}:
-        call.fail("serialized must be a scalar")
-    return _infer_shapes(call, 0, Shape(()), int(call.attrs["num_sparse"]))
-
-
-PARSE_EXAMPLE = register(
-    OpDef(
-        name="ParseExample",
-        signature=(
-            "serialized: string, names: string, sparse_keys: Nsparse*string, "
-            "dense_keys: Ndense*string, dense_defaults: (Tdense) -> "
-            "sparse_indices: Nsparse*int64, sparse_values: (sparse_types), "
-            "sparse_shapes: Nsparse*int64, dense_values: (Tdense)"
-        ),
-        attrs={
-            "sparse_types": attr("list(type)"),
-            "Tdense": attr("list(type)"),
-            "dense_shapes": attr("list(shape)"),
-        },
-        infer=_infer_parse_v1,
-        kernel=_parse_v1_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 PARSE_EXAMPLE_V2 = register(
     OpDef(
         name="ParseExampleV2",
@@ -439,8 +427,36 @@ PARSE_EXAMPLE_V2 = register(
         infer=_infer_parse,
         kernel=_parse_kernel,
         gradient=NOT_DIFFERENTIABLE,
+        batch=BatchRule(_parse_rows, exact=True),
     )
 )
+
+
+def _parse_single_kernel(
+    serialized: Array,
+    dense_defaults: tuple[Array, ...],
+    *,
+    sparse_keys: tuple[Any, ...],
+    dense_keys: tuple[Any, ...],
+    sparse_types: tuple[DType, ...],
+    Tdense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
+    dense_shapes: tuple[Shape, ...],
+) -> tuple[Array, ...]:
+    return _outputs(
+        _strings(serialized),
+        True,
+        _dense_of(dense_keys, Tdense, dense_shapes, dense_defaults),
+        list(zip(sparse_keys, sparse_types, strict=True)),
+        [],
+    )
+
+
+def _infer_single(call: InferCall) -> tuple[Shape, ...]:
+    if call.spec(0).shape.rank not in {0, None}:
+        call.fail("serialized must be a scalar")
+    return _infer_shapes(call, 0, Shape(()), int(call.attrs["num_sparse"]))
+
+
 PARSE_SINGLE_EXAMPLE = register(
     OpDef(
         name="ParseSingleExample",

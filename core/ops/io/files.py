@@ -11,7 +11,7 @@ import numpy as np
 from pinnace.framework.asset_path import AssetPath
 from pinnace.framework.shapes import Shape
 from pinnace.ops import gate
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
 from pinnace.ops.registry import register, scalar
 from pinnace.storage import atomic
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["matching_files", "read_file", "write_file"]
+
+
+def _check_scalars(call: InferCall) -> None:
+    for index, arg in enumerate(call.op.inputs):
+        if call.spec(index).shape.rank not in {0, None}:
+            call.fail(f"{arg.name} must be a scalar")
 
 
 def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
@@ -40,48 +46,7 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `ReadFile` (io_ops.cc).
     """
-    return execute(READ_FILE, filename, name=name)  # type: ignore[no-any-return]
-
-
-def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> None:
-    """Leave the file with `contents`, or as it was; its folder is made if it is not there.
-
-    Args:
-        filename: [], string.
-        contents: [], string.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `WriteFile` (io_ops.cc).
-    """
-    execute(WRITE_FILE, filename, contents, name=name)
-
-
-def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
-    """The names of the files that match, sorted.
-
-    Args:
-        pattern: [] or [n], string, with `*`, `?` and `[...]`.
-        name: name of the node while tracing.
-
-    Returns:
-        [?], string.
-
-    Source:
-        TensorFlow op `MatchingFiles` (io_ops.cc).
-    """
-    return execute(MATCHING_FILES, pattern, name=name)  # type: ignore[no-any-return]
-
-
-def string_of(array: Any) -> bytes:
-    """The bytes in a scalar array."""
-    found: Any = np.asarray(array, object)[()]
-    return found  # type: ignore[no-any-return]
-
-
-def text(array: Array) -> str:
-    """The string in a scalar array."""
-    return string_of(array).decode("utf-8", "surrogateescape")
+    return execute_one(READ_FILE, filename, name=name)
 
 
 def _read_kernel(filename: Array) -> Array:
@@ -103,42 +68,9 @@ def _read_own_kernel(filename: Array) -> Array:
     return out
 
 
-def _write_kernel(filename: Array, contents: Array) -> None:
-    path = Path(text(filename))
-    with explained("write", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write_file(path, string_of(contents))
-
-
-def _matching_kernel(pattern: Array) -> Array:
-    found: set[str] = set()
-    for one in np.asarray(pattern, object).ravel():
-        found.update(glob.glob(one.decode("utf-8", "surrogateescape")))  # noqa: PTH207 (patterns may be absolute)
-    out = np.empty(len(found), object)
-    out[:] = [path.encode("utf-8", "surrogateescape") for path in sorted(found)]
-    return out
-
-
 def _infer_read(call: InferCall) -> Shape:
     _check_scalars(call)
     return scalar(call)
-
-
-def _infer_write(call: InferCall) -> tuple[Shape, ...]:
-    _check_scalars(call)
-    return ()
-
-
-def _check_scalars(call: InferCall) -> None:
-    for index, arg in enumerate(call.op.inputs):
-        if call.spec(index).shape.rank not in {0, None}:
-            call.fail(f"{arg.name} must be a scalar")
-
-
-def _infer_matching(call: InferCall) -> Shape:
-    if (call.spec(0).shape.rank or 0) > 1:
-        call.fail("pattern must be a scalar or a vector")
-    return Shape((None,))
 
 
 # TensorFlow does not call reading stateful; here it must not be folded into a graph while tracing.
@@ -154,6 +86,34 @@ READ_FILE = register(
         guarded=_read_own_kernel,
     )
 )
+
+
+def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> None:
+    """Leave the file with `contents`, or as it was; its folder is made if it is not there.
+
+    Args:
+        filename: [], string.
+        contents: [], string.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `WriteFile` (io_ops.cc).
+    """
+    execute(WRITE_FILE, filename, contents, name=name)
+
+
+def _write_kernel(filename: Array, contents: Array) -> None:
+    path = Path(text(filename))
+    with explained("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write_file(path, string_of(contents))
+
+
+def _infer_write(call: InferCall) -> tuple[Shape, ...]:
+    _check_scalars(call)
+    return ()
+
+
 WRITE_FILE = register(
     OpDef(
         name="WriteFile",
@@ -165,6 +125,39 @@ WRITE_FILE = register(
         reaches="files",
     )
 )
+
+
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
+    """The names of the files that match, sorted.
+
+    Args:
+        pattern: [] or [n], string, with `*`, `?` and `[...]`.
+        name: name of the node while tracing.
+
+    Returns:
+        [?], string.
+
+    Source:
+        TensorFlow op `MatchingFiles` (io_ops.cc).
+    """
+    return execute_one(MATCHING_FILES, pattern, name=name)
+
+
+def _matching_kernel(pattern: Array) -> Array:
+    found: set[str] = set()
+    for one in np.asarray(pattern, object).ravel():
+        found.update(glob.glob(one.decode("utf-8", "surrogateescape")))  # noqa: PTH207 (patterns may be absolute)
+    out = np.empty(len(found), object)
+    out[:] = [path.encode("utf-8", "surrogateescape") for path in sorted(found)]
+    return out
+
+
+def _infer_matching(call: InferCall) -> Shape:
+    if (call.spec(0).shape.rank or 0) > 1:
+        call.fail("pattern must be a scalar or a vector")
+    return Shape((None,))
+
+
 MATCHING_FILES = register(
     OpDef(
         name="MatchingFiles",
@@ -176,3 +169,14 @@ MATCHING_FILES = register(
         reaches="files",
     )
 )
+
+
+def string_of(array: Any) -> bytes:
+    """The bytes in a scalar array."""
+    found: Any = np.asarray(array, object)[()]
+    return found  # type: ignore[no-any-return]
+
+
+def text(array: Array) -> str:
+    """The string in a scalar array."""
+    return string_of(array).decode("utf-8", "surrogateescape")

@@ -129,7 +129,7 @@ def _free(path: Any, overwrite: bool) -> None:
 
 
 def stat(path: Any) -> os.stat_result:
-    """What the system knows of a file: `st_size` and so on."""
+    """The file's status: `st_size` and so on."""
     with explained("look at", _path(path)):
         return Path(_path(path)).stat()
 

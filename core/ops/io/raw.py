@@ -11,7 +11,8 @@ from pinnace.framework import dtypes
 from pinnace.framework.dtypes import ANY, DType, as_dtype
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import UNKNOWN, Shape, from_list_with_minus_one
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.io.files import string_of
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["decode_raw", "parse_tensor", "serialize_tensor"]
 
-_PADDED_RAW = (dtypes.FLOATS | dtypes.INTEGERS) - {dtypes.uint32, dtypes.uint64}
 
-
+@takes_composites(values=1)
 def decode_raw(
     input_bytes: TensorLike,
     out_type: Any,
@@ -54,7 +54,7 @@ def decode_raw(
     kind = as_dtype(out_type)
     if fixed_length is None:
         return encoding.decode_raw(input_bytes, kind, little_endian, name)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         DECODE_PADDED_RAW,
         input_bytes,
         fixed_length,
@@ -64,40 +64,7 @@ def decode_raw(
     )
 
 
-def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor as the bytes of a TensorProto.
-
-    Args:
-        tensor: [...], any dtype but resource and variant.
-        name: name of the node while tracing.
-
-    Returns:
-        [], string.
-
-    Source:
-        TensorFlow op `SerializeTensor` (parsing_ops.cc).
-    """
-    return execute(SERIALIZE_TENSOR, tensor, name=name)  # type: ignore[no-any-return]
-
-
-def parse_tensor(serialized: TensorLike, out_type: Any, name: str | None = None) -> Tensor:
-    """The tensor in the bytes of a TensorProto; the inverse of `serialize_tensor`.
-
-    Args:
-        serialized: [], string.
-        out_type: its dtype.
-        name: name of the node while tracing.
-
-    Returns:
-        A tensor of a shape that is known when it runs.
-
-    Raises:
-        InvalidArgumentError: the bytes are no tensor, or one of another dtype.
-
-    Source:
-        TensorFlow op `ParseTensor` (parsing_ops.cc).
-    """
-    return execute(PARSE_TENSOR, serialized, out_type=as_dtype(out_type), name=name)  # type: ignore[no-any-return]
+_PADDED_RAW = (dtypes.FLOATS | dtypes.INTEGERS) - {dtypes.uint32, dtypes.uint64}
 
 
 def _numbers(data: bytes, kind: DType, little_endian: bool) -> Array:
@@ -131,6 +98,66 @@ def _infer_padded(call: InferCall) -> Shape:
     return call.spec(0).shape + Shape((None if length is None else int(length) // size,))
 
 
+DECODE_PADDED_RAW = register(
+    OpDef(
+        name="DecodePaddedRaw",
+        signature="input_bytes: string, fixed_length: int32 -> output: out_type",
+        types={"out_type": _PADDED_RAW},
+        attrs={"little_endian": attr("bool", default=True)},
+        infer=_infer_padded,
+        kernel=_decode_padded_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """A tensor as the bytes of a TensorProto.
+
+    Args:
+        tensor: [...], any dtype but resource and variant.
+        name: name of the node while tracing.
+
+    Returns:
+        [], string.
+
+    Source:
+        TensorFlow op `SerializeTensor` (parsing_ops.cc).
+    """
+    return execute_one(SERIALIZE_TENSOR, tensor, name=name)
+
+
+def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the attribute's name)
+    if T in {dtypes.resource, dtypes.variant}:
+        raise UnimplementedError(f"SerializeTensor: a {T.name} tensor has no bytes")
+    array = np.asarray(tensor)
+    from pinnace.proto.tensor_pb2 import TensorProto
+
+    message = TensorProto(dtype=T.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int
+    message.tensor_shape.SetInParent()  # a scalar has a shape too: it is there, and empty
+    for n in array.shape:
+        message.tensor_shape.dim.add(size=n)
+    if T is dtypes.string:
+        message.string_val.extend(array.ravel().tolist())
+    else:
+        message.tensor_content = np.ascontiguousarray(array).tobytes()
+    out = np.empty((), object)
+    out[()] = message.SerializeToString()
+    return out
+
+
+SERIALIZE_TENSOR = register(
+    OpDef(
+        name="SerializeTensor",
+        signature="tensor: T -> serialized: string",
+        types={"T": ANY},
+        infer=scalar,
+        kernel=_serialize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 def _message_from(data: bytes) -> TensorProto | None:
     """The message in these bytes; None if there is none."""
     # `import pinnace` does without protobuf, a twentieth of what it takes.
@@ -142,16 +169,6 @@ def _message_from(data: bytes) -> TensorProto | None:
         return TensorProto.FromString(data)
     except DecodeError:
         return None
-
-
-def _infer_parsed(call: InferCall) -> Shape:
-    known = call.constant(0)
-    if known is None or call.spec(0).shape.rank != 0:
-        return UNKNOWN
-    message = _message_from(string_of(known))
-    if message is None:
-        return UNKNOWN  # the kernel says so
-    return from_list_with_minus_one(dim.size for dim in message.tensor_shape.dim)
 
 
 _FIELDS: dict[DType, str] = {
@@ -168,33 +185,6 @@ _FIELDS: dict[DType, str] = {
     dtypes.string: "string_val",
 }
 _MOST = 1 << 31
-
-
-def packed(array: Array, dtype: DType) -> bytes:
-    """A TensorProto with all elements in one field, texts too: their lengths, then their bytes."""
-    from pinnace.proto.tensor_pb2 import TensorProto
-
-    message = TensorProto(dtype=dtype.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int
-    message.tensor_shape.SetInParent()
-    for n in array.shape:
-        message.tensor_shape.dim.add(size=n)
-    if dtype is dtypes.string:
-        texts = array.ravel().tolist()
-        lengths = b"".join(_varint(len(text)) for text in texts)
-        message.tensor_content = lengths + b"".join(texts)
-    else:
-        message.tensor_content = np.ascontiguousarray(array).tobytes()
-    return message.SerializeToString()
-
-
-def _varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; the eighth says that more follow."""
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def _texts_of(message: TensorProto, count: int) -> Array:
@@ -236,27 +226,87 @@ def _texts(data: bytes, count: int) -> list[bytes]:
     return found
 
 
-def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the attribute's name)
-    if T in {dtypes.resource, dtypes.variant}:
-        raise UnimplementedError(f"SerializeTensor: a {T.name} tensor has no bytes")
-    array = np.asarray(tensor)
-    from pinnace.proto.tensor_pb2 import TensorProto
-
-    message = TensorProto(dtype=T.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int
-    message.tensor_shape.SetInParent()  # a scalar has a shape too: it is there, and empty
-    for n in array.shape:
-        message.tensor_shape.dim.add(size=n)
-    if T is dtypes.string:
-        message.string_val.extend(array.ravel().tolist())
-    else:
-        message.tensor_content = np.ascontiguousarray(array).tobytes()
-    out = np.empty((), object)
-    out[()] = message.SerializeToString()
+def _filled(values: Any, count: int, kind: np.dtype[Any]) -> Array:
+    """`count` values: the last one given stands for all that follow."""
+    out = np.zeros(count, kind) if kind.kind != "O" else np.full(count, b"", object)
+    given = min(len(values), count)
+    if given:
+        out[:given] = list(values)[:given]
+        out[given:] = out[given - 1]
     return out
+
+
+def parse_tensor(serialized: TensorLike, out_type: Any, name: str | None = None) -> Tensor:
+    """The tensor in the bytes of a TensorProto; the inverse of `serialize_tensor`.
+
+    Args:
+        serialized: [], string.
+        out_type: its dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        A tensor of a shape that is known when it runs.
+
+    Raises:
+        InvalidArgumentError: the bytes are no tensor, or one of another dtype.
+
+    Source:
+        TensorFlow op `ParseTensor` (parsing_ops.cc).
+    """
+    return execute_one(PARSE_TENSOR, serialized, out_type=as_dtype(out_type), name=name)
+
+
+def _infer_parsed(call: InferCall) -> Shape:
+    known = call.constant(0)
+    if known is None or call.spec(0).shape.rank != 0:
+        return UNKNOWN
+    message = _message_from(string_of(known))
+    if message is None:
+        return UNKNOWN  # the kernel says so
+    return from_list_with_minus_one(dim.size for dim in message.tensor_shape.dim)
 
 
 def _parse_kernel(serialized: Array, *, out_type: DType) -> Array:
     return unpacked(string_of(serialized), out_type)
+
+
+PARSE_TENSOR = register(
+    OpDef(
+        name="ParseTensor",
+        signature="serialized: string -> output: out_type",
+        types={"out_type": ANY},
+        infer=_infer_parsed,
+        kernel=_parse_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def packed(array: Array, dtype: DType) -> bytes:
+    """A TensorProto with all elements in one field, texts too: their lengths, then their bytes."""
+    from pinnace.proto.tensor_pb2 import TensorProto
+
+    message = TensorProto(dtype=dtype.enum)  # type: ignore[arg-type]  # the stubs want the enum's own int
+    message.tensor_shape.SetInParent()
+    for n in array.shape:
+        message.tensor_shape.dim.add(size=n)
+    if dtype is dtypes.string:
+        texts = array.ravel().tolist()
+        lengths = b"".join(_varint(len(text)) for text in texts)
+        message.tensor_content = lengths + b"".join(texts)
+    else:
+        message.tensor_content = np.ascontiguousarray(array).tobytes()
+    return message.SerializeToString()
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; the eighth says that more follow."""
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
 
 
 def unpacked(data: bytes, out_type: DType) -> Array:
@@ -300,46 +350,3 @@ def unpacked(data: bytes, out_type: DType) -> Array:
     return _filled(
         np.array(values, np.int64).astype(kind) if out_type.is_integer else values, count, kind
     ).reshape(shape)
-
-
-def _filled(values: Any, count: int, kind: np.dtype[Any]) -> Array:
-    """`count` values: the last one given stands for all that follow."""
-    out = np.zeros(count, kind) if kind.kind != "O" else np.full(count, b"", object)
-    given = min(len(values), count)
-    if given:
-        out[:given] = list(values)[:given]
-        out[given:] = out[given - 1]
-    return out
-
-
-DECODE_PADDED_RAW = register(
-    OpDef(
-        name="DecodePaddedRaw",
-        signature="input_bytes: string, fixed_length: int32 -> output: out_type",
-        types={"out_type": _PADDED_RAW},
-        attrs={"little_endian": attr("bool", default=True)},
-        infer=_infer_padded,
-        kernel=_decode_padded_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-SERIALIZE_TENSOR = register(
-    OpDef(
-        name="SerializeTensor",
-        signature="tensor: T -> serialized: string",
-        types={"T": ANY},
-        infer=scalar,
-        kernel=_serialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-PARSE_TENSOR = register(
-    OpDef(
-        name="ParseTensor",
-        signature="serialized: string -> output: out_type",
-        types={"out_type": ANY},
-        infer=_infer_parsed,
-        kernel=_parse_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)

@@ -22,6 +22,29 @@ __all__: list[str] = []
 
 _WHO = "parse_sequence_example"
 
+_LISTS = (
+    "Tcontext_dense",
+    "context_sparse_types",
+    "context_ragged_value_types",
+    "context_ragged_split_types",
+    "feature_list_dense_types",
+    "feature_list_sparse_types",
+    "feature_list_ragged_value_types",
+    "feature_list_ragged_split_types",
+)
+
+_V1_TYPES = tuple(name for name in _LISTS if "ragged" not in name)
+_V1_OUTPUTS = (
+    "context_sparse_indices: Ncontext_sparse*int64, "
+    "context_sparse_values: (context_sparse_types), "
+    "context_sparse_shapes: Ncontext_sparse*int64, "
+    "context_dense_values: (Tcontext_dense), "
+    "feature_list_sparse_indices: Nfeature_list_sparse*int64, "
+    "feature_list_sparse_values: (feature_list_sparse_types), "
+    "feature_list_sparse_shapes: Nfeature_list_sparse*int64, "
+    "feature_list_dense_values: (feature_list_dense_types)"
+)
+
 
 class _Steps(NamedTuple):
     """The values of one feature list in every record: all values, per step, per record."""
@@ -155,6 +178,46 @@ def _parsed(serialized: Array, wanted: _Wanted) -> tuple[Array, ...]:
     )
 
 
+def _pairs(keys: Sequence[bytes], kinds: Sequence[DType]) -> list[tuple[bytes, DType]]:
+    return list(zip(keys, kinds, strict=True))
+
+
+def _shapes(call: InferCall, front: Shape) -> tuple[Shape, ...]:
+    attrs = call.attrs
+    rank = front.rank
+    unknown = rank is None
+    width = None if unknown else rank + 1  # type: ignore[operator]
+    deep = None if unknown else rank + 2  # type: ignore[operator]
+
+    def sparse(count: int, columns: int | None) -> list[Shape]:
+        return [
+            *[Shape((None, columns))] * count,
+            *[Shape((None,))] * count,
+            *[Shape((columns,))] * count,
+        ]
+
+    splits = Shape((None,))
+    if rank == 1 and front[0] is not None:
+        splits = Shape((front[0] + 1,))
+    ragged, lists = len(attrs.get("context_ragged_value_types", ())), "feature_list_"
+    deep_ragged = len(attrs.get(f"{lists}ragged_value_types", ()))
+    return (
+        *sparse(len(attrs["context_sparse_types"]), width),
+        *[Shape(None) if unknown else front + s for s in attrs["context_dense_shapes"]],
+        *[Shape((None,))] * ragged,
+        *[splits] * ragged,
+        *sparse(len(attrs[f"{lists}sparse_types"]), deep),
+        *[
+            Shape(None) if unknown else front + Shape((None,)) + s
+            for s in attrs[f"{lists}dense_shapes"]
+        ],
+        *[front] * len(attrs[f"{lists}dense_types"]),
+        *[Shape((None,))] * deep_ragged,
+        *[splits] * deep_ragged,
+        *[Shape((None,))] * deep_ragged,
+    )
+
+
 def _kernel(
     serialized: Array,
     debug_name: Array,
@@ -221,167 +284,12 @@ def _kernel(
     )
 
 
-def _pairs(keys: Sequence[bytes], kinds: Sequence[DType]) -> list[tuple[bytes, DType]]:
-    return list(zip(keys, kinds, strict=True))
-
-
-def _v1_kernel(
-    serialized: Array,
-    debug_name: Array,
-    context_dense_defaults: tuple[Array, ...],
-    *,
-    feature_list_dense_missing_assumed_empty: tuple[Any, ...],
-    context_sparse_keys: tuple[Any, ...],
-    context_dense_keys: tuple[Any, ...],
-    feature_list_sparse_keys: tuple[Any, ...],
-    feature_list_dense_keys: tuple[Any, ...],
-    Tcontext_dense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
-    context_sparse_types: tuple[DType, ...],
-    context_dense_shapes: tuple[Shape, ...],
-    feature_list_dense_types: tuple[DType, ...],
-    feature_list_sparse_types: tuple[DType, ...],
-    feature_list_dense_shapes: tuple[Shape, ...],
-) -> tuple[Array, ...]:
-    del debug_name
-    return _without_ragged(
-        serialized,
-        _bytes(feature_list_dense_missing_assumed_empty),
-        _pairs(_bytes(context_sparse_keys), context_sparse_types),
-        examples._dense_of(
-            context_dense_keys, Tcontext_dense, context_dense_shapes, context_dense_defaults
-        ),
-        _pairs(_bytes(feature_list_sparse_keys), feature_list_sparse_types),
-        _bytes(feature_list_dense_keys),
-        feature_list_dense_types,
-        feature_list_dense_shapes,
-    )
-
-
-def _single_kernel(
-    serialized: Array,
-    feature_list_dense_missing_assumed_empty: Array,
-    context_sparse_keys: tuple[Array, ...],
-    context_dense_keys: tuple[Array, ...],
-    feature_list_sparse_keys: tuple[Array, ...],
-    feature_list_dense_keys: tuple[Array, ...],
-    context_dense_defaults: tuple[Array, ...],
-    debug_name: Array,
-    *,
-    Tcontext_dense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
-    context_sparse_types: tuple[DType, ...],
-    context_dense_shapes: tuple[Shape, ...],
-    feature_list_dense_types: tuple[DType, ...],
-    feature_list_sparse_types: tuple[DType, ...],
-    feature_list_dense_shapes: tuple[Shape, ...],
-) -> tuple[Array, ...]:
-    del debug_name
-    found = _without_ragged(
-        serialized,
-        examples._strings(feature_list_dense_missing_assumed_empty),
-        _pairs(examples._keys(context_sparse_keys), context_sparse_types),
-        examples._dense_of(
-            examples._keys(context_dense_keys),
-            Tcontext_dense,
-            context_dense_shapes,
-            context_dense_defaults,
-        ),
-        _pairs(examples._keys(feature_list_sparse_keys), feature_list_sparse_types),
-        examples._keys(feature_list_dense_keys),
-        feature_list_dense_types,
-        feature_list_dense_shapes,
-    )
-    # Unlike the others it does not tell how long the lists are: they are as long as they are.
-    return found[: len(found) - len(feature_list_dense_types)]
-
-
-def _without_ragged(
-    serialized: Array,
-    may_miss: Sequence[bytes],
-    context_sparse: Sequence[tuple[bytes, DType]],
-    context_dense: Sequence[examples._Dense],
-    sparse: Sequence[tuple[bytes, DType]],
-    keys: Sequence[bytes],
-    kinds: Sequence[DType],
-    shapes: Sequence[Shape],
-) -> tuple[Array, ...]:
-    """What the ops of version 1 give; the lists that may be missing are named."""
-    dense = [
-        (key, kind, shape, key in may_miss)
-        for key, kind, shape in zip(keys, kinds, shapes, strict=True)
-    ]
-    return _parsed(serialized, _Wanted(context_dense, context_sparse, (), sparse, dense, ()))
-
-
-def _bytes(keys: Sequence[Any]) -> list[bytes]:
-    return [examples._key(key) for key in keys]
-
-
 def _infer(call: InferCall) -> tuple[Shape, ...]:
     if (call.spec(0).shape.rank or 0) > 1:
         call.fail("serialized must be a scalar or a vector")
     return _shapes(call, call.spec(0).shape)
 
 
-def _infer_v1(call: InferCall) -> tuple[Shape, ...]:
-    if call.spec(0).shape.rank not in {1, None}:
-        call.fail("serialized must be a vector")
-    front = call.spec(0).shape
-    return _shapes(call, Shape((None,)) if front.rank is None else front)
-
-
-def _infer_single(call: InferCall) -> tuple[Shape, ...]:
-    if call.spec(0).shape.rank not in {0, None}:
-        call.fail("serialized must be a scalar")
-    found = _shapes(call, Shape(()))
-    return found[: len(found) - len(call.attrs["feature_list_dense_types"])]
-
-
-def _shapes(call: InferCall, front: Shape) -> tuple[Shape, ...]:
-    attrs = call.attrs
-    rank = front.rank
-    unknown = rank is None
-    width = None if unknown else rank + 1  # type: ignore[operator]
-    deep = None if unknown else rank + 2  # type: ignore[operator]
-
-    def sparse(count: int, columns: int | None) -> list[Shape]:
-        return [
-            *[Shape((None, columns))] * count,
-            *[Shape((None,))] * count,
-            *[Shape((columns,))] * count,
-        ]
-
-    splits = Shape((None,))
-    if rank == 1 and front[0] is not None:
-        splits = Shape((front[0] + 1,))
-    ragged, lists = len(attrs.get("context_ragged_value_types", ())), "feature_list_"
-    deep_ragged = len(attrs.get(f"{lists}ragged_value_types", ()))
-    return (
-        *sparse(len(attrs["context_sparse_types"]), width),
-        *[Shape(None) if unknown else front + s for s in attrs["context_dense_shapes"]],
-        *[Shape((None,))] * ragged,
-        *[splits] * ragged,
-        *sparse(len(attrs[f"{lists}sparse_types"]), deep),
-        *[
-            Shape(None) if unknown else front + Shape((None,)) + s
-            for s in attrs[f"{lists}dense_shapes"]
-        ],
-        *[front] * len(attrs[f"{lists}dense_types"]),
-        *[Shape((None,))] * deep_ragged,
-        *[splits] * deep_ragged,
-        *[Shape((None,))] * deep_ragged,
-    )
-
-
-_LISTS = (
-    "Tcontext_dense",
-    "context_sparse_types",
-    "context_ragged_value_types",
-    "context_ragged_split_types",
-    "feature_list_dense_types",
-    "feature_list_sparse_types",
-    "feature_list_ragged_value_types",
-    "feature_list_ragged_split_types",
-)
 PARSE_SEQUENCE_EXAMPLE_V2 = register(
     OpDef(
         name="ParseSequenceExampleV2",
@@ -421,17 +329,67 @@ PARSE_SEQUENCE_EXAMPLE_V2 = register(
 )
 
 
-_V1_TYPES = tuple(name for name in _LISTS if "ragged" not in name)
-_V1_OUTPUTS = (
-    "context_sparse_indices: Ncontext_sparse*int64, "
-    "context_sparse_values: (context_sparse_types), "
-    "context_sparse_shapes: Ncontext_sparse*int64, "
-    "context_dense_values: (Tcontext_dense), "
-    "feature_list_sparse_indices: Nfeature_list_sparse*int64, "
-    "feature_list_sparse_values: (feature_list_sparse_types), "
-    "feature_list_sparse_shapes: Nfeature_list_sparse*int64, "
-    "feature_list_dense_values: (feature_list_dense_types)"
-)
+def _without_ragged(
+    serialized: Array,
+    may_miss: Sequence[bytes],
+    context_sparse: Sequence[tuple[bytes, DType]],
+    context_dense: Sequence[examples._Dense],
+    sparse: Sequence[tuple[bytes, DType]],
+    keys: Sequence[bytes],
+    kinds: Sequence[DType],
+    shapes: Sequence[Shape],
+) -> tuple[Array, ...]:
+    """The outputs of version 1 of the op; the lists that may be missing are named."""
+    dense = [
+        (key, kind, shape, key in may_miss)
+        for key, kind, shape in zip(keys, kinds, shapes, strict=True)
+    ]
+    return _parsed(serialized, _Wanted(context_dense, context_sparse, (), sparse, dense, ()))
+
+
+def _v1_kernel(
+    serialized: Array,
+    debug_name: Array,
+    context_dense_defaults: tuple[Array, ...],
+    *,
+    feature_list_dense_missing_assumed_empty: tuple[Any, ...],
+    context_sparse_keys: tuple[Any, ...],
+    context_dense_keys: tuple[Any, ...],
+    feature_list_sparse_keys: tuple[Any, ...],
+    feature_list_dense_keys: tuple[Any, ...],
+    Tcontext_dense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
+    context_sparse_types: tuple[DType, ...],
+    context_dense_shapes: tuple[Shape, ...],
+    feature_list_dense_types: tuple[DType, ...],
+    feature_list_sparse_types: tuple[DType, ...],
+    feature_list_dense_shapes: tuple[Shape, ...],
+) -> tuple[Array, ...]:
+    del debug_name
+    return _without_ragged(
+        serialized,
+        _bytes(feature_list_dense_missing_assumed_empty),
+        _pairs(_bytes(context_sparse_keys), context_sparse_types),
+        examples._dense_of(
+            context_dense_keys, Tcontext_dense, context_dense_shapes, context_dense_defaults
+        ),
+        _pairs(_bytes(feature_list_sparse_keys), feature_list_sparse_types),
+        _bytes(feature_list_dense_keys),
+        feature_list_dense_types,
+        feature_list_dense_shapes,
+    )
+
+
+def _bytes(keys: Sequence[Any]) -> list[bytes]:
+    return [examples._key(key) for key in keys]
+
+
+def _infer_v1(call: InferCall) -> tuple[Shape, ...]:
+    if call.spec(0).shape.rank not in {1, None}:
+        call.fail("serialized must be a vector")
+    front = call.spec(0).shape
+    return _shapes(call, Shape((None,)) if front.rank is None else front)
+
+
 PARSE_SEQUENCE_EXAMPLE = register(
     OpDef(
         name="ParseSequenceExample",
@@ -463,6 +421,52 @@ PARSE_SEQUENCE_EXAMPLE = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _single_kernel(
+    serialized: Array,
+    feature_list_dense_missing_assumed_empty: Array,
+    context_sparse_keys: tuple[Array, ...],
+    context_dense_keys: tuple[Array, ...],
+    feature_list_sparse_keys: tuple[Array, ...],
+    feature_list_dense_keys: tuple[Array, ...],
+    context_dense_defaults: tuple[Array, ...],
+    debug_name: Array,
+    *,
+    Tcontext_dense: tuple[DType, ...],  # noqa: N803 (the attribute's name)
+    context_sparse_types: tuple[DType, ...],
+    context_dense_shapes: tuple[Shape, ...],
+    feature_list_dense_types: tuple[DType, ...],
+    feature_list_sparse_types: tuple[DType, ...],
+    feature_list_dense_shapes: tuple[Shape, ...],
+) -> tuple[Array, ...]:
+    del debug_name
+    found = _without_ragged(
+        serialized,
+        examples._strings(feature_list_dense_missing_assumed_empty),
+        _pairs(examples._keys(context_sparse_keys), context_sparse_types),
+        examples._dense_of(
+            examples._keys(context_dense_keys),
+            Tcontext_dense,
+            context_dense_shapes,
+            context_dense_defaults,
+        ),
+        _pairs(examples._keys(feature_list_sparse_keys), feature_list_sparse_types),
+        examples._keys(feature_list_dense_keys),
+        feature_list_dense_types,
+        feature_list_dense_shapes,
+    )
+    # Unlike the others it does not tell how long the lists are: they are as long as they are.
+    return found[: len(found) - len(feature_list_dense_types)]
+
+
+def _infer_single(call: InferCall) -> tuple[Shape, ...]:
+    if call.spec(0).shape.rank not in {0, None}:
+        call.fail("serialized must be a scalar")
+    found = _shapes(call, Shape(()))
+    return found[: len(found) - len(call.attrs["feature_list_dense_types"])]
+
+
 PARSE_SINGLE_SEQUENCE_EXAMPLE = register(
     OpDef(
         name="ParseSingleSequenceExample",

@@ -62,7 +62,7 @@ class Words:
 
 
 class Distribution(Protocol):
-    """What can be drawn from: `size` classes, of which `count` have a chance."""
+    """A distribution to draw from: `size` classes, of which `count` have a probability above 0."""
 
     size: int
     count: int

@@ -17,7 +17,7 @@ def sigmoid(x: Array) -> Array:
 
 
 class Peepholes(NamedTuple):
-    """What of the cell's state the gates see, [units] each; all 0 if they see nothing."""
+    """The peephole weights of the gates, [units] each; all 0 without peepholes."""
 
     input: Array
     forget: Array
@@ -25,7 +25,7 @@ class Peepholes(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """What a step of an LSTM computes, [batch, units] each."""
+    """The intermediate values of an LSTM step, [batch, units] each."""
 
     input: Array
     state: Array
@@ -61,7 +61,7 @@ def lstm_step(
 
 
 class GateGradients(NamedTuple):
-    """What flows back through a step of an LSTM, [batch, units] each: by gate, and to the state."""
+    """The gradients of an LSTM step, [batch, units] each: by gate, and to the state."""
 
     sums: dict[str, Array]
     state: Array
@@ -85,7 +85,7 @@ def lstm_step_back(
 
 
 class GruGates(NamedTuple):
-    """What a step of a GRU computes, [batch, units] each."""
+    """The intermediate values of a GRU step, [batch, units] each."""
 
     reset: Array
     update: Array

@@ -12,6 +12,7 @@ import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pinnace import late
 from pinnace.framework import config
 
 if TYPE_CHECKING:
@@ -35,15 +36,8 @@ class Requested(Protocol):
         """None until it is there."""
 
 
-_request: Callable[[str], Requested] | None = None
 _requested: dict[str, Requested] = {}
 _spent = 0.0
-
-
-def install(request: Callable[[str], Requested]) -> None:
-    """`request(name)` has a kernel made: the engine's to say."""
-    global _request
-    _request = request
 
 
 def made(name: str) -> Callable[..., Any] | None:
@@ -52,13 +46,13 @@ def made(name: str) -> Callable[..., Any] | None:
     Where the tier is `compiled`, it is asked for at once and waited for.
     """
     forced = config.settings.tier == "compiled"
-    if (_spent < _HOT_S and not forced) or _request is None:
+    if _spent < _HOT_S and not forced:
         return None
     if not config.settings.fusion or config.settings.pinned_tier in {"plan", "eager"}:
         return None
     kernel = _requested.get(name)
     if kernel is None:
-        kernel = _requested[name] = _request(name)
+        kernel = _requested[name] = late.request_kernel(name)
     if forced and kernel.function is None:
         kernel.done.wait(_LONGEST_S)
     return kernel.function

@@ -113,7 +113,7 @@ def _replaced(labels: tuple[str, ...], hidden: list[str]) -> tuple[str, ...]:
 def _simplified(
     array: Array, labels: tuple[str, ...], wanted: set[str]
 ) -> tuple[Array, tuple[str, ...]]:
-    """Diagonals taken, and axes summed that nobody else has."""
+    """Diagonals taken, and axes summed that no other operand has."""
     unique = tuple(dict.fromkeys(labels))
     if len(unique) != len(labels):
         array = _diagonal(array, labels, unique)

@@ -322,7 +322,7 @@ class Reader:
         return np.asarray(starts + sizes)
 
     def _passed(self, key: bytes, start: int, head: tuple[int, int], at: Array) -> Array | None:
-        """Pass over an entry that nobody wants."""
+        """Skip an entry that is not wanted."""
         text = self._data[start : head[1]] + b"\x0a" + _varint_bytes(len(key)) + key
         if len(text) > _MARGIN:
             return None

@@ -76,7 +76,7 @@ def _front(a: Array, x: Array) -> Array:
 
 
 def _less_logarithm(mu: Array) -> Array:
-    """Mu - log(1 + mu)."""
+    """mu - log(1 + mu)."""
     near = np.clip(mu, -_NEAR, _NEAR)
     series = near * near * np.polynomial.polynomial.polyval(near, _LESS_LOGARITHM)
     return np.where(mu == near, series, mu - np.log1p(mu))

@@ -314,7 +314,7 @@ def fresnel_cos(x: Array) -> Array:
 
 
 def _fresnel_near(x: Array) -> tuple[Array, Array]:
-    """X in the inner part, and where its fourth power stands there, from -1 to 1."""
+    """x in the inner part, and where its fourth power stands there, from -1 to 1."""
     size = np.minimum(np.abs(x), _FRESNEL_FAR)
     return size, 2 * (size / _FRESNEL_FAR) ** 4 - 1
 

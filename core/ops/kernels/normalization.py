@@ -22,7 +22,7 @@ WIDE = 512
 
 
 class BatchNorm(NamedTuple):
-    """What a training step of batch norm gives; everything but y is [C], in the dtype of scale.
+    """The outputs of a batch norm's training step; all but y are [C], in the dtype of scale.
 
     Attributes:
         y: [..., C], dtype of x.
@@ -46,7 +46,7 @@ def batch_norm_training(
     *,
     rectified: bool = False,
 ) -> BatchNorm:
-    """Scale * (x - mean) / sqrt(variance + epsilon) + offset, moments over all axes but the last.
+    """scale * (x - mean) / sqrt(variance + epsilon) + offset, moments over all axes but the last.
 
     Args:
         x: [..., C], a float dtype; 16-bit floats are computed with in float32.
@@ -97,7 +97,7 @@ def batch_norm_inference(
     *,
     rectified: bool = False,
 ) -> Array:
-    """Scale * (x - mean) / sqrt(variance + epsilon) + offset with given moments.
+    """scale * (x - mean) / sqrt(variance + epsilon) + offset with given moments.
 
     Args:
         x: [..., C], a float dtype.
@@ -263,7 +263,7 @@ class LayerNorm(NamedTuple):
 
 
 def layer_norm(x: Array, scale: Array | None, offset: Array | None, epsilon: float) -> LayerNorm:
-    """Scale * (x - mean) / sqrt(variance + epsilon) + offset, moments over the last axis.
+    """scale * (x - mean) / sqrt(variance + epsilon) + offset, moments over the last axis.
 
     Args:
         x: [..., C], a float dtype; 16-bit floats are computed with in float32.
@@ -328,7 +328,7 @@ def layer_norm_gradient(
 
 
 def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
-    """X as [rows, C] in the dtype that it is computed with, and that dtype."""
+    """x as [rows, C] in the dtype that it is computed with, and that dtype."""
     compute = computed_in(x.dtype)
     # Not reshape(-1, C): that cannot tell the number of rows when C is 0.
     rows = math.prod(x.shape[:-1])
@@ -336,7 +336,7 @@ def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
 
 
 def _target(result: Array, rows: Array) -> Array:
-    """What to fill for a result: itself as rows, or, where it is less exact, a new array."""
+    """The array for a result: itself as rows or, where it is less exact, a new array."""
     if result.dtype == rows.dtype:
         return result.reshape(rows.shape)
     return np.empty(rows.shape, rows.dtype)
@@ -349,12 +349,12 @@ def _settle(target: Array, result: Array) -> None:
 
 
 def _row_sums(rows: Array) -> Array:
-    """[rows]."""
+    """The sum of each row, [rows]."""
     return np.asarray(np.dot(rows, np.ones(rows.shape[-1], rows.dtype)))
 
 
 def _column_sums(rows: Array) -> Array:
-    """[C]."""
+    """The sum of each column, [C]."""
     return np.asarray(np.dot(np.ones(len(rows), rows.dtype), rows))
 
 

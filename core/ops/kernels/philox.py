@@ -390,7 +390,7 @@ def _normals_of_block(
 
 
 def doubles_at(start: KeyCounter, blocks: npt.NDArray[np.int64], *, normal: bool) -> Array:
-    """What the blocks at these places of a stream hold: float64 [n, 2], uniform or normal."""
+    """The numbers of the blocks at these places of a stream: float64 [n, 2], uniform or normal."""
     low, high = start.counter & _MASK64, start.counter >> 64
     if low + int(blocks.max(initial=0)) <= _MASK64:
         drawn = _words_of_counters(start.key, blocks.astype(np.uint64) + np.uint64(low), high)
@@ -439,7 +439,7 @@ class Stream:
         self._next = KeyCounter(seed & _MASK64, (seed2 & _MASK64) << 64)
 
     def reserve(self, elements: int, blocks_each: int = SKIP_PER_OUTPUT) -> KeyCounter:
-        """Start of a part of the stream for `elements` numbers, which nobody else is given."""
+        """Start of a part of the stream for `elements` numbers, reserved for the caller."""
         with self._lock:
             start = self._next
             self._next = start.skip(elements * blocks_each)

@@ -187,7 +187,7 @@ def _send_in_parts(
     window: tuple[Sequence[int], Sequence[int], Pads],
     ties: Ties,
 ) -> None:
-    """What `_send_to_maxima` does, for as many images at a time as stay in the cache."""
+    """`_send_to_maxima` for as many images at a time as stay in the cache."""
     ksize, strides, pads = window
     taps = list(_taps(x.shape[1:-1], y.shape[1:-1], ksize, strides, pads))
     overlap = any(k > s for k, s in zip(ksize, strides, strict=True))

@@ -130,7 +130,7 @@ class _Helpers:
             raise job.error
 
     def _judge(self, took: float, alone: float) -> None:
-        """Do without help for a while where the helpers' cores are taken by somebody else."""
+        """Do without helpers for a while where other processes use their cores."""
         if took - alone > _WAKING_S:
             self.rest_until = perf_counter() + min(_LONGEST_REST, _REST * (took - alone))
 

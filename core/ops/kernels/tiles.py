@@ -52,7 +52,7 @@ _KEPT = 1 << 20
 
 
 class Job(NamedTuple):
-    """What a kernel is told, in the order of its table behind six addresses and the mode.
+    """The parameters of a kernel, in the order of its table behind six addresses and the mode.
 
     Lengths are in numbers; addresses are those of x, b, what is made, what sums begin with, and
     scratch.
@@ -248,7 +248,7 @@ def _correlate_images(
 
 
 def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
-    """A times b, whose numbers are those of an array known to `weights`.
+    """a times b, whose numbers are those of an array known to `weights`.
 
     Args:
         a: [rows, K].
@@ -267,7 +267,7 @@ def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
 
 
 def multiply(a: Array, b: Array, out: Array | None, noted: Array) -> Array | None:
-    """A times b by the compiled kernel, b packed for good; None where BLAS has to do it.
+    """a times b by the compiled kernel, b packed for good; None where BLAS has to do it.
 
     BLAS arranges b anew at each product, which for few rows is most of the work; for many, sums
     that stay in registers are a little quicker than its own.
@@ -380,7 +380,7 @@ def lend_matrix(rows: int, columns: int) -> Array:
 
 @functools.lru_cache(maxsize=1024)
 def _zeros(count: int) -> Array:
-    """What sums begin with."""
+    """The initial value of sums."""
     return np.zeros(count, np.float32)
 
 

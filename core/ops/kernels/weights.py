@@ -38,7 +38,7 @@ _entries: dict[int, _Entry] = {}
 
 
 def note(array: Any) -> Any:
-    """The array itself, which nobody will ever write into."""
+    """The array itself, which will never be written to again."""
     entry = _entries.get(id(array))
     if entry is not None:
         entry.seen += 1

@@ -9,6 +9,7 @@ from pinnace.ops.linalg.earlier import *
 from pinnace.ops.linalg.eigen import *
 from pinnace.ops.linalg.factorization import *
 from pinnace.ops.linalg.functions import *
+from pinnace.ops.linalg.least_squares import *
 from pinnace.ops.linalg.matrices import *
 from pinnace.ops.linalg.norms import *
 from pinnace.ops.linalg.solving import *

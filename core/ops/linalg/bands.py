@@ -13,7 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import constants, joining, reshaping
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.diagonals import (
     band_limits,
     longest,
@@ -40,6 +40,13 @@ __all__ = [
 _ALIGN = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
+def _infer_band(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank is not None and shape.rank < 2:
+        call.fail("input must have at least two axes")
+    return shape
+
+
 def band_part(
     input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -57,7 +64,55 @@ def band_part(
     if not isinstance(num_lower, Operands) and not isinstance(num_upper, Operands):
         num_lower = convert_to_tensor(num_lower, dtype_hint=int64)
         num_upper = convert_to_tensor(num_upper, num_lower.dtype)
-    return execute(MATRIX_BAND_PART, input, num_lower, num_upper, name=name)  # type: ignore[no-any-return]
+    return execute_one(MATRIX_BAND_PART, input, num_lower, num_upper, name=name)
+
+
+def _band_kernel(input: Array, num_lower: Array, num_upper: Array) -> Array:
+    rows, columns = input.shape[-2:]
+    if num_lower > rows or num_upper > columns:
+        message = (
+            f"MatrixBandPart: num_lower and num_upper must be at most {rows} and {columns}, "
+            f"got {num_lower} and {num_upper}"
+        )
+        raise InvalidArgumentError(message)
+    low = rows if num_lower < 0 else int(num_lower)
+    high = columns if num_upper < 0 else int(num_upper)
+    away = np.arange(columns) - np.arange(rows)[:, None]
+    return np.where((away >= -low) & (away <= high), input, input.dtype.type(0))
+
+
+def _infer_band_part(call: InferCall) -> Shape:
+    shape = _infer_band(call)
+    for index, name, axis in ((1, "num_lower", -2), (2, "num_upper", -1)):
+        if call.spec(index).shape.rank not in {None, 0}:
+            call.fail(f"{name} must be a scalar")
+        width = call.constant(index)
+        size = None if shape.rank is None else shape[axis]
+        if width is not None and size is not None and width > size:
+            call.fail(f"{name} must be at most {size}, got {width}")
+    return shape
+
+
+def _band_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return band_part(dy, call.inputs[1], call.inputs[2]), None, None
+
+
+MATRIX_BAND_PART = register(
+    OpDef(
+        name="MatrixBandPart",
+        signature="input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
+        types={"T": NUMBERS | {dtypes.bool}, "Tindex": typed(INDEX, default=int64)},
+        infer=_infer_band_part,
+        kernel=_band_kernel,
+        gradient=_band_gradient,
+    )
+)
+
+
+def _padding(value: TensorLike, like: Tensor) -> Tensor:
+    if like.dtype.is_bool and isinstance(value, int):
+        value = bool(value)
+    return convert_to_tensor(value, like.dtype)
 
 
 def diag(
@@ -88,9 +143,67 @@ def diag(
     """
     values = convert_to_tensor(diagonal)
     padding = _padding(padding_value, values)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         MATRIX_DIAG_V3, values, k, num_rows, num_cols, padding, align=align, name=name
     )
+
+
+def _diag_kernel(
+    diagonal: Array, k: Array, num_rows: Array, num_cols: Array, padding_value: Array, *, align: str
+) -> Array:
+    return matrix_of_diagonals(diagonal, k, int(num_rows), int(num_cols), padding_value, align)
+
+
+def _infer_diag(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank == 0:
+        call.fail("diagonal must have at least one axis")
+    if call.spec(1).shape.rank not in {None, 0, 1}:
+        call.fail("k must be a scalar or a vector")
+    for index, name in ((2, "num_rows"), (3, "num_cols"), (4, "padding_value")):
+        if call.spec(index).shape.rank not in {None, 0}:
+            call.fail(f"{name} must be a scalar")
+    k, rows, columns = (call.constant(index) for index in (1, 2, 3))
+    if shape.rank is None or k is None:
+        return Shape(None)
+    low, high = band_limits(k)
+    lead = shape[:-1] if low == high else shape[:-2]
+    width = shape[-1]
+    if rows is None or columns is None:
+        return lead.concatenate(Shape([None, None]))
+    if width is None:
+        given = [None if n < 0 else int(n) for n in (rows, columns)]
+        return lead.concatenate(Shape(given if None not in given else [None, None]))
+    return lead.concatenate(Shape(list(matrix_size(width, low, high, int(rows), int(columns)))))
+
+
+def _diag_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    # TensorFlow gives padding_value no gradient.
+    part = diag_part(dy, k=call.inputs[1], align=call.attr("align"))
+    return part, None, None, None, None
+
+
+MATRIX_DIAG_V3 = register(
+    OpDef(
+        name="MatrixDiagV3",
+        signature=(
+            "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T"
+        ),
+        types={"T": ANY_VALUE},
+        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
+        infer=_infer_diag,
+        kernel=_diag_kernel,
+        gradient=_diag_gradient,
+    )
+)
+
+
+def _diagonal_shape(matrix: Shape, k: Array) -> Shape:
+    low, high = band_limits(k)
+    count = [] if low == high else [high - low + 1]
+    rows, columns = matrix[-2], matrix[-1]
+    known = rows is not None and columns is not None
+    return Shape([*count, max(longest(rows, columns, low, high), 0) if known else None])  # type: ignore[arg-type]  # known
 
 
 def diag_part(
@@ -114,7 +227,39 @@ def diag_part(
     """
     matrices = convert_to_tensor(input)
     padding = _padding(padding_value, matrices)
-    return execute(MATRIX_DIAG_PART_V3, matrices, k, padding, align=align, name=name)  # type: ignore[no-any-return]
+    return execute_one(MATRIX_DIAG_PART_V3, matrices, k, padding, align=align, name=name)
+
+
+def _part_kernel(input: Array, k: Array, padding_value: Array, *, align: str) -> Array:
+    return take_diagonals(input, k, padding_value, align)
+
+
+def _infer_part(call: InferCall) -> Shape:
+    shape = _infer_band(call)
+    if call.spec(1).shape.rank not in {None, 0, 1}:
+        call.fail("k must be a scalar or a vector")
+    k = call.constant(1)
+    if shape.rank is None or k is None:
+        return Shape(None)
+    return shape[:-2].concatenate(_diagonal_shape(shape, k))
+
+
+def _part_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    empty = constants.zeros_like(call.inputs[0])
+    return set_diag(empty, dy, k=call.inputs[1], align=call.attr("align")), None, None
+
+
+MATRIX_DIAG_PART_V3 = register(
+    OpDef(
+        name="MatrixDiagPartV3",
+        signature="input: T, k: int32, padding_value: T -> diagonal: T",
+        types={"T": ANY_VALUE},
+        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
+        infer=_infer_part,
+        kernel=_part_kernel,
+        gradient=_part_gradient,
+    )
+)
 
 
 def set_diag(
@@ -129,13 +274,47 @@ def set_diag(
     Source:
         TensorFlow op `MatrixSetDiagV3` (array_ops.cc).
     """
-    return execute(MATRIX_SET_DIAG_V3, input, diagonal, k, align=align, name=name)  # type: ignore[no-any-return]
+    return execute_one(MATRIX_SET_DIAG_V3, input, diagonal, k, align=align, name=name)
 
 
-def _padding(value: TensorLike, like: Tensor) -> Tensor:
-    if like.dtype.is_bool and isinstance(value, int):
-        value = bool(value)
-    return convert_to_tensor(value, like.dtype)
+def _set_kernel(input: Array, diagonal: Array, k: Array, *, align: str) -> Array:
+    return put_diagonals(input, diagonal, k, align)
+
+
+def _infer_set(call: InferCall) -> Shape:
+    shape = _infer_band(call)
+    if call.spec(2).shape.rank not in {None, 0, 1}:
+        call.fail("k must be a scalar or a vector")
+    k = call.constant(2)
+    if k is not None and shape.rank is not None:
+        wanted = shape[:-2].concatenate(_diagonal_shape(shape, k))
+        if not wanted.is_compatible_with(call.spec(1).shape):
+            call.fail(f"diagonal must have shape {wanted}")
+    diagonal = call.spec(1).shape
+    if k is None or not diagonal.rank:
+        return shape
+    low, high = band_limits(k)
+    lead = diagonal[:-1] if low == high else diagonal[:-2]
+    return shape.merge_with(lead.concatenate(Shape([None, None])))
+
+
+def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    _, diagonal, k = call.inputs
+    rest = set_diag(dy, constants.zeros_like(diagonal), k=k, align=call.attr("align"))
+    return rest, diag_part(dy, k=k, align=call.attr("align")), None
+
+
+MATRIX_SET_DIAG_V3 = register(
+    OpDef(
+        name="MatrixSetDiagV3",
+        signature="input: T, diagonal: T, k: int32 -> output: T",
+        types={"T": ANY_VALUE},
+        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
+        infer=_infer_set,
+        kernel=_set_kernel,
+        gradient=_set_gradient,
+    )
+)
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
@@ -144,7 +323,34 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Diag` (array_ops.cc).
     """
-    return execute(DIAG, diagonal, name=name)  # type: ignore[no-any-return]
+    return execute_one(DIAG, diagonal, name=name)
+
+
+def _tensor_diag_kernel(diagonal: Array) -> Array:
+    return np.diag(diagonal.reshape(-1)).reshape(diagonal.shape * 2)
+
+
+def _infer_tensor_diag(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank == 0:
+        call.fail("diagonal must have at least one axis")
+    return shape.concatenate(shape)
+
+
+def _tensor_diag_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+    return (tensor_diag_part(dy),)
+
+
+DIAG = register(
+    OpDef(
+        name="Diag",
+        signature="diagonal: T -> output: T",
+        types={"T": FLOATS | COMPLEX | INDEX},
+        infer=_infer_tensor_diag,
+        kernel=_tensor_diag_kernel,
+        gradient=_tensor_diag_gradient,
+    )
+)
 
 
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
@@ -153,7 +359,42 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `DiagPart` (array_ops.cc).
     """
-    return execute(DIAG_PART, input, name=name)  # type: ignore[no-any-return]
+    return execute_one(DIAG_PART, input, name=name)
+
+
+def _tensor_part_kernel(input: Array) -> Array:
+    half = input.shape[: input.ndim // 2]
+    if input.shape != half * 2:
+        message = f"DiagPart: input must have a shape whose halves agree, got {list(input.shape)}"
+        raise InvalidArgumentError(message)
+    size = int(np.prod(half, dtype=np.int64))
+    return np.diagonal(input.reshape(size, size)).reshape(half).copy()
+
+
+def _infer_tensor_part(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank is None:
+        return Shape(None)
+    half = shape.rank // 2
+    if shape.rank % 2 or not shape.rank or not shape[:half].is_compatible_with(shape[half:]):
+        call.fail("input must have a shape whose halves agree")
+    return shape[:half].merge_with(shape[half:])
+
+
+def _tensor_part_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+    return (tensor_diag(dy),)
+
+
+DIAG_PART = register(
+    OpDef(
+        name="DiagPart",
+        signature="input: T -> diagonal: T",
+        types={"T": FLOATS | COMPLEX | INDEX},
+        infer=_infer_tensor_part,
+        kernel=_tensor_part_kernel,
+        gradient=_tensor_part_gradient,
+    )
+)
 
 
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
@@ -197,240 +438,3 @@ def eye(
     if batch_shape is not None:
         sizes = joining.concat([convert_to_tensor(batch, dtype_hint=int32), sizes], 0)
     return diag(constants.ones(sizes, kind), name, num_rows=rows, num_cols=cols)
-
-
-# Kernels and shapes.
-
-
-def _band_kernel(input: Array, num_lower: Array, num_upper: Array) -> Array:
-    rows, columns = input.shape[-2:]
-    if num_lower > rows or num_upper > columns:
-        message = (
-            f"MatrixBandPart: num_lower and num_upper must be at most {rows} and {columns}, "
-            f"got {num_lower} and {num_upper}"
-        )
-        raise InvalidArgumentError(message)
-    low = rows if num_lower < 0 else int(num_lower)
-    high = columns if num_upper < 0 else int(num_upper)
-    away = np.arange(columns) - np.arange(rows)[:, None]
-    return np.where((away >= -low) & (away <= high), input, input.dtype.type(0))
-
-
-def _infer_band(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    if shape.rank is not None and shape.rank < 2:
-        call.fail("input must have at least two axes")
-    return shape
-
-
-def _infer_band_part(call: InferCall) -> Shape:
-    shape = _infer_band(call)
-    for index, name, axis in ((1, "num_lower", -2), (2, "num_upper", -1)):
-        if call.spec(index).shape.rank not in {None, 0}:
-            call.fail(f"{name} must be a scalar")
-        width = call.constant(index)
-        size = None if shape.rank is None else shape[axis]
-        if width is not None and size is not None and width > size:
-            call.fail(f"{name} must be at most {size}, got {width}")
-    return shape
-
-
-def _diag_kernel(
-    diagonal: Array, k: Array, num_rows: Array, num_cols: Array, padding_value: Array, *, align: str
-) -> Array:
-    return matrix_of_diagonals(diagonal, k, int(num_rows), int(num_cols), padding_value, align)
-
-
-def _infer_diag(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    if shape.rank == 0:
-        call.fail("diagonal must have at least one axis")
-    if call.spec(1).shape.rank not in {None, 0, 1}:
-        call.fail("k must be a scalar or a vector")
-    for index, name in ((2, "num_rows"), (3, "num_cols"), (4, "padding_value")):
-        if call.spec(index).shape.rank not in {None, 0}:
-            call.fail(f"{name} must be a scalar")
-    k, rows, columns = (call.constant(index) for index in (1, 2, 3))
-    if shape.rank is None or k is None:
-        return Shape(None)
-    low, high = band_limits(k)
-    lead = shape[:-1] if low == high else shape[:-2]
-    width = shape[-1]
-    if rows is None or columns is None:
-        return lead.concatenate(Shape([None, None]))
-    if width is None:
-        given = [None if n < 0 else int(n) for n in (rows, columns)]
-        return lead.concatenate(Shape(given if None not in given else [None, None]))
-    return lead.concatenate(Shape(list(matrix_size(width, low, high, int(rows), int(columns)))))
-
-
-def _part_kernel(input: Array, k: Array, padding_value: Array, *, align: str) -> Array:
-    return take_diagonals(input, k, padding_value, align)
-
-
-def _infer_part(call: InferCall) -> Shape:
-    shape = _infer_band(call)
-    if call.spec(1).shape.rank not in {None, 0, 1}:
-        call.fail("k must be a scalar or a vector")
-    k = call.constant(1)
-    if shape.rank is None or k is None:
-        return Shape(None)
-    return shape[:-2].concatenate(_diagonal_shape(shape, k))
-
-
-def _diagonal_shape(matrix: Shape, k: Array) -> Shape:
-    low, high = band_limits(k)
-    count = [] if low == high else [high - low + 1]
-    rows, columns = matrix[-2], matrix[-1]
-    known = rows is not None and columns is not None
-    return Shape([*count, max(longest(rows, columns, low, high), 0) if known else None])  # type: ignore[arg-type]  # known
-
-
-def _set_kernel(input: Array, diagonal: Array, k: Array, *, align: str) -> Array:
-    return put_diagonals(input, diagonal, k, align)
-
-
-def _infer_set(call: InferCall) -> Shape:
-    shape = _infer_band(call)
-    if call.spec(2).shape.rank not in {None, 0, 1}:
-        call.fail("k must be a scalar or a vector")
-    k = call.constant(2)
-    if k is not None and shape.rank is not None:
-        wanted = shape[:-2].concatenate(_diagonal_shape(shape, k))
-        if not wanted.is_compatible_with(call.spec(1).shape):
-            call.fail(f"diagonal must have shape {wanted}")
-    diagonal = call.spec(1).shape
-    if k is None or not diagonal.rank:
-        return shape
-    low, high = band_limits(k)
-    lead = diagonal[:-1] if low == high else diagonal[:-2]
-    return shape.merge_with(lead.concatenate(Shape([None, None])))
-
-
-def _tensor_diag_kernel(diagonal: Array) -> Array:
-    return np.diag(diagonal.reshape(-1)).reshape(diagonal.shape * 2)
-
-
-def _infer_tensor_diag(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    if shape.rank == 0:
-        call.fail("diagonal must have at least one axis")
-    return shape.concatenate(shape)
-
-
-def _tensor_part_kernel(input: Array) -> Array:
-    half = input.shape[: input.ndim // 2]
-    if input.shape != half * 2:
-        message = f"DiagPart: input must have a shape whose halves agree, got {list(input.shape)}"
-        raise InvalidArgumentError(message)
-    size = int(np.prod(half, dtype=np.int64))
-    return np.diagonal(input.reshape(size, size)).reshape(half).copy()
-
-
-def _infer_tensor_part(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    if shape.rank is None:
-        return Shape(None)
-    half = shape.rank // 2
-    if shape.rank % 2 or not shape.rank or not shape[:half].is_compatible_with(shape[half:]):
-        call.fail("input must have a shape whose halves agree")
-    return shape[:half].merge_with(shape[half:])
-
-
-# Gradients.
-
-
-def _band_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return band_part(dy, call.inputs[1], call.inputs[2]), None, None
-
-
-def _diag_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    # TensorFlow gives padding_value no gradient.
-    part = diag_part(dy, k=call.inputs[1], align=call.attr("align"))
-    return part, None, None, None, None
-
-
-def _part_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    empty = constants.zeros_like(call.inputs[0])
-    return set_diag(empty, dy, k=call.inputs[1], align=call.attr("align")), None, None
-
-
-def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    _, diagonal, k = call.inputs
-    rest = set_diag(dy, constants.zeros_like(diagonal), k=k, align=call.attr("align"))
-    return rest, diag_part(dy, k=k, align=call.attr("align")), None
-
-
-def _tensor_diag_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
-    return (tensor_diag_part(dy),)
-
-
-def _tensor_part_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
-    return (tensor_diag(dy),)
-
-
-MATRIX_BAND_PART = register(
-    OpDef(
-        name="MatrixBandPart",
-        signature="input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
-        types={"T": NUMBERS | {dtypes.bool}, "Tindex": typed(INDEX, default=int64)},
-        infer=_infer_band_part,
-        kernel=_band_kernel,
-        gradient=_band_gradient,
-    )
-)
-MATRIX_DIAG_V3 = register(
-    OpDef(
-        name="MatrixDiagV3",
-        signature=(
-            "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T"
-        ),
-        types={"T": ANY_VALUE},
-        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
-        infer=_infer_diag,
-        kernel=_diag_kernel,
-        gradient=_diag_gradient,
-    )
-)
-MATRIX_DIAG_PART_V3 = register(
-    OpDef(
-        name="MatrixDiagPartV3",
-        signature="input: T, k: int32, padding_value: T -> diagonal: T",
-        types={"T": ANY_VALUE},
-        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
-        infer=_infer_part,
-        kernel=_part_kernel,
-        gradient=_part_gradient,
-    )
-)
-MATRIX_SET_DIAG_V3 = register(
-    OpDef(
-        name="MatrixSetDiagV3",
-        signature="input: T, diagonal: T, k: int32 -> output: T",
-        types={"T": ANY_VALUE},
-        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
-        infer=_infer_set,
-        kernel=_set_kernel,
-        gradient=_set_gradient,
-    )
-)
-DIAG = register(
-    OpDef(
-        name="Diag",
-        signature="diagonal: T -> output: T",
-        types={"T": FLOATS | COMPLEX | INDEX},
-        infer=_infer_tensor_diag,
-        kernel=_tensor_diag_kernel,
-        gradient=_tensor_diag_gradient,
-    )
-)
-DIAG_PART = register(
-    OpDef(
-        name="DiagPart",
-        signature="input: T -> diagonal: T",
-        types={"T": FLOATS | COMPLEX | INDEX},
-        infer=_infer_tensor_part,
-        kernel=_tensor_part_kernel,
-        gradient=_tensor_part_gradient,
-    )
-)

@@ -20,12 +20,6 @@ __all__: list[str] = []
 _REAL = frozenset({dtypes.float64, dtypes.float32})
 _WIDE = _REAL | dtypes.COMPLEX
 
-
-def _earlier(name: str, later: OpDef, types: frozenset[dtypes.DType] | None = None) -> OpDef:
-    """`later` under its earlier name, of all its types or of those that that took."""
-    return register(replace(later, name=name, types={"T": types or later.type_sets["T"].allowed}))
-
-
 BAND_PART = register(
     replace(
         bands.MATRIX_BAND_PART,
@@ -34,6 +28,13 @@ BAND_PART = register(
         types={"T": bands.MATRIX_BAND_PART.type_sets["T"]},
     )
 )
+
+
+def _earlier(name: str, later: OpDef, types: frozenset[dtypes.DType] | None = None) -> OpDef:
+    """`later` under its earlier name, of all its types or of those that that took."""
+    return register(replace(later, name=name, types={"T": types or later.type_sets["T"].allowed}))
+
+
 DIAG = _earlier("BatchMatrixDiag", earlier.DIAG_V1)
 DIAG_PART = _earlier("BatchMatrixDiagPart", earlier.PART_V1)
 SET_DIAG = _earlier("BatchMatrixSetDiag", earlier.SET_V1)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.shapes import Shape
+from pinnace.ops import batch_rules
 from pinnace.ops.array import constants, reshaping
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands, factorization, solving
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, WIDE_TYPES, solved, square_shape
 from pinnace.ops.math import arithmetic, complexes, exponents, reduction
@@ -21,13 +22,44 @@ if TYPE_CHECKING:
 __all__ = ["det", "logdet", "slogdet"]
 
 
+def _as_matrices(x: Tensor) -> Tensor:
+    return reshaping.expand_dims(reshaping.expand_dims(x, -1), -1)
+
+
 def det(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinants of [..., n, n], of shape [...].
 
     Source:
         TensorFlow op `MatrixDeterminant` (linalg_ops.cc).
     """
-    return execute(MATRIX_DETERMINANT, input, name=name)  # type: ignore[no-any-return]
+    return execute_one(MATRIX_DETERMINANT, input, name=name)
+
+
+def _infer(call: InferCall) -> Shape:
+    shape = square_shape(call)
+    return Shape(None) if shape.rank is None else shape[:-2]
+
+
+def _det_kernel(input: Array) -> Array:
+    return solved("MatrixDeterminant", "input must be square", np.linalg.det, input)  # type: ignore[no-any-return]
+
+
+def _det_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    inverse = solving.inv(call.inputs[0], adjoint=True)
+    return (_as_matrices(dy * complexes.conj(call.outputs[0])) * inverse,)
+
+
+MATRIX_DETERMINANT = register(
+    OpDef(
+        name="MatrixDeterminant",
+        signature="input: T -> output: T",
+        types={"T": WIDE_TYPES},
+        infer=_infer,
+        kernel=_det_kernel,
+        gradient=_det_gradient,
+        batch=batch_rules.AS_IT_IS,
+    )
+)
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -39,39 +71,14 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
     return execute(LOG_MATRIX_DETERMINANT, input, name=name)  # type: ignore[no-any-return]
 
 
-def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The logarithms of the determinants of Hermitian positive definite matrices."""
-    factor = factorization.cholesky(matrix)
-    logs = exponents.log(complexes.real(bands.diag_part(factor)))
-    return arithmetic.multiply(reduction.reduce_sum(logs, [-1]), 2, name)
-
-
-def _infer(call: InferCall) -> Shape:
-    shape = square_shape(call)
-    return Shape(None) if shape.rank is None else shape[:-2]
-
-
 def _infer_log(call: InferCall) -> tuple[Shape, Shape]:
     shape = _infer(call)
     return shape, shape
 
 
-def _det_kernel(input: Array) -> Array:
-    return solved("MatrixDeterminant", "input must be square", np.linalg.det, input)  # type: ignore[no-any-return]
-
-
 def _log_kernel(input: Array) -> tuple[Array, Array]:
     sign, log = np.linalg.slogdet(input)
     return np.asarray(sign, input.dtype), np.asarray(log, input.dtype)
-
-
-def _as_matrices(x: Tensor) -> Tensor:
-    return reshaping.expand_dims(reshaping.expand_dims(x, -1), -1)
-
-
-def _det_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    inverse = solving.inv(call.inputs[0], adjoint=True)
-    return (_as_matrices(dy * complexes.conj(call.outputs[0])) * inverse,)
 
 
 def _log_gradient(call: OpCall, _: Any, dy: Tensor | None) -> tuple[Tensor | None]:
@@ -80,16 +87,6 @@ def _log_gradient(call: OpCall, _: Any, dy: Tensor | None) -> tuple[Tensor | Non
     return (_as_matrices(dy) * solving.inv(call.inputs[0], adjoint=True),)
 
 
-MATRIX_DETERMINANT = register(
-    OpDef(
-        name="MatrixDeterminant",
-        signature="input: T -> output: T",
-        types={"T": WIDE_TYPES},
-        infer=_infer,
-        kernel=_det_kernel,
-        gradient=_det_gradient,
-    )
-)
 LOG_MATRIX_DETERMINANT = register(
     OpDef(
         name="LogMatrixDeterminant",
@@ -98,5 +95,13 @@ LOG_MATRIX_DETERMINANT = register(
         infer=_infer_log,
         kernel=_log_kernel,
         gradient=_log_gradient,
+        batch=batch_rules.AS_IT_IS,
     )
 )
+
+
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
+    """The logarithms of the determinants of Hermitian positive definite matrices."""
+    factor = factorization.cholesky(matrix)
+    logs = exponents.log(complexes.real(bands.diag_part(factor)))
+    return arithmetic.multiply(reduction.reduce_sum(logs, [-1]), 2, name)

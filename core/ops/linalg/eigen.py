@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, complex64, complex128, float32
 from pinnace.framework.shapes import Shape
-from pinnace.ops.array import casting, constants, reshaping, selecting
+from pinnace.ops.array import casting, constants, masking, reshaping
 from pinnace.ops.execute import execute
 from pinnace.ops.linalg import bands, factorization, solving
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, adjoint, solved, square_shape
@@ -97,8 +97,8 @@ def eigh_tridiagonal(
             comparison.greater(values, select_range[0]),
             comparison.less_equal(values, select_range[1]),
         )
-        values = selecting.boolean_mask(values, within)
-        vectors = None if vectors is None else selecting.boolean_mask(vectors, within, axis=1)
+        values = masking.boolean_mask(values, within)
+        vectors = None if vectors is None else masking.boolean_mask(vectors, within, axis=1)
     elif select != "a":
         message = f"eigh_tridiagonal: select must be 'a', 'i' or 'v', got {select!r}"
         raise ValueError(message)

@@ -8,8 +8,9 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
+from pinnace.ops import batch_rules
 from pinnace.ops.array import casting, constants, joining, reshaping, selecting
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, solved, square_shape
 from pinnace.ops.math import arithmetic, comparison, complexes, division, products
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd"]
+
+
+def _half_diagonal(x: Tensor) -> Tensor:
+    return bands.set_diag(x, bands.diag_part(x) * 0.5)
 
 
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
@@ -35,7 +40,39 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Cholesky` (linalg_ops.cc).
     """
-    return execute(CHOLESKY, input, name=name)  # type: ignore[no-any-return]
+    return execute_one(CHOLESKY, input, name=name)
+
+
+def _cholesky_kernel(input: Array) -> Array:
+    return solved("Cholesky", "input must be positive definite", np.linalg.cholesky, input)  # type: ignore[no-any-return]
+
+
+def _cholesky_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    """Murray, "Differentiation of the Cholesky decomposition" (2016)."""
+    factor = call.outputs[0]
+    middle = products.matmul(factor, dy, adjoint_a=True)
+    middle = bands.band_part(_half_diagonal(middle), -1, 0)
+    left = solving.triangular_solve(factor, middle, adjoint=True)
+    # left L⁻¹ = (L⁻ᴴ leftᴴ)ᴴ
+    dx = adjoint(solving.triangular_solve(factor, adjoint(left), adjoint=True))
+    return ((dx + adjoint(dx)) * 0.5,)
+
+
+CHOLESKY = register(
+    OpDef(
+        name="Cholesky",
+        signature="input: T -> output: T",
+        types={"T": WIDE_TYPES},
+        infer=square_shape,
+        kernel=_cholesky_kernel,
+        gradient=_cholesky_gradient,
+        batch=batch_rules.AS_IT_IS,
+    )
+)
+
+
+def _least(m: int | None, n: int | None) -> int | None:
+    return None if m is None or n is None else min(m, n)
 
 
 def qr(
@@ -54,59 +91,6 @@ def qr(
     return execute(QR, input, full_matrices=bool(full_matrices), name=name)  # type: ignore[no-any-return]
 
 
-def svd(
-    tensor: TensorLike,
-    full_matrices: bool = False,
-    compute_uv: bool = True,
-    name: str | None = None,
-) -> Any:
-    """Singular values s, in falling order; with u and v where tensor = u diag(s) vᴴ.
-
-    Args:
-        tensor: [..., m, n].
-        full_matrices: u and v are square, else they have min(m, n) columns.
-        compute_uv: u and v are wanted.
-        name: name of the node while tracing.
-
-    Returns:
-        (s, u, v), or s alone.
-
-    Source:
-        TensorFlow op `Svd` (linalg_ops.cc).
-    """
-    s, u, v = execute(
-        SVD, tensor, compute_uv=bool(compute_uv), full_matrices=bool(full_matrices), name=name
-    )
-    # TensorFlow: singular values are real.
-    s = complexes.real(s)
-    return (s, u, v) if compute_uv else s
-
-
-def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(e, v): eigenvalues in rising order, and eigenvectors as columns, of Hermitian matrices.
-
-    Source:
-        TensorFlow op `SelfAdjointEigV2` (linalg_ops.cc), which reads the lower triangle.
-    """
-    return execute(SELF_ADJOINT_EIG_V2, tensor, compute_v=True, name=name)  # type: ignore[no-any-return]
-
-
-def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The eigenvalues of Hermitian matrices, in rising order.
-
-    Source:
-        TensorFlow op `SelfAdjointEigV2` (linalg_ops.cc).
-    """
-    return execute(SELF_ADJOINT_EIG_V2, tensor, compute_v=False, name=name)[0]  # type: ignore[no-any-return]
-
-
-# Kernels and shapes.
-
-
-def _cholesky_kernel(input: Array) -> Array:
-    return solved("Cholesky", "input must be positive definite", np.linalg.cholesky, input)  # type: ignore[no-any-return]
-
-
 def _qr_kernel(input: Array, *, full_matrices: bool) -> tuple[Array, Array]:
     wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     q, r = np.linalg.qr(wide, mode="complete" if full_matrices else "reduced")
@@ -121,77 +105,6 @@ def _infer_qr(call: InferCall) -> tuple[Shape, Shape]:
     inner = rows if call.attrs["full_matrices"] else _least(rows, columns)
     lead = shape[:-2]
     return lead.concatenate(Shape([rows, inner])), lead.concatenate(Shape([inner, columns]))
-
-
-def _least(m: int | None, n: int | None) -> int | None:
-    return None if m is None or n is None else min(m, n)
-
-
-def _svd_kernel(
-    input: Array, *, compute_uv: bool, full_matrices: bool
-) -> tuple[Array, Array, Array]:
-    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
-    dtype = input.dtype
-    try:
-        if not compute_uv:
-            none = np.empty(0, dtype)
-            return np.linalg.svd(wide, compute_uv=False).astype(dtype), none, none
-        u, s, vh = np.linalg.svd(wide, full_matrices=full_matrices)
-    except np.linalg.LinAlgError:
-        message = f"Svd: it did not converge\n  input: {dtype}{list(input.shape)}"
-        raise InvalidArgumentError(message) from None
-    v = vh.swapaxes(-1, -2).conj()
-    return s.astype(dtype), u.astype(dtype, copy=False), v.astype(dtype, copy=False)
-
-
-def _infer_svd(call: InferCall) -> tuple[Shape, Shape, Shape]:
-    shape = matrix_shape(call)
-    wanted = call.attrs["compute_uv"]
-    if shape.rank is None:
-        none = Shape(None) if wanted else Shape([0])
-        return Shape(None), none, none
-    lead, rows, columns = shape[:-2], shape[-2], shape[-1]
-    inner = _least(rows, columns)
-    s = lead.concatenate(Shape([inner]))
-    if not wanted:
-        return s, Shape([0]), Shape([0])
-    full = call.attrs["full_matrices"]
-    u = lead.concatenate(Shape([rows, rows if full else inner]))
-    return s, u, lead.concatenate(Shape([columns, columns if full else inner]))
-
-
-def _eig_kernel(input: Array, *, compute_v: bool) -> tuple[Array, Array]:
-    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
-    dtype = input.dtype
-    if not compute_v:
-        return np.linalg.eigvalsh(wide).astype(dtype), np.empty(0, dtype)
-    e, v = np.linalg.eigh(wide)
-    return e.astype(dtype), v.astype(dtype, copy=False)
-
-
-def _infer_eig(call: InferCall) -> tuple[Shape, Shape]:
-    shape = square_shape(call)
-    if shape.rank is None:
-        return Shape(None), Shape(None) if call.attrs["compute_v"] else Shape([0])
-    return shape[:-1], shape if call.attrs["compute_v"] else Shape([0])
-
-
-# Gradients.
-
-
-def _half_diagonal(x: Tensor) -> Tensor:
-    return bands.set_diag(x, bands.diag_part(x) * 0.5)
-
-
-def _cholesky_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """Murray, "Differentiation of the Cholesky decomposition" (2016)."""
-    factor = call.outputs[0]
-    middle = products.matmul(factor, dy, adjoint_a=True)
-    middle = bands.band_part(_half_diagonal(middle), -1, 0)
-    left = solving.triangular_solve(factor, middle, adjoint=True)
-    # left L⁻¹ = (L⁻ᴴ leftᴴ)ᴴ
-    dx = adjoint(solving.triangular_solve(factor, adjoint(left), adjoint=True))
-    return ((dx + adjoint(dx)) * 0.5,)
 
 
 def _qr_gradient(call: OpCall, dq: Tensor | None, dr: Tensor | None) -> tuple[Tensor]:
@@ -235,6 +148,80 @@ def _deep_qr(q: Tensor, r: Tensor, dq: Tensor, dr: Tensor) -> Tensor:
 def _over(x: Tensor, r: Tensor) -> Tensor:
     """`x r⁻ᴴ` for upper triangular r."""
     return adjoint(solving.triangular_solve(r, adjoint(x), lower=False))
+
+
+QR = register(
+    OpDef(
+        name="Qr",
+        signature="input: T -> q: T, r: T",
+        types={"T": WIDE_TYPES},
+        attrs={"full_matrices": attr("bool", default=False)},
+        infer=_infer_qr,
+        kernel=_qr_kernel,
+        gradient=_qr_gradient,
+    )
+)
+
+
+def svd(
+    tensor: TensorLike,
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Singular values s, in falling order; with u and v where tensor = u diag(s) vᴴ.
+
+    Args:
+        tensor: [..., m, n].
+        full_matrices: u and v are square, else they have min(m, n) columns.
+        compute_uv: u and v are wanted.
+        name: name of the node while tracing.
+
+    Returns:
+        (s, u, v), or s alone.
+
+    Source:
+        TensorFlow op `Svd` (linalg_ops.cc).
+    """
+    s, u, v = execute(
+        SVD, tensor, compute_uv=bool(compute_uv), full_matrices=bool(full_matrices), name=name
+    )
+    # TensorFlow: singular values are real.
+    s = complexes.real(s)
+    return (s, u, v) if compute_uv else s
+
+
+def _svd_kernel(
+    input: Array, *, compute_uv: bool, full_matrices: bool
+) -> tuple[Array, Array, Array]:
+    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
+    dtype = input.dtype
+    try:
+        if not compute_uv:
+            none = np.empty(0, dtype)
+            return np.linalg.svd(wide, compute_uv=False).astype(dtype), none, none
+        u, s, vh = np.linalg.svd(wide, full_matrices=full_matrices)
+    except np.linalg.LinAlgError:
+        message = f"Svd: it did not converge\n  input: {dtype}{list(input.shape)}"
+        raise InvalidArgumentError(message) from None
+    v = vh.swapaxes(-1, -2).conj()
+    return s.astype(dtype), u.astype(dtype, copy=False), v.astype(dtype, copy=False)
+
+
+def _infer_svd(call: InferCall) -> tuple[Shape, Shape, Shape]:
+    shape = matrix_shape(call)
+    wanted = call.attrs["compute_uv"]
+    if shape.rank is None:
+        none = Shape(None) if wanted else Shape([0])
+        return Shape(None), none, none
+    lead, rows, columns = shape[:-2], shape[-2], shape[-1]
+    inner = _least(rows, columns)
+    s = lead.concatenate(Shape([inner]))
+    if not wanted:
+        return s, Shape([0]), Shape([0])
+    full = call.attrs["full_matrices"]
+    u = lead.concatenate(Shape([rows, rows if full else inner]))
+    return s, u, lead.concatenate(Shape([columns, columns if full else inner]))
 
 
 def _svd_gradient(
@@ -293,6 +280,56 @@ def _full_svd_gradient(
     )
 
 
+SVD = register(
+    OpDef(
+        name="Svd",
+        signature="input: T -> s: T, u: T, v: T",
+        types={"T": WIDE_TYPES},
+        attrs={
+            "compute_uv": attr("bool", default=True),
+            "full_matrices": attr("bool", default=False),
+        },
+        infer=_infer_svd,
+        kernel=_svd_kernel,
+        gradient=_svd_gradient,
+    )
+)
+
+
+def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """(e, v): eigenvalues in rising order, and eigenvectors as columns, of Hermitian matrices.
+
+    Source:
+        TensorFlow op `SelfAdjointEigV2` (linalg_ops.cc), which reads the lower triangle.
+    """
+    return execute(SELF_ADJOINT_EIG_V2, tensor, compute_v=True, name=name)  # type: ignore[no-any-return]
+
+
+def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """The eigenvalues of Hermitian matrices, in rising order.
+
+    Source:
+        TensorFlow op `SelfAdjointEigV2` (linalg_ops.cc).
+    """
+    return execute(SELF_ADJOINT_EIG_V2, tensor, compute_v=False, name=name)[0]  # type: ignore[no-any-return]
+
+
+def _eig_kernel(input: Array, *, compute_v: bool) -> tuple[Array, Array]:
+    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
+    dtype = input.dtype
+    if not compute_v:
+        return np.linalg.eigvalsh(wide).astype(dtype), np.empty(0, dtype)
+    e, v = np.linalg.eigh(wide)
+    return e.astype(dtype), v.astype(dtype, copy=False)
+
+
+def _infer_eig(call: InferCall) -> tuple[Shape, Shape]:
+    shape = square_shape(call)
+    if shape.rank is None:
+        return Shape(None), Shape(None) if call.attrs["compute_v"] else Shape([0])
+    return shape[:-1], shape if call.attrs["compute_v"] else Shape([0])
+
+
 def _eig_gradient(call: OpCall, de: Tensor | None, dv: Tensor | None) -> tuple[Tensor]:
     """Giles, "Collected matrix derivative results" (2008), on the triangle that is read."""
     e, v = call.outputs
@@ -310,41 +347,6 @@ def _eig_gradient(call: OpCall, de: Tensor | None, dv: Tensor | None) -> tuple[T
     return (_half_diagonal(bands.band_part(dx + adjoint(dx), -1, 0)),)
 
 
-CHOLESKY = register(
-    OpDef(
-        name="Cholesky",
-        signature="input: T -> output: T",
-        types={"T": WIDE_TYPES},
-        infer=square_shape,
-        kernel=_cholesky_kernel,
-        gradient=_cholesky_gradient,
-    )
-)
-QR = register(
-    OpDef(
-        name="Qr",
-        signature="input: T -> q: T, r: T",
-        types={"T": WIDE_TYPES},
-        attrs={"full_matrices": attr("bool", default=False)},
-        infer=_infer_qr,
-        kernel=_qr_kernel,
-        gradient=_qr_gradient,
-    )
-)
-SVD = register(
-    OpDef(
-        name="Svd",
-        signature="input: T -> s: T, u: T, v: T",
-        types={"T": WIDE_TYPES},
-        attrs={
-            "compute_uv": attr("bool", default=True),
-            "full_matrices": attr("bool", default=False),
-        },
-        infer=_infer_svd,
-        kernel=_svd_kernel,
-        gradient=_svd_gradient,
-    )
-)
 SELF_ADJOINT_EIG_V2 = register(
     OpDef(
         name="SelfAdjointEigV2",

@@ -9,17 +9,17 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, float16, int32
-from pinnace.ops.array import casting, constants, reshaping, selecting, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.array import broadcasting, casting, constants, reshaping, selecting, shapes
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import matrix_functions
 from pinnace.ops.linalg import bands, factorization, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_transpose, square_shape
 from pinnace.ops.math import (
     arithmetic,
-    broadcasting,
     comparison,
     exponents,
     logic,
+    polar,
     products,
     reduction,
     rounding,
@@ -53,7 +53,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
     x = convert_to_tensor(input)
     if x.dtype is float16:
         return casting.cast(expm(casting.cast(x, "float32")), float16, name)
-    sums = reduction.reduce_sum(arithmetic.abs(x), axis=-2, keepdims=True)
+    sums = reduction.reduce_sum(polar.abs(x), axis=-2, keepdims=True)
     norm = reduction.reduce_max(sums, axis=-1, keepdims=True)
     halvings = rounding.ceil(
         exponents.log(arithmetic.maximum(norm, _PADE_NORM) / _PADE_NORM) / math.log(2.0)
@@ -102,7 +102,19 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `MatrixLogarithm` (linalg_ops.cc).
     """
-    return execute(MATRIX_LOGARITHM, input, name=name)  # type: ignore[no-any-return]
+    return execute_one(MATRIX_LOGARITHM, input, name=name)
+
+
+MATRIX_LOGARITHM = register(
+    OpDef(
+        name="MatrixLogarithm",
+        signature="input: T -> output: T",
+        types={"T": COMPLEX},
+        infer=square_shape,
+        kernel=matrix_functions.logarithm,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
@@ -115,7 +127,39 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `MatrixSquareRoot` (linalg_ops.cc).
     """
-    return execute(MATRIX_SQUARE_ROOT, input, name=name)  # type: ignore[no-any-return]
+    return execute_one(MATRIX_SQUARE_ROOT, input, name=name)
+
+
+def _sqrtm_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    """DX of X X = A solves Xᴴ dA + dA Xᴴ = dX: a system of n² equations."""
+    root = call.outputs[0]
+    size = shapes.axis_sizes(root)[-1]
+    one = bands.set_diag(constants.zeros_like(root), constants.ones_like(bands.diag_part(root)))
+    flipped = adjoint(root)
+    turned = matrix_transpose(flipped)
+    lead = shapes.axis_sizes(root)[:-2]
+    system = _kronecker(flipped, one, lead, size) + _kronecker(one, turned, lead, size)
+    flat = reshaping.reshape(dy, [*lead, size * size, 1])
+    return (reshaping.reshape(solving.solve(system, flat), shapes.shape(dy)),)
+
+
+def _kronecker(a: Tensor, b: Tensor, lead: list[Any], size: Any) -> Tensor:
+    """Each entry of `a` times the whole of `b`."""
+    left = reshaping.reshape(a, [*lead, size, 1, size, 1])
+    right = reshaping.reshape(b, [*lead, 1, size, 1, size])
+    return reshaping.reshape(left * right, [*lead, size * size, size * size])
+
+
+MATRIX_SQUARE_ROOT = register(
+    OpDef(
+        name="MatrixSquareRoot",
+        signature="input: T -> output: T",
+        types={"T": WIDE_TYPES},
+        infer=square_shape,
+        kernel=matrix_functions.square_root,
+        gradient=_sqrtm_gradient,
+    )
+)
 
 
 def pinv(
@@ -173,45 +217,3 @@ def _epsilon(x: Tensor, factor: float) -> Any:
         return factor * max(rows, columns) * epsilon
     longest = casting.cast(arithmetic.maximum(rows, columns), x.dtype)
     return longest * (factor * epsilon)
-
-
-def _sqrtm_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """DX of X X = A solves Xᴴ dA + dA Xᴴ = dX: a system of n² equations."""
-    root = call.outputs[0]
-    size = shapes.axis_sizes(root)[-1]
-    one = bands.set_diag(constants.zeros_like(root), constants.ones_like(bands.diag_part(root)))
-    flipped = adjoint(root)
-    turned = matrix_transpose(flipped)
-    lead = shapes.axis_sizes(root)[:-2]
-    system = _kronecker(flipped, one, lead, size) + _kronecker(one, turned, lead, size)
-    flat = reshaping.reshape(dy, [*lead, size * size, 1])
-    return (reshaping.reshape(solving.solve(system, flat), shapes.shape(dy)),)
-
-
-def _kronecker(a: Tensor, b: Tensor, lead: list[Any], size: Any) -> Tensor:
-    """Each entry of `a` times the whole of `b`."""
-    left = reshaping.reshape(a, [*lead, size, 1, size, 1])
-    right = reshaping.reshape(b, [*lead, 1, size, 1, size])
-    return reshaping.reshape(left * right, [*lead, size * size, size * size])
-
-
-MATRIX_LOGARITHM = register(
-    OpDef(
-        name="MatrixLogarithm",
-        signature="input: T -> output: T",
-        types={"T": COMPLEX},
-        infer=square_shape,
-        kernel=matrix_functions.logarithm,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-MATRIX_SQUARE_ROOT = register(
-    OpDef(
-        name="MatrixSquareRoot",
-        signature="input: T -> output: T",
-        types={"T": WIDE_TYPES},
-        infer=square_shape,
-        kernel=matrix_functions.square_root,
-        gradient=_sqrtm_gradient,
-    )
-)

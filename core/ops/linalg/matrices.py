@@ -1,4 +1,4 @@
-"""What every op on matrices needs: their types and shapes, the transpose, kernels that may fail."""
+"""Shared by ops on matrices: types, shapes, the transpose, kernels that may fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, float16, float32, float64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.array import joining, reshaping, shapes
+from pinnace.ops.array import joining, permutations, shapes
 from pinnace.ops.math import ranges
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def matrix_transpose(
         raise ValueError(message)
     else:
         order = [*range(rank - 2), rank - 1, rank - 2]
-    return reshaping.transpose(x, order, conjugate=conjugate and x.dtype.is_complex, name=name)
+    return permutations.transpose(x, order, conjugate=conjugate and x.dtype.is_complex, name=name)
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
@@ -78,7 +78,7 @@ def square_shape(call: InferCall, index: int = 0) -> Shape:
 def solved(
     name: str, problem: str, function: Callable[..., Any], *arrays: Array, **options: Any
 ) -> Any:
-    """What a LAPACK function gives, of float16 in float32; InvalidArgumentError if it fails."""
+    """A LAPACK function's result, of float16 in float32; InvalidArgumentError if it fails."""
     dtype = arrays[0].dtype
     half = dtype.itemsize == 2
     try:

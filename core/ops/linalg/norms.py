@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.ops.array import reshaping
+from pinnace.ops.array import permutations, reshaping
 from pinnace.ops.linalg import factorization
-from pinnace.ops.math import arithmetic, complexes, division, exponents, reduction
+from pinnace.ops.math import arithmetic, complexes, division, exponents, polar, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
@@ -56,7 +56,7 @@ def norm(
 def _vector_norm(x: Tensor, order: Any, axis: Any, keep: bool, name: str | None) -> Tensor:
     if order in ("euclidean", 2, 2.0):
         return exponents.sqrt(reduction.reduce_sum(x * complexes.conj(x), axis, keep), name)
-    size = arithmetic.abs(x)
+    size = polar.abs(x)
     if order in (1, 1.0):
         return reduction.reduce_sum(size, axis, keep, name)
     if order == np.inf:
@@ -74,9 +74,9 @@ def _matrix_norm(
     if order in ("euclidean", "fro"):
         return exponents.sqrt(reduction.reduce_sum(x * complexes.conj(x), axes, keep), name)
     if order in (1, 1.0):
-        return _largest_sum(arithmetic.abs(x), axes[0], axes[1], keep, name)
+        return _largest_sum(polar.abs(x), axes[0], axes[1], keep, name)
     if order == np.inf:
-        return _largest_sum(arithmetic.abs(x), axes[1], axes[0], keep, name)
+        return _largest_sum(polar.abs(x), axes[1], axes[0], keep, name)
     if order in (2, 2.0):
         return _spectral_norm(x, axes, keep, name)
     message = f"norm: ord must be 'euclidean', 'fro', 1, 2 or inf for matrices, got {order!r}"
@@ -96,7 +96,7 @@ def _spectral_norm(x: Tensor, axes: tuple[int, ...], keep: bool, name: str | Non
         raise ValueError(message)
     last = [axis % rank for axis in axes]
     order = [axis for axis in range(rank) if axis not in last] + last
-    moved = x if order == list(range(rank)) else reshaping.transpose(x, order)
+    moved = x if order == list(range(rank)) else permutations.transpose(x, order)
     largest = reduction.reduce_max(factorization.svd(moved, compute_uv=False), -1, name=name)
     for axis in sorted(last) if keep else ():
         largest = reshaping.expand_dims(largest, axis)

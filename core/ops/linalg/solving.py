@@ -9,11 +9,11 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes, unknown_shape
-from pinnace.ops.array import casting
-from pinnace.ops.execute import execute
+from pinnace.ops import batch_rules
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.triangular import solve_triangular
-from pinnace.ops.linalg import bands, factorization
-from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, solved, square_shape
+from pinnace.ops.linalg import bands
+from pinnace.ops.linalg.matrices import WIDE_TYPES, matrix_shape, solved, square_shape
 from pinnace.ops.math import arithmetic, products
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
@@ -21,9 +21,30 @@ from pinnace.ops.registry import register
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
 
-__all__ = ["cholesky_solve", "inv", "lstsq", "solve", "triangular_solve"]
+__all__ = ["cholesky_solve", "inv", "solve", "triangular_solve"]
 
 _SINGULAR = "matrix must be invertible"
+
+
+def _conjugate_transpose(x: Array) -> Array:
+    return x.swapaxes(-1, -2).conj()
+
+
+def _solution(matrix: Shape, rhs: Shape) -> Shape:
+    """The last axes: the order of the matrix, which any of three sizes tells, and the columns."""
+    sizes = (matrix[-1], matrix[-2], rhs[-2])
+    return Shape([next((n for n in sizes if n is not None), None), rhs[-1]])
+
+
+def _check_rows(call: InferCall, matrix: Shape, rhs: Shape) -> None:
+    size, rows = matrix[-1], rhs[-2]
+    if size is not None and rows is not None and size != rows:
+        call.fail(f"rows of rhs must equal columns of matrix, got {rows} and {size}")
+
+
+def _outer(x: Tensor, along_rhs: Tensor, flipped: bool) -> Tensor:
+    first, second = (x, along_rhs) if flipped else (along_rhs, x)
+    return arithmetic.negative(products.matmul(first, second, adjoint_b=True))
 
 
 def solve(
@@ -46,7 +67,46 @@ def solve(
     Source:
         TensorFlow op `MatrixSolve` (linalg_ops.cc).
     """
-    return execute(MATRIX_SOLVE, matrix, rhs, adjoint=bool(adjoint), name=name)  # type: ignore[no-any-return]
+    return execute_one(MATRIX_SOLVE, matrix, rhs, adjoint=bool(adjoint), name=name)
+
+
+def _solve_kernel(matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
+    if adjoint:
+        matrix = _conjugate_transpose(matrix)
+    return solved("MatrixSolve", _SINGULAR, np.linalg.solve, matrix, rhs)  # type: ignore[no-any-return]
+
+
+def _infer_solve(call: InferCall) -> Shape:
+    matrix, rhs = square_shape(call), matrix_shape(call, 1)
+    if matrix.rank is None:
+        return rhs
+    if rhs.rank is None:
+        return matrix[:-2].concatenate(_solution(matrix, unknown_shape(2)))
+    _check_rows(call, matrix, rhs)
+    if not matrix[:-2].is_compatible_with(rhs[:-2]):
+        call.fail("matrix and rhs must have the same leading axes")
+    return matrix[:-2].merge_with(rhs[:-2]).concatenate(_solution(matrix, rhs))
+
+
+def _solve_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
+    matrix, x = call.inputs[0], call.outputs[0]
+    flipped = call.attr("adjoint")
+    along_rhs = solve(matrix, dy, adjoint=not flipped)
+    return _outer(x, along_rhs, flipped), along_rhs
+
+
+MATRIX_SOLVE = register(
+    OpDef(
+        name="MatrixSolve",
+        signature="matrix: T, rhs: T -> output: T",
+        types={"T": WIDE_TYPES},
+        attrs={"adjoint": attr("bool", default=False)},
+        infer=_infer_solve,
+        kernel=_solve_kernel,
+        gradient=_solve_gradient,
+        batch=batch_rules.ALL_TILED,
+    )
+)
 
 
 def triangular_solve(
@@ -71,101 +131,9 @@ def triangular_solve(
     Source:
         TensorFlow op `MatrixTriangularSolve` (linalg_ops.cc).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         MATRIX_TRIANGULAR_SOLVE, matrix, rhs, lower=bool(lower), adjoint=bool(adjoint), name=name
     )
-
-
-def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverse of each matrix; of its conjugate transpose if `adjoint`.
-
-    Raises:
-        InvalidArgumentError: a matrix is singular or not square.
-
-    Source:
-        TensorFlow op `MatrixInverse` (linalg_ops.cc).
-    """
-    return execute(MATRIX_INVERSE, input, adjoint=bool(adjoint), name=name)  # type: ignore[no-any-return]
-
-
-def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """The x with `A x = rhs`, for A = chol cholᴴ.
-
-    Args:
-        chol: [..., n, n], lower triangular, as `cholesky` gives it.
-        rhs: [..., n, m].
-        name: name of the node while tracing.
-    """
-    factor = convert_to_tensor(chol)
-    inner = triangular_solve(factor, rhs)
-    return triangular_solve(factor, inner, adjoint=True, name=name)
-
-
-def lstsq(
-    matrix: TensorLike,
-    rhs: TensorLike,
-    l2_regularizer: float = 0.0,
-    fast: bool = True,
-    name: str | None = None,
-) -> Tensor:
-    """The x that makes |matrix x - rhs|² + l2_regularizer |x|² least; of several, the shortest.
-
-    Args:
-        matrix: [..., m, n], of full rank.
-        rhs: [..., m, k].
-        l2_regularizer: not negative.
-        fast: by the normal equations; else by the QR decomposition, which takes no regulariser.
-        name: name of the node while tracing.
-
-    Returns:
-        [..., n, k].
-    """
-    a = convert_to_tensor(matrix)
-    b = convert_to_tensor(rhs, a.dtype)
-    rows, columns = a.shape[-2], a.shape[-1]
-    if rows is None or columns is None:
-        message = "lstsq: matrix must have known sizes"
-        raise ValueError(message)
-    if not fast and not l2_regularizer:
-        return _by_qr(a, b, rows, columns, name)
-    over = rows >= columns
-    gram = products.matmul(a, a, adjoint_a=over, adjoint_b=not over)
-    if l2_regularizer:
-        size = min(rows, columns)
-        ridge = bands.eye(size, dtype=a.dtype) * casting.cast(float(l2_regularizer), a.dtype)
-        gram = gram + ridge
-    factor = factorization.cholesky(gram)
-    if over:
-        return cholesky_solve(factor, products.matmul(a, b, adjoint_a=True), name)
-    return products.matmul(a, cholesky_solve(factor, b), adjoint_a=True, name=name)
-
-
-def _by_qr(a: Tensor, b: Tensor, rows: int, columns: int, name: str | None) -> Tensor:
-    if rows >= columns:
-        q, r = factorization.qr(a)
-        return triangular_solve(r, products.matmul(q, b, adjoint_a=True), lower=False, name=name)
-    q, r = factorization.qr(adjoint(a))
-    inner = triangular_solve(r, b, lower=False, adjoint=True)
-    return products.matmul(q, inner, name=name)
-
-
-# Kernels and shapes.
-
-
-def _conjugate_transpose(x: Array) -> Array:
-    return x.swapaxes(-1, -2).conj()
-
-
-def _solve_kernel(matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
-    if adjoint:
-        matrix = _conjugate_transpose(matrix)
-    return solved("MatrixSolve", _SINGULAR, np.linalg.solve, matrix, rhs)  # type: ignore[no-any-return]
-
-
-def _inverse_kernel(input: Array, *, adjoint: bool) -> Array:
-    if adjoint:
-        input = _conjugate_transpose(input)
-    return solved("MatrixInverse", _SINGULAR, np.linalg.inv, input)  # type: ignore[no-any-return]
 
 
 def _triangular_kernel(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
@@ -180,18 +148,6 @@ def _triangular_kernel(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool)
     )
 
 
-def _infer_solve(call: InferCall) -> Shape:
-    matrix, rhs = square_shape(call), matrix_shape(call, 1)
-    if matrix.rank is None:
-        return rhs
-    if rhs.rank is None:
-        return matrix[:-2].concatenate(_solution(matrix, unknown_shape(2)))
-    _check_rows(call, matrix, rhs)
-    if not matrix[:-2].is_compatible_with(rhs[:-2]):
-        call.fail("matrix and rhs must have the same leading axes")
-    return matrix[:-2].merge_with(rhs[:-2]).concatenate(_solution(matrix, rhs))
-
-
 def _infer_triangular(call: InferCall) -> Shape:
     matrix, rhs = square_shape(call), matrix_shape(call, 1)
     if matrix.rank is None or rhs.rank is None:
@@ -202,33 +158,6 @@ def _infer_triangular(call: InferCall) -> Shape:
     except InvalidArgumentError:
         call.fail("the leading axes of matrix and rhs must broadcast")
     return batch.concatenate(_solution(matrix, rhs))
-
-
-def _solution(matrix: Shape, rhs: Shape) -> Shape:
-    """The last axes: the order of the matrix, which any of three sizes tells, and the columns."""
-    sizes = (matrix[-1], matrix[-2], rhs[-2])
-    return Shape([next((n for n in sizes if n is not None), None), rhs[-1]])
-
-
-def _check_rows(call: InferCall, matrix: Shape, rhs: Shape) -> None:
-    size, rows = matrix[-1], rhs[-2]
-    if size is not None and rows is not None and size != rows:
-        call.fail(f"rows of rhs must equal columns of matrix, got {rows} and {size}")
-
-
-# Gradients.
-
-
-def _solve_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
-    matrix, x = call.inputs[0], call.outputs[0]
-    flipped = call.attr("adjoint")
-    along_rhs = solve(matrix, dy, adjoint=not flipped)
-    return _outer(x, along_rhs, flipped), along_rhs
-
-
-def _outer(x: Tensor, along_rhs: Tensor, flipped: bool) -> Tensor:
-    first, second = (x, along_rhs) if flipped else (along_rhs, x)
-    return arithmetic.negative(products.matmul(first, second, adjoint_b=True))
 
 
 def _triangular_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
@@ -245,26 +174,6 @@ def _triangular_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-def _inverse_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    y = call.outputs[0]
-    if call.attr("adjoint"):
-        inner = products.matmul(dy, y, adjoint_a=True)
-        return (arithmetic.negative(products.matmul(y, inner)),)
-    inner = products.matmul(dy, y, adjoint_b=True)
-    return (arithmetic.negative(products.matmul(y, inner, adjoint_a=True)),)
-
-
-MATRIX_SOLVE = register(
-    OpDef(
-        name="MatrixSolve",
-        signature="matrix: T, rhs: T -> output: T",
-        types={"T": WIDE_TYPES},
-        attrs={"adjoint": attr("bool", default=False)},
-        infer=_infer_solve,
-        kernel=_solve_kernel,
-        gradient=_solve_gradient,
-    )
-)
 MATRIX_TRIANGULAR_SOLVE = register(
     OpDef(
         name="MatrixTriangularSolve",
@@ -274,8 +183,38 @@ MATRIX_TRIANGULAR_SOLVE = register(
         infer=_infer_triangular,
         kernel=_triangular_kernel,
         gradient=_triangular_gradient,
+        batch=batch_rules.ALL_TILED,
     )
 )
+
+
+def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverse of each matrix; of its conjugate transpose if `adjoint`.
+
+    Raises:
+        InvalidArgumentError: a matrix is singular or not square.
+
+    Source:
+        TensorFlow op `MatrixInverse` (linalg_ops.cc).
+    """
+    return execute_one(MATRIX_INVERSE, input, adjoint=bool(adjoint), name=name)
+
+
+def _inverse_kernel(input: Array, *, adjoint: bool) -> Array:
+    if adjoint:
+        input = _conjugate_transpose(input)
+    return solved("MatrixInverse", _SINGULAR, np.linalg.inv, input)  # type: ignore[no-any-return]
+
+
+def _inverse_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    y = call.outputs[0]
+    if call.attr("adjoint"):
+        inner = products.matmul(dy, y, adjoint_a=True)
+        return (arithmetic.negative(products.matmul(y, inner)),)
+    inner = products.matmul(dy, y, adjoint_b=True)
+    return (arithmetic.negative(products.matmul(y, inner, adjoint_a=True)),)
+
+
 MATRIX_INVERSE = register(
     OpDef(
         name="MatrixInverse",
@@ -285,5 +224,19 @@ MATRIX_INVERSE = register(
         infer=square_shape,
         kernel=_inverse_kernel,
         gradient=_inverse_gradient,
+        batch=batch_rules.AS_IT_IS,
     )
 )
+
+
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
+    """The x with `A x = rhs`, for A = chol cholᴴ.
+
+    Args:
+        chol: [..., n, n], lower triangular, as `cholesky` gives it.
+        rhs: [..., n, m].
+        name: name of the node while tracing.
+    """
+    factor = convert_to_tensor(chol)
+    inner = triangular_solve(factor, rhs)
+    return triangular_solve(factor, inner, adjoint=True, name=name)

@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.ops.array import joining, padding, reshaping
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, WIDE_TYPES, matrix_shape, matrix_transpose
 from pinnace.ops.math import complexes, products, reduction
@@ -21,6 +21,59 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["banded_triangular_solve", "tridiagonal_matmul", "tridiagonal_solve"]
+
+
+def _three(who: str, diagonals: Any, form: str) -> list[Tensor]:
+    """Above, main, below, each [..., n]."""
+    if form == "compact":
+        x = convert_to_tensor(diagonals)
+        if x.shape.rank is not None and (x.shape.rank < 2 or x.shape[-2] not in (None, 3)):
+            message = f"{who}: compact diagonals must be [..., 3, n], got shape {x.shape}"
+            raise ValueError(message)
+        return [x[..., i, :] for i in range(3)]
+    if form == "matrix":
+        x = convert_to_tensor(diagonals)
+        found = bands.diag_part(x, k=(-1, 1), align="LEFT_RIGHT")
+        return [found[..., i, :] for i in range(3)]
+    if form != "sequence":
+        message = f"{who}: diagonals_format must be 'compact', 'sequence' or 'matrix', got {form!r}"
+        raise ValueError(message)
+    if not isinstance(diagonals, (tuple, list)) or len(diagonals) != 3:
+        message = f"{who}: a sequence of diagonals must have three: above, main, below"
+        raise ValueError(message)
+    above, main, below = map(convert_to_tensor, diagonals)
+    size = main.shape[-1]
+    if size is not None:
+        above = _lengthened(above, size, (0, 1))
+        below = _lengthened(below, size, (1, 0))
+    return [above, main, below]
+
+
+def _lengthened(x: Tensor, size: int, pair: tuple[int, int]) -> Tensor:
+    if x.shape[-1] != size - 1:
+        return x
+    return padding.pad(x, [*[[0, 0]] * ((x.shape.rank or 1) - 1), list(pair)])
+
+
+def _earlier(x: Tensor, axis: int) -> Tensor:
+    """Every entry one place before: the first is lost, the last is 0."""
+    rest = x[..., 1:] if axis == -1 else x[..., 1:, :]
+    return padding.pad(rest, _pairs(x, axis, (0, 1)))
+
+
+def _later(x: Tensor, axis: int) -> Tensor:
+    """Every entry one place behind: the last is lost, the first is 0."""
+    rest = x[..., :-1] if axis == -1 else x[..., :-1, :]
+    return padding.pad(rest, _pairs(x, axis, (1, 0)))
+
+
+def _pairs(x: Tensor, axis: int, pair: tuple[int, int]) -> list[list[int]]:
+    if x.shape.rank is None:
+        message = "the gradient of a tridiagonal op needs tensors of known rank"
+        raise UnimplementedError(message)
+    pairs = [[0, 0] for _ in range(x.shape.rank)]
+    pairs[axis] = list(pair)
+    return pairs
 
 
 def tridiagonal_solve(
@@ -69,79 +122,6 @@ def tridiagonal_solve(
     return reshaping.squeeze(y, -1) if vector else y
 
 
-def tridiagonal_matmul(
-    diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
-) -> Tensor:
-    """`A rhs`, A of three diagonals; arguments as for `tridiagonal_solve`, rhs [..., n, m].
-
-    Source:
-        TensorFlow op `TridiagonalMatMul` (linalg_ops.cc).
-    """
-    three = _three("tridiagonal_matmul", diagonals, diagonals_format)
-    rows = [reshaping.expand_dims(part, -2) for part in three]
-    return execute(TRIDIAGONAL_MAT_MUL, *rows, rhs, name=name)  # type: ignore[no-any-return]
-
-
-def banded_triangular_solve(
-    bands: TensorLike,
-    rhs: TensorLike,
-    lower: bool = True,
-    adjoint: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """The x with `A x = rhs`, A a triangle of few diagonals.
-
-    Args:
-        bands: [..., k, n], the diagonals of A. Lower: the main one first, entry i of each in row i
-            of A. Upper: the main one last, likewise.
-        rhs: [..., n, m].
-        lower: A is a lower triangle.
-        adjoint: the conjugate transpose of A is solved with.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `BandedTriangularSolve` (linalg_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        BANDED_TRIANGULAR_SOLVE, bands, rhs, lower=lower, adjoint=adjoint, name=name
-    )
-
-
-def _three(who: str, diagonals: Any, form: str) -> list[Tensor]:
-    """Above, main, below, each [..., n]."""
-    if form == "compact":
-        x = convert_to_tensor(diagonals)
-        if x.shape.rank is not None and (x.shape.rank < 2 or x.shape[-2] not in (None, 3)):
-            message = f"{who}: compact diagonals must be [..., 3, n], got shape {x.shape}"
-            raise ValueError(message)
-        return [x[..., i, :] for i in range(3)]
-    if form == "matrix":
-        x = convert_to_tensor(diagonals)
-        found = bands.diag_part(x, k=(-1, 1), align="LEFT_RIGHT")
-        return [found[..., i, :] for i in range(3)]
-    if form != "sequence":
-        message = f"{who}: diagonals_format must be 'compact', 'sequence' or 'matrix', got {form!r}"
-        raise ValueError(message)
-    if not isinstance(diagonals, (tuple, list)) or len(diagonals) != 3:
-        message = f"{who}: a sequence of diagonals must have three: above, main, below"
-        raise ValueError(message)
-    above, main, below = map(convert_to_tensor, diagonals)
-    size = main.shape[-1]
-    if size is not None:
-        above = _lengthened(above, size, (0, 1))
-        below = _lengthened(below, size, (1, 0))
-    return [above, main, below]
-
-
-def _lengthened(x: Tensor, size: int, pair: tuple[int, int]) -> Tensor:
-    if x.shape[-1] != size - 1:
-        return x
-    return padding.pad(x, [*[[0, 0]] * ((x.shape.rank or 1) - 1), list(pair)])
-
-
-# Kernels and shapes.
-
-
 def _solve_kernel(diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Array:
     """Elimination with a second diagonal above, which exchanges of rows fill."""
     lead = rhs.shape[:-2]
@@ -183,11 +163,118 @@ def _check_pivot(pivot: Array) -> None:
         raise InvalidArgumentError(message)
 
 
+def _infer_solve(call: InferCall) -> Shape:
+    diagonals, rhs = matrix_shape(call), matrix_shape(call, 1)
+    if diagonals.rank is None or rhs.rank is None:
+        return rhs
+    if diagonals[-2] not in (None, 3):
+        call.fail(f"diagonals must be three, got {diagonals[-2]}")
+    if not diagonals[:-2].concatenate(Shape([diagonals[-1]])).is_compatible_with(rhs[:-1]):
+        call.fail("rhs must have the rows and the leading axes of diagonals")
+    return rhs
+
+
+def _solve_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
+    diagonals, x = call.inputs[0], complexes.conj(call.outputs[0])
+    above, main, below = (complexes.conj(diagonals[..., i, :]) for i in range(3))
+    turned = joining.stack([_earlier(below, -1), main, _later(above, -1)], -2)
+    pivoting = call.attr("partial_pivoting")
+    d_rhs = execute(TRIDIAGONAL_SOLVE, turned, dy, partial_pivoting=pivoting)
+    parts = [reduction.reduce_sum(d_rhs * near, -1) for near in (_earlier(x, -2), x, _later(x, -2))]
+    return -joining.stack(parts, -2), d_rhs
+
+
+TRIDIAGONAL_SOLVE = register(
+    OpDef(
+        name="TridiagonalSolve",
+        signature="diagonals: T, rhs: T -> output: T",
+        types={"T": MATRIX_TYPES},
+        attrs={
+            "partial_pivoting": attr("bool", default=True),
+            "perturb_singular": attr("bool", default=False),
+        },
+        infer=_infer_solve,
+        kernel=_solve_kernel,
+        gradient=_solve_gradient,
+    )
+)
+
+
+def tridiagonal_matmul(
+    diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
+) -> Tensor:
+    """`A rhs`, A of three diagonals; arguments as for `tridiagonal_solve`, rhs [..., n, m].
+
+    Source:
+        TensorFlow op `TridiagonalMatMul` (linalg_ops.cc).
+    """
+    three = _three("tridiagonal_matmul", diagonals, diagonals_format)
+    rows = [reshaping.expand_dims(part, -2) for part in three]
+    return execute_one(TRIDIAGONAL_MAT_MUL, *rows, rhs, name=name)
+
+
 def _product_kernel(superdiag: Array, maindiag: Array, subdiag: Array, rhs: Array) -> Array:
     out: Array = maindiag.swapaxes(-1, -2) * rhs
     out[..., :-1, :] += superdiag[..., 0, :-1, None] * rhs[..., 1:, :]
     out[..., 1:, :] += subdiag[..., 0, 1:, None] * rhs[..., :-1, :]
     return out
+
+
+def _infer_product(call: InferCall) -> Shape:
+    rhs = matrix_shape(call, 3)
+    for index in range(3):
+        row = matrix_shape(call, index)
+        if row.rank is None or rhs.rank is None:
+            continue
+        wanted = rhs[:-2].concatenate(Shape([1, rhs[-2]]))
+        if not row.is_compatible_with(wanted):
+            call.fail(f"{call.op.inputs[index].name} must have shape {wanted}")
+    return rhs
+
+
+def _product_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, ...]:
+    above, main, below = (matrix_transpose(row, conjugate=True) for row in call.inputs[:3])
+    x = complexes.conj(call.inputs[3])
+    rows = [
+        reshaping.expand_dims(reduction.reduce_sum(near * dy, -1), -2)
+        for near in (_earlier(x, -2), x, _later(x, -2))
+    ]
+    return *rows, _later(above * dy, -2) + main * dy + _earlier(below * dy, -2)
+
+
+TRIDIAGONAL_MAT_MUL = register(
+    OpDef(
+        name="TridiagonalMatMul",
+        signature="superdiag: T, maindiag: T, subdiag: T, rhs: T -> output: T",
+        types={"T": MATRIX_TYPES},
+        infer=_infer_product,
+        kernel=_product_kernel,
+        gradient=_product_gradient,
+    )
+)
+
+
+def banded_triangular_solve(
+    bands: TensorLike,
+    rhs: TensorLike,
+    lower: bool = True,
+    adjoint: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The x with `A x = rhs`, A a triangle of few diagonals.
+
+    Args:
+        bands: [..., k, n], the diagonals of A. Lower: the main one first, entry i of each in row i
+            of A. Upper: the main one last, likewise.
+        rhs: [..., n, m].
+        lower: A is a lower triangle.
+        adjoint: the conjugate transpose of A is solved with.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `BandedTriangularSolve` (linalg_ops.cc).
+    """
+    return execute_one(BANDED_TRIANGULAR_SOLVE, bands, rhs, lower=lower, adjoint=adjoint, name=name)
 
 
 def _banded_kernel(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
@@ -216,29 +303,6 @@ def _banded_kernel(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> 
     return x.astype(dtype, copy=False)
 
 
-def _infer_solve(call: InferCall) -> Shape:
-    diagonals, rhs = matrix_shape(call), matrix_shape(call, 1)
-    if diagonals.rank is None or rhs.rank is None:
-        return rhs
-    if diagonals[-2] not in (None, 3):
-        call.fail(f"diagonals must be three, got {diagonals[-2]}")
-    if not diagonals[:-2].concatenate(Shape([diagonals[-1]])).is_compatible_with(rhs[:-1]):
-        call.fail("rhs must have the rows and the leading axes of diagonals")
-    return rhs
-
-
-def _infer_product(call: InferCall) -> Shape:
-    rhs = matrix_shape(call, 3)
-    for index in range(3):
-        row = matrix_shape(call, index)
-        if row.rank is None or rhs.rank is None:
-            continue
-        wanted = rhs[:-2].concatenate(Shape([1, rhs[-2]]))
-        if not row.is_compatible_with(wanted):
-            call.fail(f"{call.op.inputs[index].name} must have shape {wanted}")
-    return rhs
-
-
 def _infer_banded(call: InferCall) -> Shape:
     matrix, rhs = matrix_shape(call), matrix_shape(call, 1)
     if matrix.rank is None or rhs.rank is None:
@@ -253,50 +317,6 @@ def _infer_banded(call: InferCall) -> Shape:
         call.fail("leading axes of matrix and rhs must broadcast")
     rows = matrix[-1] if rhs[-2] is None else rhs[-2]
     return lead.concatenate(Shape([rows, rhs[-1]]))
-
-
-# Gradients.
-
-
-def _earlier(x: Tensor, axis: int) -> Tensor:
-    """Every entry one place before: the first is lost, the last is 0."""
-    rest = x[..., 1:] if axis == -1 else x[..., 1:, :]
-    return padding.pad(rest, _pairs(x, axis, (0, 1)))
-
-
-def _later(x: Tensor, axis: int) -> Tensor:
-    """Every entry one place behind: the last is lost, the first is 0."""
-    rest = x[..., :-1] if axis == -1 else x[..., :-1, :]
-    return padding.pad(rest, _pairs(x, axis, (1, 0)))
-
-
-def _pairs(x: Tensor, axis: int, pair: tuple[int, int]) -> list[list[int]]:
-    if x.shape.rank is None:
-        message = "the gradient of a tridiagonal op needs tensors of known rank"
-        raise UnimplementedError(message)
-    pairs = [[0, 0] for _ in range(x.shape.rank)]
-    pairs[axis] = list(pair)
-    return pairs
-
-
-def _solve_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
-    diagonals, x = call.inputs[0], complexes.conj(call.outputs[0])
-    above, main, below = (complexes.conj(diagonals[..., i, :]) for i in range(3))
-    turned = joining.stack([_earlier(below, -1), main, _later(above, -1)], -2)
-    pivoting = call.attr("partial_pivoting")
-    d_rhs = execute(TRIDIAGONAL_SOLVE, turned, dy, partial_pivoting=pivoting)
-    parts = [reduction.reduce_sum(d_rhs * near, -1) for near in (_earlier(x, -2), x, _later(x, -2))]
-    return -joining.stack(parts, -2), d_rhs
-
-
-def _product_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, ...]:
-    above, main, below = (matrix_transpose(row, conjugate=True) for row in call.inputs[:3])
-    x = complexes.conj(call.inputs[3])
-    rows = [
-        reshaping.expand_dims(reduction.reduce_sum(near * dy, -1), -2)
-        for near in (_earlier(x, -2), x, _later(x, -2))
-    ]
-    return *rows, _later(above * dy, -2) + main * dy + _earlier(below * dy, -2)
 
 
 def _banded_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
@@ -317,30 +337,6 @@ def _banded_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     return products.without_batches(part, matrix, rhs), products.without_batches(d_rhs, rhs, matrix)
 
 
-TRIDIAGONAL_SOLVE = register(
-    OpDef(
-        name="TridiagonalSolve",
-        signature="diagonals: T, rhs: T -> output: T",
-        types={"T": MATRIX_TYPES},
-        attrs={
-            "partial_pivoting": attr("bool", default=True),
-            "perturb_singular": attr("bool", default=False),
-        },
-        infer=_infer_solve,
-        kernel=_solve_kernel,
-        gradient=_solve_gradient,
-    )
-)
-TRIDIAGONAL_MAT_MUL = register(
-    OpDef(
-        name="TridiagonalMatMul",
-        signature="superdiag: T, maindiag: T, subdiag: T, rhs: T -> output: T",
-        types={"T": MATRIX_TYPES},
-        infer=_infer_product,
-        kernel=_product_kernel,
-        gradient=_product_gradient,
-    )
-)
 BANDED_TRIANGULAR_SOLVE = register(
     OpDef(
         name="BandedTriangularSolve",

@@ -24,6 +24,7 @@ from pinnace.ops.math.error_and_gamma import *
 from pinnace.ops.math.exponents import *
 from pinnace.ops.math.extremes import *
 from pinnace.ops.math.logic import *
+from pinnace.ops.math.polar import *
 from pinnace.ops.math.reduction import *
 from pinnace.ops.math.rounding import *
 from pinnace.ops.math.segments import *
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pinnace.ops.nn.nearest import approx_max_k as approx_max_k
     from pinnace.ops.nn.nearest import approx_min_k as approx_min_k
     from pinnace.ops.nn.normalization import l2_normalize as l2_normalize
+    from pinnace.ops.nn.smooth import log_sigmoid as log_sigmoid
     from pinnace.ops.nn.smooth import softplus as softplus
     from pinnace.ops.nn.smooth import softsign as softsign
     from pinnace.ops.nn.softmaxes import log_softmax as log_softmax
@@ -47,6 +49,7 @@ _ELSEWHERE = {
     "approx_min_k": "pinnace.ops.nn.nearest",
     "invert_permutation": "pinnace.ops.array.permutations",
     "l2_normalize": "pinnace.ops.nn.normalization",
+    "log_sigmoid": "pinnace.ops.nn.smooth",
     "log_softmax": "pinnace.ops.nn.softmaxes",
     "softmax": "pinnace.ops.nn.softmaxes",
     "softplus": "pinnace.ops.nn.smooth",

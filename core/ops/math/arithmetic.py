@@ -1,4 +1,4 @@
-"""Arithmetic of two numbers, and of one: sums, products, extremes, inverses, signs."""
+"""Arithmetic of two numbers, and of one: sums, products, extremes, inverses."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dispatch import operators
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, NUMBERS, REAL, SIGNED, variant
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.framework.variable import Variable
-from pinnace.ops.array import constants, selecting
-from pinnace.ops.execute import execute
-from pinnace.ops.math import broadcasting, complexes, division
+from pinnace.ops import batch_rules
+from pinnace.ops.array import broadcasting, constants, selecting
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
+from pinnace.ops.math import complexes
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import backward, binary, broadcast, register, unary
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
 
 __all__ = [
-    "abs",
     "accumulate_n",
     "add",
     "add_n",
@@ -37,17 +38,16 @@ __all__ = [
     "nextafter",
     "polyval",
     "reciprocal",
-    "reciprocal_no_nan",
     "scalar_mul",
-    "sign",
     "square",
     "squared_difference",
     "subtract",
 ]
 
-_ANALYTIC = FLOATS | COMPLEX
-# TensorFlow: the older op of sums lacks the wide unsigned integers and has strings.
-_ADDED = NUMBERS - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
+
+def _add_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(dy, y, x)
 
 
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -68,17 +68,17 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `AddV2` (math_ops.cc); `Add` for strings.
     """
     if type(y) is Variable:
-        y = operators.read_variable(y)
+        y = late.read_variable(y)
     if (
         type(x) is Tensor
         and type(y) is Tensor
         and x._array.dtype is y._array.dtype
         and x._array.dtype.kind != "O"
     ):
-        return ADD_V2.entry(x, y, name)  # type: ignore[no-any-return]
+        return ADD_V2.entry(x, y, name)
     if _is_text(x) or _is_text(y):
-        return execute(ADD, x, y, name=name)  # type: ignore[no-any-return]
-    return ADD_V2.entry(x, y, name)  # type: ignore[no-any-return]
+        return execute_one(ADD, x, y, name=name)
+    return ADD_V2.entry(x, y, name)
 
 
 def _is_text(x: object) -> bool:
@@ -86,76 +86,286 @@ def _is_text(x: object) -> bool:
     return isinstance(x, (str, bytes)) or getattr(x, "dtype", None) is dtypes.string
 
 
+ADD_V2 = register(binary("AddV2", np.add, _add_gradient, fuse="{x} + {y}", static=True, sums=True))
+
+
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x - y`, element by element, with broadcasting.
+
+    Args:
+        x: [...], a number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
 
     Source:
         TensorFlow op `Sub` (math_ops.cc).
     """
-    return SUB.entry(x, y, name)  # type: ignore[no-any-return]
+    return SUB.entry(x, y, name)
+
+
+def _sub_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(negative(dy), y, x)
+
+
+SUB = register(binary("Sub", np.subtract, _sub_gradient, fuse="{x} - {y}", static=True))
 
 
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x y`, element by element, with broadcasting.
 
+    Args:
+        x: [...], a number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
     Source:
         TensorFlow op `Mul` (math_ops.cc).
     """
-    return MUL.entry(x, y, name)  # type: ignore[no-any-return]
+    return MUL.entry(x, y, name)
+
+
+def _mul_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy * complexes.conj(y), x, y), broadcasting.reduced_to(
+        dy * complexes.conj(x), y, x
+    )
+
+
+MUL = register(binary("Mul", np.multiply, _mul_gradient, fuse="{x} * {y}", static=True))
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x y`, and 0 where y is 0, whatever x is there.
 
+    Args:
+        x: [...], a float or complex type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
     Source:
         TensorFlow op `MulNoNan` (math_ops.cc).
     """
-    return MUL_NO_NAN.entry(x, y, name)  # type: ignore[no-any-return]
+    return MUL_NO_NAN.entry(x, y, name)
+
+
+def _mul_no_nan_kernel(x: Array, y: Array) -> Array:
+    return np.where(y == 0, x.dtype.type(0), x * y)
+
+
+def _mul_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return (
+        broadcasting.reduced_to(multiply_no_nan(dy, complexes.conj(y)), x, y),
+        broadcasting.reduced_to(multiply_no_nan(complexes.conj(x), dy), y, x),
+    )
+
+
+MUL_NO_NAN = register(
+    binary("MulNoNan", _mul_no_nan_kernel, _mul_no_nan_gradient, types=FLOATS | COMPLEX)
+)
+
+
+def _extreme_gradient(wins: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., tuple[Any, ...]]:
+    """All of dy to x where it wins (ties too), the rest to y, as TensorFlow does."""
+
+    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+        x, y = call.inputs
+        to_x = wins(x, y)
+        zero = constants.zeros_like(dy)
+        return (
+            broadcasting.reduced_to(selecting.where(to_x, dy, zero), x, y),
+            broadcasting.reduced_to(selecting.where(to_x, zero, dy), y, x),
+        )
+
+    return gradient
 
 
 def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The larger of both, element by element; NaN if either is.
 
+    Args:
+        x: [...], a real number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
     Source:
         TensorFlow op `Maximum` (math_ops.cc).
     """
-    return MAXIMUM.entry(x, y, name)  # type: ignore[no-any-return]
+    return MAXIMUM.entry(x, y, name)
+
+
+MAXIMUM = register(
+    binary(
+        "Maximum",
+        np.maximum,
+        _extreme_gradient(lambda x, y: x >= y),
+        types=REAL,
+        fuse="max({x}, {y})",
+        static=True,
+    )
+)
 
 
 def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The smaller of both, element by element; NaN if either is.
 
+    Args:
+        x: [...], a real number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
     Source:
         TensorFlow op `Minimum` (math_ops.cc).
     """
-    return MINIMUM.entry(x, y, name)  # type: ignore[no-any-return]
+    return MINIMUM.entry(x, y, name)
+
+
+MINIMUM = register(
+    binary(
+        "Minimum",
+        np.minimum,
+        _extreme_gradient(lambda x, y: x <= y),
+        types=REAL,
+        fuse="min({x}, {y})",
+        static=True,
+    )
+)
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """|x - y|², element by element, with broadcasting.
 
+    Args:
+        x: [...], a float or complex type, int32 or int64.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
     Source:
         TensorFlow op `SquaredDifference` (math_ops.cc).
     """
-    return SQUARED_DIFFERENCE.entry(x, y, name)  # type: ignore[no-any-return]
+    return SQUARED_DIFFERENCE.entry(x, y, name)
+
+
+_ANALYTIC = FLOATS | COMPLEX
+
+
+def _squared_difference_kernel(x: Array, y: Array) -> Array:
+    d = x - y
+    return d * np.conj(d) if d.dtype.kind == "c" else d * d  # type: ignore[no-any-return]
+
+
+def _squared_difference_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    dx = dy * (x - y) * constants.constant(2, x.dtype)
+    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(negative(dx), y, x)
+
+
+SQUARED_DIFFERENCE = register(
+    binary(
+        "SquaredDifference",
+        _squared_difference_kernel,
+        _squared_difference_gradient,
+        types=_ANALYTIC | INDEX,
+        fuse="({x} - {y}) * ({x} - {y})",
+    )
+)
 
 
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
-    """-x.
+    """The negation, -x.
 
     Source:
         TensorFlow op `Neg` (math_ops.cc).
     """
-    return NEG.entry(x, name)  # type: ignore[no-any-return]
+    return NEG.entry(x, name)
+
+
+def _neg_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+    return (negative(dy),)
+
+
+NEG = register(
+    unary("Neg", np.negative, _neg_gradient, types=SIGNED | COMPLEX, fuse="-{x}", static=True)
+)
 
 
 def square(x: TensorLike, name: str | None = None) -> Tensor:
-    """x².
+    """The square, x².
 
     Source:
         TensorFlow op `Square` (math_ops.cc).
     """
-    return SQUARE.entry(x, name)  # type: ignore[no-any-return]
+    return SQUARE.entry(x, name)
+
+
+def _square_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x = complexes.conj(call.inputs[0])
+    return (dy * (x * constants.constant(2, x.dtype)),)
+
+
+SQUARE = register(unary("Square", np.square, _square_gradient, types=NUMBERS, fuse="{x} * {x}"))
+
+
+def _reciprocal_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (RECIPROCAL_GRAD.entry(call.outputs[0], dy),)
+
+
+def _reciprocal_grad_kernel(y: Array, dy: Array) -> Array:
+    y = conjugate(y)
+    return -dy * y * y
+
+
+def _reciprocal_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
+    y = complexes.conj(call.inputs[0])
+    return complexes.conj(dz) * -2 * call.inputs[1] * y, RECIPROCAL_GRAD.entry(y, dz)
+
+
+def _inverse_gradient(name: str) -> OpDef:
+    """The gradient of 1 / x, from y = 1 / x."""
+    return backward(
+        name,
+        _reciprocal_grad_kernel,
+        _reciprocal_grad_gradient,
+        types=FLOATS | COMPLEX,
+        fuse="-{dy} * {y} * {y}",
+    )
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
@@ -164,36 +374,21 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Reciprocal` (math_ops.cc).
     """
-    return RECIPROCAL.entry(x, name)  # type: ignore[no-any-return]
+    return RECIPROCAL.entry(x, name)
 
 
-def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x, and 0 where x is 0."""
-    x = convert_to_tensor(x)
-    return division.divide_no_nan(constants.ones_like(x), x, name)
+RECIPROCAL = register(
+    unary(
+        "Reciprocal",
+        lambda x: x.dtype.type(1) / x,
+        _reciprocal_gradient,
+        types=FLOATS | COMPLEX,
+        fuse="T(1) / {x}",
+    )
+)
 
 
-def sign(x: TensorLike, name: str | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of x; x / |x| for complex numbers.
-
-    Source:
-        TensorFlow op `Sign` (math_ops.cc).
-    """
-    return SIGN.entry(x, name)  # type: ignore[no-any-return]
-
-
-def abs(x: TensorLike, name: str | None = None) -> Tensor:
-    """|x|; the modulus, a real number, for complex numbers.
-
-    Source:
-        TensorFlow ops `Abs`, `ComplexAbs` (math_ops.cc).
-    """
-    x = convert_to_tensor(x)
-    if x.dtype.is_complex:
-        return execute(complexes.COMPLEX_ABS, x, Tout=x.dtype.real_dtype, name=name)  # type: ignore[no-any-return]
-    return ABS.entry(x, name)  # type: ignore[no-any-return]
-
-
+@takes_composites(ragged="elementwise:add_n")
 def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     """The sum of several tensors of one shape and dtype, without broadcasting.
 
@@ -209,7 +404,99 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     if not inputs:
         message = "add_n: inputs must hold at least one tensor, got none"
         raise ValueError(message)
-    return execute(ADD_N, inputs, name=name)  # type: ignore[no-any-return]
+    return execute_one(ADD_N, inputs, name=name)
+
+
+def _add_n_kernel(inputs: tuple[Array, ...]) -> Array:
+    total = inputs[0]
+    for x in inputs[1:]:
+        total = total + x
+    # NumPy takes the sum of two lists (a variant) out of its array.
+    return total if type(total) is np.ndarray else np.asarray(total)
+
+
+def _add_n_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return ((dy,) * len(call.inputs[0]),)
+
+
+def _infer_add_n(call: InferCall) -> Shape:
+    shape = call.specs(0)[0].shape
+    for spec in call.specs(0)[1:]:
+        if not shape.is_compatible_with(spec.shape):
+            call.fail("all inputs must have one shape")
+        shape = shape.merge_with(spec.shape)
+    return shape
+
+
+ADD_N = register(
+    OpDef(
+        name="AddN",
+        signature="inputs: N*T -> sum: T",
+        types={"T": NUMBERS | {variant}},
+        infer=_infer_add_n,
+        kernel=_add_n_kernel,
+        gradient=_add_n_gradient,
+        fuse="{inputs: + }",
+        sums=True,
+        batch=batch_rules.ALL_TILED,
+    )
+)
+
+
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
+    """The next number after x1 in the direction of x2.
+
+    Source:
+        TensorFlow op `NextAfter` (math_ops.cc).
+    """
+    return NEXT_AFTER.entry(x1, x2, name)
+
+
+def _next_after_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), constants.zeros_like(y)
+
+
+NEXT_AFTER = register(
+    OpDef(
+        name="NextAfter",
+        signature="x1: T, x2: T -> output: T",
+        types={"T": typed({dtypes.float32, dtypes.float64}, default=dtypes.float32)},
+        infer=broadcast,
+        kernel=np.nextafter,
+        gradient=_next_after_gradient,
+        elementwise=True,
+        out=True,
+    )
+)
+
+
+# TensorFlow: the older op of sums lacks the wide unsigned integers and has strings.
+_ADDED = NUMBERS - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
+
+
+def _add_kernel(x: Array, y: Array) -> Array:
+    if x.dtype.kind == "O":  # NumPy gives bytes, not an array, for two scalars
+        return np.asarray(np.add(x, y), object)
+    return np.add(x, y)
+
+
+ADD = register(
+    binary(
+        "Add", _add_kernel, _add_gradient, types=_ADDED, fuse="{x} + {y}", static=True, sums=True
+    )
+)
+
+
+INV = register(
+    unary(
+        "Inv",
+        lambda x: x.dtype.type(1) / x,
+        _reciprocal_gradient,
+        types=FLOATS | COMPLEX,
+        fuse="T(1) / {x}",
+    )
+)
 
 
 def accumulate_n(
@@ -222,6 +509,7 @@ def accumulate_n(
     return add_n(inputs, name)
 
 
+@takes_composites(ragged="elementwise:scalar_mul")
 def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
     """`x` times a number; IndexedSlices stay slices.
 
@@ -256,15 +544,6 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
     return total
 
 
-def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
-    """The next number after x1 in the direction of x2.
-
-    Source:
-        TensorFlow op `NextAfter` (math_ops.cc).
-    """
-    return NEXT_AFTER.entry(x1, x2, name)  # type: ignore[no-any-return]
-
-
 def as_pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
     """Both as tensors of one dtype, that of whichever is a tensor already."""
     if isinstance(x, Operands):
@@ -274,239 +553,10 @@ def as_pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
     return convert_to_tensor(x, dtype_hint=y.dtype), y
 
 
-# Kernels.
-
-
-def _add_kernel(x: Array, y: Array) -> Array:
-    if x.dtype.kind == "O":  # NumPy gives bytes, not an array, for two scalars
-        return np.asarray(np.add(x, y), object)
-    return np.add(x, y)
-
-
-def _mul_no_nan_kernel(x: Array, y: Array) -> Array:
-    return np.where(y == 0, x.dtype.type(0), x * y)
-
-
-def _squared_difference_kernel(x: Array, y: Array) -> Array:
-    d = x - y
-    return d * np.conj(d) if d.dtype.kind == "c" else d * d  # type: ignore[no-any-return]
-
-
-def _sign_kernel(x: Array) -> Array:
-    if x.dtype.kind != "c":
-        return np.sign(x)
-    size = np.abs(x)
-    return np.where(size == 0, x.dtype.type(0), x / np.where(size == 0, 1, size)).astype(x.dtype)
-
-
-def _add_n_kernel(inputs: tuple[Array, ...]) -> Array:
-    total = inputs[0]
-    for x in inputs[1:]:
-        total = total + x
-    # NumPy takes the sum of two lists (a variant) out of its array.
-    return total if type(total) is np.ndarray else np.asarray(total)
-
-
-# Gradients.
-
-
-def _add_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(dy, y, x)
-
-
-def _sub_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(negative(dy), y, x)
-
-
-def _mul_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    return broadcasting.reduced_to(dy * complexes.conj(y), x, y), broadcasting.reduced_to(
-        dy * complexes.conj(x), y, x
-    )
-
-
-def _mul_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    return (
-        broadcasting.reduced_to(multiply_no_nan(dy, complexes.conj(y)), x, y),
-        broadcasting.reduced_to(multiply_no_nan(complexes.conj(x), dy), y, x),
-    )
-
-
-def _extreme_gradient(wins: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., tuple[Any, ...]]:
-    """All of dy to x where it wins (ties too), the rest to y, as TensorFlow does."""
-
-    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-        x, y = call.inputs
-        to_x = wins(x, y)
-        zero = constants.zeros_like(dy)
-        return (
-            broadcasting.reduced_to(selecting.where(to_x, dy, zero), x, y),
-            broadcasting.reduced_to(selecting.where(to_x, zero, dy), y, x),
-        )
-
-    return gradient
-
-
-def _squared_difference_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    dx = dy * (x - y) * constants.constant(2, x.dtype)
-    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(negative(dx), y, x)
-
-
-def _neg_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
-    return (negative(dy),)
-
-
-def _square_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x = complexes.conj(call.inputs[0])
-    return (dy * (x * constants.constant(2, x.dtype)),)
-
-
-def _reciprocal_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (RECIPROCAL_GRAD.entry(call.outputs[0], dy),)
-
-
 def conjugate(y: Array) -> Array:
     """The conjugate of complex numbers; real ones as they are, not copied."""
     return y.conj() if y.dtype.kind == "c" else y
 
 
-def _reciprocal_grad_kernel(y: Array, dy: Array) -> Array:
-    y = conjugate(y)
-    return -dy * y * y
-
-
-def _reciprocal_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
-    y = complexes.conj(call.inputs[0])
-    return complexes.conj(dz) * -2 * call.inputs[1] * y, RECIPROCAL_GRAD.entry(y, dz)
-
-
-def _inverse_gradient(name: str) -> OpDef:
-    """The gradient of 1 / x, from y = 1 / x."""
-    return backward(
-        name,
-        _reciprocal_grad_kernel,
-        _reciprocal_grad_gradient,
-        types=FLOATS | COMPLEX,
-        fuse="-{dy} * {y} * {y}",
-    )
-
-
-def _abs_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * sign(call.inputs[0]),)
-
-
-def _next_after_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    return broadcasting.reduced_to(dy, x, y), constants.zeros_like(y)
-
-
-def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    if call.inputs[0].dtype.is_complex:
-        # On the unit circle only what crosses the radius moves.
-        y = call.outputs[0]
-        along = complexes.real(complexes.conj(y) * dy)
-        across = dy - y * complexes.complex(along, constants.zeros_like(along))
-        size = abs(call.inputs[0])
-        return (
-            division.divide_no_nan(across, complexes.complex(size, constants.zeros_like(size))),
-        )
-    return (constants.zeros_like(call.inputs[0]),)
-
-
-def _add_n_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return ((dy,) * len(call.inputs[0]),)
-
-
-def _infer_add_n(call: InferCall) -> Shape:
-    shape = call.specs(0)[0].shape
-    for spec in call.specs(0)[1:]:
-        if not shape.is_compatible_with(spec.shape):
-            call.fail("all inputs must have one shape")
-        shape = shape.merge_with(spec.shape)
-    return shape
-
-
-ADD = register(binary("Add", _add_kernel, _add_gradient, types=_ADDED, fuse="{x} + {y}"))
-ADD_V2 = register(binary("AddV2", np.add, _add_gradient, fuse="{x} + {y}"))
-SUB = register(binary("Sub", np.subtract, _sub_gradient, fuse="{x} - {y}"))
-MUL = register(binary("Mul", np.multiply, _mul_gradient, fuse="{x} * {y}"))
-MUL_NO_NAN = register(
-    binary("MulNoNan", _mul_no_nan_kernel, _mul_no_nan_gradient, types=FLOATS | COMPLEX)
-)
-NEXT_AFTER = register(
-    OpDef(
-        name="NextAfter",
-        signature="x1: T, x2: T -> output: T",
-        types={"T": typed({dtypes.float32, dtypes.float64}, default=dtypes.float32)},
-        infer=broadcast,
-        kernel=np.nextafter,
-        gradient=_next_after_gradient,
-        elementwise=True,
-        out=True,
-    )
-)
-MAXIMUM = register(
-    binary(
-        "Maximum",
-        np.maximum,
-        _extreme_gradient(lambda x, y: x >= y),
-        types=REAL,
-        fuse="max({x}, {y})",
-    )
-)
-MINIMUM = register(
-    binary(
-        "Minimum",
-        np.minimum,
-        _extreme_gradient(lambda x, y: x <= y),
-        types=REAL,
-        fuse="min({x}, {y})",
-    )
-)
-SQUARED_DIFFERENCE = register(
-    binary(
-        "SquaredDifference",
-        _squared_difference_kernel,
-        _squared_difference_gradient,
-        types=_ANALYTIC | INDEX,
-        fuse="({x} - {y}) * ({x} - {y})",
-    )
-)
-NEG = register(unary("Neg", np.negative, _neg_gradient, types=SIGNED | COMPLEX, fuse="-{x}"))
-SQUARE = register(unary("Square", np.square, _square_gradient, types=NUMBERS, fuse="{x} * {x}"))
-RECIPROCAL = register(
-    unary(
-        "Reciprocal",
-        lambda x: x.dtype.type(1) / x,
-        _reciprocal_gradient,
-        types=FLOATS | COMPLEX,
-        fuse="T(1) / {x}",
-    )
-)
-INV = register(
-    unary(
-        "Inv",
-        lambda x: x.dtype.type(1) / x,
-        _reciprocal_gradient,
-        types=FLOATS | COMPLEX,
-        fuse="T(1) / {x}",
-    )
-)
 RECIPROCAL_GRAD = register(_inverse_gradient("ReciprocalGrad"))
 INV_GRAD = register(_inverse_gradient("InvGrad"))
-ABS = register(unary("Abs", np.abs, _abs_gradient, types=SIGNED, fuse="abs({x})"))
-SIGN = register(unary("Sign", _sign_kernel, _sign_gradient, types=SIGNED | COMPLEX))
-ADD_N = register(
-    OpDef(
-        name="AddN",
-        signature="inputs: N*T -> sum: T",
-        types={"T": NUMBERS | {variant}},
-        infer=_infer_add_n,
-        kernel=_add_n_kernel,
-        gradient=_add_n_gradient,
-    )
-)

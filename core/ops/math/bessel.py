@@ -28,6 +28,10 @@ __all__ = [
 ]
 
 
+def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> Any:
+    return register(unary(name, in_float64(function), gradient))
+
+
 def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
     """J₀(x), the Bessel function of the first kind of order 0; NaN where x is infinite.
 
@@ -35,6 +39,13 @@ def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `BesselJ0` (special_math_ops.cc).
     """
     return BESSEL_J0.entry(x, name)  # type: ignore[no-any-return]
+
+
+def _j0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (arithmetic.negative(dy * bessel_j1(call.inputs[0])),)
+
+
+BESSEL_J0 = _of("BesselJ0", bessel_functions.j0, _j0_gradient)
 
 
 def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
@@ -46,6 +57,18 @@ def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
     return BESSEL_J1.entry(x, name)  # type: ignore[no-any-return]
 
 
+def _j1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x, y = call.inputs[0], call.outputs[0]
+    at_zero = comparison.equal(x, 0)
+    safe = selecting.where(at_zero, constants.ones_like(x), x)
+    # J₁(x) / x is a half at 0.
+    over = selecting.where(at_zero, constants.ones_like(x) * 0.5, y / safe)
+    return (dy * (bessel_j0(x) - over),)
+
+
+BESSEL_J1 = _of("BesselJ1", bessel_functions.j1, _j1_gradient)
+
+
 def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
     """Y₀(x), the Bessel function of the second kind of order 0; -∞ where x is not above 0.
 
@@ -53,6 +76,13 @@ def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `BesselY0` (special_math_ops.cc).
     """
     return BESSEL_Y0.entry(x, name)  # type: ignore[no-any-return]
+
+
+def _y0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (arithmetic.negative(dy * bessel_y1(call.inputs[0])),)
+
+
+BESSEL_Y0 = _of("BesselY0", bessel_functions.y0, _y0_gradient)
 
 
 def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
@@ -64,6 +94,14 @@ def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
     return BESSEL_Y1.entry(x, name)  # type: ignore[no-any-return]
 
 
+def _y1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x, y = call.inputs[0], call.outputs[0]
+    return (dy * (bessel_y0(x) - y / x),)
+
+
+BESSEL_Y1 = _of("BesselY1", bessel_functions.y1, _y1_gradient)
+
+
 def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
     """K₀(x), the modified Bessel function of the second kind; ∞ where x is not above 0.
 
@@ -71,6 +109,13 @@ def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `BesselK0` (special_math_ops.cc).
     """
     return BESSEL_K0.entry(x, name)  # type: ignore[no-any-return]
+
+
+def _k0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (arithmetic.negative(dy * bessel_k1(call.inputs[0])),)
+
+
+BESSEL_K0 = _of("BesselK0", bessel_functions.k0, _k0_gradient)
 
 
 def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
@@ -82,6 +127,13 @@ def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
     return BESSEL_K0E.entry(x, name)  # type: ignore[no-any-return]
 
 
+def _k0e_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * (call.outputs[0] - bessel_k1e(call.inputs[0])),)
+
+
+BESSEL_K0E = _of("BesselK0e", bessel_functions.k0e, _k0e_gradient)
+
+
 def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
     """K₁(x), the modified Bessel function of the second kind; ∞ where x is not above 0.
 
@@ -89,6 +141,14 @@ def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `BesselK1` (special_math_ops.cc).
     """
     return BESSEL_K1.entry(x, name)  # type: ignore[no-any-return]
+
+
+def _k1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x, y = call.inputs[0], call.outputs[0]
+    return (arithmetic.negative(dy * (bessel_k0(x) + y / x)),)
+
+
+BESSEL_K1 = _of("BesselK1", bessel_functions.k1, _k1_gradient)
 
 
 def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
@@ -100,55 +160,9 @@ def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
     return BESSEL_K1E.entry(x, name)  # type: ignore[no-any-return]
 
 
-def _j0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (arithmetic.negative(dy * bessel_j1(call.inputs[0])),)
-
-
-def _j1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x, y = call.inputs[0], call.outputs[0]
-    at_zero = comparison.equal(x, 0)
-    safe = selecting.where(at_zero, constants.ones_like(x), x)
-    # J₁(x) / x is a half at 0.
-    over = selecting.where(at_zero, constants.ones_like(x) * 0.5, y / safe)
-    return (dy * (bessel_j0(x) - over),)
-
-
-def _y0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (arithmetic.negative(dy * bessel_y1(call.inputs[0])),)
-
-
-def _y1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x, y = call.inputs[0], call.outputs[0]
-    return (dy * (bessel_y0(x) - y / x),)
-
-
-def _k0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (arithmetic.negative(dy * bessel_k1(call.inputs[0])),)
-
-
-def _k0e_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * (call.outputs[0] - bessel_k1e(call.inputs[0])),)
-
-
-def _k1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x, y = call.inputs[0], call.outputs[0]
-    return (arithmetic.negative(dy * (bessel_k0(x) + y / x)),)
-
-
 def _k1e_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     x, y = call.inputs[0], call.outputs[0]
     return (dy * (y * (1 - arithmetic.reciprocal(x)) - bessel_k0e(x)),)
 
 
-def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> Any:
-    return register(unary(name, in_float64(function), gradient))
-
-
-BESSEL_J0 = _of("BesselJ0", bessel_functions.j0, _j0_gradient)
-BESSEL_J1 = _of("BesselJ1", bessel_functions.j1, _j1_gradient)
-BESSEL_Y0 = _of("BesselY0", bessel_functions.y0, _y0_gradient)
-BESSEL_Y1 = _of("BesselY1", bessel_functions.y1, _y1_gradient)
-BESSEL_K0 = _of("BesselK0", bessel_functions.k0, _k0_gradient)
-BESSEL_K0E = _of("BesselK0e", bessel_functions.k0e, _k0e_gradient)
-BESSEL_K1 = _of("BesselK1", bessel_functions.k1, _k1_gradient)
 BESSEL_K1E = _of("BesselK1e", bessel_functions.k1e, _k1e_gradient)

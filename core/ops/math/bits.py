@@ -27,25 +27,47 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     Source:
         TensorFlow op `BitwiseAnd` (bitwise_ops.cc).
     """
-    return BITWISE_AND.entry(x, y, name)  # type: ignore[no-any-return]
+    return BITWISE_AND.entry(x, y, name)
 
 
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits that are set in x or in y, with broadcasting.
 
+    Args:
+        x: [...], an integer type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
     Source:
         TensorFlow op `BitwiseOr` (bitwise_ops.cc).
     """
-    return BITWISE_OR.entry(x, y, name)  # type: ignore[no-any-return]
+    return BITWISE_OR.entry(x, y, name)
 
 
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits that x and y differ in, with broadcasting.
 
+    Args:
+        x: [...], an integer type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
     Source:
         TensorFlow op `BitwiseXor` (bitwise_ops.cc).
     """
-    return BITWISE_XOR.entry(x, y, name)  # type: ignore[no-any-return]
+    return BITWISE_XOR.entry(x, y, name)
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
@@ -54,25 +76,62 @@ def invert(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Invert` (bitwise_ops.cc).
     """
-    return INVERT.entry(x, name)  # type: ignore[no-any-return]
+    return INVERT.entry(x, name)
+
+
+INVERT = register(unary("Invert", np.invert, NOT_DIFFERENTIABLE, types=INTEGERS, fuse="~{x}"))
+
+
+POPULATION_COUNT = register(
+    unary(
+        "PopulationCount",
+        # Of a negative number NumPy counts the bits of its size.
+        lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")),
+        NOT_DIFFERENTIABLE,
+        types=INTEGERS,
+        signature="x: T -> y: uint8",
+    )
+)
 
 
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits of x moved y places up, y kept within 0 and the width of the type less 1.
 
+    Args:
+        x: [...], an integer type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
     Source:
         TensorFlow op `LeftShift` (bitwise_ops.cc).
     """
-    return LEFT_SHIFT.entry(x, y, name)  # type: ignore[no-any-return]
+    return LEFT_SHIFT.entry(x, y, name)
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits of x moved y places down, the sign staying; y is kept as for `left_shift`.
 
+    Args:
+        x: [...], an integer type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
     Source:
         TensorFlow op `RightShift` (bitwise_ops.cc).
     """
-    return RIGHT_SHIFT.entry(x, y, name)  # type: ignore[no-any-return]
+    return RIGHT_SHIFT.entry(x, y, name)
 
 
 def _places(y: Array) -> Array:
@@ -94,16 +153,6 @@ def _of_integers(name: str, kernel: object, fuse: str | None = None) -> OpDef:
 BITWISE_AND = register(_of_integers("BitwiseAnd", np.bitwise_and, "{x} & {y}"))
 BITWISE_OR = register(_of_integers("BitwiseOr", np.bitwise_or, "{x} | {y}"))
 BITWISE_XOR = register(_of_integers("BitwiseXor", np.bitwise_xor, "{x} ^ {y}"))
-INVERT = register(unary("Invert", np.invert, NOT_DIFFERENTIABLE, types=INTEGERS, fuse="~{x}"))
+
 LEFT_SHIFT = register(_of_integers("LeftShift", _left_shift_kernel))
 RIGHT_SHIFT = register(_of_integers("RightShift", _right_shift_kernel))
-POPULATION_COUNT = register(
-    unary(
-        "PopulationCount",
-        # Of a negative number NumPy counts the bits of its size.
-        lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")),
-        NOT_DIFFERENTIABLE,
-        types=INTEGERS,
-        signature="x: T -> y: uint8",
-    )
-)

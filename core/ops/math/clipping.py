@@ -12,10 +12,10 @@ from pinnace.framework.dtypes import NUMBERS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
-from pinnace.ops.array import constants, selecting
+from pinnace.ops.array import broadcasting, constants, selecting
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.math import (
     arithmetic,
-    broadcasting,
     comparison,
     division,
     exponents,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm"]
 
 
+@takes_composites(values=1)
 def clip_by_value(
     t: Any, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Any:

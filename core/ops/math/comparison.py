@@ -11,7 +11,8 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE, FLOATS, NUMBERS, REAL
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
-from pinnace.ops.execute import execute
+from pinnace.ops import batch_rules
+from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import broadcast, comparison, register, same_as_input
 
@@ -34,65 +35,18 @@ __all__ = [
 ]
 
 
-def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x = y`, element by element, with broadcasting.
-
-    Args:
-        x: [...], a number type, bool or string.
-        y: [...], dtype of `x`, broadcastable to it.
-        name: name of the node while tracing.
-
-    Returns:
-        The broadcast shape of both, bool.
-
-    Raises:
-        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Equal` (math_ops.cc).
-    """
-    return EQUAL.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x ≠ y`, element by element, with broadcasting.
-
-    Source:
-        TensorFlow op `NotEqual` (math_ops.cc).
-    """
-    return NOT_EQUAL.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def same(x: Any, y: Any) -> Tensor:
-    """`x == y` between tensors: of shapes that do not broadcast, it answers False.
-
-    Source:
-        TensorFlow op `Equal` with `incompatible_shape_error` off (math_ops.cc).
-    """
-    return _by_operator(EQUAL, x, y)
-
-
-def differs(x: Any, y: Any) -> Tensor:
-    """`x != y` between tensors: of shapes that do not broadcast, it answers True.
-
-    Source:
-        TensorFlow op `NotEqual` with `incompatible_shape_error` off (math_ops.cc).
-    """
-    return _by_operator(NOT_EQUAL, x, y)
-
-
 def _by_operator(op: OpDef, x: Any, y: Any) -> Tensor:
     if state.tracer is None:
         try:
-            return op.entry(x, y, None)  # type: ignore[no-any-return]
+            return op.entry(x, y, None)
         except InvalidArgumentError:
             left, right = convert_to_tensor(x), convert_to_tensor(y)
             if left.dtype is not right.dtype or _broadcasts(left.shape, right.shape):
                 raise
     elif _surely_broadcast(x, y):
         # The shape of the answer is known then: it would not be with the attribute turned off.
-        return op.entry(x, y, None)  # type: ignore[no-any-return]
-    return execute(op, x, y, incompatible_shape_error=False)  # type: ignore[no-any-return]
+        return op.entry(x, y, None)
+    return execute_one(op, x, y, incompatible_shape_error=False)
 
 
 def _surely_broadcast(x: Any, y: Any) -> bool:
@@ -111,80 +65,6 @@ def _broadcasts(x: Shape, y: Shape) -> bool:
     except InvalidArgumentError:
         return False
     return True
-
-
-def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x < y`, element by element, with broadcasting.
-
-    Source:
-        TensorFlow op `Less` (math_ops.cc).
-    """
-    return LESS.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x ≤ y`, element by element, with broadcasting.
-
-    Source:
-        TensorFlow op `LessEqual` (math_ops.cc).
-    """
-    return LESS_EQUAL.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x > y`, element by element, with broadcasting.
-
-    Source:
-        TensorFlow op `Greater` (math_ops.cc).
-    """
-    return GREATER.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x ≥ y`, element by element, with broadcasting.
-
-    Source:
-        TensorFlow op `GreaterEqual` (math_ops.cc).
-    """
-    return GREATER_EQUAL.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def approximate_equal(
-    x: TensorLike, y: TensorLike, tolerance: float = 1e-05, name: str | None = None
-) -> Tensor:
-    """|x - y| < tolerance, element by element, for two tensors of one shape.
-
-    Source:
-        TensorFlow op `ApproximateEqual` (math_ops.cc).
-    """
-    return execute(APPROXIMATE_EQUAL, x, y, tolerance=float(tolerance), name=name)  # type: ignore[no-any-return]
-
-
-def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is neither infinite nor NaN.
-
-    Source:
-        TensorFlow op `IsFinite` (math_ops.cc).
-    """
-    return IS_FINITE.entry(x, name)  # type: ignore[no-any-return]
-
-
-def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is +∞ or -∞.
-
-    Source:
-        TensorFlow op `IsInf` (math_ops.cc).
-    """
-    return IS_INF.entry(x, name)  # type: ignore[no-any-return]
-
-
-def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is NaN.
-
-    Source:
-        TensorFlow op `IsNan` (math_ops.cc).
-    """
-    return IS_NAN.entry(x, name)  # type: ignore[no-any-return]
 
 
 def _infer_equal(call: InferCall) -> Shape:
@@ -223,11 +103,97 @@ def _equality_op(name: str, ufunc: np.ufunc, otherwise: bool, fuse: str) -> OpDe
         gradient=NOT_DIFFERENTIABLE,
         elementwise=True,
         fuse=fuse,
+        batch=batch_rules.BROADCAST_EXACTLY,
     )
 
 
-def _order(name: str, ufunc: np.ufunc, fuse: str) -> OpDef:
-    return comparison(name, ufunc, NOT_DIFFERENTIABLE, types=REAL, fuse=fuse)
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x = y`, element by element, with broadcasting.
+
+    Args:
+        x: [...], a number type, bool or string.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, bool.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `Equal` (math_ops.cc).
+    """
+    return EQUAL.entry(x, y, name)
+
+
+def same(x: Any, y: Any) -> Tensor:
+    """`x == y` between tensors: of shapes that do not broadcast, it answers False.
+
+    Source:
+        TensorFlow op `Equal` with `incompatible_shape_error` off (math_ops.cc).
+    """
+    return _by_operator(EQUAL, x, y)
+
+
+EQUAL = register(_equality_op("Equal", np.equal, otherwise=False, fuse="{x} == {y}"))
+
+
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x ≠ y`, element by element, with broadcasting.
+
+    Source:
+        TensorFlow op `NotEqual` (math_ops.cc).
+    """
+    return NOT_EQUAL.entry(x, y, name)
+
+
+def differs(x: Any, y: Any) -> Tensor:
+    """`x != y` between tensors: of shapes that do not broadcast, it answers True.
+
+    Source:
+        TensorFlow op `NotEqual` with `incompatible_shape_error` off (math_ops.cc).
+    """
+    return _by_operator(NOT_EQUAL, x, y)
+
+
+NOT_EQUAL = register(_equality_op("NotEqual", np.not_equal, otherwise=True, fuse="{x} != {y}"))
+
+
+def approximate_equal(
+    x: TensorLike, y: TensorLike, tolerance: float = 1e-05, name: str | None = None
+) -> Tensor:
+    """|x - y| < tolerance, element by element, for two tensors of one shape.
+
+    Source:
+        TensorFlow op `ApproximateEqual` (math_ops.cc).
+    """
+    return execute_one(APPROXIMATE_EQUAL, x, y, tolerance=float(tolerance), name=name)
+
+
+def _infer_approximate(call: InferCall) -> Shape:
+    x, y = call.spec(0).shape, call.spec(1).shape
+    if not x.is_compatible_with(y):
+        call.fail("x and y must have one shape")
+    return x.merge_with(y)
+
+
+def _approximate_kernel(x: Array, y: Array, *, tolerance: float) -> Any:
+    apart = np.abs(x - y)
+    return apart < apart.dtype.type(tolerance)
+
+
+APPROXIMATE_EQUAL = register(
+    OpDef(
+        name="ApproximateEqual",
+        signature="x: T, y: T -> z: bool",
+        types={"T": NUMBERS},
+        attrs={"tolerance": attr("float", default=1e-05)},
+        infer=_infer_approximate,
+        kernel=_approximate_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _question(name: str, ufunc: np.ufunc) -> OpDef:
@@ -243,35 +209,127 @@ def _question(name: str, ufunc: np.ufunc) -> OpDef:
     )
 
 
-def _infer_approximate(call: InferCall) -> Shape:
-    x, y = call.spec(0).shape, call.spec(1).shape
-    if not x.is_compatible_with(y):
-        call.fail("x and y must have one shape")
-    return x.merge_with(y)
+def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is neither infinite nor NaN.
+
+    Source:
+        TensorFlow op `IsFinite` (math_ops.cc).
+    """
+    return IS_FINITE.entry(x, name)
 
 
-def _approximate_kernel(x: Array, y: Array, *, tolerance: float) -> Any:
-    apart = np.abs(x - y)
-    return apart < apart.dtype.type(tolerance)
+IS_FINITE = register(_question("IsFinite", np.isfinite))
 
 
-EQUAL = register(_equality_op("Equal", np.equal, otherwise=False, fuse="{x} == {y}"))
-NOT_EQUAL = register(_equality_op("NotEqual", np.not_equal, otherwise=True, fuse="{x} != {y}"))
+def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is +∞ or -∞.
+
+    Source:
+        TensorFlow op `IsInf` (math_ops.cc).
+    """
+    return IS_INF.entry(x, name)
+
+
+IS_INF = register(_question("IsInf", np.isinf))
+
+
+def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
+    """Whether x is NaN.
+
+    Source:
+        TensorFlow op `IsNan` (math_ops.cc).
+    """
+    return IS_NAN.entry(x, name)
+
+
+IS_NAN = register(_question("IsNan", np.isnan))
+
+
+def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x < y`, element by element, with broadcasting.
+
+    Args:
+        x: [...], a real number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, bool.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `Less` (math_ops.cc).
+    """
+    return LESS.entry(x, y, name)
+
+
+def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x ≤ y`, element by element, with broadcasting.
+
+    Args:
+        x: [...], a real number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, bool.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `LessEqual` (math_ops.cc).
+    """
+    return LESS_EQUAL.entry(x, y, name)
+
+
+def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x > y`, element by element, with broadcasting.
+
+    Args:
+        x: [...], a real number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, bool.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `Greater` (math_ops.cc).
+    """
+    return GREATER.entry(x, y, name)
+
+
+def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x ≥ y`, element by element, with broadcasting.
+
+    Args:
+        x: [...], a real number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, bool.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `GreaterEqual` (math_ops.cc).
+    """
+    return GREATER_EQUAL.entry(x, y, name)
+
+
+def _order(name: str, ufunc: np.ufunc, fuse: str) -> OpDef:
+    return comparison(name, ufunc, NOT_DIFFERENTIABLE, types=REAL, fuse=fuse)
+
+
 LESS = register(_order("Less", np.less, "{x} < {y}"))
 LESS_EQUAL = register(_order("LessEqual", np.less_equal, "{x} <= {y}"))
 GREATER = register(_order("Greater", np.greater, "{x} > {y}"))
 GREATER_EQUAL = register(_order("GreaterEqual", np.greater_equal, "{x} >= {y}"))
-IS_FINITE = register(_question("IsFinite", np.isfinite))
-IS_INF = register(_question("IsInf", np.isinf))
-IS_NAN = register(_question("IsNan", np.isnan))
-APPROXIMATE_EQUAL = register(
-    OpDef(
-        name="ApproximateEqual",
-        signature="x: T, y: T -> z: bool",
-        types={"T": NUMBERS},
-        attrs={"tolerance": attr("float", default=1e-05)},
-        infer=_infer_approximate,
-        kernel=_approximate_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)

@@ -1,4 +1,4 @@
-"""Complex numbers: their parts, modulus, angle and conjugate."""
+"""Complex numbers: their parts and their conjugates."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, complex64, complex128, float32, float64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
-from pinnace.ops.array import constants, selecting
-from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, comparison, division
+from pinnace.ops.array import broadcasting, constants
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import OpCall, OpDef, typed
 from pinnace.ops.registry import broadcast, register, same_as_input
 
-__all__ = ["angle", "complex", "conj", "imag", "real"]
-
-_PARTS = frozenset({float32, float64})
+__all__ = ["complex", "conj", "imag", "real"]
 
 
+@takes_composites(values=2)
 def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """`real + i imag`, with broadcasting.
 
@@ -47,78 +46,14 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
             f"got {x.dtype.name} and {y.dtype.name}"
         )
         raise TypeError(message)
-    return execute(COMPLEX_OF_PARTS, x, y, Tout=_complex_of(x.dtype), name=name)  # type: ignore[no-any-return]
+    return execute_one(COMPLEX_OF_PARTS, x, y, Tout=_complex_of(x.dtype), name=name)
 
 
-def real(input: TensorLike, name: str | None = None) -> Tensor:
-    """The real part; a real number is its own.
-
-    Source:
-        TensorFlow op `Real` (math_ops.cc).
-    """
-    x = convert_to_tensor(input)
-    if not x.dtype.is_complex:
-        return x
-    return execute(REAL_PART, x, Tout=x.dtype.real_dtype, name=name)  # type: ignore[no-any-return]
-
-
-def imag(input: TensorLike, name: str | None = None) -> Tensor:
-    """The imaginary part; 0 for a real number.
-
-    Source:
-        TensorFlow op `Imag` (math_ops.cc).
-    """
-    x = convert_to_tensor(input)
-    if not x.dtype.is_complex:
-        return constants.zeros_like(x, name=name)
-    return execute(IMAGINARY_PART, x, Tout=x.dtype.real_dtype, name=name)  # type: ignore[no-any-return]
-
-
-def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in the complex plane, in (-π, π]; for a real number 0, or π where it is negative.
-
-    Source:
-        TensorFlow op `Angle` (math_ops.cc).
-    """
-    x = convert_to_tensor(input)
-    if x.dtype.is_complex:
-        return execute(ANGLE, x, Tout=x.dtype.real_dtype, name=name)  # type: ignore[no-any-return]
-    half_turn = constants.constant(np.pi, x.dtype) * constants.ones_like(x)
-    negative = comparison.less(x, constants.constant(0, x.dtype))
-    return selecting.where(negative, half_turn, constants.zeros_like(x))
-
-
-def conj(x: TensorLike, name: str | None = None) -> Tensor:
-    """The conjugate; a real number is its own.
-
-    Raises:
-        TypeError: `x` is not a number.
-
-    Source:
-        TensorFlow op `Conj` (math_ops.cc).
-    """
-    if type(x) is Tensor and x._array.dtype.kind == "f":
-        return x
-    tensor = x if isinstance(x, Tensor) else convert_to_tensor(x)
-    kind = tensor.dtype
-    if kind.is_complex or kind is dtypes.variant:
-        return execute(CONJ, tensor, name=name)  # type: ignore[no-any-return]
-    if not (kind.is_numeric or isinstance(x, Operands)):
-        message = f"conj: x must be a number, got {kind.name}"
-        raise TypeError(message)
-    return tensor
+_PARTS = frozenset({float32, float64})
 
 
 def _complex_of(dtype: dtypes.DType) -> dtypes.DType:
     return complex64 if dtype is float32 else complex128
-
-
-def _check_kinds(name: str, x: Array, made: dtypes.DType, wanted: np.dtype[Any]) -> None:
-    if made.numpy != wanted:
-        message = (
-            f"{name}: Tout must be {dtypes.from_numpy(wanted).name} for {x.dtype}, got {made.name}"
-        )
-        raise InvalidArgumentError(message)
 
 
 def _complex_kernel(real: Array, imag: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
@@ -128,59 +63,9 @@ def _complex_kernel(real: Array, imag: Array, *, Tout: dtypes.DType) -> Array:  
     return out
 
 
-def _real_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
-    _check_kinds("Real", x, Tout, x.real.dtype)
-    return x.real
-
-
-def _imag_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
-    _check_kinds("Imag", x, Tout, x.real.dtype)
-    return x.imag
-
-
-def _angle_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
-    _check_kinds("Angle", x, Tout, x.real.dtype)
-    return np.arctan2(x.imag, x.real)  # type: ignore[no-any-return]
-
-
-def _abs_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
-    _check_kinds("ComplexAbs", x, Tout, x.real.dtype)
-    return np.abs(x)
-
-
-def _of(real_part: Tensor) -> Tensor:
-    """A complex number with that real part."""
-    return complex(real_part, constants.zeros_like(real_part))
-
-
 def _complex_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    from pinnace.ops.math import broadcasting
-
     x, y = call.inputs
     return broadcasting.reduced_to(real(dy), x, y), broadcasting.reduced_to(imag(dy), y, x)
-
-
-def _real_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
-    return (_of(dy),)
-
-
-def _imag_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
-    # TensorFlow: the gradient of Im z is i dy, that of Re z is dy.
-    return (complex(constants.zeros_like(dy), dy),)
-
-
-def _angle_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x = call.inputs[0]
-    turned = complex(imag(x), real(x))
-    return (arithmetic.negative(_of(dy)) * arithmetic.reciprocal(turned),)
-
-
-def _abs_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (_of(dy) * division.divide_no_nan(call.inputs[0], _of(call.outputs[0])),)
-
-
-def _conj_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
-    return (conj(dy),)
 
 
 COMPLEX_OF_PARTS = register(
@@ -196,7 +81,20 @@ COMPLEX_OF_PARTS = register(
 )
 
 
-def _part(
+def check_kinds(name: str, x: Array, made: dtypes.DType, wanted: np.dtype[Any]) -> None:
+    if made.numpy != wanted:
+        message = (
+            f"{name}: Tout must be {dtypes.from_numpy(wanted).name} for {x.dtype}, got {made.name}"
+        )
+        raise InvalidArgumentError(message)
+
+
+def of_real(real_part: Tensor) -> Tensor:
+    """A complex number with that real part."""
+    return complex(real_part, constants.zeros_like(real_part))
+
+
+def part(
     name: str, kernel: Any, gradient: Any, signature: str = "input: T -> output: Tout"
 ) -> OpDef:
     """An op from a complex number to a real one."""
@@ -211,10 +109,83 @@ def _part(
     )
 
 
-REAL_PART = register(_part("Real", _real_kernel, _real_gradient))
-IMAGINARY_PART = register(_part("Imag", _imag_kernel, _imag_gradient))
-ANGLE = register(_part("Angle", _angle_kernel, _angle_gradient))
-COMPLEX_ABS = register(_part("ComplexAbs", _abs_kernel, _abs_gradient, "x: T -> y: Tout"))
+@takes_composites(values=1)
+def real(input: TensorLike, name: str | None = None) -> Tensor:
+    """The real part; a real number is its own.
+
+    Source:
+        TensorFlow op `Real` (math_ops.cc).
+    """
+    x = convert_to_tensor(input)
+    if not x.dtype.is_complex:
+        return x
+    return execute_one(REAL_PART, x, Tout=x.dtype.real_dtype, name=name)
+
+
+def _real_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
+    check_kinds("Real", x, Tout, x.real.dtype)
+    return x.real
+
+
+def _real_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+    return (of_real(dy),)
+
+
+REAL_PART = register(part("Real", _real_kernel, _real_gradient))
+
+
+@takes_composites(values=1)
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
+    """The imaginary part; 0 for a real number.
+
+    Source:
+        TensorFlow op `Imag` (math_ops.cc).
+    """
+    x = convert_to_tensor(input)
+    if not x.dtype.is_complex:
+        return constants.zeros_like(x, name=name)
+    return execute_one(IMAGINARY_PART, x, Tout=x.dtype.real_dtype, name=name)
+
+
+def _imag_kernel(x: Array, *, Tout: dtypes.DType) -> Array:  # noqa: N803 (TensorFlow's name)
+    check_kinds("Imag", x, Tout, x.real.dtype)
+    return x.imag
+
+
+def _imag_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+    # TensorFlow: the gradient of Im z is i dy, that of Re z is dy.
+    return (complex(constants.zeros_like(dy), dy),)
+
+
+IMAGINARY_PART = register(part("Imag", _imag_kernel, _imag_gradient))
+
+
+@takes_composites(values=1)
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
+    """The conjugate; a real number is its own.
+
+    Raises:
+        TypeError: `x` is not a number.
+
+    Source:
+        TensorFlow op `Conj` (math_ops.cc).
+    """
+    if type(x) is Tensor and x._array.dtype.kind == "f":
+        return x
+    tensor = x if isinstance(x, Tensor) else convert_to_tensor(x)
+    kind = tensor.dtype
+    if kind.is_complex or kind is dtypes.variant:
+        return execute_one(CONJ, tensor, name=name)
+    if not (kind.is_numeric or isinstance(x, Operands)):
+        message = f"conj: x must be a number, got {kind.name}"
+        raise TypeError(message)
+    return tensor
+
+
+def _conj_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (the protocol)
+    return (conj(dy),)
+
+
 CONJ = register(
     OpDef(
         name="Conj",

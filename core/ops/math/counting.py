@@ -12,7 +12,8 @@ from pinnace.framework.dtypes import INDEX, float32, float64, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, constants, joining, reshaping, scattering, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, comparison, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import register, same_as_input
@@ -31,6 +32,30 @@ __all__ = [
 _COUNTS = frozenset({int32, int64, float32, float64})
 
 
+def _require_size(name: str, size: Array) -> int:
+    if size < 0:
+        message = f"{name}: size must not be negative, got {int(size)}"
+        raise InvalidArgumentError(message)
+    return int(size)
+
+
+def _counts(name: str, values: Array, size: int, weights: Array, binary: bool) -> Array:
+    """The counts of one row."""
+    if values.size and values.min() < 0:
+        message = f"{name}: values must not be negative, got {int(values.min())}"
+        raise InvalidArgumentError(message)
+    inside = values < size
+    out = np.zeros(size, weights.dtype)
+    if binary:
+        out[values[inside]] = 1
+    elif weights.size:
+        np.add.at(out, values[inside], weights[inside])
+    else:
+        out += np.bincount(values[inside], minlength=size).astype(out.dtype)
+    return out
+
+
+@takes_composites(ragged="segments:bincount", sparse="counting:bincount_dense")
 def bincount(
     arr: TensorLike,
     weights: TensorLike | None = None,
@@ -80,7 +105,171 @@ def bincount(
     if axis != -1:
         values = reshaping.reshape(values, [-1])
         each = reshaping.reshape(each, [-1])
-    return execute(DENSE_BINCOUNT, values, size, each, binary_output=binary_output, name=name)  # type: ignore[no-any-return]
+    return execute_one(DENSE_BINCOUNT, values, size, each, binary_output=binary_output, name=name)
+
+
+def _dense_kernel(input: Array, size: Array, weights: Array, *, binary_output: bool) -> Array:
+    count = _require_size("DenseBincount", size)
+    if weights.size and weights.shape != input.shape:
+        message = (
+            "DenseBincount: weights must be empty or have the shape of input, "
+            f"got {list(weights.shape)} and {list(input.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    if input.ndim <= 1:
+        return _counts(
+            "DenseBincount", input.reshape(-1), count, weights.reshape(-1), binary_output
+        )
+    out = np.empty((len(input), count), weights.dtype)
+    for row, values in enumerate(input):
+        each = weights[row] if weights.size else weights
+        out[row] = _counts("DenseBincount", values, count, each, binary_output)
+    return out
+
+
+def _infer_dense(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if call.spec(1).shape.rank not in {None, 0}:
+        call.fail("size must be a scalar")
+    if shape.rank is None:
+        return Shape(None)
+    if shape.rank > 2:
+        call.fail("input must have at most two axes")
+    count = call.constant(1)
+    last = Shape([None if count is None else int(count)])
+    return last if shape.rank <= 1 else shape[:1].concatenate(last)
+
+
+DENSE_BINCOUNT = register(
+    OpDef(
+        name="DenseBincount",
+        signature="input: Tidx, size: Tidx, weights: T -> output: T",
+        types={"Tidx": INDEX, "T": _COUNTS},
+        attrs={"binary_output": attr("bool", default=False)},
+        infer=_infer_dense,
+        kernel=_dense_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _infer_in_top_k(call: InferCall) -> Shape:
+    predictions, targets = call.spec(0).shape, call.spec(1).shape
+    if predictions.rank not in {None, 2}:
+        call.fail("predictions must have two axes")
+    if targets.rank not in {None, 1}:
+        call.fail("targets must be a vector")
+    if len(call.inputs) > 2 and call.spec(2).shape.rank not in {None, 0}:
+        call.fail("k must be a scalar")
+    rows = Shape([predictions[0]])
+    if not rows.is_compatible_with(targets):
+        call.fail("targets must have one entry per row of predictions")
+    return rows.merge_with(targets)
+
+
+def in_top_k(
+    targets: TensorLike, predictions: TensorLike, k: TensorLike, name: str | None = None
+) -> Tensor:
+    """Whether each target is among the k largest predictions of its row; ties are.
+
+    Args:
+        targets: [rows], int32 or int64.
+        predictions: [rows, classes], float32.
+        k: a scalar.
+        name: name of the node while tracing.
+
+    Returns:
+        [rows], bool; False where the target or its prediction is out of range or not finite.
+
+    Source:
+        TensorFlow op `InTopKV2` (nn_ops.cc).
+    """
+    wanted = convert_to_tensor(targets)
+    return execute_one(
+        IN_TOP_K_V2,
+        predictions,
+        wanted,
+        casting.cast(convert_to_tensor(k), wanted.dtype),
+        name=name,
+    )
+
+
+def _in_top_k_kernel(predictions: Array, targets: Array, k: Array | int) -> Array:
+    rows, classes = predictions.shape
+    inside = (targets >= 0) & (targets < classes)
+    own = predictions[np.arange(rows), np.where(inside, targets, 0)] if classes else np.zeros(rows)
+    better = np.count_nonzero(predictions > own[:, None], axis=1)
+    # TensorFlow: a row in which something up to there is not finite has no right answer.
+    finite = np.isfinite(predictions).all(axis=1)
+    return inside & finite & (better < k)  # type: ignore[no-any-return]
+
+
+IN_TOP_K_V2 = register(
+    OpDef(
+        name="InTopKV2",
+        signature="predictions: float32, targets: T, k: T -> precision: bool",
+        types={"T": typed(INDEX, default=int32)},
+        infer=_infer_in_top_k,
+        kernel=_in_top_k_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _bincount_kernel(arr: Array, size: Array, weights: Array) -> Array:
+    count = _require_size("Bincount", size)
+    return _counts("Bincount", arr.reshape(-1), count, weights.reshape(-1), False)
+
+
+def _infer_bincount(call: InferCall) -> Shape:
+    count = call.constant(1)
+    return Shape([None if count is None else int(count)])
+
+
+BINCOUNT = register(
+    OpDef(
+        name="Bincount",
+        signature="arr: int32, size: int32, weights: T -> bins: T",
+        types={"T": _COUNTS},
+        infer=_infer_bincount,
+        kernel=_bincount_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _bucketize_kernel(input: Array, *, boundaries: tuple[float, ...]) -> Array:
+    edges = np.asarray(boundaries, np.float32)
+    if (edges[1:] < edges[:-1]).any():
+        message = f"Bucketize: boundaries must be sorted, got {list(boundaries)}"
+        raise InvalidArgumentError(message)
+    return np.asarray(np.searchsorted(edges, input, side="right"), np.int32)
+
+
+BUCKETIZE = register(
+    OpDef(
+        name="Bucketize",
+        signature="input: T -> output: int32",
+        types={"T": _COUNTS},
+        attrs={"boundaries": attr("list(float)")},
+        infer=same_as_input,
+        kernel=_bucketize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+IN_TOP_K = register(
+    OpDef(
+        name="InTopK",
+        signature="predictions: float32, targets: T -> precision: bool",
+        types={"T": typed(INDEX, default=int32)},
+        attrs={"k": attr("int")},
+        infer=_infer_in_top_k,
+        kernel=lambda predictions, targets, *, k: _in_top_k_kernel(predictions, targets, k),
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def bin_count(values: Tensor, minlength: TensorLike | None, maxlength: TensorLike | None) -> Tensor:
@@ -145,33 +334,6 @@ def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
     return labels, predictions
 
 
-def in_top_k(
-    targets: TensorLike, predictions: TensorLike, k: TensorLike, name: str | None = None
-) -> Tensor:
-    """Whether each target is among the k largest predictions of its row; ties are.
-
-    Args:
-        targets: [rows], int32 or int64.
-        predictions: [rows, classes], float32.
-        k: a scalar.
-        name: name of the node while tracing.
-
-    Returns:
-        [rows], bool; False where the target or its prediction is out of range or not finite.
-
-    Source:
-        TensorFlow op `InTopKV2` (nn_ops.cc).
-    """
-    wanted = convert_to_tensor(targets)
-    return execute(  # type: ignore[no-any-return]
-        IN_TOP_K_V2,
-        predictions,
-        wanted,
-        casting.cast(convert_to_tensor(k), wanted.dtype),
-        name=name,
-    )
-
-
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether no value is above the next one, in row-major order."""
     before, after = _neighbours(x)
@@ -187,155 +349,3 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
 def _neighbours(x: TensorLike) -> tuple[Tensor, Tensor]:
     flat = reshaping.reshape(convert_to_tensor(x), [-1])
     return flat[:-1], flat[1:]
-
-
-def _require_size(name: str, size: Array) -> int:
-    if size < 0:
-        message = f"{name}: size must not be negative, got {int(size)}"
-        raise InvalidArgumentError(message)
-    return int(size)
-
-
-def _counts(name: str, values: Array, size: int, weights: Array, binary: bool) -> Array:
-    """The counts of one row."""
-    if values.size and values.min() < 0:
-        message = f"{name}: values must not be negative, got {int(values.min())}"
-        raise InvalidArgumentError(message)
-    inside = values < size
-    out = np.zeros(size, weights.dtype)
-    if binary:
-        out[values[inside]] = 1
-    elif weights.size:
-        np.add.at(out, values[inside], weights[inside])
-    else:
-        out += np.bincount(values[inside], minlength=size).astype(out.dtype)
-    return out
-
-
-def _dense_kernel(input: Array, size: Array, weights: Array, *, binary_output: bool) -> Array:
-    count = _require_size("DenseBincount", size)
-    if weights.size and weights.shape != input.shape:
-        message = (
-            "DenseBincount: weights must be empty or have the shape of input, "
-            f"got {list(weights.shape)} and {list(input.shape)}"
-        )
-        raise InvalidArgumentError(message)
-    if input.ndim <= 1:
-        return _counts(
-            "DenseBincount", input.reshape(-1), count, weights.reshape(-1), binary_output
-        )
-    out = np.empty((len(input), count), weights.dtype)
-    for row, values in enumerate(input):
-        each = weights[row] if weights.size else weights
-        out[row] = _counts("DenseBincount", values, count, each, binary_output)
-    return out
-
-
-def _infer_dense(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    if call.spec(1).shape.rank not in {None, 0}:
-        call.fail("size must be a scalar")
-    if shape.rank is None:
-        return Shape(None)
-    if shape.rank > 2:
-        call.fail("input must have at most two axes")
-    count = call.constant(1)
-    last = Shape([None if count is None else int(count)])
-    return last if shape.rank <= 1 else shape[:1].concatenate(last)
-
-
-def _bincount_kernel(arr: Array, size: Array, weights: Array) -> Array:
-    count = _require_size("Bincount", size)
-    return _counts("Bincount", arr.reshape(-1), count, weights.reshape(-1), False)
-
-
-def _infer_bincount(call: InferCall) -> Shape:
-    count = call.constant(1)
-    return Shape([None if count is None else int(count)])
-
-
-def _bucketize_kernel(input: Array, *, boundaries: tuple[float, ...]) -> Array:
-    edges = np.asarray(boundaries, np.float32)
-    if (edges[1:] < edges[:-1]).any():
-        message = f"Bucketize: boundaries must be sorted, got {list(boundaries)}"
-        raise InvalidArgumentError(message)
-    return np.asarray(np.searchsorted(edges, input, side="right"), np.int32)
-
-
-def _in_top_k_kernel(predictions: Array, targets: Array, k: Array | int) -> Array:
-    rows, classes = predictions.shape
-    inside = (targets >= 0) & (targets < classes)
-    own = predictions[np.arange(rows), np.where(inside, targets, 0)] if classes else np.zeros(rows)
-    better = np.count_nonzero(predictions > own[:, None], axis=1)
-    # TensorFlow: a row in which something up to there is not finite has no right answer.
-    finite = np.isfinite(predictions).all(axis=1)
-    return inside & finite & (better < k)  # type: ignore[no-any-return]
-
-
-def _infer_in_top_k(call: InferCall) -> Shape:
-    predictions, targets = call.spec(0).shape, call.spec(1).shape
-    if predictions.rank not in {None, 2}:
-        call.fail("predictions must have two axes")
-    if targets.rank not in {None, 1}:
-        call.fail("targets must be a vector")
-    if len(call.inputs) > 2 and call.spec(2).shape.rank not in {None, 0}:
-        call.fail("k must be a scalar")
-    rows = Shape([predictions[0]])
-    if not rows.is_compatible_with(targets):
-        call.fail("targets must have one entry per row of predictions")
-    return rows.merge_with(targets)
-
-
-DENSE_BINCOUNT = register(
-    OpDef(
-        name="DenseBincount",
-        signature="input: Tidx, size: Tidx, weights: T -> output: T",
-        types={"Tidx": INDEX, "T": _COUNTS},
-        attrs={"binary_output": attr("bool", default=False)},
-        infer=_infer_dense,
-        kernel=_dense_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-BINCOUNT = register(
-    OpDef(
-        name="Bincount",
-        signature="arr: int32, size: int32, weights: T -> bins: T",
-        types={"T": _COUNTS},
-        infer=_infer_bincount,
-        kernel=_bincount_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-BUCKETIZE = register(
-    OpDef(
-        name="Bucketize",
-        signature="input: T -> output: int32",
-        types={"T": _COUNTS},
-        attrs={"boundaries": attr("list(float)")},
-        infer=same_as_input,
-        kernel=_bucketize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-IN_TOP_K_V2 = register(
-    OpDef(
-        name="InTopKV2",
-        signature="predictions: float32, targets: T, k: T -> precision: bool",
-        types={"T": typed(INDEX, default=int32)},
-        infer=_infer_in_top_k,
-        kernel=_in_top_k_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-IN_TOP_K = register(
-    OpDef(
-        name="InTopK",
-        signature="predictions: float32, targets: T -> precision: bool",
-        types={"T": typed(INDEX, default=int32)},
-        attrs={"k": attr("int")},
-        infer=_infer_in_top_k,
-        kernel=lambda predictions, targets, *, k: _in_top_k_kernel(predictions, targets, k),
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)

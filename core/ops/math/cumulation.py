@@ -9,8 +9,10 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, INDEX, NUMBERS, int32
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops import batch_rules
 from pinnace.ops.array import constants, selecting
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import arithmetic, comparison, complexes, division, exponents
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
@@ -26,62 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]
 
 
-def cumsum(
-    x: TensorLike,
-    axis: TensorLike = 0,
-    exclusive: bool = False,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """The sums of all values up to each place of `axis`.
-
-    Args:
-        x: [...], a number type.
-        axis: the axis; negative ones count from the end.
-        exclusive: up to but not including each place.
-        reverse: from the end to each place.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `Cumsum` (math_ops.cc).
-    """
-    return _accumulated(CUMSUM, x, axis, exclusive, reverse, name)
-
-
-def cumprod(
-    x: TensorLike,
-    axis: TensorLike = 0,
-    exclusive: bool = False,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """The products of all values up to each place of `axis`; arguments as for `cumsum`.
-
-    Source:
-        TensorFlow op `Cumprod` (math_ops.cc).
-    """
-    return _accumulated(CUMPROD, x, axis, exclusive, reverse, name)
-
-
-def cumulative_logsumexp(
-    x: TensorLike,
-    axis: TensorLike = 0,
-    exclusive: bool = False,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """The logarithm of Σ exp of all values up to each place of `axis`; arguments as for `cumsum`.
-
-    Source:
-        TensorFlow op `CumulativeLogsumexp` (math_ops.cc).
-    """
-    return _accumulated(CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
-
-
 def _accumulated(
     op: OpDef, x: TensorLike, axis: TensorLike, exclusive: bool, reverse: bool, name: str | None
 ) -> Tensor:
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         op, convert_to_tensor(x), axis, exclusive=bool(exclusive), reverse=bool(reverse), name=name
     )
 
@@ -128,8 +78,64 @@ def _flags(call: OpCall) -> dict[str, Any]:
     return {"exclusive": call.attr("exclusive"), "reverse": not call.attr("reverse")}
 
 
+def _cumulative(name: str, kernel: Any, gradient: Any, types: frozenset[dtypes.DType]) -> OpDef:
+    return OpDef(
+        name=name,
+        signature="x: T, axis: Tidx -> out: T",
+        types={"T": types, "Tidx": typed(INDEX, default=int32)},
+        attrs={"exclusive": attr("bool", default=False), "reverse": attr("bool", default=False)},
+        infer=_infer,
+        kernel=kernel,
+        gradient=gradient,
+        batch=batch_rules.ALONG_AXES,
+    )
+
+
+@takes_composites(ragged="reduction:cumsum")
+def cumsum(
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The sums of all values up to each place of `axis`.
+
+    Args:
+        x: [...], a number type.
+        axis: the axis; negative ones count from the end.
+        exclusive: up to but not including each place.
+        reverse: from the end to each place.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `Cumsum` (math_ops.cc).
+    """
+    return _accumulated(CUMSUM, x, axis, exclusive, reverse, name)
+
+
 def _cumsum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return cumsum(dy, call.inputs[1], **_flags(call)), None
+
+
+CUMSUM = register(
+    _cumulative("Cumsum", _running("Cumsum", np.add, lambda _: 0), _cumsum_gradient, NUMBERS)
+)
+
+
+def cumprod(
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The products of all values up to each place of `axis`; arguments as for `cumsum`.
+
+    Source:
+        TensorFlow op `Cumprod` (math_ops.cc).
+    """
+    return _accumulated(CUMPROD, x, axis, exclusive, reverse, name)
 
 
 def _cumprod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -137,6 +143,28 @@ def _cumprod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     # TensorFlow: a factor that is 0 gets the gradient 0.
     total = cumsum(complexes.conj(call.outputs[0]) * dy, axis, **_flags(call))
     return division.divide_no_nan(total, complexes.conj(x)), None
+
+
+CUMPROD = register(
+    _cumulative(
+        "Cumprod", _running("Cumprod", np.multiply, lambda _: 1), _cumprod_gradient, NUMBERS
+    )
+)
+
+
+def cumulative_logsumexp(
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The logarithm of Σ exp of all values up to each place of `axis`; arguments as for `cumsum`.
+
+    Source:
+        TensorFlow op `CumulativeLogsumexp` (math_ops.cc).
+    """
+    return _accumulated(CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
 
 
 def _logsumexp_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -155,26 +183,6 @@ def _logsumexp_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return part(dy) - part(arithmetic.negative(dy)), None
 
 
-def _cumulative(name: str, kernel: Any, gradient: Any, types: frozenset[dtypes.DType]) -> OpDef:
-    return OpDef(
-        name=name,
-        signature="x: T, axis: Tidx -> out: T",
-        types={"T": types, "Tidx": typed(INDEX, default=int32)},
-        attrs={"exclusive": attr("bool", default=False), "reverse": attr("bool", default=False)},
-        infer=_infer,
-        kernel=kernel,
-        gradient=gradient,
-    )
-
-
-CUMSUM = register(
-    _cumulative("Cumsum", _running("Cumsum", np.add, lambda _: 0), _cumsum_gradient, NUMBERS)
-)
-CUMPROD = register(
-    _cumulative(
-        "Cumprod", _running("Cumprod", np.multiply, lambda _: 1), _cumprod_gradient, NUMBERS
-    )
-)
 CUMULATIVE_LOGSUMEXP = register(
     _cumulative(
         "CumulativeLogsumexp",

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, REAL
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import casting
-from pinnace.ops.math import arithmetic, broadcasting, complexes, rounding
+from pinnace.ops.array import broadcasting, casting, constants
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.math import arithmetic, complexes, rounding
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall
 from pinnace.ops.registry import binary, register
 
@@ -21,12 +23,24 @@ __all__ = [
     "floordiv",
     "floormod",
     "mod",
+    "reciprocal_no_nan",
     "truediv",
     "truncatediv",
     "truncatemod",
 ]
 
 
+def _div_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    return (
+        broadcasting.reduced_to(dy / y, call.inputs[0], call.inputs[1]),
+        broadcasting.reduced_to(
+            dy * (arithmetic.negative(x) / y / y), call.inputs[1], call.inputs[0]
+        ),
+    )
+
+
+@takes_composites(values=2, sparse="products:truediv")
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x / y` as real numbers: integers become float64 first (float32 for 8 and 16 bits).
 
@@ -34,17 +48,12 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         Python's `/`; TensorFlow op `RealDiv` (math_ops.cc).
     """
     if type(x) is Tensor and x._array.dtype.kind == "f":
-        return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
+        return REAL_DIV.entry(x, y, name)
     x, y = arithmetic.as_pair(x, y)
     if x.dtype.is_integer or x.dtype.is_bool:
         wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64
         x, y = casting.cast(x, wide), casting.cast(y, wide)
-    return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y` as Python computes it."""
-    return truediv(x, y, name)
+    return REAL_DIV.entry(x, y, name)
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -53,11 +62,37 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `RealDiv` (math_ops.cc).
     """
-    return REAL_DIV.entry(x, y, name)  # type: ignore[no-any-return]
+    return REAL_DIV.entry(x, y, name)
+
+
+REAL_DIV = register(
+    binary(
+        "RealDiv",
+        np.true_divide,
+        _div_gradient,
+        types=FLOATS | COMPLEX,
+        fuse="{x} / {y}",
+        static=True,
+    )
+)
+
+
+def _no_zero(name: str, x: Array, y: Array) -> None:
+    if x.size and y.dtype.kind in "iu" and not y.all():  # where nothing is divided, zeros may stand
+        message = f"{name}: integer division by zero\n  y: {y.dtype}{list(y.shape)}"
+        raise InvalidArgumentError(message)
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """floor(x / y), towards minus infinity for integers too.
+
+    Args:
+        x: [...], a real number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
 
     Raises:
         InvalidArgumentError: an integer is divided by zero.
@@ -65,58 +100,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `FloorDiv` (math_ops.cc).
     """
-    return FLOOR_DIV.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x - floor(x / y) y`: the remainder with the sign of y, as Python's `%`.
-
-    Raises:
-        InvalidArgumentError: an integer is divided by zero.
-
-    Source:
-        TensorFlow op `FloorMod` (math_ops.cc).
-    """
-    return FLOOR_MOD.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-mod = floormod
-
-
-def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y` rounded towards zero, for integers.
-
-    Source:
-        TensorFlow op `TruncateDiv` (math_ops.cc).
-    """
-    return TRUNCATE_DIV.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder with the sign of x, as C's `%` and `fmod`.
-
-    Source:
-        TensorFlow op `TruncateMod` (math_ops.cc).
-    """
-    return TRUNCATE_MOD.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y`, and 0 where y is 0.
-
-    Source:
-        TensorFlow op `DivNoNan` (math_ops.cc).
-    """
-    return DIV_NO_NAN.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-# Kernels.
-
-
-def _no_zero(name: str, x: Array, y: Array) -> None:
-    if x.size and y.dtype.kind in "iu" and not y.all():  # where nothing is divided, zeros may stand
-        message = f"{name}: integer division by zero\n  y: {y.dtype}{list(y.shape)}"
-        raise InvalidArgumentError(message)
+    return FLOOR_DIV.entry(x, y, name)
 
 
 def _floor_div_kernel(x: Array, y: Array) -> Array:
@@ -127,9 +111,66 @@ def _floor_div_kernel(x: Array, y: Array) -> Array:
     return np.floor(np.divide(x, y))
 
 
+FLOOR_DIV = register(
+    binary("FloorDiv", _floor_div_kernel, NOT_DIFFERENTIABLE, types=REAL, static=True)
+)
+
+
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x - floor(x / y) y`: the remainder with the sign of y, as Python's `%`.
+
+    Args:
+        x: [...], a real number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: an integer is divided by zero.
+
+    Source:
+        TensorFlow op `FloorMod` (math_ops.cc).
+    """
+    return FLOOR_MOD.entry(x, y, name)
+
+
 def _floor_mod_kernel(x: Array, y: Array) -> Array:
     _no_zero("FloorMod", x, y)
     return np.mod(x, y)
+
+
+def _floor_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(
+        dy * arithmetic.negative(rounding.floor(x / y)), y, x
+    )
+
+
+FLOOR_MOD = register(
+    binary("FloorMod", _floor_mod_kernel, _floor_mod_gradient, types=REAL, static=True)
+)
+
+
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x / y` rounded towards zero, for integers.
+
+    Args:
+        x: [...], a real number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `TruncateDiv` (math_ops.cc).
+    """
+    return TRUNCATE_DIV.entry(x, y, name)
 
 
 def _truncate_div_kernel(x: Array, y: Array) -> Array:
@@ -141,28 +182,59 @@ def _truncate_div_kernel(x: Array, y: Array) -> Array:
     return np.asarray(quotient + ((quotient < 0) & (quotient * y != x)), x.dtype)
 
 
+TRUNCATE_DIV = register(binary("TruncateDiv", _truncate_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
+
+
 def _truncate_mod_kernel(x: Array, y: Array) -> Array:
     _no_zero("TruncateMod", x, y)
     return np.fmod(x, y)
+
+
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """The remainder with the sign of x, as C's `%` and `fmod`.
+
+    Args:
+        x: [...], a float type, int32 or int64.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `TruncateMod` (math_ops.cc).
+    """
+    return TRUNCATE_MOD.entry(x, y, name)
+
+
+def _truncate_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(
+        dy * arithmetic.negative((x - call.outputs[0]) / y), y, x
+    )
+
+
+TRUNCATE_MOD = register(
+    binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=FLOATS | INDEX)
+)
+
+
+def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x / y`, and 0 where y is 0.
+
+    Source:
+        TensorFlow op `DivNoNan` (math_ops.cc).
+    """
+    return DIV_NO_NAN.entry(x, y, name)
 
 
 def _div_no_nan_kernel(x: Array, y: Array) -> Array:
     zero = y == 0
     with np.errstate(all="ignore"):
         return np.where(zero, x.dtype.type(0), x / np.where(zero, y.dtype.type(1), y))
-
-
-# Gradients.
-
-
-def _div_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
-    return (
-        broadcasting.reduced_to(dy / y, call.inputs[0], call.inputs[1]),
-        broadcasting.reduced_to(
-            dy * (arithmetic.negative(x) / y / y), call.inputs[1], call.inputs[0]
-        ),
-    )
 
 
 def _div_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -177,23 +249,11 @@ def _div_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     )
 
 
-def _floor_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(
-        dy * arithmetic.negative(rounding.floor(x / y)), y, x
-    )
-
-
-def _truncate_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    return broadcasting.reduced_to(dy, x, y), broadcasting.reduced_to(
-        dy * arithmetic.negative((x - call.outputs[0]) / y), y, x
-    )
-
-
-REAL_DIV = register(
-    binary("RealDiv", np.true_divide, _div_gradient, types=FLOATS | COMPLEX, fuse="{x} / {y}")
+DIV_NO_NAN = register(
+    binary("DivNoNan", _div_no_nan_kernel, _div_no_nan_gradient, types=FLOATS | COMPLEX)
 )
+
+
 DIV = register(
     binary(
         "Div",
@@ -201,13 +261,21 @@ DIV = register(
         _div_gradient,
     )
 )
-DIV_NO_NAN = register(
-    binary("DivNoNan", _div_no_nan_kernel, _div_no_nan_gradient, types=FLOATS | COMPLEX)
-)
-FLOOR_DIV = register(binary("FloorDiv", _floor_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
-FLOOR_MOD = register(binary("FloorMod", _floor_mod_kernel, _floor_mod_gradient, types=REAL))
-TRUNCATE_DIV = register(binary("TruncateDiv", _truncate_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
-TRUNCATE_MOD = register(
-    binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=FLOATS | INDEX)
-)
+
+
 MOD = register(binary("Mod", _truncate_mod_kernel, NOT_DIFFERENTIABLE, types=FLOATS | INDEX))
+
+
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x / y` as Python computes it."""
+    return truediv(x, y, name)
+
+
+mod = floormod
+
+
+@takes_composites(values=1)
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / x, and 0 where x is 0."""
+    x = convert_to_tensor(x)
+    return divide_no_nan(constants.ones_like(x), x, name)

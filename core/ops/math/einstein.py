@@ -11,10 +11,11 @@ from pinnace.framework.dtypes import NUMBERS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
-from pinnace.ops.array import reshaping, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.array import broadcasting, reshaping, shapes
+from pinnace.ops.batch_rules import BatchCall, BatchRule
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.contraction import ELLIPSIS, Equation, contract, parse_equation
-from pinnace.ops.math import broadcasting, complexes, reduction
+from pinnace.ops.math import complexes, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
@@ -131,7 +132,7 @@ def _execute(
     name: str | None = None,
 ) -> Tensor:
     text = ",".join("".join(labels) for labels in inputs) + "->" + "".join(output)
-    return execute(EINSUM, tuple(tensors), equation=text, name=name)  # type: ignore[no-any-return]
+    return execute_one(EINSUM, tuple(tensors), equation=text, name=name)
 
 
 def _einsum_kernel(inputs: tuple[Array, ...], *, equation: str, out: Array | None = None) -> Array:
@@ -263,9 +264,19 @@ def _lengthened(
             range(at, at + hidden) if label == ELLIPSIS else [at if at < start else at + hidden - 1]
         )
     if x.shape.is_fully_defined():
-        return reshaping.broadcast_to(dx, [x.shape[axis] for axis in source])
+        return broadcasting.broadcast_to(dx, [x.shape[axis] for axis in source])
     every = shapes.shape(x)
-    return reshaping.broadcast_to(dx, convert_to_tensor([every[axis] for axis in source]))
+    return broadcasting.broadcast_to(dx, convert_to_tensor([every[axis] for axis in source]))
+
+
+def _einsum_rows(call: BatchCall) -> Sequence[Tensor]:
+    left, right = str(call.attrs["equation"]).split("->")
+    letter = next(one for one in "zyxwvutsrqponmlkjihgfedcbaZ" if one not in left)
+    terms = [
+        letter + term if batched else term
+        for term, batched in zip(left.split(","), call.batched, strict=True)
+    ]
+    return call.apply(call.tensors, equation=f"{','.join(terms)}->{letter}{right}")
 
 
 EINSUM = register(
@@ -278,5 +289,8 @@ EINSUM = register(
         kernel=_einsum_kernel,
         out=True,
         gradient=_einsum_gradient,
+        product="einsum",
+        packs=True,
+        batch=BatchRule(_einsum_rows),
     )
 )

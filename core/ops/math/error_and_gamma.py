@@ -9,10 +9,11 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float32, float64
 from pinnace.framework.shapes import Shape
-from pinnace.ops.array import constants
-from pinnace.ops.execute import execute
+from pinnace.ops.array import broadcasting, constants
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import special_functions
-from pinnace.ops.math import arithmetic, broadcasting, exponents, reduction
+from pinnace.ops.math import arithmetic, exponents, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
 from pinnace.ops.registry import binary, register, unary
 
@@ -38,13 +39,36 @@ __all__ = [
 _WIDE = frozenset({float32, float64})
 
 
+def _in_float32_too(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """`function` of float32 and float64 arrays as a kernel of any float."""
+
+    def kernel(x: Array) -> Array:
+        if x.dtype.itemsize == 2:
+            return function(np.asarray(x, np.float32)).astype(x.dtype)
+        return function(np.asarray(x))
+
+    return kernel
+
+
+def _bell(x: Tensor, dy: Tensor, factor: float) -> Tensor:
+    scale = constants.constant(float(factor), x.dtype)
+    return scale * dy * exponents.exp(arithmetic.negative(arithmetic.square(x)))
+
+
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
     """2/√π ∫₀ˣ exp(-t²) dt.
 
     Source:
         TensorFlow op `Erf` (math_ops.cc).
     """
-    return ERF.entry(x, name)  # type: ignore[no-any-return]
+    return ERF.entry(x, name)
+
+
+def _erf_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (_bell(call.inputs[0], dy, 2 / np.sqrt(np.pi)),)
+
+
+ERF = register(unary("Erf", _in_float32_too(special_functions.erf), _erf_gradient, fuse="erf({x})"))
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
@@ -53,83 +77,16 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Erfc` (math_ops.cc).
     """
-    return ERFC.entry(x, name)  # type: ignore[no-any-return]
+    return ERFC.entry(x, name)
 
 
-def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The y with erf(y) = x.
-
-    Source:
-        TensorFlow op `Erfinv` (math_ops.cc).
-    """
-    return ERFINV.entry(x, name)  # type: ignore[no-any-return]
+def _erfc_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (_bell(call.inputs[0], dy, -2 / np.sqrt(np.pi)),)
 
 
-def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The y with erfc(y) = x."""
-    half = arithmetic.multiply(convert_to_tensor(x), 0.5)
-    return arithmetic.multiply(ndtri(half), -np.sqrt(0.5).item(), name)
-
-
-def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
-    """The quantile function of the normal distribution.
-
-    Source:
-        TensorFlow op `Ndtri` (math_ops.cc).
-    """
-    return NDTRI.entry(x, name)  # type: ignore[no-any-return]
-
-
-def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """`log |Γ(x)|`.
-
-    Source:
-        TensorFlow op `Lgamma` (math_ops.cc).
-    """
-    return LGAMMA.entry(x, name)  # type: ignore[no-any-return]
-
-
-def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """`log |B(x)|` over the last axis: Σ log |Γ(xᵢ)| - log |Γ(Σ xᵢ)|."""
-    tensor = convert_to_tensor(x)
-    parts = reduction.reduce_sum(lgamma(tensor), -1)
-    return arithmetic.subtract(parts, lgamma(reduction.reduce_sum(tensor, -1)), name)
-
-
-def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of log Γ(x).
-
-    Source:
-        TensorFlow op `Digamma` (math_ops.cc).
-    """
-    return DIGAMMA.entry(x, name)  # type: ignore[no-any-return]
-
-
-def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The a-th derivative of the digamma function at x.
-
-    Source:
-        TensorFlow op `Polygamma` (math_ops.cc).
-    """
-    return POLYGAMMA.entry(a, x, name)  # type: ignore[no-any-return]
-
-
-def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """Hurwitz's zeta function: Σ 1/(q + k)ˣ over k ≥ 0.
-
-    Source:
-        TensorFlow op `Zeta` (math_ops.cc).
-    """
-    return ZETA.entry(x, q, name)  # type: ignore[no-any-return]
-
-
-def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The regularised incomplete beta function: ∫₀ˣ tᵃ⁻¹ (1-t)ᵇ⁻¹ dt / B(a, b).
-
-    Source:
-        TensorFlow op `Betainc` (math_ops.cc), which takes one shape or scalars.
-    """
-    return execute(BETAINC, a, b, x, name=name)  # type: ignore[no-any-return]
+ERFC = register(
+    unary("Erfc", _in_float32_too(special_functions.erfc), _erfc_gradient, fuse="erfc({x})")
+)
 
 
 def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -143,37 +100,30 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
     return kernel
 
 
-def _in_float32_too(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """`function` of float32 and float64 arrays as a kernel of any float."""
+def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
+    """The y with erf(y) = x.
 
-    def kernel(x: Array) -> Array:
-        if x.dtype.itemsize == 2:
-            return function(np.asarray(x, np.float32)).astype(x.dtype)
-        return function(np.asarray(x))
-
-    return kernel
-
-
-def _betainc_kernel(a: Array, b: Array, x: Array) -> Array:
-    return _in_float64(special_functions.betainc)(a, b, x)
-
-
-def _erf_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (_bell(call.inputs[0], dy, 2 / np.sqrt(np.pi)),)
-
-
-def _erfc_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (_bell(call.inputs[0], dy, -2 / np.sqrt(np.pi)),)
-
-
-def _bell(x: Tensor, dy: Tensor, factor: float) -> Tensor:
-    scale = constants.constant(float(factor), x.dtype)
-    return scale * dy * exponents.exp(arithmetic.negative(arithmetic.square(x)))
+    Source:
+        TensorFlow op `Erfinv` (math_ops.cc).
+    """
+    return ERFINV.entry(x, name)
 
 
 def _erfinv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     scale = constants.constant(float(np.sqrt(np.pi) / 2), dy.dtype)
     return (dy * (scale * exponents.exp(arithmetic.square(call.outputs[0]))),)
+
+
+ERFINV = register(unary("Erfinv", _in_float64(special_functions.erfinv), _erfinv_gradient))
+
+
+def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
+    """The quantile function of the normal distribution.
+
+    Source:
+        TensorFlow op `Ndtri` (math_ops.cc).
+    """
+    return NDTRI.entry(x, name)
 
 
 def _ndtri_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -182,8 +132,32 @@ def _ndtri_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (dy * (scale * exponents.exp(arithmetic.square(call.outputs[0]) * half)),)
 
 
+NDTRI = register(unary("Ndtri", _in_float64(special_functions.ndtri), _ndtri_gradient))
+
+
+def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
+    """`log |Γ(x)|`.
+
+    Source:
+        TensorFlow op `Lgamma` (math_ops.cc).
+    """
+    return LGAMMA.entry(x, name)
+
+
 def _lgamma_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (dy * digamma(call.inputs[0]),)
+
+
+LGAMMA = register(unary("Lgamma", _in_float64(special_functions.lgamma), _lgamma_gradient))
+
+
+def digamma(x: TensorLike, name: str | None = None) -> Tensor:
+    """The derivative of log Γ(x).
+
+    Source:
+        TensorFlow op `Digamma` (math_ops.cc).
+    """
+    return DIGAMMA.entry(x, name)
 
 
 def _digamma_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -200,16 +174,72 @@ def _trigamma(x: Tensor) -> Tensor:
     return casting.cast(polygamma(constants.constant(1, float32), wide), x.dtype)
 
 
+DIGAMMA = register(unary("Digamma", _in_float64(special_functions.digamma), _digamma_gradient))
+
+
+def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The a-th derivative of the digamma function at x.
+
+    Source:
+        TensorFlow op `Polygamma` (math_ops.cc).
+    """
+    return POLYGAMMA.entry(a, x, name)
+
+
 def _polygamma_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     a, x = call.inputs
     # TensorFlow has no gradient for the order.
     return None, broadcasting.reduced_to(dy * polygamma(a + 1, x), x, a)
 
 
+POLYGAMMA = register(
+    binary(
+        "Polygamma",
+        _in_float64(special_functions.polygamma),
+        _polygamma_gradient,
+        types=_WIDE,
+        signature="a: T, x: T -> z: T",
+    )
+)
+
+
+def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
+    """Hurwitz's zeta function: Σ 1/(q + k)ˣ over k ≥ 0.
+
+    Source:
+        TensorFlow op `Zeta` (math_ops.cc).
+    """
+    return ZETA.entry(x, q, name)
+
+
 def _zeta_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, q = call.inputs
     # TensorFlow has no gradient for x.
     return None, broadcasting.reduced_to(dy * (arithmetic.negative(x) * zeta(x + 1, q)), q, x)
+
+
+ZETA = register(
+    binary(
+        "Zeta",
+        _in_float64(special_functions.zeta),
+        _zeta_gradient,
+        types=_WIDE,
+        signature="x: T, q: T -> z: T",
+    )
+)
+
+
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The regularised incomplete beta function: ∫₀ˣ tᵃ⁻¹ (1-t)ᵇ⁻¹ dt / B(a, b).
+
+    Source:
+        TensorFlow op `Betainc` (math_ops.cc), which takes one shape or scalars.
+    """
+    return execute_one(BETAINC, a, b, x, name=name)
+
+
+def _betainc_kernel(a: Array, b: Array, x: Array) -> Array:
+    return _in_float64(special_functions.betainc)(a, b, x)
 
 
 def _betainc_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -221,34 +251,6 @@ def _betainc_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     )
     dx = dy * slope
     return None, None, broadcasting.reduced_to(dx, x, dx)
-
-
-ERF = register(unary("Erf", _in_float32_too(special_functions.erf), _erf_gradient, fuse="erf({x})"))
-ERFC = register(
-    unary("Erfc", _in_float32_too(special_functions.erfc), _erfc_gradient, fuse="erfc({x})")
-)
-ERFINV = register(unary("Erfinv", _in_float64(special_functions.erfinv), _erfinv_gradient))
-NDTRI = register(unary("Ndtri", _in_float64(special_functions.ndtri), _ndtri_gradient))
-LGAMMA = register(unary("Lgamma", _in_float64(special_functions.lgamma), _lgamma_gradient))
-DIGAMMA = register(unary("Digamma", _in_float64(special_functions.digamma), _digamma_gradient))
-POLYGAMMA = register(
-    binary(
-        "Polygamma",
-        _in_float64(special_functions.polygamma),
-        _polygamma_gradient,
-        types=_WIDE,
-        signature="a: T, x: T -> z: T",
-    )
-)
-ZETA = register(
-    binary(
-        "Zeta",
-        _in_float64(special_functions.zeta),
-        _zeta_gradient,
-        types=_WIDE,
-        signature="x: T, q: T -> z: T",
-    )
-)
 
 
 def _infer_betainc(call: InferCall) -> Shape:
@@ -273,3 +275,17 @@ BETAINC = register(
         gradient=_betainc_gradient,
     )
 )
+
+
+@takes_composites(values=1)
+def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
+    """The y with erfc(y) = x."""
+    half = arithmetic.multiply(convert_to_tensor(x), 0.5)
+    return arithmetic.multiply(ndtri(half), -np.sqrt(0.5).item(), name)
+
+
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
+    """`log |B(x)|` over the last axis: Σ log |Γ(xᵢ)| - log |Γ(Σ xᵢ)|."""
+    tensor = convert_to_tensor(x)
+    parts = reduction.reduce_sum(lgamma(tensor), -1)
+    return arithmetic.subtract(parts, lgamma(reduction.reduce_sum(tensor, -1)), name)

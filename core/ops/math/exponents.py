@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.dtypes import COMPLEX, FLOATS, SIGNED
-from pinnace.ops.array import casting, constants, selecting
+from pinnace.ops.array import broadcasting, casting, constants, selecting
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, broadcasting, comparison, complexes
+from pinnace.ops.math import arithmetic, comparison, complexes
 from pinnace.ops.math.widening import widened
 from pinnace.ops.opdef import OpCall, OpDef
 from pinnace.ops.registry import backward, binary, register, same_as_input, unary
@@ -22,7 +22,6 @@ __all__ = [
     "expm1",
     "log",
     "log1p",
-    "log_sigmoid",
     "pow",
     "rsqrt",
     "sigmoid",
@@ -36,12 +35,19 @@ _ANALYTIC = FLOATS | COMPLEX
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """eˣ.
+    """The exponential function, eˣ.
 
     Source:
         TensorFlow op `Exp` (math_ops.cc).
     """
-    return EXP.entry(x, name)  # type: ignore[no-any-return]
+    return EXP.entry(x, name)
+
+
+def _exp_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * complexes.conj(call.outputs[0]),)
+
+
+EXP = register(unary("Exp", np.exp, _exp_gradient, types=_ANALYTIC, fuse="exp({x})"))
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
@@ -50,7 +56,14 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Expm1` (math_ops.cc).
     """
-    return EXPM1.entry(x, name)  # type: ignore[no-any-return]
+    return EXPM1.entry(x, name)
+
+
+def _expm1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * exp(complexes.conj(call.inputs[0])),)
+
+
+EXPM1 = register(unary("Expm1", np.expm1, _expm1_gradient, types=_ANALYTIC, fuse="expm1({x})"))
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
@@ -66,7 +79,14 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Log` (math_ops.cc).
     """
-    return LOG.entry(x, name)  # type: ignore[no-any-return]
+    return LOG.entry(x, name)
+
+
+def _log_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * arithmetic.reciprocal(complexes.conj(call.inputs[0])),)
+
+
+LOG = register(unary("Log", np.log, _log_gradient, types=_ANALYTIC, fuse="log({x})"))
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
@@ -75,16 +95,51 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Log1p` (math_ops.cc).
     """
-    return LOG1P.entry(x, name)  # type: ignore[no-any-return]
+    return LOG1P.entry(x, name)
+
+
+def _log1p_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * arithmetic.reciprocal(1 + complexes.conj(call.inputs[0])),)
+
+
+LOG1P = register(unary("Log1p", np.log1p, _log1p_gradient, types=_ANALYTIC, fuse="log1p({x})"))
 
 
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """√x.
+    """The square root, √x.
 
     Source:
         TensorFlow op `Sqrt` (math_ops.cc).
     """
-    return SQRT.entry(x, name)  # type: ignore[no-any-return]
+    return SQRT.entry(x, name)
+
+
+def _sqrt_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (execute(SQRT_GRAD, call.outputs[0], dy),)
+
+
+SQRT = register(unary("Sqrt", np.sqrt, _sqrt_gradient, types=_ANALYTIC, fuse="sqrt({x})"))
+
+
+@widened
+def _sqrt_grad_kernel(y: Array, dy: Array) -> Array:
+    return dy * y.dtype.type(0.5) / arithmetic.conjugate(y)  # type: ignore[no-any-return]
+
+
+def _sqrt_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
+    scaled = dz / call.inputs[0]
+    return arithmetic.negative(complexes.conj(scaled)) * call.outputs[0], scaled * 0.5
+
+
+SQRT_GRAD = register(
+    backward(
+        "SqrtGrad",
+        _sqrt_grad_kernel,
+        _sqrt_grad_gradient,
+        types=_ANALYTIC,
+        fuse="{dy} * T(0.5) / {y}",
+    )
+)
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -93,11 +148,56 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Rsqrt` (math_ops.cc).
     """
-    return RSQRT.entry(x, name)  # type: ignore[no-any-return]
+    return RSQRT.entry(x, name)
+
+
+@widened
+def _rsqrt_kernel(x: Array) -> Array:
+    return np.reciprocal(np.sqrt(x))
+
+
+def _rsqrt_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (execute(RSQRT_GRAD, call.outputs[0], dy),)
+
+
+RSQRT = register(
+    unary("Rsqrt", _rsqrt_kernel, _rsqrt_gradient, types=_ANALYTIC, fuse="T(1) / sqrt({x})")
+)
+
+
+@widened
+def _rsqrt_grad_kernel(y: Array, dy: Array) -> Array:
+    y = arithmetic.conjugate(y)
+    return dy * (y.dtype.type(-0.5) * y * y * y)  # type: ignore[no-any-return]
+
+
+def _rsqrt_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
+    y = complexes.conj(call.inputs[0])
+    through = complexes.conj(dz) * call.inputs[1]
+    return through * arithmetic.square(y) * -1.5, execute(RSQRT_GRAD, y, dz)
+
+
+RSQRT_GRAD = register(
+    backward(
+        "RsqrtGrad",
+        _rsqrt_grad_kernel,
+        _rsqrt_grad_gradient,
+        types=_ANALYTIC,
+        fuse="{dy} * (T(-0.5) * {y} * {y} * {y})",
+    )
+)
 
 
 def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x to the power y`, element by element, with broadcasting.
+
+    Args:
+        x: [...], a signed number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
 
     Raises:
         InvalidArgumentError: an integer to a negative power.
@@ -105,7 +205,25 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Pow` (math_ops.cc).
     """
-    return POW.entry(x, y, name)  # type: ignore[no-any-return]
+    return POW.entry(x, y, name)
+
+
+def _pow_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    z = complexes.conj(call.outputs[0])
+    dx = dy * y * pow(x, y - 1)
+    zero = constants.zeros_like(x)
+    # TensorFlow: where log x is not real, y gets nothing.
+    positive = comparison.not_equal(x, zero) if x.dtype.is_complex else comparison.greater(x, zero)
+    safe = selecting.where(positive, x, constants.ones_like(x))
+    log_x = selecting.where(positive, log(safe), zero)
+    return (
+        broadcasting.reduced_to(dx, call.inputs[0], call.inputs[1]),
+        broadcasting.reduced_to(dy * z * log_x, call.inputs[1], call.inputs[0]),
+    )
+
+
+POW = register(binary("Pow", np.power, _pow_gradient, types=SIGNED | COMPLEX))
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
@@ -114,46 +232,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Sigmoid` (math_ops.cc).
     """
-    return SIGMOID.entry(x, name)  # type: ignore[no-any-return]
-
-
-def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(1 / (1 + e⁻ˣ)), without underflow."""
-    from pinnace.ops.nn import smooth
-
-    return arithmetic.negative(smooth.softplus(arithmetic.negative(x)), name)
-
-
-def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x log y`, and 0 where x is 0.
-
-    Source:
-        TensorFlow op `Xlogy` (math_ops.cc).
-    """
-    return XLOGY.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x log(1 + y)`, and 0 where x is 0.
-
-    Source:
-        TensorFlow op `Xlog1py` (math_ops.cc).
-    """
-    return XLOG1PY.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y`, and 0 where x is 0.
-
-    Source:
-        TensorFlow op `Xdivy` (math_ops.cc).
-    """
-    return XDIVY.entry(x, y, name)  # type: ignore[no-any-return]
-
-
-@widened
-def _rsqrt_kernel(x: Array) -> Array:
-    return np.reciprocal(np.sqrt(x))
+    return SIGMOID.entry(x, name)
 
 
 @widened
@@ -182,137 +261,10 @@ def _sigmoid_kernel(x: Array, *, out: Array | None = None) -> Array:
     return np.reciprocal(out, out)
 
 
-def _where_x(x: Array, value: Array) -> Array:
-    """`value`, and 0 where x is 0, whatever y is there."""
-    return np.where(x == 0, value.dtype.type(0), value)
-
-
-@widened
-def _xlogy_kernel(x: Array, y: Array) -> Array:
-    return _where_x(x, x * np.log(y))
-
-
-@widened
-def _xlog1py_kernel(x: Array, y: Array) -> Array:
-    return _where_x(x, x * np.log1p(y))
-
-
-def _xdivy_kernel(x: Array, y: Array) -> Array:
-    return _where_x(x, x / y)
-
-
-@widened
-def _sqrt_grad_kernel(y: Array, dy: Array) -> Array:
-    return dy * y.dtype.type(0.5) / arithmetic.conjugate(y)  # type: ignore[no-any-return]
-
-
-@widened
-def _rsqrt_grad_kernel(y: Array, dy: Array) -> Array:
-    y = arithmetic.conjugate(y)
-    return dy * (y.dtype.type(-0.5) * y * y * y)  # type: ignore[no-any-return]
-
-
-@widened
-def _sigmoid_grad_kernel(y: Array, dy: Array) -> Array:
-    return dy * y * (y.dtype.type(1) - y)  # type: ignore[no-any-return]
-
-
-def _exp_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * complexes.conj(call.outputs[0]),)
-
-
-def _expm1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * exp(complexes.conj(call.inputs[0])),)
-
-
-def _log_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * arithmetic.reciprocal(complexes.conj(call.inputs[0])),)
-
-
-def _log1p_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * arithmetic.reciprocal(1 + complexes.conj(call.inputs[0])),)
-
-
-def _sqrt_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (execute(SQRT_GRAD, call.outputs[0], dy),)
-
-
-def _rsqrt_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (execute(RSQRT_GRAD, call.outputs[0], dy),)
-
-
 def _sigmoid_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (SIGMOID_GRAD.entry(complexes.conj(call.outputs[0]), dy),)
 
 
-def _sqrt_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
-    scaled = dz / call.inputs[0]
-    return arithmetic.negative(complexes.conj(scaled)) * call.outputs[0], scaled * 0.5
-
-
-def _rsqrt_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
-    y = complexes.conj(call.inputs[0])
-    through = complexes.conj(dz) * call.inputs[1]
-    return through * arithmetic.square(y) * -1.5, execute(RSQRT_GRAD, y, dz)
-
-
-def _sigmoid_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
-    y, dy = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
-    through = dz * dy
-    return through - 2 * through * y, SIGMOID_GRAD.entry(y, dz)
-
-
-def _pow_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
-    z = complexes.conj(call.outputs[0])
-    dx = dy * y * pow(x, y - 1)
-    zero = constants.zeros_like(x)
-    # TensorFlow: where log x is not real, y gets nothing.
-    positive = comparison.not_equal(x, zero) if x.dtype.is_complex else comparison.greater(x, zero)
-    safe = selecting.where(positive, x, constants.ones_like(x))
-    log_x = selecting.where(positive, log(safe), zero)
-    return (
-        broadcasting.reduced_to(dx, call.inputs[0], call.inputs[1]),
-        broadcasting.reduced_to(dy * z * log_x, call.inputs[1], call.inputs[0]),
-    )
-
-
-def _not_zero(x: Tensor) -> Tensor:
-    """1 where x is not 0, else 0."""
-    return casting.cast(comparison.not_equal(x, constants.zeros_like(x)), x.dtype)
-
-
-def _xlogy_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    dx = dy * complexes.conj(xlogy(_not_zero(x), y))
-    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(
-        dy * complexes.conj(xdivy(x, y)), y, x
-    )
-
-
-def _xlog1py_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    dx = dy * complexes.conj(xlog1py(_not_zero(x), y))
-    along_y = dy * complexes.conj(xdivy(x, y + 1))
-    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(along_y, y, x)
-
-
-def _xdivy_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x, y = call.inputs
-    dx = dy * complexes.conj(xdivy(_not_zero(x), y))
-    along_y = dy * complexes.conj(xdivy(arithmetic.negative(x), arithmetic.square(y)))
-    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(along_y, y, x)
-
-
-EXP = register(unary("Exp", np.exp, _exp_gradient, types=_ANALYTIC, fuse="exp({x})"))
-EXPM1 = register(unary("Expm1", np.expm1, _expm1_gradient, types=_ANALYTIC, fuse="expm1({x})"))
-LOG = register(unary("Log", np.log, _log_gradient, types=_ANALYTIC, fuse="log({x})"))
-LOG1P = register(unary("Log1p", np.log1p, _log1p_gradient, types=_ANALYTIC, fuse="log1p({x})"))
-SQRT = register(unary("Sqrt", np.sqrt, _sqrt_gradient, types=_ANALYTIC, fuse="sqrt({x})"))
-RSQRT = register(
-    unary("Rsqrt", _rsqrt_kernel, _rsqrt_gradient, types=_ANALYTIC, fuse="T(1) / sqrt({x})")
-)
-POW = register(binary("Pow", np.power, _pow_gradient, types=SIGNED | COMPLEX))
 SIGMOID = register(
     OpDef(
         name="Sigmoid",
@@ -326,27 +278,19 @@ SIGMOID = register(
         fuse="T(1) / (T(1) + exp(-{x}))",
     )
 )
-XLOGY = register(binary("Xlogy", _xlogy_kernel, _xlogy_gradient, types=_ANALYTIC))
-XLOG1PY = register(binary("Xlog1py", _xlog1py_kernel, _xlog1py_gradient, types=_ANALYTIC))
-XDIVY = register(binary("Xdivy", _xdivy_kernel, _xdivy_gradient, types=_ANALYTIC))
-SQRT_GRAD = register(
-    backward(
-        "SqrtGrad",
-        _sqrt_grad_kernel,
-        _sqrt_grad_gradient,
-        types=_ANALYTIC,
-        fuse="{dy} * T(0.5) / {y}",
-    )
-)
-RSQRT_GRAD = register(
-    backward(
-        "RsqrtGrad",
-        _rsqrt_grad_kernel,
-        _rsqrt_grad_gradient,
-        types=_ANALYTIC,
-        fuse="{dy} * (T(-0.5) * {y} * {y} * {y})",
-    )
-)
+
+
+@widened
+def _sigmoid_grad_kernel(y: Array, dy: Array) -> Array:
+    return dy * y * (y.dtype.type(1) - y)  # type: ignore[no-any-return]
+
+
+def _sigmoid_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
+    y, dy = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
+    through = dz * dy
+    return through - 2 * through * y, SIGMOID_GRAD.entry(y, dz)
+
+
 SIGMOID_GRAD = register(
     backward(
         "SigmoidGrad",
@@ -356,3 +300,118 @@ SIGMOID_GRAD = register(
         fuse="{dy} * {y} * (T(1) - {y})",
     )
 )
+
+
+def _where_x(x: Array, value: Array) -> Array:
+    """`value`, and 0 where x is 0, whatever y is there."""
+    return np.where(x == 0, value.dtype.type(0), value)
+
+
+def _not_zero(x: Tensor) -> Tensor:
+    """1 where x is not 0, else 0."""
+    return casting.cast(comparison.not_equal(x, constants.zeros_like(x)), x.dtype)
+
+
+def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x log y`, and 0 where x is 0.
+
+    Args:
+        x: [...], a float or complex type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `Xlogy` (math_ops.cc).
+    """
+    return XLOGY.entry(x, y, name)
+
+
+@widened
+def _xlogy_kernel(x: Array, y: Array) -> Array:
+    return _where_x(x, x * np.log(y))
+
+
+def _xlogy_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    dx = dy * complexes.conj(xlogy(_not_zero(x), y))
+    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(
+        dy * complexes.conj(xdivy(x, y)), y, x
+    )
+
+
+XLOGY = register(binary("Xlogy", _xlogy_kernel, _xlogy_gradient, types=_ANALYTIC))
+
+
+def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x log(1 + y)`, and 0 where x is 0.
+
+    Args:
+        x: [...], a float or complex type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `Xlog1py` (math_ops.cc).
+    """
+    return XLOG1PY.entry(x, y, name)
+
+
+@widened
+def _xlog1py_kernel(x: Array, y: Array) -> Array:
+    return _where_x(x, x * np.log1p(y))
+
+
+def _xlog1py_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    dx = dy * complexes.conj(xlog1py(_not_zero(x), y))
+    along_y = dy * complexes.conj(xdivy(x, y + 1))
+    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(along_y, y, x)
+
+
+XLOG1PY = register(binary("Xlog1py", _xlog1py_kernel, _xlog1py_gradient, types=_ANALYTIC))
+
+
+def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """`x / y`, and 0 where x is 0.
+
+    Args:
+        x: [...], a float or complex type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: dtypes differ, or shapes do not broadcast.
+
+    Source:
+        TensorFlow op `Xdivy` (math_ops.cc).
+    """
+    return XDIVY.entry(x, y, name)
+
+
+def _xdivy_kernel(x: Array, y: Array) -> Array:
+    return _where_x(x, x / y)
+
+
+def _xdivy_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x, y = call.inputs
+    dx = dy * complexes.conj(xdivy(_not_zero(x), y))
+    along_y = dy * complexes.conj(xdivy(arithmetic.negative(x), arithmetic.square(y)))
+    return broadcasting.reduced_to(dx, x, y), broadcasting.reduced_to(along_y, y, x)
+
+
+XDIVY = register(binary("Xdivy", _xdivy_kernel, _xdivy_gradient, types=_ANALYTIC))

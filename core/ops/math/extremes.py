@@ -11,7 +11,8 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import INDEX, REAL, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops import batch_rules
+from pinnace.ops.execute import execute_one
 from pinnace.ops.math.reduction import axes_of
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.registry import normal_axes, register
@@ -24,44 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["argmax", "argmin"]
 
 
-def argmax(
-    input: TensorLike,
-    axis: Any = None,
-    output_type: Any = int64,
-    name: str | None = None,
-) -> Tensor:
-    """The index of the largest value along `axis`, the first of equal ones.
-
-    Args:
-        input: [...], a real type or bool.
-        axis: the axis; None is 0.
-        output_type: int64, int32, int16 or uint16.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `ArgMax` (math_ops.cc).
-    """
-    return _placed(ARG_MAX, input, axis, output_type, name)
-
-
-def argmin(
-    input: TensorLike,
-    axis: Any = None,
-    output_type: Any = int64,
-    name: str | None = None,
-) -> Tensor:
-    """The index of the least value along `axis`, the first of equal ones.
-
-    Source:
-        TensorFlow op `ArgMin` (math_ops.cc).
-    """
-    return _placed(ARG_MIN, input, axis, output_type, name)
-
-
 def _placed(op: OpDef, x: TensorLike, axis: Any, output_type: Any, name: str | None) -> Tensor:
     tensor = convert_to_tensor(x)
     at = axes_of(tensor, 0 if axis is None else axis)
-    return execute(op, tensor, at, output_type=dtypes.as_dtype(output_type), name=name)  # type: ignore[no-any-return]
+    return execute_one(op, tensor, at, output_type=dtypes.as_dtype(output_type), name=name)
 
 
 def _arg_kernel(name: str, find: Callable[..., Any]) -> Callable[..., Array]:
@@ -98,6 +65,26 @@ def _infer_arg(call: InferCall) -> Shape:
     return Shape([size for at, size in enumerate(shape) if at not in gone])
 
 
+def argmax(
+    input: TensorLike,
+    axis: Any = None,
+    output_type: Any = int64,
+    name: str | None = None,
+) -> Tensor:
+    """The index of the largest value along `axis`, the first of equal ones.
+
+    Args:
+        input: [...], a real type or bool.
+        axis: the axis; None is 0.
+        output_type: int64, int32, int16 or uint16.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `ArgMax` (math_ops.cc).
+    """
+    return _placed(ARG_MAX, input, axis, output_type, name)
+
+
 ARG_MAX = register(
     OpDef(
         name="ArgMax",
@@ -110,8 +97,23 @@ ARG_MAX = register(
         infer=_infer_arg,
         kernel=_arg_kernel("ArgMax", np.argmax),
         gradient=NOT_DIFFERENTIABLE,
+        batch=batch_rules.ALONG_AXES,
     )
 )
+
+
+def argmin(
+    input: TensorLike,
+    axis: Any = None,
+    output_type: Any = int64,
+    name: str | None = None,
+) -> Tensor:
+    """The index of the least value along `axis`, the first of equal ones.
+
+    Source:
+        TensorFlow op `ArgMin` (math_ops.cc).
+    """
+    return _placed(ARG_MIN, input, axis, output_type, name)
 
 
 ARG_MIN = register(
@@ -126,5 +128,6 @@ ARG_MIN = register(
         infer=_infer_arg,
         kernel=_arg_kernel("ArgMin", np.argmin),
         gradient=NOT_DIFFERENTIABLE,
+        batch=batch_rules.ALONG_AXES,
     )
 )

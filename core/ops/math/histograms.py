@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import INDEX, as_dtype, float32, float64, int32, i
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.math import clipping, division, rounding
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.registry import register
@@ -47,7 +47,7 @@ def histogram_fixed_width(
     x = convert_to_tensor(values)
     limits = convert_to_tensor(value_range, x.dtype)
     count = convert_to_tensor(nbins, int32)
-    return execute(HISTOGRAM_FIXED_WIDTH, x, limits, count, dtype=as_dtype(dtype), name=name)  # type: ignore[no-any-return]
+    return execute_one(HISTOGRAM_FIXED_WIDTH, x, limits, count, dtype=as_dtype(dtype), name=name)
 
 
 def histogram_fixed_width_bins(

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["dawsn", "expint", "fresnel_cos", "fresnel_sin", "spence"]
 
 
+def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> Any:
+    return register(unary(name, in_float64(function), gradient))
+
+
 def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
     """Dawson's integral: exp(-x²) ∫₀ˣ exp(t²) dt.
 
@@ -27,6 +31,14 @@ def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `Dawsn` (special_math_ops.cc).
     """
     return DAWSN.entry(x, name)  # type: ignore[no-any-return]
+
+
+def _dawsn_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x, y = call.inputs[0], call.outputs[0]
+    return (dy * (1 - 2 * x * y),)
+
+
+DAWSN = _of("Dawsn", integral_functions.dawsn, _dawsn_gradient)
 
 
 def expint(x: TensorLike, name: str | None = None) -> Tensor:
@@ -38,6 +50,18 @@ def expint(x: TensorLike, name: str | None = None) -> Tensor:
     return EXPINT.entry(x, name)  # type: ignore[no-any-return]
 
 
+def _expint_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x = call.inputs[0]
+    return (dy * (exponents.exp(x) / x),)
+
+
+EXPINT = _of("Expint", integral_functions.expint, _expint_gradient)
+
+
+def _quarter_turns(x: Tensor) -> Tensor:
+    return arithmetic.square(x) * constants.constant(math.pi / 2, x.dtype)
+
+
 def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
     """∫₀ˣ cos(πt²/2) dt.
 
@@ -45,6 +69,13 @@ def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `FresnelCos` (special_math_ops.cc).
     """
     return FRESNEL_COS.entry(x, name)  # type: ignore[no-any-return]
+
+
+def _fresnel_cos_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * trigonometry.cos(_quarter_turns(call.inputs[0])),)
+
+
+FRESNEL_COS = _of("FresnelCos", integral_functions.fresnel_cos, _fresnel_cos_gradient)
 
 
 def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
@@ -56,6 +87,13 @@ def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
     return FRESNEL_SIN.entry(x, name)  # type: ignore[no-any-return]
 
 
+def _fresnel_sin_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * trigonometry.sin(_quarter_turns(call.inputs[0])),)
+
+
+FRESNEL_SIN = _of("FresnelSin", integral_functions.fresnel_sin, _fresnel_sin_gradient)
+
+
 def spence(x: TensorLike, name: str | None = None) -> Tensor:
     """The dilogarithm of 1 - x: -∫₁ˣ log t / (t - 1) dt; NaN below 0 and at ∞.
 
@@ -63,28 +101,6 @@ def spence(x: TensorLike, name: str | None = None) -> Tensor:
         TensorFlow op `Spence` (special_math_ops.cc).
     """
     return SPENCE.entry(x, name)  # type: ignore[no-any-return]
-
-
-def _dawsn_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x, y = call.inputs[0], call.outputs[0]
-    return (dy * (1 - 2 * x * y),)
-
-
-def _expint_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x = call.inputs[0]
-    return (dy * (exponents.exp(x) / x),)
-
-
-def _fresnel_cos_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * trigonometry.cos(_quarter_turns(call.inputs[0])),)
-
-
-def _fresnel_sin_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * trigonometry.sin(_quarter_turns(call.inputs[0])),)
-
-
-def _quarter_turns(x: Tensor) -> Tensor:
-    return arithmetic.square(x) * constants.constant(math.pi / 2, x.dtype)
 
 
 def _spence_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -95,12 +111,4 @@ def _spence_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (dy * selecting.where(at_one, arithmetic.negative(constants.ones_like(x)), slope),)
 
 
-def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> Any:
-    return register(unary(name, in_float64(function), gradient))
-
-
-DAWSN = _of("Dawsn", integral_functions.dawsn, _dawsn_gradient)
-EXPINT = _of("Expint", integral_functions.expint, _expint_gradient)
-FRESNEL_COS = _of("FresnelCos", integral_functions.fresnel_cos, _fresnel_cos_gradient)
-FRESNEL_SIN = _of("FresnelSin", integral_functions.fresnel_sin, _fresnel_sin_gradient)
 SPENCE = _of("Spence", integral_functions.spence, _spence_gradient)

@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["logical_and", "logical_not", "logical_or", "logical_xor"]
 
 
+def _joined(name: str, kernel: np.ufunc, fuse: str) -> OpDef:
+    return OpDef(
+        name=name,
+        signature="x: bool, y: bool -> z: bool",
+        infer=broadcast,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+        out=True,
+        fuse=fuse,
+    )
+
+
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x and y`, element by element, with broadcasting.
 
@@ -29,7 +42,10 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     Source:
         TensorFlow op `LogicalAnd` (math_ops.cc).
     """
-    return LOGICAL_AND.entry(x, y, name)  # type: ignore[no-any-return]
+    return LOGICAL_AND.entry(x, y, name)
+
+
+LOGICAL_AND = register(_joined("LogicalAnd", np.logical_and, "{x} and {y}"))
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -38,7 +54,10 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `LogicalOr` (math_ops.cc).
     """
-    return LOGICAL_OR.entry(x, y, name)  # type: ignore[no-any-return]
+    return LOGICAL_OR.entry(x, y, name)
+
+
+LOGICAL_OR = register(_joined("LogicalOr", np.logical_or, "{x} or {y}"))
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
@@ -47,29 +66,9 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `LogicalNot` (math_ops.cc).
     """
-    return LOGICAL_NOT.entry(x, name)  # type: ignore[no-any-return]
+    return LOGICAL_NOT.entry(x, name)
 
 
-def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
-    """Either x or y and not both: (x or y) and not (x and y)."""
-    return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name)
-
-
-def _joined(name: str, kernel: np.ufunc, fuse: str) -> OpDef:
-    return OpDef(
-        name=name,
-        signature="x: bool, y: bool -> z: bool",
-        infer=broadcast,
-        kernel=kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-        out=True,
-        fuse=fuse,
-    )
-
-
-LOGICAL_AND = register(_joined("LogicalAnd", np.logical_and, "{x} and {y}"))
-LOGICAL_OR = register(_joined("LogicalOr", np.logical_or, "{x} or {y}"))
 LOGICAL_NOT = register(
     OpDef(
         name="LogicalNot",
@@ -82,3 +81,8 @@ LOGICAL_NOT = register(
         fuse="not {x}",
     )
 )
+
+
+def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
+    """Either x or y and not both: (x or y) and not (x and y)."""
+    return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name)

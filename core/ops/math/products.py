@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dispatch import operators
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, REAL, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.framework.variable import Variable
-from pinnace.ops.array import casting, reshaping, shapes
+from pinnace.ops import batch_rules
+from pinnace.ops.array import broadcasting, casting, permutations, reshaping, shapes
+from pinnace.ops.batch_rules import BatchCall, BatchRule
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.entries import make_entry
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import team, tiles, weights
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.math import broadcasting, complexes, reduction
+from pinnace.ops.math import complexes, reduction
 from pinnace.ops.opdef import Infer, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = ["cross", "matmul", "matvec", "tensordot"]
 
-_MATRIX_TYPES = FLOATS | COMPLEX | INDEX | dtypes.UNSIGNED_INTEGERS
-_BATCH_TYPES = _MATRIX_TYPES | {dtypes.int16}
-_BATCH_TYPES_V3 = FLOATS | COMPLEX | INDEX | {dtypes.int16}
 
-
+@takes_composites(ragged="products:matmul", sparse="products:matmul")
 def matmul(
     a: TensorLike,
     b: TensorLike,
@@ -71,7 +74,7 @@ def matmul(
         TensorFlow ops `MatMul`, `BatchMatMulV2` (math_ops.cc).
     """
     if type(b) is Variable:
-        b = operators.read_variable(b)
+        b = late.read_variable(b)
     if (
         type(a) is Tensor
         and type(b) is Tensor
@@ -93,6 +96,81 @@ def matmul(
     return product if output_type is None else casting.cast(product, output_type)
 
 
+def _adjoint(x: Array) -> Array:
+    flipped = x.swapaxes(-1, -2)
+    return flipped.conj() if x.dtype.kind == "c" else flipped
+
+
+def _batch_kernel(
+    x: Array, y: Array, *, adj_x: bool, adj_y: bool, out: Array | None = None
+) -> Array:
+    if adj_x:
+        x = _adjoint(x)
+    if adj_y:
+        y = _adjoint(y)
+    wide = computed_in(x.dtype)
+    if wide == x.dtype:
+        return team.matmul(x, y, out)
+    product = np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
+    if out is None:
+        return product  # type: ignore[no-any-return]
+    out[...] = product
+    return out
+
+
+def _infer_batch(call: InferCall) -> Shape:
+    x, y = call.spec(0).shape, call.spec(1).shape
+    for name, shape in (("x", x), ("y", y)):
+        if shape.rank is not None and shape.rank < 2:
+            call.fail(f"{name} must have at least two axes, got {shape.rank}")
+    if x.rank is None or y.rank is None:
+        return Shape(None)
+    m, k = (x[-1], x[-2]) if call.attrs["adj_x"] else (x[-2], x[-1])
+    rows, n = (y[-1], y[-2]) if call.attrs["adj_y"] else (y[-2], y[-1])
+    if k is not None and rows is not None and k != rows:
+        call.fail(f"columns of x must equal rows of y, got {k} and {rows}")
+    try:
+        batch = broadcast_shapes(x[:-2], y[:-2])
+    except InvalidArgumentError:
+        call.fail("the axes before the last two must broadcast")
+    return batch.concatenate(Shape([m, n]))
+
+
+def _batch_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = call.inputs
+    if not call.attr("adj_x"):
+        dx = _batched(dy, y, False, not call.attr("adj_y"))
+        along_y = (
+            _batched(dy, x, True, False) if call.attr("adj_y") else _batched(x, dy, True, False)
+        )
+    else:
+        dx = _batched(y, dy, call.attr("adj_y"), True)
+        along_y = (
+            _batched(dy, x, True, True) if call.attr("adj_y") else _batched(x, dy, False, False)
+        )
+    return without_batches(dx, x, y), without_batches(along_y, y, x)
+
+
+def _batch_mat_mul(
+    name: str,
+    types: frozenset[dtypes.DType],
+    infer: Infer = _infer_batch,
+    batch: BatchRule | None = None,
+) -> OpDef:
+    return OpDef(
+        name=name,
+        signature="x: T, y: T -> output: T",
+        types={"T": types},
+        attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
+        infer=infer,
+        kernel=_batch_kernel,
+        gradient=_batch_gradient,
+        out=True,
+        product="matrix",
+        batch=batch,
+    )
+
+
 def _product(
     a: Tensor, b: Tensor, flip_a: tuple[bool, bool], flip_b: tuple[bool, bool], name: str | None
 ) -> Tensor:
@@ -102,12 +180,242 @@ def _product(
         # The batched op has adjoints only; of real numbers they are transposes.
         a = complexes.conj(a) if flip_a[0] else a
         b = complexes.conj(b) if flip_b[0] else b
-        return execute(BATCH_MAT_MUL_V2, a, b, adj_x=any(flip_a), adj_y=any(flip_b), name=name)  # type: ignore[no-any-return]
+        return execute_one(BATCH_MAT_MUL_V2, a, b, adj_x=any(flip_a), adj_y=any(flip_b), name=name)
     if not (any(flip_a) or any(flip_b)):
-        return MAT_MUL.entry(a, b, name)  # type: ignore[no-any-return]
+        return MAT_MUL.entry(a, b, name)
     a = complexes.conj(a) if flip_a[1] else a
     b = complexes.conj(b) if flip_b[1] else b
-    return execute(MAT_MUL, a, b, transpose_a=any(flip_a), transpose_b=any(flip_b), name=name)  # type: ignore[no-any-return]
+    return execute_one(MAT_MUL, a, b, transpose_a=any(flip_a), transpose_b=any(flip_b), name=name)
+
+
+def _batched(x: Tensor, y: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
+    return execute_one(BATCH_MAT_MUL_V2, x, y, adj_x=adj_x, adj_y=adj_y)
+
+
+_MATRIX_TYPES = FLOATS | COMPLEX | INDEX | dtypes.UNSIGNED_INTEGERS
+_BATCH_TYPES = _MATRIX_TYPES | {dtypes.int16}
+
+
+def without_batches(dx: Tensor, x: Tensor, other: Tensor) -> Tensor:
+    """`dx` summed over the batches along which `x` was broadcast."""
+    if x.shape.is_fully_defined() and dx.shape == x.shape:
+        return dx
+    if x.shape.rank is not None and other.shape.rank is not None:
+        mine, theirs = x.shape[:-2], other.shape[:-2]
+        if mine.is_fully_defined() and theirs.is_fully_defined():
+            axes = broadcasting.broadcast_axes(list(mine), list(theirs))  # type: ignore[arg-type]  # they are known
+            summed = reduction.reduce_sum(dx, axes) if axes else dx
+            return reshaping.reshape(summed, shapes.sizes(x))
+    axes_of_x, _ = execute(
+        broadcasting.BROADCAST_GRADIENT_ARGS, shapes.shape(x)[:-2], shapes.shape(other)[:-2]
+    )
+    return reshaping.reshape(reduction.reduce_sum(dx, axes_of_x), shapes.shape(x))
+
+
+BATCH_MAT_MUL_V2 = register(
+    _batch_mat_mul("BatchMatMulV2", _BATCH_TYPES, batch=batch_rules.BROADCAST)
+)
+
+
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
+    """`a × b`, vectors of three along the last axis.
+
+    Raises:
+        InvalidArgumentError: shapes differ, or the last axis is not 3.
+
+    Source:
+        TensorFlow op `Cross` (math_ops.cc).
+    """
+    return CROSS.entry(a, b, name)
+
+
+def _cross_kernel(a: Array, b: Array) -> Array:
+    return np.cross(a, b)
+
+
+def _infer_cross(call: InferCall) -> Shape:
+    a, b = call.spec(0).shape, call.spec(1).shape
+    if not a.is_compatible_with(b):
+        call.fail("a and b must have one shape")
+    shape = a.merge_with(b)
+    if shape.rank is not None and (not shape.rank or shape[-1] not in {None, 3}):
+        call.fail("the last axis must have size 3")
+    return shape
+
+
+def _cross_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
+    a, b = call.inputs
+    return cross(b, dy), cross(dy, a)
+
+
+CROSS = register(
+    OpDef(
+        name="Cross",
+        signature="a: T, b: T -> product: T",
+        types={"T": REAL},
+        infer=_infer_cross,
+        kernel=_cross_kernel,
+        gradient=_cross_gradient,
+    )
+)
+
+
+def _mat_mul_kernel(
+    a: Array, b: Array, *, transpose_a: bool, transpose_b: bool, out: Array | None = None
+) -> Array:
+    if transpose_a:
+        a = a.T
+    if transpose_b:
+        b = b.T
+    if len(a) * b.size >= tiles.WORTH_PACKING and weights.are_steady(b):
+        return tiles.product(a, b, out, b)
+    return _blas_product(a, b, out)
+
+
+def _infer_mat_mul(call: InferCall) -> Shape:
+    a, b = call.spec(0).shape, call.spec(1).shape
+    for name, shape in (("a", a), ("b", b)):
+        if shape.rank not in {None, 2}:
+            call.fail(f"{name} must be a matrix, got {shape.rank} axes")
+    m, k = (a[1], a[0]) if call.attrs["transpose_a"] else (a[0], a[1])
+    rows, n = (b[1], b[0]) if call.attrs["transpose_b"] else (b[0], b[1])
+    if k is not None and rows is not None and k != rows:
+        flips = "".join(f" (transpose_{x})" for x in "ab" if call.attrs[f"transpose_{x}"])
+        call.fail(
+            f"columns of a must equal rows of b, got {k} and {rows}{flips}", *_advice(call, k, rows)
+        )
+    return Shape([m, n])
+
+
+def _mat_mul_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    flip_a, flip_b = call.attr("transpose_a"), call.attr("transpose_b")
+    da = db = None
+    if call.needs(0):
+        b = complexes.conj(call.inputs[1])
+        da = _flipped(b, dy, flip_b, True) if flip_a else _flipped(dy, b, False, not flip_b)
+    if call.needs(1):
+        a = complexes.conj(call.inputs[0])
+        db = _flipped(dy, a, True, flip_a) if flip_b else _flipped(a, dy, not flip_a, False)
+    return da, db
+
+
+def _mat_mul_rows(call: BatchCall) -> Sequence[Tensor]:
+    flags = {name: call.attrs.get(name, False) for name in ("transpose_a", "transpose_b")}
+    return [matmul(*call.tensors, **flags)]
+
+
+MAT_MUL = register(
+    OpDef(
+        name="MatMul",
+        signature="a: T, b: T -> product: T",
+        types={"T": _MATRIX_TYPES},
+        attrs={
+            "transpose_a": attr("bool", default=False),
+            "transpose_b": attr("bool", default=False),
+        },
+        infer=_infer_mat_mul,
+        kernel=_mat_mul_kernel,
+        gradient=_mat_mul_gradient,
+        out=True,
+        product="matrix",
+        packs=True,
+        batch=BatchRule(_mat_mul_rows),
+    )
+)
+# The usual call, eager matrices, in as few steps as there are.
+_ENTRIES = {
+    (flip_a, flip_b): make_entry(MAT_MUL, transpose_a=flip_a, transpose_b=flip_b)
+    for flip_a in (False, True)
+    for flip_b in (False, True)
+}
+
+
+def _blas_product(a: Array, b: Array, out: Array | None) -> Array:
+    if out is None and a.dtype.char in "fd" and a.size * b.shape[-1] < team.WORTH_PRODUCTS:
+        return np.dot(a, b)  # type: ignore[no-any-return] # the usual case, in few steps
+    wide = computed_in(a.dtype)
+    if wide != a.dtype:
+        # BLAS has no 16-bit floats, and their sums would be too coarse.
+        product = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
+    elif out is None or a.dtype.kind == "c":
+        product = team.matmul(a, b) if team.members() > 1 else np.dot(a, b)
+    else:
+        return team.matmul(a, b, out)
+    if out is None:
+        return product  # type: ignore[no-any-return]
+    out[...] = product
+    return out
+
+
+def _advice(call: InferCall, k: int, rows: int) -> list[str]:
+    """A remedy, if flipping b would do."""
+    other = call.spec(1).shape[0 if call.attrs["transpose_b"] else 1]
+    if other != k or other == rows:
+        return []
+    return [f"Try: matmul(a, b, transpose_b={not call.attrs['transpose_b']})"]
+
+
+def _flipped(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool) -> Tensor:
+    return _ENTRIES[flip_a, flip_b](a, b)  # type: ignore[no-any-return]
+
+
+def _infer_batch_v1(call: InferCall) -> Shape:
+    """As later versions, without broadcasting."""
+    x, y = call.spec(0).shape, call.spec(1).shape
+    known = x.rank is not None and y.rank is not None
+    if known and (x.rank != y.rank or not x[:-2].is_compatible_with(y[:-2])):
+        call.fail("the axes before the last two must be equal", "Try: matmul(x, y)")
+    return _infer_batch(call)
+
+
+BATCH_MAT_MUL = register(
+    _batch_mat_mul("BatchMatMul", FLOATS | COMPLEX | INDEX, infer=_infer_batch_v1)
+)
+
+
+_BATCH_TYPES_V3 = FLOATS | COMPLEX | INDEX | {dtypes.int16}
+
+
+def _mixed_kernel(x: Array, y: Array, *, adj_x: bool, adj_y: bool, Tout: dtypes.DType) -> Array:  # noqa: N803 (its name on disk)
+    # Of 8-bit integers the sums need more bits; beside bfloat16 they are that.
+    return _batch_kernel(
+        x.astype(Tout.numpy, copy=False), y.astype(Tout.numpy, copy=False), adj_x=adj_x, adj_y=adj_y
+    )
+
+
+_BYTES = frozenset({dtypes.int8, dtypes.uint8})
+
+
+def _infer_mixed(call: InferCall) -> Shape:
+    a, b, out = call.spec(0).dtype, call.spec(1).dtype, call.attrs["Tout"]
+    whole = a in _BYTES and b in _BYTES and out is dtypes.int32
+    beside = out is dtypes.bfloat16 and {a, b} - _BYTES == {out}
+    if not (a is b is out or whole or beside):
+        call.fail(f"there is no product of {a.name} and {b.name} in {out.name}")
+    return _infer_batch(call)
+
+
+def _mixed_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    if call.inputs[0].dtype is not call.inputs[1].dtype:
+        return None, None  # of the two, integers have no gradient in TensorFlow's rule either
+    return _batch_gradient(call, dy)
+
+
+BATCH_MAT_MUL_V3 = register(
+    OpDef(
+        name="BatchMatMulV3",
+        signature="x: Ta, y: Tb -> output: Tout",
+        types={
+            "Ta": _BATCH_TYPES_V3 | _BYTES,
+            "Tb": _BATCH_TYPES_V3 | _BYTES,
+            "Tout": _BATCH_TYPES_V3,
+        },
+        attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
+        infer=_infer_mixed,
+        kernel=_mixed_kernel,
+        gradient=_mixed_gradient,
+    )
+)
 
 
 def matvec(
@@ -196,7 +504,7 @@ def _as_matrix(x: Tensor, shared: list[int], *, shared_last: bool) -> tuple[Tens
     rank = len(x.shape)
     kept = [axis for axis in range(rank) if axis not in shared]
     order = [*kept, *shared] if shared_last else [*shared, *kept]
-    moved = x if order == list(range(rank)) else reshaping.transpose(x, order)
+    moved = x if order == list(range(rank)) else permutations.transpose(x, order)
     if x.shape.is_fully_defined():
         sizes = [x.shape[axis] for axis in kept]
         outer = Shape(sizes).num_elements()
@@ -216,282 +524,3 @@ def _joined_sizes(first: Any, last: Any) -> Any:
 
     parts = [convert_to_tensor(part, int32) for part in (first, last)]
     return joining.concat(parts, 0)
-
-
-def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """`a × b`, vectors of three along the last axis.
-
-    Raises:
-        InvalidArgumentError: shapes differ, or the last axis is not 3.
-
-    Source:
-        TensorFlow op `Cross` (math_ops.cc).
-    """
-    return CROSS.entry(a, b, name)  # type: ignore[no-any-return]
-
-
-# MatMul and BatchMatMul.
-
-
-def _mat_mul_kernel(
-    a: Array, b: Array, *, transpose_a: bool, transpose_b: bool, out: Array | None = None
-) -> Array:
-    if transpose_a:
-        a = a.T
-    if transpose_b:
-        b = b.T
-    if len(a) * b.size >= tiles.WORTH_PACKING and weights.are_steady(b):
-        return tiles.product(a, b, out, b)
-    return _blas_product(a, b, out)
-
-
-def _blas_product(a: Array, b: Array, out: Array | None) -> Array:
-    if out is None and a.dtype.char in "fd" and a.size * b.shape[-1] < team.WORTH_PRODUCTS:
-        return np.dot(a, b)  # type: ignore[no-any-return] # the usual case, in few steps
-    wide = computed_in(a.dtype)
-    if wide != a.dtype:
-        # BLAS has no 16-bit floats, and their sums would be too coarse.
-        product = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
-    elif out is None or a.dtype.kind == "c":
-        product = team.matmul(a, b) if team.members() > 1 else np.dot(a, b)
-    else:
-        return team.matmul(a, b, out)
-    if out is None:
-        return product  # type: ignore[no-any-return]
-    out[...] = product
-    return out
-
-
-def _infer_mat_mul(call: InferCall) -> Shape:
-    a, b = call.spec(0).shape, call.spec(1).shape
-    for name, shape in (("a", a), ("b", b)):
-        if shape.rank not in {None, 2}:
-            call.fail(f"{name} must be a matrix, got {shape.rank} axes")
-    m, k = (a[1], a[0]) if call.attrs["transpose_a"] else (a[0], a[1])
-    rows, n = (b[1], b[0]) if call.attrs["transpose_b"] else (b[0], b[1])
-    if k is not None and rows is not None and k != rows:
-        flips = "".join(f" (transpose_{x})" for x in "ab" if call.attrs[f"transpose_{x}"])
-        call.fail(
-            f"columns of a must equal rows of b, got {k} and {rows}{flips}", *_advice(call, k, rows)
-        )
-    return Shape([m, n])
-
-
-def _advice(call: InferCall, k: int, rows: int) -> list[str]:
-    """A remedy, if flipping b would do."""
-    other = call.spec(1).shape[0 if call.attrs["transpose_b"] else 1]
-    if other != k or other == rows:
-        return []
-    return [f"Try: matmul(a, b, transpose_b={not call.attrs['transpose_b']})"]
-
-
-def _mat_mul_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    flip_a, flip_b = call.attr("transpose_a"), call.attr("transpose_b")
-    da = db = None
-    if call.needs(0):
-        b = complexes.conj(call.inputs[1])
-        da = _flipped(b, dy, flip_b, True) if flip_a else _flipped(dy, b, False, not flip_b)
-    if call.needs(1):
-        a = complexes.conj(call.inputs[0])
-        db = _flipped(dy, a, True, flip_a) if flip_b else _flipped(a, dy, not flip_a, False)
-    return da, db
-
-
-def _flipped(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool) -> Tensor:
-    return _ENTRIES[flip_a, flip_b](a, b)  # type: ignore[no-any-return]
-
-
-def _adjoint(x: Array) -> Array:
-    flipped = x.swapaxes(-1, -2)
-    return flipped.conj() if x.dtype.kind == "c" else flipped
-
-
-def _batch_kernel(
-    x: Array, y: Array, *, adj_x: bool, adj_y: bool, out: Array | None = None
-) -> Array:
-    if adj_x:
-        x = _adjoint(x)
-    if adj_y:
-        y = _adjoint(y)
-    wide = computed_in(x.dtype)
-    if wide == x.dtype:
-        return team.matmul(x, y, out)
-    product = np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
-    if out is None:
-        return product  # type: ignore[no-any-return]
-    out[...] = product
-    return out
-
-
-def _infer_batch(call: InferCall) -> Shape:
-    x, y = call.spec(0).shape, call.spec(1).shape
-    for name, shape in (("x", x), ("y", y)):
-        if shape.rank is not None and shape.rank < 2:
-            call.fail(f"{name} must have at least two axes, got {shape.rank}")
-    if x.rank is None or y.rank is None:
-        return Shape(None)
-    m, k = (x[-1], x[-2]) if call.attrs["adj_x"] else (x[-2], x[-1])
-    rows, n = (y[-1], y[-2]) if call.attrs["adj_y"] else (y[-2], y[-1])
-    if k is not None and rows is not None and k != rows:
-        call.fail(f"columns of x must equal rows of y, got {k} and {rows}")
-    try:
-        batch = broadcast_shapes(x[:-2], y[:-2])
-    except InvalidArgumentError:
-        call.fail("the axes before the last two must broadcast")
-    return batch.concatenate(Shape([m, n]))
-
-
-def _mixed_kernel(x: Array, y: Array, *, adj_x: bool, adj_y: bool, Tout: dtypes.DType) -> Array:  # noqa: N803 (its name on disk)
-    # Of 8-bit integers the sums need more bits; beside bfloat16 they are that.
-    return _batch_kernel(
-        x.astype(Tout.numpy, copy=False), y.astype(Tout.numpy, copy=False), adj_x=adj_x, adj_y=adj_y
-    )
-
-
-_BYTES = frozenset({dtypes.int8, dtypes.uint8})
-
-
-def _infer_mixed(call: InferCall) -> Shape:
-    a, b, out = call.spec(0).dtype, call.spec(1).dtype, call.attrs["Tout"]
-    whole = a in _BYTES and b in _BYTES and out is dtypes.int32
-    beside = out is dtypes.bfloat16 and {a, b} - _BYTES == {out}
-    if not (a is b is out or whole or beside):
-        call.fail(f"there is no product of {a.name} and {b.name} in {out.name}")
-    return _infer_batch(call)
-
-
-def _mixed_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    if call.inputs[0].dtype is not call.inputs[1].dtype:
-        return None, None  # of the two, integers have no gradient in TensorFlow's rule either
-    return _batch_gradient(call, dy)
-
-
-def _infer_batch_v1(call: InferCall) -> Shape:
-    """As later versions, without broadcasting."""
-    x, y = call.spec(0).shape, call.spec(1).shape
-    known = x.rank is not None and y.rank is not None
-    if known and (x.rank != y.rank or not x[:-2].is_compatible_with(y[:-2])):
-        call.fail("the axes before the last two must be equal", "Try: matmul(x, y)")
-    return _infer_batch(call)
-
-
-def _batch_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
-    x, y = call.inputs
-    if not call.attr("adj_x"):
-        dx = _batched(dy, y, False, not call.attr("adj_y"))
-        along_y = (
-            _batched(dy, x, True, False) if call.attr("adj_y") else _batched(x, dy, True, False)
-        )
-    else:
-        dx = _batched(y, dy, call.attr("adj_y"), True)
-        along_y = (
-            _batched(dy, x, True, True) if call.attr("adj_y") else _batched(x, dy, False, False)
-        )
-    return without_batches(dx, x, y), without_batches(along_y, y, x)
-
-
-def _batched(x: Tensor, y: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
-    return execute(BATCH_MAT_MUL_V2, x, y, adj_x=adj_x, adj_y=adj_y)  # type: ignore[no-any-return]
-
-
-def without_batches(dx: Tensor, x: Tensor, other: Tensor) -> Tensor:
-    """`dx` summed over the batches along which `x` was broadcast."""
-    if x.shape.is_fully_defined() and dx.shape == x.shape:
-        return dx
-    if x.shape.rank is not None and other.shape.rank is not None:
-        mine, theirs = x.shape[:-2], other.shape[:-2]
-        if mine.is_fully_defined() and theirs.is_fully_defined():
-            axes = broadcasting.broadcast_axes(list(mine), list(theirs))  # type: ignore[arg-type]  # they are known
-            summed = reduction.reduce_sum(dx, axes) if axes else dx
-            return reshaping.reshape(summed, shapes.sizes(x))
-    axes_of_x, _ = execute(
-        broadcasting.BROADCAST_GRADIENT_ARGS, shapes.shape(x)[:-2], shapes.shape(other)[:-2]
-    )
-    return reshaping.reshape(reduction.reduce_sum(dx, axes_of_x), shapes.shape(x))
-
-
-# Cross.
-
-
-def _cross_kernel(a: Array, b: Array) -> Array:
-    return np.cross(a, b)
-
-
-def _infer_cross(call: InferCall) -> Shape:
-    a, b = call.spec(0).shape, call.spec(1).shape
-    if not a.is_compatible_with(b):
-        call.fail("a and b must have one shape")
-    shape = a.merge_with(b)
-    if shape.rank is not None and (not shape.rank or shape[-1] not in {None, 3}):
-        call.fail("the last axis must have size 3")
-    return shape
-
-
-def _cross_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
-    a, b = call.inputs
-    return cross(b, dy), cross(dy, a)
-
-
-def _batch_mat_mul(name: str, types: frozenset[dtypes.DType], infer: Infer = _infer_batch) -> OpDef:
-    return OpDef(
-        name=name,
-        signature="x: T, y: T -> output: T",
-        types={"T": types},
-        attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
-        infer=infer,
-        kernel=_batch_kernel,
-        gradient=_batch_gradient,
-        out=True,
-    )
-
-
-MAT_MUL = register(
-    OpDef(
-        name="MatMul",
-        signature="a: T, b: T -> product: T",
-        types={"T": _MATRIX_TYPES},
-        attrs={
-            "transpose_a": attr("bool", default=False),
-            "transpose_b": attr("bool", default=False),
-        },
-        infer=_infer_mat_mul,
-        kernel=_mat_mul_kernel,
-        gradient=_mat_mul_gradient,
-        out=True,
-    )
-)
-# The usual call, eager matrices, in as few steps as there are.
-_ENTRIES = {
-    (flip_a, flip_b): make_entry(MAT_MUL, transpose_a=flip_a, transpose_b=flip_b)
-    for flip_a in (False, True)
-    for flip_b in (False, True)
-}
-BATCH_MAT_MUL = register(
-    _batch_mat_mul("BatchMatMul", FLOATS | COMPLEX | INDEX, infer=_infer_batch_v1)
-)
-BATCH_MAT_MUL_V2 = register(_batch_mat_mul("BatchMatMulV2", _BATCH_TYPES))
-BATCH_MAT_MUL_V3 = register(
-    OpDef(
-        name="BatchMatMulV3",
-        signature="x: Ta, y: Tb -> output: Tout",
-        types={
-            "Ta": _BATCH_TYPES_V3 | _BYTES,
-            "Tb": _BATCH_TYPES_V3 | _BYTES,
-            "Tout": _BATCH_TYPES_V3,
-        },
-        attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
-        infer=_infer_mixed,
-        kernel=_mixed_kernel,
-        gradient=_mixed_gradient,
-    )
-)
-CROSS = register(
-    OpDef(
-        name="Cross",
-        signature="a: T, b: T -> product: T",
-        types={"T": REAL},
-        infer=_infer_cross,
-        kernel=_cross_kernel,
-        gradient=_cross_gradient,
-    )
-)

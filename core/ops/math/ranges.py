@@ -14,27 +14,12 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, reshaping, selecting
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, comparison
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.registry import register
 
 __all__ = ["linspace", "range"]
-
-# Of several dtypes, `range` takes the last one in this order.
-_ORDER = (
-    dtypes.int8,
-    dtypes.uint16,
-    dtypes.int16,
-    dtypes.int32,
-    dtypes.uint32,
-    dtypes.int64,
-    dtypes.uint64,
-    dtypes.bfloat16,
-    dtypes.float16,
-    dtypes.float32,
-    dtypes.float64,
-)
 
 
 def range(
@@ -68,47 +53,26 @@ def range(
     if dtype is not None:
         kind = dtypes.as_dtype(dtype)
         values = [casting.cast(x, kind) if isinstance(x, Operands) else x for x in ends]
-        return execute(RANGE, *[convert_to_tensor(x, kind) for x in values], name=name)  # type: ignore[no-any-return]
+        return execute_one(RANGE, *[convert_to_tensor(x, kind) for x in values], name=name)
     tensors = [convert_to_tensor(x) for x in ends]
     kind = max((x.dtype for x in tensors), key=_ORDER.index)
-    return execute(RANGE, *[casting.cast(x, kind) for x in tensors], name=name)  # type: ignore[no-any-return]
+    return execute_one(RANGE, *[casting.cast(x, kind) for x in tensors], name=name)
 
 
-def linspace(
-    start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None, axis: int = 0
-) -> Tensor:
-    """`num` evenly spaced values from start to stop, both included, along a new axis.
-
-    Args:
-        start: [...], floating point.
-        stop: [...], dtype and shape of `start`.
-        num: how many, at least 1.
-        name: name of the node while tracing.
-        axis: where the new axis stands in the result.
-
-    Source:
-        TensorFlow op `LinSpace` (math_ops.cc), which takes scalars.
-    """
-    first = convert_to_tensor(start)
-    last = convert_to_tensor(stop, first.dtype)
-    count = casting.cast(convert_to_tensor(num, dtype_hint=int32), int32)
-    if first.shape.rank == 0 and last.shape.rank == 0:
-        return execute(LIN_SPACE, first, last, count, name=name)  # type: ignore[no-any-return]
-    first = first + arithmetic.subtract(last, last)
-    steps = casting.cast(range(count), first.dtype)
-    gaps = casting.cast(arithmetic.maximum(count - 1, 1), first.dtype)
-    rank = first.shape.rank
-    if rank is None:
-        message = "linspace: start must have a known rank"
-        raise ValueError(message)
-    at = axis % (rank + 1)
-    column = reshaping.reshape(steps, [1] * at + [-1] + [1] * (rank - at))
-    low, high = reshaping.expand_dims(first, at), reshaping.expand_dims(last, at)
-    inner = low + (high - low) / gaps * column
-    # The last value is stop itself, not what rounding makes of it.
-    return selecting.where(
-        comparison.equal(column, gaps), high + arithmetic.subtract(low, low), inner
-    )
+# Of several dtypes, `range` takes the last one in this order.
+_ORDER = (
+    dtypes.int8,
+    dtypes.uint16,
+    dtypes.int16,
+    dtypes.int32,
+    dtypes.uint32,
+    dtypes.int64,
+    dtypes.uint64,
+    dtypes.bfloat16,
+    dtypes.float16,
+    dtypes.float32,
+    dtypes.float64,
+)
 
 
 def _range_kernel(start: Array, limit: Array, delta: Array) -> Array:
@@ -146,6 +110,56 @@ def _infer_range(call: InferCall) -> Shape:
     return Shape([_count(start, limit, delta)])
 
 
+RANGE = register(
+    OpDef(
+        name="Range",
+        signature="start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
+        types={"Tidx": typed(REAL - {dtypes.uint8}, default=int32)},
+        infer=_infer_range,
+        kernel=_range_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        static=True,
+    )
+)
+
+
+def linspace(
+    start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None, axis: int = 0
+) -> Tensor:
+    """`num` evenly spaced values from start to stop, both included, along a new axis.
+
+    Args:
+        start: [...], floating point.
+        stop: [...], dtype and shape of `start`.
+        num: how many, at least 1.
+        name: name of the node while tracing.
+        axis: where the new axis stands in the result.
+
+    Source:
+        TensorFlow op `LinSpace` (math_ops.cc), which takes scalars.
+    """
+    first = convert_to_tensor(start)
+    last = convert_to_tensor(stop, first.dtype)
+    count = casting.cast(convert_to_tensor(num, dtype_hint=int32), int32)
+    if first.shape.rank == 0 and last.shape.rank == 0:
+        return execute_one(LIN_SPACE, first, last, count, name=name)
+    first = first + arithmetic.subtract(last, last)
+    steps = casting.cast(range(count), first.dtype)
+    gaps = casting.cast(arithmetic.maximum(count - 1, 1), first.dtype)
+    rank = first.shape.rank
+    if rank is None:
+        message = "linspace: start must have a known rank"
+        raise ValueError(message)
+    at = axis % (rank + 1)
+    column = reshaping.reshape(steps, [1] * at + [-1] + [1] * (rank - at))
+    low, high = reshaping.expand_dims(first, at), reshaping.expand_dims(last, at)
+    inner = low + (high - low) / gaps * column
+    # The last value is stop itself, not what rounding makes of it.
+    return selecting.where(
+        comparison.equal(column, gaps), high + arithmetic.subtract(low, low), inner
+    )
+
+
 def _lin_space_kernel(start: Array, stop: Array, num: Array) -> Array:
     count = int(num)
     if count < 1:
@@ -163,16 +177,6 @@ def _infer_lin_space(call: InferCall) -> Shape:
     return Shape([None if count is None else max(int(count), 0)])
 
 
-RANGE = register(
-    OpDef(
-        name="Range",
-        signature="start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
-        types={"Tidx": typed(REAL - {dtypes.uint8}, default=int32)},
-        infer=_infer_range,
-        kernel=_range_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 LIN_SPACE = register(
     OpDef(
         name="LinSpace",

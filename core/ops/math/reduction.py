@@ -13,6 +13,7 @@ from pinnace.framework.convert import convert_to_tensor, holds_tensor
 from pinnace.framework.dtypes import REAL, int32, int64
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
 from pinnace.ops.array import (
+    broadcasting,
     casting,
     constants,
     identities,
@@ -20,17 +21,10 @@ from pinnace.ops.array import (
     selecting,
     shapes,
 )
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.math import (
-    arithmetic,
-    broadcasting,
-    comparison,
-    complexes,
-    division,
-    exponents,
-    ranges,
-)
+from pinnace.ops.math import arithmetic, comparison, complexes, division, exponents, ranges
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall, OpDef
 from pinnace.ops.registry import reduction, register
 
@@ -58,6 +52,7 @@ __all__ = [
 _AXES = tuple(np.arange(rank, dtype=np.int32) for rank in range(9))
 
 
+@takes_composites(ragged="reduction:reduce_sum")
 def reduce_sum(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -81,15 +76,23 @@ def reduce_sum(
     return _reduced(SUM, input_tensor, axis, keepdims, name)
 
 
+@takes_composites(ragged="reduction:reduce_mean")
 def reduce_mean(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean over `axis`; of integers, rounded towards zero.
 
-    Arguments and errors are those of `reduce_sum`.
+    Args:
+        input_tensor: [...], a number type.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
 
     Returns:
         [...] without the reduced axes, dtype of `input_tensor`.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
 
     Source:
         TensorFlow op `Mean` (math_ops.cc).
@@ -97,15 +100,23 @@ def reduce_mean(
     return _reduced(MEAN, input_tensor, axis, keepdims, name)
 
 
+@takes_composites(ragged="reduction:reduce_prod")
 def reduce_prod(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The product over `axis`.
 
-    Arguments and errors are those of `reduce_sum`.
+    Args:
+        input_tensor: [...], a number type.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
 
     Returns:
         [...] without the reduced axes, dtype of `input_tensor`.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
 
     Source:
         TensorFlow op `Prod` (math_ops.cc).
@@ -113,15 +124,23 @@ def reduce_prod(
     return _reduced(PROD, input_tensor, axis, keepdims, name)
 
 
+@takes_composites(ragged="reduction:reduce_max")
 def reduce_max(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The largest value over `axis`; NaN if there is one, the least value of the dtype if none.
 
-    Arguments and errors are those of `reduce_sum`.
+    Args:
+        input_tensor: [...], a real number type.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
 
     Returns:
         [...] without the reduced axes, dtype of `input_tensor`.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
 
     Source:
         TensorFlow op `Max` (math_ops.cc).
@@ -129,15 +148,23 @@ def reduce_max(
     return _reduced(MAX, input_tensor, axis, keepdims, name)
 
 
+@takes_composites(ragged="reduction:reduce_min")
 def reduce_min(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The least value over `axis`; NaN if there is one, the largest value of the dtype if none.
 
-    Arguments and errors are those of `reduce_sum`.
+    Args:
+        input_tensor: [...], a real number type.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
 
     Returns:
         [...] without the reduced axes, dtype of `input_tensor`.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
 
     Source:
         TensorFlow op `Min` (math_ops.cc).
@@ -145,10 +172,23 @@ def reduce_min(
     return _reduced(MIN, input_tensor, axis, keepdims, name)
 
 
+@takes_composites(ragged="reduction:reduce_all")
 def reduce_all(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether all values over `axis` are true.
+
+    Args:
+        input_tensor: [...], bool.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes, bool.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
 
     Source:
         TensorFlow op `All` (math_ops.cc).
@@ -156,10 +196,23 @@ def reduce_all(
     return _reduced(ALL, input_tensor, axis, keepdims, name)
 
 
+@takes_composites(ragged="reduction:reduce_any")
 def reduce_any(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether any value over `axis` is true.
+
+    Args:
+        input_tensor: [...], bool.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes, bool.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
 
     Source:
         TensorFlow op `Any` (math_ops.cc).
@@ -172,16 +225,38 @@ def reduce_euclidean_norm(
 ) -> Tensor:
     """√Σ|x|² over `axis`.
 
+    Args:
+        input_tensor: [...], a number type.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes, dtype of `input_tensor`.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
+
     Source:
         TensorFlow op `EuclideanNorm` (math_ops.cc).
     """
     return _reduced(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
 
 
+@takes_composites(ragged="reduction:reduce_variance")
 def reduce_variance(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean of |x - mean(x)|² over `axis`: the population's variance.
+
+    Args:
+        input_tensor: [...], a float or complex type.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes, in a float type.
 
     Raises:
         TypeError: `input_tensor` is neither floating point nor complex.
@@ -200,10 +275,20 @@ def reduce_variance(
     return reduce_mean(squares, axis, keepdims, name)
 
 
+@takes_composites(ragged="reduction:reduce_std")
 def reduce_std(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """√variance over `axis`: the population's standard deviation.
+
+    Args:
+        input_tensor: [...], a float or complex type.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes, in a float type.
 
     Raises:
         TypeError: `input_tensor` is neither floating point nor complex.
@@ -216,10 +301,17 @@ def reduce_logsumexp(
 ) -> Tensor:
     """`log Σ exp(x)` over `axis`, without overflow.
 
-    Arguments and errors are those of `reduce_sum`, but `input_tensor` is of a float type.
+    Args:
+        input_tensor: [...], a float type.
+        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
 
     Returns:
         [...] without the reduced axes, dtype of `input_tensor`; -inf where there is nothing.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
     """
     x = convert_to_tensor(input_tensor)
     largest = reduce_max(x, axis, keepdims=True)
@@ -262,7 +354,7 @@ def _reduced(
     op: OpDef, x: TensorLike, axis: Any, keepdims: bool | None, name: str | None
 ) -> Tensor:
     tensor = convert_to_tensor(x)
-    return execute(op, tensor, axes_of(tensor, axis), keep_dims=bool(keepdims), name=name)  # type: ignore[no-any-return]
+    return execute_one(op, tensor, axes_of(tensor, axis), keep_dims=bool(keepdims), name=name)
 
 
 _FEW_ROWS = 4096
@@ -281,7 +373,7 @@ def sum_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
         not state.tapes and type(x) is Tensor
     ):  # as an entry would: nobody looks on, nothing to check
         return wrap(_total(x._array, axes, False))
-    return execute(SUM, x, _eager_axes(axes), keep_dims=False)  # type: ignore[no-any-return]
+    return execute_one(SUM, x, _eager_axes(axes), keep_dims=False)
 
 
 @functools.lru_cache(maxsize=256)
@@ -449,8 +541,8 @@ def _spread(call: OpCall, dy: Tensor) -> Tensor:
     if type(dy) is Tensor and type(x) is Tensor and state.tracer is None:
         if not state.tapes:
             return wrap(np.broadcast_to(dy._array, x._array.shape))
-        return execute(reshaping.BROADCAST_TO, dy, _eager_axes(x._array.shape))  # type: ignore[no-any-return]
-    return reshaping.broadcast_to(dy, shapes.sizes(call.inputs[0]))
+        return execute_one(broadcasting.BROADCAST_TO, dy, _eager_axes(x._array.shape))
+    return broadcasting.broadcast_to(dy, shapes.sizes(call.inputs[0]))
 
 
 def _sum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
@@ -499,16 +591,24 @@ def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return _kept(call, dy) * complexes.conj(others), None
 
 
-SUM = register(reduction("Sum", _total, _sum_gradient))
+SUM = register(reduction("Sum", _total, _sum_gradient, fuse_row=("sum", "{total}")))
 
 
-MEAN = register(reduction("Mean", _mean, _mean_gradient))
+MEAN = register(reduction("Mean", _mean, _mean_gradient, fuse_row=("sum", "{total} / T(width)")))
 
 
-PROD = register(reduction("Prod", _product, _prod_gradient))
+PROD = register(reduction("Prod", _product, _prod_gradient, static=True))
 
 
-MAX = register(reduction("Max", _extreme(np.maximum, _least), _extreme_gradient, types=REAL))
+MAX = register(
+    reduction(
+        "Max",
+        _extreme(np.maximum, _least),
+        _extreme_gradient,
+        types=REAL,
+        fuse_row=("max", "{total}"),
+    )
+)
 
 
 MIN = register(reduction("Min", _extreme(np.minimum, _largest), _extreme_gradient, types=REAL))

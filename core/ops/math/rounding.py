@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import SIGNED
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE
 from pinnace.ops.registry import register, unary
 
@@ -23,7 +24,10 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Floor` (math_ops.cc).
     """
-    return FLOOR.entry(x, name)  # type: ignore[no-any-return]
+    return FLOOR.entry(x, name)
+
+
+FLOOR = register(unary("Floor", np.floor, NOT_DIFFERENTIABLE, fuse="floor({x})"))
 
 
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
@@ -32,7 +36,10 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Ceil` (math_ops.cc).
     """
-    return CEIL.entry(x, name)  # type: ignore[no-any-return]
+    return CEIL.entry(x, name)
+
+
+CEIL = register(unary("Ceil", np.ceil, NOT_DIFFERENTIABLE, fuse="ceil({x})"))
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
@@ -41,9 +48,13 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Rint` (math_ops.cc).
     """
-    return RINT.entry(x, name)  # type: ignore[no-any-return]
+    return RINT.entry(x, name)
 
 
+RINT = register(unary("Rint", np.rint, NOT_DIFFERENTIABLE, fuse="rint({x})"))
+
+
+@takes_composites(values=1, keeps_zero=True)
 def round(x: TensorLike, name: str | None = None) -> Tensor:
     """The nearest integer; of two, the even one. Integers stay as they are.
 
@@ -58,7 +69,4 @@ def _round_kernel(x: Array) -> Array:
     return x if x.dtype.kind in "iu" else np.rint(x)
 
 
-FLOOR = register(unary("Floor", np.floor, NOT_DIFFERENTIABLE, fuse="floor({x})"))
-CEIL = register(unary("Ceil", np.ceil, NOT_DIFFERENTIABLE, fuse="ceil({x})"))
-RINT = register(unary("Rint", np.rint, NOT_DIFFERENTIABLE, fuse="rint({x})"))
 ROUND = register(unary("Round", _round_kernel, NOT_DIFFERENTIABLE, types=SIGNED, fuse="rint({x})"))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.dtypes import FLOATS, float32, float64
+from pinnace.ops.array import broadcasting
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import gamma_tails
-from pinnace.ops.math import arithmetic, broadcasting, error_and_gamma, exponents
+from pinnace.ops.math import arithmetic, error_and_gamma, exponents, polar
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall
 from pinnace.ops.registry import binary, register, unary
 
@@ -28,65 +29,6 @@ __all__ = [
 ]
 
 
-def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The lower regularised incomplete gamma function: ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).
-
-    Args:
-        a: above 0, floating point.
-        x: not negative.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `Igamma` (math_ops.cc).
-    """
-    return IGAMMA.entry(a, x, name)  # type: ignore[no-any-return]
-
-
-def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The upper regularised incomplete gamma function: 1 - igamma(a, x).
-
-    Source:
-        TensorFlow op `Igammac` (math_ops.cc).
-    """
-    return IGAMMAC.entry(a, x, name)  # type: ignore[no-any-return]
-
-
-def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """I₀(x), the modified Bessel function of order 0.
-
-    Source:
-        TensorFlow op `BesselI0` (special_math_ops.cc).
-    """
-    return BESSEL_I0.entry(x, name)  # type: ignore[no-any-return]
-
-
-def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(-|x|) I₀(x), which does not overflow.
-
-    Source:
-        TensorFlow op `BesselI0e` (special_math_ops.cc).
-    """
-    return BESSEL_I0E.entry(x, name)  # type: ignore[no-any-return]
-
-
-def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """I₁(x), the modified Bessel function of order 1.
-
-    Source:
-        TensorFlow op `BesselI1` (special_math_ops.cc).
-    """
-    return BESSEL_I1.entry(x, name)  # type: ignore[no-any-return]
-
-
-def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(-|x|) I₁(x), which does not overflow.
-
-    Source:
-        TensorFlow op `BesselI1e` (special_math_ops.cc).
-    """
-    return BESSEL_I1E.entry(x, name)  # type: ignore[no-any-return]
-
-
 def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
     """`function` of float64 arrays as a kernel of any float: its values are rounded once."""
 
@@ -95,50 +37,6 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
         return wide.astype(arrays[0].dtype)  # type: ignore[no-any-return]
 
     return kernel
-
-
-def _density(a: Tensor, x: Tensor) -> Tensor:
-    """xᵃ⁻¹ e⁻ˣ / Γ(a), the slope of `igamma` by x."""
-    return exponents.exp(exponents.xlogy(a - 1, x) - x - error_and_gamma.lgamma(a))
-
-
-def _igamma_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
-    a, x = call.inputs
-    by_a = dy * execute(IGAMMA_GRAD_A, a, x)
-    return broadcasting.reduced_to(by_a, a, x), broadcasting.reduced_to(dy * _density(a, x), x, a)
-
-
-def _igammac_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
-    return _igamma_gradient(call, arithmetic.negative(dy))
-
-
-def _i0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * bessel_i1(call.inputs[0]),)
-
-
-def _i0e_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x, y = call.inputs[0], call.outputs[0]
-    return (dy * (bessel_i1e(x) - arithmetic.sign(x) * y),)
-
-
-def _i1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x, y = call.inputs[0], call.outputs[0]
-    return (dy * (bessel_i0(x) - _over(y, x)),)
-
-
-def _i1e_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x, y = call.inputs[0], call.outputs[0]
-    return (dy * (bessel_i0e(x) - y * arithmetic.sign(x) - _over(y, x)),)
-
-
-def _over(y: Tensor, x: Tensor) -> Tensor:
-    """`y / x`, which is a half at 0."""
-    from pinnace.ops.array import constants, selecting
-    from pinnace.ops.math import comparison
-
-    at_zero = comparison.equal(x, 0)
-    safe = selecting.where(at_zero, constants.ones_like(x), x)
-    return selecting.where(at_zero, constants.ones_like(x) * 0.5, y / safe)
 
 
 def _joined(name: str, function: Callable[..., Array], gradient: Any, types: Any = FLOATS) -> Any:
@@ -153,12 +51,127 @@ def _joined(name: str, function: Callable[..., Array], gradient: Any, types: Any
     )
 
 
+def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The lower regularised incomplete gamma function: ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).
+
+    Args:
+        a: above 0, floating point.
+        x: not negative.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `Igamma` (math_ops.cc).
+    """
+    return IGAMMA.entry(a, x, name)  # type: ignore[no-any-return]
+
+
+def _density(a: Tensor, x: Tensor) -> Tensor:
+    """xᵃ⁻¹ e⁻ˣ / Γ(a), the slope of `igamma` by x."""
+    return exponents.exp(exponents.xlogy(a - 1, x) - x - error_and_gamma.lgamma(a))
+
+
+def _igamma_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
+    a, x = call.inputs
+    by_a = dy * execute(IGAMMA_GRAD_A, a, x)
+    return broadcasting.reduced_to(by_a, a, x), broadcasting.reduced_to(dy * _density(a, x), x, a)
+
+
 IGAMMA = _joined("Igamma", gamma_tails.igamma, _igamma_gradient)
+
+
+def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The upper regularised incomplete gamma function: 1 - igamma(a, x).
+
+    Source:
+        TensorFlow op `Igammac` (math_ops.cc).
+    """
+    return IGAMMAC.entry(a, x, name)  # type: ignore[no-any-return]
+
+
+def _igammac_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
+    return _igamma_gradient(call, arithmetic.negative(dy))
+
+
 IGAMMAC = _joined("Igammac", gamma_tails.igammac, _igammac_gradient)
+
+
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
+    """I₀(x), the modified Bessel function of order 0.
+
+    Source:
+        TensorFlow op `BesselI0` (special_math_ops.cc).
+    """
+    return BESSEL_I0.entry(x, name)
+
+
+def _i0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * bessel_i1(call.inputs[0]),)
+
+
+BESSEL_I0 = register(unary("BesselI0", _in_float64(gamma_tails.bessel_i0), _i0_gradient))
+
+
+def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
+    """exp(-|x|) I₀(x), which does not overflow.
+
+    Source:
+        TensorFlow op `BesselI0e` (special_math_ops.cc).
+    """
+    return BESSEL_I0E.entry(x, name)
+
+
+def _i0e_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x, y = call.inputs[0], call.outputs[0]
+    return (dy * (bessel_i1e(x) - polar.sign(x) * y),)
+
+
+BESSEL_I0E = register(unary("BesselI0e", _in_float64(gamma_tails.bessel_i0e), _i0e_gradient))
+
+
+def _over(y: Tensor, x: Tensor) -> Tensor:
+    """`y / x`, which is a half at 0."""
+    from pinnace.ops.array import constants, selecting
+    from pinnace.ops.math import comparison
+
+    at_zero = comparison.equal(x, 0)
+    safe = selecting.where(at_zero, constants.ones_like(x), x)
+    return selecting.where(at_zero, constants.ones_like(x) * 0.5, y / safe)
+
+
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
+    """I₁(x), the modified Bessel function of order 1.
+
+    Source:
+        TensorFlow op `BesselI1` (special_math_ops.cc).
+    """
+    return BESSEL_I1.entry(x, name)
+
+
+def _i1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x, y = call.inputs[0], call.outputs[0]
+    return (dy * (bessel_i0(x) - _over(y, x)),)
+
+
+BESSEL_I1 = register(unary("BesselI1", _in_float64(gamma_tails.bessel_i1), _i1_gradient))
+
+
+def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
+    """exp(-|x|) I₁(x), which does not overflow.
+
+    Source:
+        TensorFlow op `BesselI1e` (special_math_ops.cc).
+    """
+    return BESSEL_I1E.entry(x, name)
+
+
+def _i1e_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x, y = call.inputs[0], call.outputs[0]
+    return (dy * (bessel_i0e(x) - y * polar.sign(x) - _over(y, x)),)
+
+
+BESSEL_I1E = register(unary("BesselI1e", _in_float64(gamma_tails.bessel_i1e), _i1e_gradient))
+
+
 IGAMMA_GRAD_A = _joined(
     "IgammaGradA", gamma_tails.igamma_slope, NOT_DIFFERENTIABLE, {float32, float64}
 )
-BESSEL_I0 = register(unary("BesselI0", _in_float64(gamma_tails.bessel_i0), _i0_gradient))
-BESSEL_I0E = register(unary("BesselI0e", _in_float64(gamma_tails.bessel_i0e), _i0e_gradient))
-BESSEL_I1 = register(unary("BesselI1", _in_float64(gamma_tails.bessel_i1), _i1_gradient))
-BESSEL_I1E = register(unary("BesselI1e", _in_float64(gamma_tails.bessel_i1e), _i1e_gradient))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.dtypes import COMPLEX, FLOATS
-from pinnace.ops.math import arithmetic, broadcasting, complexes, exponents
+from pinnace.ops.array import broadcasting
+from pinnace.ops.math import arithmetic, complexes, exponents
 from pinnace.ops.math.widening import widened
 from pinnace.ops.registry import backward, binary, register, unary
 
@@ -40,7 +41,14 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Sin` (math_ops.cc).
     """
-    return SIN.entry(x, name)  # type: ignore[no-any-return]
+    return SIN.entry(x, name)
+
+
+def _sin_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * cos(complexes.conj(call.inputs[0])),)
+
+
+SIN = register(unary("Sin", np.sin, _sin_gradient, types=_ANALYTIC, fuse="sin({x})"))
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
@@ -49,7 +57,14 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Cos` (math_ops.cc).
     """
-    return COS.entry(x, name)  # type: ignore[no-any-return]
+    return COS.entry(x, name)
+
+
+def _cos_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (arithmetic.negative(dy) * sin(complexes.conj(call.inputs[0])),)
+
+
+COS = register(unary("Cos", np.cos, _cos_gradient, types=_ANALYTIC, fuse="cos({x})"))
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -58,7 +73,14 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Tan` (math_ops.cc).
     """
-    return TAN.entry(x, name)  # type: ignore[no-any-return]
+    return TAN.entry(x, name)
+
+
+def _tan_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy * arithmetic.square(arithmetic.reciprocal(cos(complexes.conj(call.inputs[0])))),)
+
+
+TAN = register(unary("Tan", np.tan, _tan_gradient, types=_ANALYTIC, fuse="tan({x})"))
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
@@ -67,7 +89,15 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Asin` (math_ops.cc).
     """
-    return ASIN.entry(x, name)  # type: ignore[no-any-return]
+    return ASIN.entry(x, name)
+
+
+def _asin_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x = complexes.conj(call.inputs[0])
+    return (dy * arithmetic.reciprocal(exponents.sqrt(1 - arithmetic.square(x))),)
+
+
+ASIN = register(unary("Asin", np.arcsin, _asin_gradient, types=_ANALYTIC, fuse="asin({x})"))
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
@@ -76,96 +106,7 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Acos` (math_ops.cc).
     """
-    return ACOS.entry(x, name)  # type: ignore[no-any-return]
-
-
-def atan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [-π/2, π/2] whose tangent is x.
-
-    Source:
-        TensorFlow op `Atan` (math_ops.cc).
-    """
-    return ATAN.entry(x, name)  # type: ignore[no-any-return]
-
-
-def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle of the point (x, y), in [-π, π], with broadcasting.
-
-    Source:
-        TensorFlow op `Atan2` (math_ops.cc).
-    """
-    return ATAN2.entry(y, x, name)  # type: ignore[no-any-return]
-
-
-def sinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """(eˣ - e⁻ˣ) / 2.
-
-    Source:
-        TensorFlow op `Sinh` (math_ops.cc).
-    """
-    return SINH.entry(x, name)  # type: ignore[no-any-return]
-
-
-def cosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """(eˣ + e⁻ˣ) / 2.
-
-    Source:
-        TensorFlow op `Cosh` (math_ops.cc).
-    """
-    return COSH.entry(x, name)  # type: ignore[no-any-return]
-
-
-def tanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """`sinh x / cosh x`.
-
-    Source:
-        TensorFlow op `Tanh` (math_ops.cc).
-    """
-    return TANH.entry(x, name)  # type: ignore[no-any-return]
-
-
-def asinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(x + √(x² + 1)).
-
-    Source:
-        TensorFlow op `Asinh` (math_ops.cc).
-    """
-    return ASINH.entry(x, name)  # type: ignore[no-any-return]
-
-
-def acosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(x + √(x² - 1)); NaN below 1.
-
-    Source:
-        TensorFlow op `Acosh` (math_ops.cc).
-    """
-    return ACOSH.entry(x, name)  # type: ignore[no-any-return]
-
-
-def atanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """log((1 + x) / (1 - x)) / 2; NaN outside of [-1, 1].
-
-    Source:
-        TensorFlow op `Atanh` (math_ops.cc).
-    """
-    return ATANH.entry(x, name)  # type: ignore[no-any-return]
-
-
-def _sin_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * cos(complexes.conj(call.inputs[0])),)
-
-
-def _cos_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (arithmetic.negative(dy) * sin(complexes.conj(call.inputs[0])),)
-
-
-def _tan_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy * arithmetic.square(arithmetic.reciprocal(cos(complexes.conj(call.inputs[0])))),)
-
-
-def _asin_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x = complexes.conj(call.inputs[0])
-    return (dy * arithmetic.reciprocal(exponents.sqrt(1 - arithmetic.square(x))),)
+    return ACOS.entry(x, name)
 
 
 def _acos_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -175,9 +116,33 @@ def _acos_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     )
 
 
+ACOS = register(unary("Acos", np.arccos, _acos_gradient, types=_ANALYTIC, fuse="acos({x})"))
+
+
+def atan(x: TensorLike, name: str | None = None) -> Tensor:
+    """The angle in [-π/2, π/2] whose tangent is x.
+
+    Source:
+        TensorFlow op `Atan` (math_ops.cc).
+    """
+    return ATAN.entry(x, name)
+
+
 def _atan_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     x = complexes.conj(call.inputs[0])
     return (dy * arithmetic.reciprocal(1 + arithmetic.square(x)),)
+
+
+ATAN = register(unary("Atan", np.arctan, _atan_gradient, types=_ANALYTIC, fuse="atan({x})"))
+
+
+def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """The angle of the point (x, y), in [-π, π], with broadcasting.
+
+    Source:
+        TensorFlow op `Atan2` (math_ops.cc).
+    """
+    return ATAN2.entry(y, x, name)
 
 
 def _atan2_gradient(call: OpCall, dz: Tensor) -> tuple[Any, ...]:
@@ -189,16 +154,64 @@ def _atan2_gradient(call: OpCall, dz: Tensor) -> tuple[Any, ...]:
     )
 
 
+ATAN2 = register(
+    binary(
+        "Atan2",
+        np.arctan2,
+        _atan2_gradient,
+        types=FLOATS,
+        signature="y: T, x: T -> z: T",
+        fuse="atan2({y}, {x})",
+    )
+)
+
+
+def sinh(x: TensorLike, name: str | None = None) -> Tensor:
+    """(eˣ - e⁻ˣ) / 2.
+
+    Source:
+        TensorFlow op `Sinh` (math_ops.cc).
+    """
+    return SINH.entry(x, name)
+
+
 def _sinh_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (dy * cosh(complexes.conj(call.inputs[0])),)
+
+
+SINH = register(unary("Sinh", np.sinh, _sinh_gradient, types=_ANALYTIC, fuse="sinh({x})"))
+
+
+def cosh(x: TensorLike, name: str | None = None) -> Tensor:
+    """(eˣ + e⁻ˣ) / 2.
+
+    Source:
+        TensorFlow op `Cosh` (math_ops.cc).
+    """
+    return COSH.entry(x, name)
 
 
 def _cosh_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (dy * sinh(complexes.conj(call.inputs[0])),)
 
 
+COSH = register(unary("Cosh", np.cosh, _cosh_gradient, types=_ANALYTIC, fuse="cosh({x})"))
+
+
+def tanh(x: TensorLike, name: str | None = None) -> Tensor:
+    """`sinh x / cosh x`.
+
+    Source:
+        TensorFlow op `Tanh` (math_ops.cc).
+    """
+    return TANH.entry(x, name)
+
+
 def _tanh_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (TANH_GRAD.entry(complexes.conj(call.outputs[0]), dy),)
+
+
+TANH = register(unary("Tanh", np.tanh, _tanh_gradient, types=_ANALYTIC, fuse="tanh({x})"))
 
 
 @widened
@@ -211,41 +224,6 @@ def _tanh_grad_gradient(call: OpCall, dz: Tensor) -> tuple[Tensor, Tensor]:
     return dz * -2 * dy * y, TANH_GRAD.entry(y, dz)
 
 
-def _asinh_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy / cosh(complexes.conj(call.outputs[0])),)
-
-
-def _acosh_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (dy / sinh(complexes.conj(call.outputs[0])),)
-
-
-def _atanh_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    x = complexes.conj(call.inputs[0])
-    return (dy * arithmetic.reciprocal(1 - arithmetic.square(x)),)
-
-
-SIN = register(unary("Sin", np.sin, _sin_gradient, types=_ANALYTIC, fuse="sin({x})"))
-COS = register(unary("Cos", np.cos, _cos_gradient, types=_ANALYTIC, fuse="cos({x})"))
-TAN = register(unary("Tan", np.tan, _tan_gradient, types=_ANALYTIC, fuse="tan({x})"))
-ASIN = register(unary("Asin", np.arcsin, _asin_gradient, types=_ANALYTIC, fuse="asin({x})"))
-ACOS = register(unary("Acos", np.arccos, _acos_gradient, types=_ANALYTIC, fuse="acos({x})"))
-ATAN = register(unary("Atan", np.arctan, _atan_gradient, types=_ANALYTIC, fuse="atan({x})"))
-ATAN2 = register(
-    binary(
-        "Atan2",
-        np.arctan2,
-        _atan2_gradient,
-        types=FLOATS,
-        signature="y: T, x: T -> z: T",
-        fuse="atan2({y}, {x})",
-    )
-)
-SINH = register(unary("Sinh", np.sinh, _sinh_gradient, types=_ANALYTIC, fuse="sinh({x})"))
-COSH = register(unary("Cosh", np.cosh, _cosh_gradient, types=_ANALYTIC, fuse="cosh({x})"))
-TANH = register(unary("Tanh", np.tanh, _tanh_gradient, types=_ANALYTIC, fuse="tanh({x})"))
-ASINH = register(unary("Asinh", np.arcsinh, _asinh_gradient, types=_ANALYTIC, fuse="asinh({x})"))
-ACOSH = register(unary("Acosh", np.arccosh, _acosh_gradient, types=_ANALYTIC, fuse="acosh({x})"))
-ATANH = register(unary("Atanh", np.arctanh, _atanh_gradient, types=_ANALYTIC, fuse="atanh({x})"))
 TANH_GRAD = register(
     backward(
         "TanhGrad",
@@ -255,3 +233,52 @@ TANH_GRAD = register(
         fuse="{dy} * (T(1) - {y} * {y})",
     )
 )
+
+
+def asinh(x: TensorLike, name: str | None = None) -> Tensor:
+    """log(x + √(x² + 1)).
+
+    Source:
+        TensorFlow op `Asinh` (math_ops.cc).
+    """
+    return ASINH.entry(x, name)
+
+
+def _asinh_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy / cosh(complexes.conj(call.outputs[0])),)
+
+
+ASINH = register(unary("Asinh", np.arcsinh, _asinh_gradient, types=_ANALYTIC, fuse="asinh({x})"))
+
+
+def acosh(x: TensorLike, name: str | None = None) -> Tensor:
+    """log(x + √(x² - 1)); NaN below 1.
+
+    Source:
+        TensorFlow op `Acosh` (math_ops.cc).
+    """
+    return ACOSH.entry(x, name)
+
+
+def _acosh_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (dy / sinh(complexes.conj(call.outputs[0])),)
+
+
+ACOSH = register(unary("Acosh", np.arccosh, _acosh_gradient, types=_ANALYTIC, fuse="acosh({x})"))
+
+
+def atanh(x: TensorLike, name: str | None = None) -> Tensor:
+    """log((1 + x) / (1 - x)) / 2; NaN outside of [-1, 1].
+
+    Source:
+        TensorFlow op `Atanh` (math_ops.cc).
+    """
+    return ATANH.entry(x, name)
+
+
+def _atanh_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    x = complexes.conj(call.inputs[0])
+    return (dy * arithmetic.reciprocal(1 - arithmetic.square(x)),)
+
+
+ATANH = register(unary("Atanh", np.arctanh, _atanh_gradient, types=_ANALYTIC, fuse="atanh({x})"))

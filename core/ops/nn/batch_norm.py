@@ -18,6 +18,83 @@ from pinnace.ops.registry import register
 
 __all__ = ["fused_batch_norm"]
 
+_FUSED_ATTRS = {
+    "epsilon": attr("float", default=1e-4),
+    "exponential_avg_factor": attr("float", default=1.0),
+    "data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW")),
+    "is_training": attr("bool", default=True),
+}
+
+_FUSED_V3_ATTRS = {
+    **_FUSED_ATTRS,
+    "data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW", "NDHWC", "NCDHW")),
+}
+
+_X = "x: T, scale: {0}, offset: {0}, mean: {0}, variance: {0} -> "
+
+_Y = "y: T, batch_mean: {0}, batch_variance: {0}, reserve_space_1: {0}, reserve_space_2: {0}"
+
+_DX = "x_backprop: T, scale_backprop: {0}, offset_backprop: {0}, "
+
+
+def _placed(y: Array, data_format: str, out: Array | None) -> Array:
+    """In the order of `data_format`; in `out` if it is given."""
+    made = layouts.as_format(y, data_format)
+    return made if out is None or out is made else layouts.filled(out, made)
+
+
+def _image_shape(call: InferCall, index: int) -> tuple[Shape, int | None]:
+    data_format = call.attrs["data_format"]
+    shape = layouts.known_rank(call, index, len(data_format))
+    return shape, shape[data_format.index("C")]
+
+
+def _infer_fused(outputs: int) -> Callable[[InferCall], tuple[Shape, ...]]:
+    def infer(call: InferCall) -> tuple[Shape, ...]:
+        shape, channels = _image_shape(call, 0)
+        training = call.attrs["is_training"]
+        # While training from scratch the running moments are not read, and may be empty.
+        unread = training and call.attrs["exponential_avg_factor"] == 1
+        for index in range(1, 5):
+            vector = call.spec(index).shape
+            name = call.op.inputs[index].name
+            if vector.rank not in {None, 1}:
+                call.fail(f"{name} must be a vector, got rank {vector.rank}")
+            size = vector[0] if vector.rank == 1 else None
+            if index > 2 and unread:
+                continue
+            if size is not None and channels is not None and size != channels:
+                call.fail(f"{name} must have one number per channel, got {size} for {channels}")
+            channels = size if channels is None else channels
+        sizes = shape.as_list()
+        sizes[call.attrs["data_format"].index("C")] = channels
+        vectors = (Shape([channels]),) * 4
+        return (Shape(sizes), *vectors, *(Shape([None]),) * (outputs - 5))
+
+    return infer
+
+
+def _fused_gradient(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
+    def gradient(call: OpCall, dy: Tensor | None, *_: Tensor | None) -> tuple[Any, ...]:
+        if dy is None:
+            return (None,) * 5
+        training = call.attr("is_training")
+        moments = call.outputs[3:5] if training else call.inputs[3:5]
+        dx, dscale, doffset, *_rest = execute(
+            op(),
+            dy,
+            call.inputs[0],
+            call.inputs[1],
+            *moments,
+            *call.outputs[5:],
+            epsilon=call.attr("epsilon"),
+            data_format=call.attr("data_format"),
+            is_training=training,
+        )
+        return dx, dscale, doffset, None, None
+
+    return gradient
+
 
 def fused_batch_norm(
     x: TensorLike,
@@ -69,7 +146,7 @@ def fused_batch_norm(
     return y, running_mean, running_variance
 
 
-def forward(
+def _fused_v3_kernel(
     x: Array,
     scale: Array,
     offset: Array,
@@ -81,44 +158,32 @@ def forward(
     data_format: str,
     is_training: bool,
     out: Array | None = None,
-    rectified: bool = False,
-) -> tuple[Array, Array, Array, Array, Array]:
-    """y, running mean and variance, and the moments that y was normalised by.
-
-    Args:
-        x: images in the order of `data_format`.
-        scale: [channels], as are the next three.
-        offset: added.
-        mean: given, or the running one.
-        variance: given, or the running one.
-        epsilon: added to the variance.
-        exponential_avg_factor: as for `fused_batch_norm`.
-        data_format: as for `fused_batch_norm`.
-        is_training: as for `fused_batch_norm`.
-        out: shape and dtype of x: y is written there if it is given.
-        rectified: whether y is max(y, 0).
-    """
-    last = layouts.channels_last(x, data_format)
-    own = out if layouts.is_channels_last(data_format) else None
-    if not is_training:
-        given = (scale, offset, mean, variance, epsilon)
-        y = kernels.batch_norm_inference(last, *given, own, rectified=rectified)
-        return _placed(y, data_format, out), mean, variance, mean, variance
-    found = kernels.batch_norm_training(last, scale, offset, epsilon, own, rectified=rectified)
-    running_mean, running_variance = found.mean, found.variance
-    if exponential_avg_factor != 1:
-        new = scale.dtype.type(exponential_avg_factor)
-        old = scale.dtype.type(1 - exponential_avg_factor)
-        running_mean = old * mean + new * running_mean
-        running_variance = old * variance + new * running_variance
-    y = _placed(found.y, data_format, out)
-    return y, running_mean, running_variance, found.mean, found.biased_variance
+) -> tuple[Array, ...]:
+    options: dict[str, Any] = {
+        "epsilon": epsilon,
+        "exponential_avg_factor": exponential_avg_factor,
+        "data_format": data_format,
+        "is_training": is_training,
+    }
+    found = forward(x, scale, offset, mean, variance, out=out, **options)
+    return with_reserved(found, 6)
 
 
-def _placed(y: Array, data_format: str, out: Array | None) -> Array:
-    """In the order of `data_format`; in `out` if it is given."""
-    made = layouts.as_format(y, data_format)
-    return made if out is None or out is made else layouts.filled(out, made)
+FUSED_BATCH_NORM_V3: OpDef = register(
+    OpDef(
+        name="FusedBatchNormV3",
+        signature=(_X + _Y + ", reserve_space_3: {0}").format("U"),
+        types={
+            "T": frozenset({float16, bfloat16, float32}),
+            "U": frozenset({bfloat16, float32}),
+        },
+        attrs=_FUSED_V3_ATTRS,
+        infer=_infer_fused(6),
+        kernel=_fused_v3_kernel,
+        gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V3),
+        out=True,
+    )
+)
 
 
 def _fused_kernel(
@@ -143,76 +208,18 @@ def _fused_kernel(
     return forward(x, scale, offset, mean, variance, out=out, **options)
 
 
-def with_reserved(found: tuple[Array, ...], count: int) -> tuple[Array, ...]:
-    """As many outputs as the op has: V3 of the forward one has room for cuDNN."""
-    return found if len(found) == count else (*found, np.zeros(0, found[-1].dtype))
-
-
-def _fused_v3_kernel(
-    x: Array,
-    scale: Array,
-    offset: Array,
-    mean: Array,
-    variance: Array,
-    *,
-    epsilon: float,
-    exponential_avg_factor: float,
-    data_format: str,
-    is_training: bool,
-    out: Array | None = None,
-) -> tuple[Array, ...]:
-    options: dict[str, Any] = {
-        "epsilon": epsilon,
-        "exponential_avg_factor": exponential_avg_factor,
-        "data_format": data_format,
-        "is_training": is_training,
-    }
-    found = forward(x, scale, offset, mean, variance, out=out, **options)
-    return with_reserved(found, 6)
-
-
-def backward(
-    dy: Array,
-    x: Array,
-    scale: Array,
-    mean: Array,
-    variance: Array,
-    offset: Array | None = None,
-    *,
-    epsilon: float,
-    data_format: str,
-    is_training: bool,
-    out: Array | None = None,
-    rectified: bool = False,
-) -> tuple[Array, ...]:
-    """Gradients of x, scale and offset, and two that stand for those of the moments.
-
-    Args:
-        dy: gradient of y.
-        x: images in the order of `data_format`.
-        scale: [channels], as are the next three.
-        mean: that y was normalised by.
-        variance: likewise.
-        offset: only needed if y was rectified.
-        epsilon: added to the variance.
-        data_format: as for `fused_batch_norm`.
-        is_training: as for `fused_batch_norm`.
-        out: shape and dtype of x: its gradient is written there if it is given.
-        rectified: whether y was max(y, 0), while training.
-    """
-    own = out if layouts.is_channels_last(data_format) else None
-    images = (layouts.channels_last(dy, data_format), layouts.channels_last(x, data_format))
-    if is_training:
-        dx, dscale, doffset = kernels.batch_norm_training_gradient(
-            *images, scale, mean, variance, epsilon, own, offset=offset if rectified else None
-        )
-    else:
-        dx, dscale, doffset = kernels.batch_norm_inference_gradient(
-            *images, scale, mean, variance, epsilon, own
-        )
-    # TensorFlow: the last two stand for gradients of the moments, which do not flow.
-    nothing = np.zeros((), scale.dtype)
-    return _placed(dx, data_format, out), dscale, doffset, nothing, nothing.copy()
+FUSED_BATCH_NORM: OpDef = register(
+    OpDef(
+        name="FusedBatchNorm",
+        signature=(_X + _Y).format("T"),
+        types={"T": frozenset({float32})},
+        attrs=_FUSED_ATTRS,
+        infer=_infer_fused(5),
+        kernel=_fused_kernel,
+        gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD),
+        out=True,
+    )
+)
 
 
 def _fused_grad_kernel(
@@ -232,82 +239,11 @@ def _fused_grad_kernel(
     return backward(y_backprop, x, scale, *moments, epsilon=epsilon, out=out, **options)
 
 
-def _fused_grad_v3_kernel(
-    y_backprop: Array,
-    x: Array,
-    scale: Array,
-    reserve_space_1: Array,
-    reserve_space_2: Array,
-    reserve_space_3: Array,  # noqa: ARG001 (cuDNN's workspace)
-    *,
-    epsilon: float,
-    data_format: str,
-    is_training: bool,
-    out: Array | None = None,
-) -> tuple[Array, ...]:
-    moments = (reserve_space_1, reserve_space_2)
-    options: dict[str, Any] = {"data_format": data_format, "is_training": is_training}
-    return backward(y_backprop, x, scale, *moments, epsilon=epsilon, out=out, **options)
-
-
-def _image_shape(call: InferCall, index: int) -> tuple[Shape, int | None]:
-    data_format = call.attrs["data_format"]
-    shape = layouts.known_rank(call, index, len(data_format))
-    return shape, shape[data_format.index("C")]
-
-
-def _infer_fused(outputs: int) -> Callable[[InferCall], tuple[Shape, ...]]:
-    def infer(call: InferCall) -> tuple[Shape, ...]:
-        shape, channels = _image_shape(call, 0)
-        training = call.attrs["is_training"]
-        # While training from scratch the running moments are not read, and may be empty.
-        unread = training and call.attrs["exponential_avg_factor"] == 1
-        for index in range(1, 5):
-            vector = call.spec(index).shape
-            name = call.op.inputs[index].name
-            if vector.rank not in {None, 1}:
-                call.fail(f"{name} must be a vector, got rank {vector.rank}")
-            size = vector[0] if vector.rank == 1 else None
-            if index > 2 and unread:
-                continue
-            if size is not None and channels is not None and size != channels:
-                call.fail(f"{name} must have one number per channel, got {size} for {channels}")
-            channels = size if channels is None else channels
-        sizes = shape.as_list()
-        sizes[call.attrs["data_format"].index("C")] = channels
-        vectors = (Shape([channels]),) * 4
-        return (Shape(sizes), *vectors, *(Shape([None]),) * (outputs - 5))
-
-    return infer
-
-
 def _infer_fused_grad(call: InferCall) -> tuple[Shape, ...]:
     shape, channels = _image_shape(call, 1)
     if not shape.is_compatible_with(call.spec(0).shape):
         call.fail("y_backprop and x must have one shape")
     return shape, Shape([channels]), Shape([channels]), SCALAR, SCALAR
-
-
-def _fused_gradient(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
-    def gradient(call: OpCall, dy: Tensor | None, *_: Tensor | None) -> tuple[Any, ...]:
-        if dy is None:
-            return (None,) * 5
-        training = call.attr("is_training")
-        moments = call.outputs[3:5] if training else call.inputs[3:5]
-        dx, dscale, doffset, *_rest = execute(
-            op(),
-            dy,
-            call.inputs[0],
-            call.inputs[1],
-            *moments,
-            *call.outputs[5:],
-            epsilon=call.attr("epsilon"),
-            data_format=call.attr("data_format"),
-            is_training=training,
-        )
-        return dx, dscale, doffset, None, None
-
-    return gradient
 
 
 def _fused_grad_gradient(
@@ -383,42 +319,33 @@ def _counted(x: Tensor, axes: list[int]) -> Tensor:
     return gathering.gather(shapes.shape(x), axes)
 
 
-_FUSED_ATTRS = {
-    "epsilon": attr("float", default=1e-4),
-    "exponential_avg_factor": attr("float", default=1.0),
-    "data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW")),
-    "is_training": attr("bool", default=True),
-}
-
-
-_FUSED_V3_ATTRS = {
-    **_FUSED_ATTRS,
-    "data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW", "NDHWC", "NCDHW")),
-}
-
-
 def _without(name: str, attrs: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in attrs.items() if key != name}
 
 
-_X = "x: T, scale: {0}, offset: {0}, mean: {0}, variance: {0} -> "
-
-
-_Y = "y: T, batch_mean: {0}, batch_variance: {0}, reserve_space_1: {0}, reserve_space_2: {0}"
-
-
-_DX = "x_backprop: T, scale_backprop: {0}, offset_backprop: {0}, "
-
-
-FUSED_BATCH_NORM: OpDef = register(
+FUSED_BATCH_NORM_GRAD: OpDef = register(
     OpDef(
-        name="FusedBatchNorm",
-        signature=(_X + _Y).format("T"),
+        name="FusedBatchNormGrad",
+        signature="y_backprop: T, x: T, scale: T, reserve_space_1: T, reserve_space_2: T -> "
+        + (_DX + "reserve_space_3: {0}, reserve_space_4: {0}").format("T"),
         types={"T": frozenset({float32})},
-        attrs=_FUSED_ATTRS,
-        infer=_infer_fused(5),
-        kernel=_fused_kernel,
-        gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD),
+        attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
+        infer=_infer_fused_grad,
+        kernel=_fused_grad_kernel,
+        gradient=_fused_grad_gradient,
+        out=True,
+    )
+)
+FUSED_BATCH_NORM_GRAD_V2: OpDef = register(
+    OpDef(
+        name="FusedBatchNormGradV2",
+        signature="y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U -> "
+        + (_DX + "reserve_space_3: {0}, reserve_space_4: {0}").format("U"),
+        types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
+        attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
+        infer=_infer_fused_grad,
+        kernel=_fused_grad_kernel,
+        gradient=_fused_grad_gradient,
         out=True,
     )
 )
@@ -438,51 +365,22 @@ FUSED_BATCH_NORM_V2: OpDef = register(
 )
 
 
-FUSED_BATCH_NORM_V3: OpDef = register(
-    OpDef(
-        name="FusedBatchNormV3",
-        signature=(_X + _Y + ", reserve_space_3: {0}").format("U"),
-        types={
-            "T": frozenset({float16, bfloat16, float32}),
-            "U": frozenset({bfloat16, float32}),
-        },
-        attrs=_FUSED_V3_ATTRS,
-        infer=_infer_fused(6),
-        kernel=_fused_v3_kernel,
-        gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V3),
-        out=True,
-    )
-)
-
-
-FUSED_BATCH_NORM_GRAD: OpDef = register(
-    OpDef(
-        name="FusedBatchNormGrad",
-        signature="y_backprop: T, x: T, scale: T, reserve_space_1: T, reserve_space_2: T -> "
-        + (_DX + "reserve_space_3: {0}, reserve_space_4: {0}").format("T"),
-        types={"T": frozenset({float32})},
-        attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
-        infer=_infer_fused_grad,
-        kernel=_fused_grad_kernel,
-        gradient=_fused_grad_gradient,
-        out=True,
-    )
-)
-
-
-FUSED_BATCH_NORM_GRAD_V2: OpDef = register(
-    OpDef(
-        name="FusedBatchNormGradV2",
-        signature="y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U -> "
-        + (_DX + "reserve_space_3: {0}, reserve_space_4: {0}").format("U"),
-        types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
-        attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
-        infer=_infer_fused_grad,
-        kernel=_fused_grad_kernel,
-        gradient=_fused_grad_gradient,
-        out=True,
-    )
-)
+def _fused_grad_v3_kernel(
+    y_backprop: Array,
+    x: Array,
+    scale: Array,
+    reserve_space_1: Array,
+    reserve_space_2: Array,
+    reserve_space_3: Array,  # noqa: ARG001 (cuDNN's workspace)
+    *,
+    epsilon: float,
+    data_format: str,
+    is_training: bool,
+    out: Array | None = None,
+) -> tuple[Array, ...]:
+    moments = (reserve_space_1, reserve_space_2)
+    options: dict[str, Any] = {"data_format": data_format, "is_training": is_training}
+    return backward(y_backprop, x, scale, *moments, epsilon=epsilon, out=out, **options)
 
 
 FUSED_BATCH_NORM_GRAD_V3: OpDef = register(
@@ -498,3 +396,102 @@ FUSED_BATCH_NORM_GRAD_V3: OpDef = register(
         out=True,
     )
 )
+
+
+def forward(
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
+    *,
+    epsilon: float,
+    exponential_avg_factor: float,
+    data_format: str,
+    is_training: bool,
+    out: Array | None = None,
+    rectified: bool = False,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """y, running mean and variance, and the moments that y was normalised by.
+
+    Args:
+        x: images in the order of `data_format`.
+        scale: [channels], as are the next three.
+        offset: added.
+        mean: given, or the running one.
+        variance: given, or the running one.
+        epsilon: added to the variance.
+        exponential_avg_factor: as for `fused_batch_norm`.
+        data_format: as for `fused_batch_norm`.
+        is_training: as for `fused_batch_norm`.
+        out: shape and dtype of x: y is written there if it is given.
+        rectified: whether y is max(y, 0).
+    """
+    last = layouts.channels_last(x, data_format)
+    own = out if layouts.is_channels_last(data_format) else None
+    if not is_training:
+        given = (scale, offset, mean, variance, epsilon)
+        y = kernels.batch_norm_inference(last, *given, own, rectified=rectified)
+        return _placed(y, data_format, out), mean, variance, mean, variance
+    found = kernels.batch_norm_training(last, scale, offset, epsilon, own, rectified=rectified)
+    running_mean, running_variance = found.mean, found.variance
+    if exponential_avg_factor != 1:
+        new = scale.dtype.type(exponential_avg_factor)
+        old = scale.dtype.type(1 - exponential_avg_factor)
+        running_mean = old * mean + new * running_mean
+        running_variance = old * variance + new * running_variance
+    y = _placed(found.y, data_format, out)
+    return y, running_mean, running_variance, found.mean, found.biased_variance
+
+
+def with_reserved(found: tuple[Array, ...], count: int) -> tuple[Array, ...]:
+    """As many outputs as the op has: V3 of the forward one has room for cuDNN."""
+    return found if len(found) == count else (*found, np.zeros(0, found[-1].dtype))
+
+
+def backward(
+    dy: Array,
+    x: Array,
+    scale: Array,
+    mean: Array,
+    variance: Array,
+    offset: Array | None = None,
+    *,
+    epsilon: float,
+    data_format: str,
+    is_training: bool,
+    out: Array | None = None,
+    rectified: bool = False,
+) -> tuple[Array, ...]:
+    """Gradients of x, scale and offset, and two that stand for those of the moments.
+
+    Args:
+        dy: gradient of y.
+        x: images in the order of `data_format`.
+        scale: [channels], as are the next three.
+        mean: that y was normalised by.
+        variance: likewise.
+        offset: only needed if y was rectified.
+        epsilon: added to the variance.
+        data_format: as for `fused_batch_norm`.
+        is_training: as for `fused_batch_norm`.
+        out: shape and dtype of x: its gradient is written there if it is given.
+        rectified: whether y was max(y, 0), while training.
+    """
+    own = out if layouts.is_channels_last(data_format) else None
+    images = (layouts.channels_last(dy, data_format), layouts.channels_last(x, data_format))
+    if is_training:
+        dx, dscale, doffset = kernels.batch_norm_training_gradient(
+            *images, scale, mean, variance, epsilon, own, offset=offset if rectified else None
+        )
+    else:
+        dx, dscale, doffset = kernels.batch_norm_inference_gradient(
+            *images, scale, mean, variance, epsilon, own
+        )
+    # TensorFlow: the last two stand for gradients of the moments, which do not flow.
+    nothing = np.zeros((), scale.dtype)
+    return _placed(dx, data_format, out), dscale, doffset, nothing, nothing.copy()
+
+
+FORWARD = frozenset({FUSED_BATCH_NORM, FUSED_BATCH_NORM_V2, FUSED_BATCH_NORM_V3})
+BACKWARD = frozenset({FUSED_BATCH_NORM_GRAD, FUSED_BATCH_NORM_GRAD_V2, FUSED_BATCH_NORM_GRAD_V3})

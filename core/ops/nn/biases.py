@@ -7,68 +7,14 @@ import numpy as np
 from pinnace.framework.dtypes import NUMBERS
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import constants, joining, reshaping, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.array import broadcasting, constants, joining, reshaping, shapes
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.precision import computed_in
+from pinnace.ops.nn import image_rows
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register
 
 __all__ = ["bias_add"]
-
-
-def bias_add(
-    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
-) -> Tensor:
-    """Value plus one number per channel.
-
-    Args:
-        value: [..., channels], or [batch, channels, ...] with `data_format` "NC…"; rank 2 or more.
-        bias: [channels], dtype of `value`.
-        data_format: "N…C" (if None) or "NC…".
-        name: name of the node while tracing.
-
-    Returns:
-        The shape and dtype of `value`.
-
-    Raises:
-        InvalidArgumentError: there are not as many numbers as channels.
-        ValueError: another `data_format`.
-
-    Source:
-        TensorFlow op `BiasAdd` (nn_ops.cc).
-    """
-    if data_format is None or (data_format[:1] == "N" and data_format[-1:] == "C"):
-        return BIAS_ADD.entry(value, bias, name)  # type: ignore[no-any-return]
-    if not data_format.startswith("NC"):
-        message = f"bias_add: data_format must be like N...C or NC..., got {data_format!r}"
-        raise ValueError(message)
-    return execute(BIAS_ADD, value, bias, data_format="NCHW", name=name)  # type: ignore[no-any-return]
-
-
-def bias_add_grad(out_backprop: Tensor, data_format: str) -> Tensor:
-    """The sum over all axes but that of the channels, [channels]."""
-    return execute(BIAS_ADD_GRAD, out_backprop, data_format=data_format)  # type: ignore[no-any-return]
-
-
-def _bias_add_kernel(
-    value: Array, bias: Array, *, data_format: str, out: Array | None = None
-) -> Any:
-    if data_format == "NCHW" and value.ndim > 2:
-        bias = bias.reshape(-1, *(1,) * (value.ndim - 2))
-    return np.add(value, bias, out=out)
-
-
-def _bias_add_grad_kernel(out_backprop: Array, *, data_format: str) -> Any:
-    wide = computed_in(out_backprop.dtype)
-    if data_format == "NCHW" and out_backprop.ndim > 2:
-        axes = (0, *range(2, out_backprop.ndim))
-        return np.add.reduce(out_backprop, axis=axes, dtype=wide).astype(out_backprop.dtype)
-    channels = out_backprop.shape[-1]
-    rows = out_backprop.reshape(out_backprop.size // max(channels, 1), channels)
-    if rows.dtype.kind == "f" and wide == rows.dtype:
-        # BLAS adds up columns several times faster than add.reduce.
-        return np.dot(np.ones(len(rows), wide), rows)
-    return np.add.reduce(rows, axis=0, dtype=wide).astype(rows.dtype, copy=False)
 
 
 def _channels(call: InferCall) -> tuple[Shape, int | None]:
@@ -97,25 +43,45 @@ def _infer(call: InferCall) -> Shape:
     return shape
 
 
-def _infer_grad(call: InferCall) -> Shape:
-    return Shape([_channels(call)[1]])
+def bias_add(
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """Value plus one number per channel.
+
+    Args:
+        value: [..., channels], or [batch, channels, ...] with `data_format` "NC…"; rank 2 or more.
+        bias: [channels], dtype of `value`.
+        data_format: "N…C" (if None) or "NC…".
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `value`.
+
+    Raises:
+        InvalidArgumentError: there are not as many numbers as channels.
+        ValueError: another `data_format`.
+
+    Source:
+        TensorFlow op `BiasAdd` (nn_ops.cc).
+    """
+    if data_format is None or (data_format[:1] == "N" and data_format[-1:] == "C"):
+        return BIAS_ADD.entry(value, bias, name)
+    if not data_format.startswith("NC"):
+        message = f"bias_add: data_format must be like N...C or NC..., got {data_format!r}"
+        raise ValueError(message)
+    return execute_one(BIAS_ADD, value, bias, data_format="NCHW", name=name)
+
+
+def _bias_add_kernel(
+    value: Array, bias: Array, *, data_format: str, out: Array | None = None
+) -> Any:
+    if data_format == "NCHW" and value.ndim > 2:
+        bias = bias.reshape(-1, *(1,) * (value.ndim - 2))
+    return np.add(value, bias, out=out)
 
 
 def _bias_add_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return dy, bias_add_grad(dy, call.attr("data_format"))
-
-
-def _bias_add_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    """Every element of a channel gets what the channel's sum gets."""
-    x = call.inputs[0]
-    rank = x.shape.rank
-    sizes: Any = x.shape.as_list() if x.shape.is_fully_defined() else shapes.shape(x)
-    if call.attr("data_format") == "NCHW" and rank is None:
-        trailing = constants.ones_like(sizes[2:])
-        dy = reshaping.reshape(dy, joining.concat([sizes[1:2], trailing], 0))
-    elif call.attr("data_format") == "NCHW":
-        dy = reshaping.reshape(dy, [-1, *(1,) * (rank - 2)])
-    return (reshaping.broadcast_to(dy, sizes),)
 
 
 BIAS_ADD: OpDef = register(
@@ -128,19 +94,48 @@ BIAS_ADD: OpDef = register(
         kernel=_bias_add_kernel,
         gradient=_bias_add_gradient,
         out=True,
+        fuse="{value} + {bias}",
+        sums=True,
+        batch=image_rows.FOLDED,
     )
 )
-BIAS_ADD_V1: OpDef = register(
-    OpDef(
-        name="BiasAddV1",
-        signature="value: T, bias: T -> output: T",
-        types={"T": NUMBERS},
-        infer=_infer,
-        kernel=np.add,
-        gradient=lambda call, dy: (dy, bias_add_grad(dy, "NHWC")),  # noqa: ARG005 (call)
-        out=True,
-    )
-)
+
+
+def bias_add_grad(out_backprop: Tensor, data_format: str) -> Tensor:
+    """The sum over all axes but that of the channels, [channels]."""
+    return execute_one(BIAS_ADD_GRAD, out_backprop, data_format=data_format)
+
+
+def _bias_add_grad_kernel(out_backprop: Array, *, data_format: str) -> Any:
+    wide = computed_in(out_backprop.dtype)
+    if data_format == "NCHW" and out_backprop.ndim > 2:
+        axes = (0, *range(2, out_backprop.ndim))
+        return np.add.reduce(out_backprop, axis=axes, dtype=wide).astype(out_backprop.dtype)
+    channels = out_backprop.shape[-1]
+    rows = out_backprop.reshape(out_backprop.size // max(channels, 1), channels)
+    if rows.dtype.kind == "f" and wide == rows.dtype:
+        # BLAS adds up columns several times faster than add.reduce.
+        return np.dot(np.ones(len(rows), wide), rows)
+    return np.add.reduce(rows, axis=0, dtype=wide).astype(rows.dtype, copy=False)
+
+
+def _infer_grad(call: InferCall) -> Shape:
+    return Shape([_channels(call)[1]])
+
+
+def _bias_add_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    """Every element of a channel gets what the channel's sum gets."""
+    x = call.inputs[0]
+    rank = x.shape.rank
+    sizes: Any = x.shape.as_list() if x.shape.is_fully_defined() else shapes.shape(x)
+    if call.attr("data_format") == "NCHW" and rank is None:
+        trailing = constants.ones_like(sizes[2:])
+        dy = reshaping.reshape(dy, joining.concat([sizes[1:2], trailing], 0))
+    elif call.attr("data_format") == "NCHW":
+        dy = reshaping.reshape(dy, [-1, *(1,) * (rank - 2)])
+    return (broadcasting.broadcast_to(dy, sizes),)
+
+
 BIAS_ADD_GRAD: OpDef = register(
     OpDef(
         name="BiasAddGrad",
@@ -150,5 +145,18 @@ BIAS_ADD_GRAD: OpDef = register(
         infer=_infer_grad,
         kernel=_bias_add_grad_kernel,
         gradient=_bias_add_grad_gradient,
+    )
+)
+
+
+BIAS_ADD_V1: OpDef = register(
+    OpDef(
+        name="BiasAddV1",
+        signature="value: T, bias: T -> output: T",
+        types={"T": NUMBERS},
+        infer=_infer,
+        kernel=np.add,
+        gradient=lambda call, dy: (dy, bias_add_grad(dy, "NHWC")),  # noqa: ARG005 (call)
+        out=True,
     )
 )

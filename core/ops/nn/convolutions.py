@@ -9,9 +9,9 @@ from pinnace.framework.dtypes import int32
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, joining, reshaping, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.nn import layouts
-from pinnace.ops.nn.convolution_ops import (
+from pinnace.ops.nn.spatial_convolutions import (
     CONV2D,
     CONV2D_BACKPROP_INPUT,
     CONV3D,
@@ -230,7 +230,7 @@ def conv2d_transpose(
     """
     options = _options("conv2d_transpose", 2, strides, padding, data_format, dilations)
     x = convert_to_tensor(input)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         CONV2D_BACKPROP_INPUT, _sizes(output_shape), filters, x, name=name, **options
     )
 
@@ -252,7 +252,7 @@ def conv3d_transpose(
     """
     options = _options("conv3d_transpose", 3, strides, padding, data_format, dilations)
     x = convert_to_tensor(input)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         CONV3D_BACKPROP_INPUT, _sizes(output_shape), filters, x, name=name, **options
     )
 
@@ -371,7 +371,7 @@ def _batched(
     x = convert_to_tensor(x)
     rank = x.shape.rank
     if rank is None or rank <= spatial + 2:
-        return execute(op, x, filters, name=name, **options)  # type: ignore[no-any-return]
+        return execute_one(op, x, filters, name=name, **options)
     lead = rank - spatial - 1
     y = execute(op, _flattened(x, lead), filters, **options)
     sizes = joining.concat([shapes.shape(x)[:lead], shapes.shape(y)[1:]], 0)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array, Tensor
 
+_FLOATS = typed({float32, float64}, float32)
+
 
 def _log_softmax(x: Array) -> Array:
     shifted = x - x.max(-1, keepdims=True)
@@ -40,6 +42,14 @@ def _steps_of(op: str, x: Array, sequence_length: Array) -> Array:
         )
         raise InvalidArgumentError(message)
     return sequence_length
+
+
+def _checked(call: InferCall, length: int) -> Shape:
+    shape = call.spec(0).shape.with_rank(3)
+    lengths = call.spec(length).shape.with_rank(1)
+    if shape[1] is not None and lengths[0] is not None and shape[1] != lengths[0]:
+        call.fail("inputs [time, batch, classes] and sequence_length [batch] must agree")
+    return Shape([shape[0], shape[1] if shape[1] is not None else lengths[0], shape[2]])
 
 
 def _labels_of(
@@ -151,6 +161,36 @@ def _moved(before: Array, stays: Array, skips: Array) -> Array:
     return found
 
 
+def _infer_loss(call: InferCall) -> tuple[Shape, Shape]:
+    shape = _checked(call, 3)
+    return Shape([shape[1]]), shape
+
+
+def _loss_gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Any, ...]:
+    if dy is None:
+        return None, None, None, None
+    scale = reshaping.reshape(dy, [1, -1, 1])
+    return arithmetic.multiply(call.outputs[1], scale), None, None, None
+
+
+CTC_LOSS: OpDef = register(
+    OpDef(
+        name="CTCLoss",
+        signature="inputs: T, labels_indices: int64, labels_values: int32, "
+        "sequence_length: int32 -> loss: T, gradient: T",
+        types={"T": _FLOATS},
+        attrs={
+            "preprocess_collapse_repeated": attr("bool", default=False),
+            "ctc_merge_repeated": attr("bool", default=True),
+            "ignore_longer_outputs_than_inputs": attr("bool", default=False),
+        },
+        infer=_infer_loss,
+        kernel=_loss_kernel,
+        gradient=_loss_gradient,
+    )
+)
+
+
 def _sparse(rows: Sequence[Sequence[int]]) -> tuple[Array, Array, Array]:
     """Indices, values and shape of the sparse matrix with these rows."""
     indices = [(row, place) for row, values in enumerate(rows) for place in range(len(values))]
@@ -184,6 +224,28 @@ def _greedy_kernel(
     return (*_sparse(rows), scores.astype(inputs.dtype))
 
 
+def _infer_greedy(call: InferCall) -> tuple[Shape, ...]:
+    shape = _checked(call, 1)
+    return Shape([None, 2]), Shape([None]), Shape([2]), Shape([shape[1], 1])
+
+
+CTC_GREEDY_DECODER: OpDef = register(
+    OpDef(
+        name="CTCGreedyDecoder",
+        signature="inputs: T, sequence_length: int32 -> decoded_indices: int64, "
+        "decoded_values: int64, decoded_shape: int64, log_probability: T",
+        types={"T": _FLOATS},
+        attrs={
+            "merge_repeated": attr("bool", default=False),
+            "blank_index": attr("int", default=-1),
+        },
+        infer=_infer_greedy,
+        kernel=_greedy_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 def _beam_kernel(
     inputs: Array, sequence_length: Array, *, beam_width: int, top_paths: int, merge_repeated: bool
 ) -> tuple[Array, ...]:
@@ -208,27 +270,6 @@ def _beam_kernel(
     return (*(part[n] for n in range(3) for part in parts), scores)
 
 
-# Inference.
-
-
-def _checked(call: InferCall, length: int) -> Shape:
-    shape = call.spec(0).shape.with_rank(3)
-    lengths = call.spec(length).shape.with_rank(1)
-    if shape[1] is not None and lengths[0] is not None and shape[1] != lengths[0]:
-        call.fail("inputs [time, batch, classes] and sequence_length [batch] must agree")
-    return Shape([shape[0], shape[1] if shape[1] is not None else lengths[0], shape[2]])
-
-
-def _infer_loss(call: InferCall) -> tuple[Shape, Shape]:
-    shape = _checked(call, 3)
-    return Shape([shape[1]]), shape
-
-
-def _infer_greedy(call: InferCall) -> tuple[Shape, ...]:
-    shape = _checked(call, 1)
-    return Shape([None, 2]), Shape([None]), Shape([2]), Shape([shape[1], 1])
-
-
 def _infer_beam(call: InferCall) -> tuple[Shape, ...]:
     shape, count = _checked(call, 1), call.attrs["top_paths"]
     return (
@@ -239,45 +280,6 @@ def _infer_beam(call: InferCall) -> tuple[Shape, ...]:
     )
 
 
-def _loss_gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Any, ...]:
-    if dy is None:
-        return None, None, None, None
-    scale = reshaping.reshape(dy, [1, -1, 1])
-    return arithmetic.multiply(call.outputs[1], scale), None, None, None
-
-
-_FLOATS = typed({float32, float64}, float32)
-CTC_LOSS: OpDef = register(
-    OpDef(
-        name="CTCLoss",
-        signature="inputs: T, labels_indices: int64, labels_values: int32, "
-        "sequence_length: int32 -> loss: T, gradient: T",
-        types={"T": _FLOATS},
-        attrs={
-            "preprocess_collapse_repeated": attr("bool", default=False),
-            "ctc_merge_repeated": attr("bool", default=True),
-            "ignore_longer_outputs_than_inputs": attr("bool", default=False),
-        },
-        infer=_infer_loss,
-        kernel=_loss_kernel,
-        gradient=_loss_gradient,
-    )
-)
-CTC_GREEDY_DECODER: OpDef = register(
-    OpDef(
-        name="CTCGreedyDecoder",
-        signature="inputs: T, sequence_length: int32 -> decoded_indices: int64, "
-        "decoded_values: int64, decoded_shape: int64, log_probability: T",
-        types={"T": _FLOATS},
-        attrs={
-            "merge_repeated": attr("bool", default=False),
-            "blank_index": attr("int", default=-1),
-        },
-        infer=_infer_greedy,
-        kernel=_greedy_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 CTC_BEAM_SEARCH_DECODER: OpDef = register(
     OpDef(
         name="CTCBeamSearchDecoder",

@@ -23,23 +23,6 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
-def _order(name: str, source: str, target: str) -> list[int]:
-    """Where each axis of `target` stands in `source`."""
-    if sorted(source) != sorted(target) or len(set(source)) != len(source):
-        message = (
-            f"{name}: src_format and dst_format must hold the same letters, each once, "
-            f"got {source!r} and {target!r}"
-        )
-        raise InvalidArgumentError(message)
-    return [source.index(letter) for letter in target]
-
-
-def _map_kernel(x: Array, *, src_format: str, dst_format: str) -> Array:
-    order = _order("DataFormatDimMap", src_format, dst_format)
-    table = np.argsort(order).astype(x.dtype)
-    return table[x % len(table)]  # type: ignore[no-any-return]
-
-
 def permuted_order(source: str, target: str, count: int) -> list[int]:
     """Where the `count` sizes of `target` stand in those of `source`: all, or the spatial ones."""
     name = "DataFormatVecPermute"
@@ -53,17 +36,15 @@ def permuted_order(source: str, target: str, count: int) -> list[int]:
     return [spatial.index(letter) for letter in target if letter in "DHW"]
 
 
-def _permute_kernel(x: Array, *, src_format: str, dst_format: str) -> Array:
-    return x[permuted_order(src_format, dst_format, len(x))]
-
-
-def _infer_permute(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    if shape.rank not in {None, 1, 2}:
-        call.fail("x must be a vector, or a matrix of two columns")
-    if shape.rank == 2 and shape[1] not in {None, 2}:
-        call.fail(f"a matrix x must have two columns, got {shape[1]}")
-    return shape
+def _order(name: str, source: str, target: str) -> list[int]:
+    """Where each axis of `target` stands in `source`."""
+    if sorted(source) != sorted(target) or len(set(source)) != len(source):
+        message = (
+            f"{name}: src_format and dst_format must hold the same letters, each once, "
+            f"got {source!r} and {target!r}"
+        )
+        raise InvalidArgumentError(message)
+    return [source.index(letter) for letter in target]
 
 
 def _of_formats(
@@ -83,5 +64,26 @@ def _of_formats(
     )
 
 
+def _map_kernel(x: Array, *, src_format: str, dst_format: str) -> Array:
+    order = _order("DataFormatDimMap", src_format, dst_format)
+    table = np.argsort(order).astype(x.dtype)
+    return table[x % len(table)]  # type: ignore[no-any-return]
+
+
 DIM_MAP = register(_of_formats("DataFormatDimMap", same_as_input, _map_kernel))
+
+
+def _permute_kernel(x: Array, *, src_format: str, dst_format: str) -> Array:
+    return x[permuted_order(src_format, dst_format, len(x))]
+
+
+def _infer_permute(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank not in {None, 1, 2}:
+        call.fail("x must be a vector, or a matrix of two columns")
+    if shape.rank == 2 and shape[1] not in {None, 2}:
+        call.fail(f"a matrix x must have two columns, got {shape[1]}")
+    return shape
+
+
 VEC_PERMUTE = register(_of_formats("DataFormatVecPermute", _infer_permute, _permute_kernel))

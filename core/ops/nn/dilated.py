@@ -9,7 +9,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import int32
 from pinnace.framework.tensor import Tensor, TensorLike
 from pinnace.ops.array import constants, joining, shapes, space_depth
-from pinnace.ops.math.broadcasting import known_value
+from pinnace.ops.array.broadcasting import known_value
 
 __all__ = ["required_space_to_batch_paddings", "with_space_to_batch"]
 
@@ -20,7 +20,7 @@ def required_space_to_batch_paddings(
     base_paddings: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """What `space_to_batch` must pad, and `batch_to_space` cut off again, for whole blocks.
+    """The paddings of `space_to_batch` and crops of `batch_to_space` for whole blocks.
 
     Args:
         input_shape: [n], int32, sizes.
@@ -134,7 +134,7 @@ def _axes(
 
 
 def _base_paddings(padding: str, filter_shape: Any, rates: Tensor, count: int) -> Any:
-    """What "SAME" pads: one more at the end if it is an odd number."""
+    """The paddings of "SAME": one more at the end if the total is odd."""
     if padding == "VALID":
         return None
     if padding != "SAME":

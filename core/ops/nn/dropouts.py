@@ -8,12 +8,14 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, selecting, shapes
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.math import arithmetic, comparison
 from pinnace.ops.random import stateful, stateless
 
 __all__ = ["dropout"]
 
 
+@takes_composites(values=1)
 def dropout(
     x: TensorLike,
     rate: TensorLike,
@@ -21,7 +23,7 @@ def dropout(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """X / (1 - rate), or 0 with probability `rate`.
+    """x / (1 - rate), or 0 with probability `rate`.
 
     Args:
         x: [...], any float dtype.

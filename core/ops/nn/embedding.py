@@ -50,7 +50,7 @@ def embedding_lookup(
 
 
 def _shortened(rows: Tensor, max_norm: float, axes: list[int], name: str | None) -> Tensor:
-    """Rows / max(length, max_norm) times max_norm."""
+    """rows / max(length, max_norm) times max_norm."""
     squares = reduction.reduce_sum(arithmetic.square(rows), axes, keepdims=True)
     limit = constants.constant(max_norm, rows.dtype)
     # sqrt has no slope at 0: rows of zeros go through the other branch of maximum.

@@ -1,4 +1,4 @@
-"""What TensorFlow calls `tf.nn.experimental`."""
+"""The names of `tf.nn.experimental`."""
 
 from pinnace.ops.nn.dropouts import general_dropout as general_dropout
 from pinnace.ops.nn.dropouts import stateless_dropout as stateless_dropout

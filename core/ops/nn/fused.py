@@ -1,4 +1,4 @@
-"""What TensorFlow's optimiser leaves in frozen graphs: _FusedConv2D, _FusedMatMul and their kin.
+"""Ops of frozen graphs that TensorFlow's optimiser fused: _FusedConv2D, _FusedMatMul and similar.
 
 A product or convolution, then a bias or a frozen batch normalisation, then perhaps an activation.
 Nothing here writes them; graphs that hold them run.
@@ -13,7 +13,7 @@ import numpy as np
 from pinnace.framework.dtypes import FLOATS, bfloat16, float16, float32, float64
 from pinnace.framework.errors import UnimplementedError
 from pinnace.ops.math import products
-from pinnace.ops.nn import convolution_ops, depthwise
+from pinnace.ops.nn import depthwise, spatial_convolutions
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import lookup, register
 
@@ -193,7 +193,7 @@ FUSED_CONV2D = register(
             ),
             "use_cudnn_on_gpu": attr("bool", default=True),
         },
-        infer=_as(convolution_ops.CONV2D),
+        infer=_as(spatial_convolutions.CONV2D),
         kernel=_convolution_kernel,
         gradient=NOT_DIFFERENTIABLE,
     )

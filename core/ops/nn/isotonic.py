@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, REAL, float32, float64
-from pinnace.ops.array import casting, gathering, reshaping, shapes
+from pinnace.ops.array import casting, gathering, permutations, reshaping, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, ranges, segments
 from pinnace.ops.opdef import OpDef, typed
@@ -56,7 +56,7 @@ def isotonic_regression(
             order = (
                 places + swapped - casting.cast(places == rank - 1, places.dtype) * (rank - 1 - at)
             )
-    turned = x if order is None else reshaping.transpose(x, order)
+    turned = x if order is None else permutations.transpose(x, order)
     sizes = shapes.shape(turned)
     rows = reshaping.reshape(turned, [-1, sizes[-1]])
     if not decreasing:
@@ -68,7 +68,7 @@ def isotonic_regression(
     answers = []
     for y in (found, runs):
         full = reshaping.reshape(y, sizes)
-        full = full if order is None else reshaping.transpose(full, order)
+        full = full if order is None else permutations.transpose(full, order)
         full.shape.assert_is_compatible_with(x.shape)
         answers.append(shapes.ensure_shape(full, x.shape, name=name))
     return answers[0], answers[1]

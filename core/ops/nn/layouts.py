@@ -1,4 +1,4 @@
-"""What the attributes of convolutions and poolings say: data formats, strides, windows, padding."""
+"""Attributes of convolutions and poolings: data formats, strides, windows, padding."""
 
 import functools
 from collections.abc import Sequence

@@ -5,13 +5,30 @@ from typing import Any
 from pinnace.framework.dtypes import bfloat16, float16, float32
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.nn import layouts
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register, same_as_input
 
 __all__ = ["local_response_normalization"]
+
+_LRN_ATTRS = {
+    "depth_radius": attr("int", default=5),
+    "bias": attr("float", default=1.0),
+    "alpha": attr("float", default=1.0),
+    "beta": attr("float", default=0.5),
+}
+
+
+def _window_sums(x: Array, radius: int) -> Array:
+    """Sums over 2 radius + 1 neighbours along the last axis, fewer at the ends."""
+    size = x.shape[-1]
+    total = x.copy()
+    for shift in range(1, min(radius, size - 1) + 1):
+        total[..., shift:] += x[..., :-shift]
+        total[..., :-shift] += x[..., shift:]
+    return total
 
 
 def local_response_normalization(
@@ -22,7 +39,7 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """Input / (bias + alpha sum(input²))^beta, the sum over the channels nearby.
+    """input / (bias + alpha sum(input²))^beta, the sum over the channels nearby.
 
     Args:
         input: [batch, height, width, channels]; float16, bfloat16 or float32.
@@ -35,7 +52,7 @@ def local_response_normalization(
     Source:
         TensorFlow op `LRN` (nn_ops.cc); Krizhevsky, Sutskever and Hinton, 2012, section 3.3.
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         LRN,
         input,
         depth_radius=int(depth_radius),
@@ -44,16 +61,6 @@ def local_response_normalization(
         beta=float(beta),
         name=name,
     )
-
-
-def _window_sums(x: Array, radius: int) -> Array:
-    """Sums over 2 radius + 1 neighbours along the last axis, fewer at the ends."""
-    size = x.shape[-1]
-    total = x.copy()
-    for shift in range(1, min(radius, size - 1) + 1):
-        total[..., shift:] += x[..., :-shift]
-        total[..., :-shift] += x[..., shift:]
-    return total
 
 
 def _lrn_kernel(
@@ -68,6 +75,28 @@ def _lrn_kernel(
     number = x.dtype.type
     norm = number(bias) + number(alpha) * _window_sums(x * x, depth_radius)
     return (x * norm ** number(-beta)).astype(input.dtype, copy=False)
+
+
+def _infer_lrn(call: InferCall) -> Shape:
+    return layouts.known_rank(call, 0, 4)
+
+
+def _lrn_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    options = {name: call.attr(name) for name in _LRN_ATTRS}
+    return (execute(LRN_GRAD, dy, call.inputs[0], call.outputs[0], **options),)
+
+
+LRN: OpDef = register(
+    OpDef(
+        name="LRN",
+        signature="input: T -> output: T",
+        types={"T": typed({float16, bfloat16, float32}, float32)},
+        attrs=_LRN_ATTRS,
+        infer=_infer_lrn,
+        kernel=_lrn_kernel,
+        gradient=_lrn_gradient,
+    )
+)
 
 
 def _lrn_grad_kernel(
@@ -89,36 +118,6 @@ def _lrn_grad_kernel(
     return (dy * power - number(2 * alpha * beta) * x * spread).astype(
         input_image.dtype, copy=False
     )
-
-
-def _infer_lrn(call: InferCall) -> Shape:
-    return layouts.known_rank(call, 0, 4)
-
-
-def _lrn_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    options = {name: call.attr(name) for name in _LRN_ATTRS}
-    return (execute(LRN_GRAD, dy, call.inputs[0], call.outputs[0], **options),)
-
-
-_LRN_ATTRS = {
-    "depth_radius": attr("int", default=5),
-    "bias": attr("float", default=1.0),
-    "alpha": attr("float", default=1.0),
-    "beta": attr("float", default=0.5),
-}
-
-
-LRN: OpDef = register(
-    OpDef(
-        name="LRN",
-        signature="input: T -> output: T",
-        types={"T": typed({float16, bfloat16, float32}, float32)},
-        attrs=_LRN_ATTRS,
-        infer=_infer_lrn,
-        kernel=_lrn_kernel,
-        gradient=_lrn_gradient,
-    )
-)
 
 
 LRN_GRAD: OpDef = register(

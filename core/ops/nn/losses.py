@@ -10,18 +10,19 @@ from pinnace.framework.dtypes import FLOATS, INDEX, float32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import casting, constants, reshaping, selecting, shapes
+from pinnace.ops.array import (
+    broadcasting,
+    casting,
+    constants,
+    permutations,
+    reshaping,
+    selecting,
+    shapes,
+)
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.math import (
-    arithmetic,
-    broadcasting,
-    comparison,
-    division,
-    exponents,
-    logic,
-    reduction,
-)
+from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, polar, reduction
 from pinnace.ops.nn import rectifiers, softmaxes
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import register, scalar
@@ -36,6 +37,22 @@ __all__ = [
     "sparse_softmax_cross_entropy_with_logits",
     "weighted_cross_entropy_with_logits",
 ]
+
+
+def _as_column(x: Tensor) -> Tensor:
+    return reshaping.expand_dims(x, -1)
+
+
+def _of_logits(call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None) -> Tensor | None:
+    """The gradient of the logits; the second output is itself a gradient, of the first."""
+    x, backprop = call.inputs[0], call.outputs[1]
+    total = None if dloss is None else _as_column(dloss) * backprop
+    if dbackprop is None:
+        return total
+    softmax = softmaxes.softmax(x)
+    inner = reduction.reduce_sum(dbackprop * softmax, -1, keepdims=True)
+    second = (dbackprop - inner) * softmax
+    return second if total is None else total + second
 
 
 def softmax_cross_entropy_with_logits(
@@ -66,7 +83,7 @@ def softmax_cross_entropy_with_logits(
     rank = precise.shape.rank
     if rank is not None and axis % max(rank, 1) != rank - 1:
         order = [n for n in range(rank) if n != axis % rank] + [axis % rank]
-        precise, p = reshaping.transpose(precise, order), reshaping.transpose(p, order)
+        precise, p = permutations.transpose(precise, order), permutations.transpose(p, order)
     loss = _per_row(SOFTMAX_CROSS_ENTROPY, precise, p, name if precise is x else None)
     return loss if precise.dtype is x.dtype else casting.cast(loss, x.dtype, name=name)
 
@@ -88,6 +105,68 @@ def _per_row(op: OpDef, logits: Tensor, labels: Tensor, name: str | None) -> Ten
     if lead.is_fully_defined():
         return reshaping.reshape(loss, lead.as_list(), name=name)
     return reshaping.reshape(loss, sizes[:-1], name=name)
+
+
+def _softmax_cross_entropy_kernel(features: Array, labels: Array) -> tuple[Array, Array]:
+    dtype, compute = features.dtype, computed_in(features.dtype)
+    if features.shape != labels.shape:
+        features, labels = np.broadcast_arrays(features, labels)
+    if not features.size:
+        return np.zeros(len(features), dtype), np.empty(features.shape, dtype)
+    x, p = features.astype(compute, copy=False), labels.astype(compute, copy=False)
+    shifted = x - np.maximum.reduce(x, axis=1, keepdims=True)
+    softmax = np.exp(shifted)
+    total = np.add.reduce(softmax, axis=1, keepdims=True)
+    shifted -= np.log(total)
+    shifted *= p
+    loss = -np.add.reduce(shifted, axis=1)
+    softmax /= total
+    softmax -= p
+    return loss.astype(dtype, copy=False), softmax.astype(dtype, copy=False)
+
+
+def _infer_softmax_cross_entropy(call: InferCall) -> tuple[Shape, Shape]:
+    features, labels = (
+        unknown_shape(2) if shape.rank is None else shape
+        for shape in (call.spec(0).shape, call.spec(1).shape)
+    )
+    try:
+        shape = broadcast_shapes(features, labels)
+    except InvalidArgumentError:
+        call.fail("features and labels must have one shape, or broadcast")
+    if shape.rank is None:
+        return Shape([None]), Shape([None, None])
+    if shape.rank != 2:
+        call.fail(f"features and labels must have 2 axes, got rank {shape.rank}")
+    return Shape([shape[0]]), shape
+
+
+def _softmax_cross_entropy_gradient(
+    call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None
+) -> tuple[Any, ...]:
+    x, p = call.inputs
+    dx = _of_logits(call, dloss, dbackprop)
+    dp = None if dloss is None else _as_column(dloss) * -softmaxes.log_softmax(x)
+    if dbackprop is not None:
+        dp = -dbackprop if dp is None else dp - dbackprop
+    if x.shape.is_fully_defined() and x.shape == p.shape:
+        return dx, dp
+    return (
+        None if dx is None else broadcasting.reduced_to(dx, x, p),
+        None if dp is None else broadcasting.reduced_to(dp, p, x),
+    )
+
+
+SOFTMAX_CROSS_ENTROPY: OpDef = register(
+    OpDef(
+        name="SoftmaxCrossEntropyWithLogits",
+        signature="features: T, labels: T -> loss: T, backprop: T",
+        types={"T": FLOATS},
+        infer=_infer_softmax_cross_entropy,
+        kernel=_softmax_cross_entropy_kernel,
+        gradient=_softmax_cross_entropy_gradient,
+    )
+)
 
 
 def sparse_softmax_cross_entropy_with_logits(
@@ -135,6 +214,93 @@ def sparse_softmax_cross_entropy_with_logits(
     return casting.cast(loss, x.dtype, name=name)
 
 
+def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tuple[Array, Array]:
+    dtype, classes = features.dtype, features.shape[1]
+    # As unsigned numbers, negative labels are larger than any class.
+    unsigned = labels.view(f"u{labels.itemsize}")
+    if labels.size and np.maximum.reduce(unsigned) >= classes:
+        wrong = labels[unsigned >= classes][0]
+        message = (
+            f"SparseSoftmaxCrossEntropyWithLogits: labels must be in [0, {classes}), got {wrong}"
+        )
+        raise InvalidArgumentError(message)
+    if not features.size:
+        return np.zeros(len(features), dtype), np.empty(features.shape, dtype)
+    x = features.astype(computed_in(dtype), copy=False)
+    shifted = x - np.maximum.reduce(x, axis=1, keepdims=True)
+    rows = np.arange(len(x))
+    chosen = shifted[rows, labels]
+    np.exp(shifted, out=shifted)
+    total = np.add.reduce(shifted, axis=1, keepdims=True)
+    loss = np.log(total[:, 0]) - chosen
+    shifted /= total
+    shifted[rows, labels] -= shifted.dtype.type(1)
+    return loss.astype(dtype, copy=False), shifted.astype(dtype, copy=False)
+
+
+def _infer_sparse_softmax_cross_entropy(call: InferCall) -> tuple[Shape, Shape]:
+    features, labels = call.spec(0).shape, call.spec(1).shape
+    if features.rank not in {None, 2}:
+        call.fail(f"features must have 2 axes, got rank {features.rank}")
+    if labels.rank not in {None, 1}:
+        call.fail(f"labels must be a vector, got rank {labels.rank}")
+    rows = Shape([None]) if features.rank is None else features[:1]
+    if not rows.is_compatible_with(labels):
+        call.fail("there must be one label for each row of features")
+    rows = rows.merge_with(labels)
+    classes = None if features.rank is None else features[1]
+    return rows, Shape([rows[0], classes])
+
+
+def _sparse_softmax_cross_entropy_gradient(
+    call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None
+) -> tuple[Any, ...]:
+    return _of_logits(call, dloss, dbackprop), None
+
+
+SPARSE_SOFTMAX_CROSS_ENTROPY: OpDef = register(
+    OpDef(
+        name="SparseSoftmaxCrossEntropyWithLogits",
+        signature="features: T, labels: Tlabels -> loss: T, backprop: T",
+        types={"T": FLOATS, "Tlabels": typed(INDEX, int64)},
+        infer=_infer_sparse_softmax_cross_entropy,
+        kernel=_sparse_softmax_cross_entropy_kernel,
+        gradient=_sparse_softmax_cross_entropy_gradient,
+    )
+)
+
+
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
+    """sum(t²) / 2.
+
+    Source:
+        TensorFlow op `L2Loss` (nn_ops.cc).
+    """
+    return L2_LOSS.entry(t, name)
+
+
+def _l2_loss_kernel(t: Array) -> Any:
+    flat = t.reshape(-1).astype(computed_in(t.dtype), copy=False)
+    return (np.dot(flat, flat) / 2).astype(t.dtype)
+
+
+def _l2_loss_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (call.inputs[0] * dy,)
+
+
+L2_LOSS: OpDef = register(
+    OpDef(
+        name="L2Loss",
+        signature="t: T -> output: T",
+        types={"T": FLOATS},
+        infer=scalar,
+        kernel=_l2_loss_kernel,
+        gradient=_l2_loss_gradient,
+    )
+)
+
+
+@takes_composites(values=2)
 def sigmoid_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, name: str | None = None
 ) -> Tensor:
@@ -182,7 +348,7 @@ def weighted_cross_entropy_with_logits(
     """
     x, y = _logits_and_labels("weighted_cross_entropy_with_logits", logits, labels)
     weight = 1.0 + (pos_weight - constants.constant(1, x.dtype)) * y
-    softplus = exponents.log1p(exponents.exp(-arithmetic.abs(x))) + rectifiers.relu(-x)
+    softplus = exponents.log1p(exponents.exp(-polar.abs(x))) + rectifiers.relu(-x)
     return arithmetic.add((1.0 - y) * x, weight * softplus, name)
 
 
@@ -233,15 +399,6 @@ def log_poisson_loss(
     return arithmetic.add(result, selecting.where(small, zero, stirling), name)
 
 
-def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """sum(t²) / 2.
-
-    Source:
-        TensorFlow op `L2Loss` (nn_ops.cc).
-    """
-    return L2_LOSS.entry(t, name)  # type: ignore[no-any-return]
-
-
 def compute_average_loss(
     per_example_loss: TensorLike,
     sample_weight: TensorLike | None = None,
@@ -277,163 +434,3 @@ def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
         TensorFlow `tf.nn.scale_regularization_loss`.
     """
     return reduction.reduce_sum(convert_to_tensor(regularization_loss))
-
-
-# Kernels.
-
-
-def _softmax_cross_entropy_kernel(features: Array, labels: Array) -> tuple[Array, Array]:
-    dtype, compute = features.dtype, computed_in(features.dtype)
-    if features.shape != labels.shape:
-        features, labels = np.broadcast_arrays(features, labels)
-    if not features.size:
-        return np.zeros(len(features), dtype), np.empty(features.shape, dtype)
-    x, p = features.astype(compute, copy=False), labels.astype(compute, copy=False)
-    shifted = x - np.maximum.reduce(x, axis=1, keepdims=True)
-    softmax = np.exp(shifted)
-    total = np.add.reduce(softmax, axis=1, keepdims=True)
-    shifted -= np.log(total)
-    shifted *= p
-    loss = -np.add.reduce(shifted, axis=1)
-    softmax /= total
-    softmax -= p
-    return loss.astype(dtype, copy=False), softmax.astype(dtype, copy=False)
-
-
-def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tuple[Array, Array]:
-    dtype, classes = features.dtype, features.shape[1]
-    # As unsigned numbers, negative labels are larger than any class.
-    unsigned = labels.view(f"u{labels.itemsize}")
-    if labels.size and np.maximum.reduce(unsigned) >= classes:
-        wrong = labels[unsigned >= classes][0]
-        message = (
-            f"SparseSoftmaxCrossEntropyWithLogits: labels must be in [0, {classes}), got {wrong}"
-        )
-        raise InvalidArgumentError(message)
-    if not features.size:
-        return np.zeros(len(features), dtype), np.empty(features.shape, dtype)
-    x = features.astype(computed_in(dtype), copy=False)
-    shifted = x - np.maximum.reduce(x, axis=1, keepdims=True)
-    rows = np.arange(len(x))
-    chosen = shifted[rows, labels]
-    np.exp(shifted, out=shifted)
-    total = np.add.reduce(shifted, axis=1, keepdims=True)
-    loss = np.log(total[:, 0]) - chosen
-    shifted /= total
-    shifted[rows, labels] -= shifted.dtype.type(1)
-    return loss.astype(dtype, copy=False), shifted.astype(dtype, copy=False)
-
-
-def _l2_loss_kernel(t: Array) -> Any:
-    flat = t.reshape(-1).astype(computed_in(t.dtype), copy=False)
-    return (np.dot(flat, flat) / 2).astype(t.dtype)
-
-
-# Inference.
-
-
-def _infer_softmax_cross_entropy(call: InferCall) -> tuple[Shape, Shape]:
-    features, labels = (
-        unknown_shape(2) if shape.rank is None else shape
-        for shape in (call.spec(0).shape, call.spec(1).shape)
-    )
-    try:
-        shape = broadcast_shapes(features, labels)
-    except InvalidArgumentError:
-        call.fail("features and labels must have one shape, or broadcast")
-    if shape.rank is None:
-        return Shape([None]), Shape([None, None])
-    if shape.rank != 2:
-        call.fail(f"features and labels must have 2 axes, got rank {shape.rank}")
-    return Shape([shape[0]]), shape
-
-
-def _infer_sparse_softmax_cross_entropy(call: InferCall) -> tuple[Shape, Shape]:
-    features, labels = call.spec(0).shape, call.spec(1).shape
-    if features.rank not in {None, 2}:
-        call.fail(f"features must have 2 axes, got rank {features.rank}")
-    if labels.rank not in {None, 1}:
-        call.fail(f"labels must be a vector, got rank {labels.rank}")
-    rows = Shape([None]) if features.rank is None else features[:1]
-    if not rows.is_compatible_with(labels):
-        call.fail("there must be one label for each row of features")
-    rows = rows.merge_with(labels)
-    classes = None if features.rank is None else features[1]
-    return rows, Shape([rows[0], classes])
-
-
-# Gradients.
-
-
-def _as_column(x: Tensor) -> Tensor:
-    return reshaping.expand_dims(x, -1)
-
-
-def _of_logits(call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None) -> Tensor | None:
-    """What flows to the logits; the second output is itself a gradient, of the first."""
-    x, backprop = call.inputs[0], call.outputs[1]
-    total = None if dloss is None else _as_column(dloss) * backprop
-    if dbackprop is None:
-        return total
-    softmax = softmaxes.softmax(x)
-    inner = reduction.reduce_sum(dbackprop * softmax, -1, keepdims=True)
-    second = (dbackprop - inner) * softmax
-    return second if total is None else total + second
-
-
-def _softmax_cross_entropy_gradient(
-    call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None
-) -> tuple[Any, ...]:
-    x, p = call.inputs
-    dx = _of_logits(call, dloss, dbackprop)
-    dp = None if dloss is None else _as_column(dloss) * -softmaxes.log_softmax(x)
-    if dbackprop is not None:
-        dp = -dbackprop if dp is None else dp - dbackprop
-    if x.shape.is_fully_defined() and x.shape == p.shape:
-        return dx, dp
-    return (
-        None if dx is None else broadcasting.reduced_to(dx, x, p),
-        None if dp is None else broadcasting.reduced_to(dp, p, x),
-    )
-
-
-def _sparse_softmax_cross_entropy_gradient(
-    call: OpCall, dloss: Tensor | None, dbackprop: Tensor | None
-) -> tuple[Any, ...]:
-    return _of_logits(call, dloss, dbackprop), None
-
-
-def _l2_loss_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (call.inputs[0] * dy,)
-
-
-SOFTMAX_CROSS_ENTROPY: OpDef = register(
-    OpDef(
-        name="SoftmaxCrossEntropyWithLogits",
-        signature="features: T, labels: T -> loss: T, backprop: T",
-        types={"T": FLOATS},
-        infer=_infer_softmax_cross_entropy,
-        kernel=_softmax_cross_entropy_kernel,
-        gradient=_softmax_cross_entropy_gradient,
-    )
-)
-SPARSE_SOFTMAX_CROSS_ENTROPY: OpDef = register(
-    OpDef(
-        name="SparseSoftmaxCrossEntropyWithLogits",
-        signature="features: T, labels: Tlabels -> loss: T, backprop: T",
-        types={"T": FLOATS, "Tlabels": typed(INDEX, int64)},
-        infer=_infer_sparse_softmax_cross_entropy,
-        kernel=_sparse_softmax_cross_entropy_kernel,
-        gradient=_sparse_softmax_cross_entropy_gradient,
-    )
-)
-L2_LOSS: OpDef = register(
-    OpDef(
-        name="L2Loss",
-        signature="t: T -> output: T",
-        types={"T": FLOATS},
-        infer=scalar,
-        kernel=_l2_loss_kernel,
-        gradient=_l2_loss_gradient,
-    )
-)

@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import REAL
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import permutations
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.windows import place_windows
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
@@ -24,80 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["dilation2d", "erosion2d"]
 
-
-def dilation2d(
-    input: TensorLike,
-    filters: TensorLike,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str,
-    dilations: Sequence[int],
-    name: str | None = None,
-) -> Tensor:
-    """The greatest of `input + filters` in every window, channel by channel.
-
-    Args:
-        input: [batch, height, width, channels], a real type.
-        filters: [height, width, channels], the type of `input`.
-        strides: [1, down, across, 1].
-        padding: "SAME" or "VALID"; what is outside never wins.
-        data_format: "NHWC".
-        dilations: [1, down, across, 1], steps between the filter's entries.
-        name: name of the node while tracing.
-
-    Returns:
-        [batch, rows, columns, channels].
-
-    Raises:
-        ValueError: another data format.
-        InvalidArgumentError: shapes, strides or dilations that do not go together.
-
-    Source:
-        TensorFlow op `Dilation2D` (nn_ops.cc).
-    """
-    _check_format("dilation2d", data_format)
-    return execute(  # type: ignore[no-any-return]
-        DILATION_2D,
-        input,
-        filters,
-        strides=tuple(strides),
-        rates=tuple(dilations),
-        padding=padding,
-        name=name,
-    )
-
-
-def erosion2d(
-    value: TensorLike,
-    filters: TensorLike,
-    strides: Sequence[int],
-    padding: str,
-    data_format: str,
-    dilations: Sequence[int],
-    name: str | None = None,
-) -> Tensor:
-    """The least of `value` minus the mirrored `filters` in every window, channel by channel.
-
-    Args and errors are those of `dilation2d`.
-    """
-    _check_format("erosion2d", data_format)
-    mirrored = permutations.reverse(convert_to_tensor(filters), [0, 1])
-    lowered = arithmetic.negative(convert_to_tensor(value))
-    found = execute(
-        DILATION_2D,
-        lowered,
-        mirrored,
-        strides=tuple(strides),
-        rates=tuple(dilations),
-        padding=padding,
-    )
-    return arithmetic.negative(found, name)
-
-
-def _check_format(function: str, data_format: str) -> None:
-    if data_format != "NHWC":
-        message = f"{function}: data_format must be NHWC, got {data_format!r}"
-        raise ValueError(message)
+_ATTRS = {
+    "strides": attr("list(int)"),
+    "rates": attr("list(int)"),
+    "padding": attr("string", allowed=("SAME", "VALID")),
+}
 
 
 # Kernels. A tap of the filter meets, of all windows, those in which it lies within the picture.
@@ -159,54 +90,87 @@ def _best(
     return best, at
 
 
+def dilation2d(
+    input: TensorLike,
+    filters: TensorLike,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str,
+    dilations: Sequence[int],
+    name: str | None = None,
+) -> Tensor:
+    """The greatest of `input + filters` in every window, channel by channel.
+
+    Args:
+        input: [batch, height, width, channels], a real type.
+        filters: [height, width, channels], the type of `input`.
+        strides: [1, down, across, 1].
+        padding: "SAME" or "VALID"; what is outside never wins.
+        data_format: "NHWC".
+        dilations: [1, down, across, 1], steps between the filter's entries.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, rows, columns, channels].
+
+    Raises:
+        ValueError: another data format.
+        InvalidArgumentError: shapes, strides or dilations that do not go together.
+
+    Source:
+        TensorFlow op `Dilation2D` (nn_ops.cc).
+    """
+    _check_format("dilation2d", data_format)
+    return execute_one(
+        DILATION_2D,
+        input,
+        filters,
+        strides=tuple(strides),
+        rates=tuple(dilations),
+        padding=padding,
+        name=name,
+    )
+
+
+def erosion2d(
+    value: TensorLike,
+    filters: TensorLike,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str,
+    dilations: Sequence[int],
+    name: str | None = None,
+) -> Tensor:
+    """The least of `value` minus the mirrored `filters` in every window, channel by channel.
+
+    Args and errors are those of `dilation2d`.
+    """
+    _check_format("erosion2d", data_format)
+    mirrored = permutations.reverse(convert_to_tensor(filters), [0, 1])
+    lowered = arithmetic.negative(convert_to_tensor(value))
+    found = execute(
+        DILATION_2D,
+        lowered,
+        mirrored,
+        strides=tuple(strides),
+        rates=tuple(dilations),
+        padding=padding,
+    )
+    return arithmetic.negative(found, name)
+
+
+def _check_format(function: str, data_format: str) -> None:
+    if data_format != "NHWC":
+        message = f"{function}: data_format must be NHWC, got {data_format!r}"
+        raise ValueError(message)
+
+
 def _dilation_kernel(x: Array, filters: Array, *, strides: Any, rates: Any, padding: str) -> Array:
     best, at = _best(x, filters, strides, rates, padding)
     if x.dtype.kind not in "iu":
         low = np.finfo(x.dtype).min if x.dtype.kind == "f" else -3.3895314e38
         best[at < 0] = low
     return best
-
-
-def _input_gradient_kernel(
-    x: Array, filters: Array, dy: Array, *, strides: Any, rates: Any, padding: str
-) -> Array:
-    _, at = _checked(x, filters, dy, strides, rates, padding)
-    sizes, before = _sizes(x, filters, strides, rates, padding)
-    dx = np.zeros_like(x)
-    for (row, column), windows, reads in _taps(x, filters, sizes, before, strides, rates):
-        chosen = at[:, windows[0], windows[1]] == row * filters.shape[1] + column
-        dx[:, reads[0], reads[1]] += np.where(chosen, dy[:, windows[0], windows[1]], 0).astype(
-            dx.dtype
-        )
-    return dx
-
-
-def _filter_gradient_kernel(
-    x: Array, filters: Array, dy: Array, *, strides: Any, rates: Any, padding: str
-) -> Array:
-    _, at = _checked(x, filters, dy, strides, rates, padding)
-    dfilters = np.zeros_like(filters)
-    for number in range(filters.shape[0] * filters.shape[1]):
-        row, column = divmod(number, filters.shape[1])
-        chosen = np.where(at == number, dy, 0)
-        dfilters[row, column] = chosen.sum((0, 1, 2)).astype(filters.dtype)
-    return dfilters
-
-
-def _checked(
-    x: Array, filters: Array, dy: Array, strides: Any, rates: Any, padding: str
-) -> tuple[Array, Array]:
-    found = _best(x, filters, strides, rates, padding)
-    if found[0].shape != dy.shape:
-        message = (
-            f"Dilation2DBackprop: out_backprop must have the shape of the dilation, "
-            f"{list(found[0].shape)}, got {list(dy.shape)}"
-        )
-        raise InvalidArgumentError(message)
-    return found
-
-
-# Inference.
 
 
 def _infer(call: InferCall) -> Shape:
@@ -231,14 +195,6 @@ def _infer(call: InferCall) -> Shape:
     return Shape([x[0], *placed.sizes, channels])
 
 
-def _infer_like_input(call: InferCall) -> Shape:
-    return call.spec(0).shape
-
-
-def _infer_like_filter(call: InferCall) -> Shape:
-    return call.spec(1).shape
-
-
 def _gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     x, filters = call.inputs
     options = {name: call.attr(name) for name in ("strides", "rates", "padding")}
@@ -248,11 +204,6 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-_ATTRS = {
-    "strides": attr("list(int)"),
-    "rates": attr("list(int)"),
-    "padding": attr("string", allowed=("SAME", "VALID")),
-}
 DILATION_2D: OpDef = register(
     OpDef(
         name="Dilation2D",
@@ -264,6 +215,39 @@ DILATION_2D: OpDef = register(
         gradient=_gradient,
     )
 )
+
+
+def _checked(
+    x: Array, filters: Array, dy: Array, strides: Any, rates: Any, padding: str
+) -> tuple[Array, Array]:
+    found = _best(x, filters, strides, rates, padding)
+    if found[0].shape != dy.shape:
+        message = (
+            f"Dilation2DBackprop: out_backprop must have the shape of the dilation, "
+            f"{list(found[0].shape)}, got {list(dy.shape)}"
+        )
+        raise InvalidArgumentError(message)
+    return found
+
+
+def _input_gradient_kernel(
+    x: Array, filters: Array, dy: Array, *, strides: Any, rates: Any, padding: str
+) -> Array:
+    _, at = _checked(x, filters, dy, strides, rates, padding)
+    sizes, before = _sizes(x, filters, strides, rates, padding)
+    dx = np.zeros_like(x)
+    for (row, column), windows, reads in _taps(x, filters, sizes, before, strides, rates):
+        chosen = at[:, windows[0], windows[1]] == row * filters.shape[1] + column
+        dx[:, reads[0], reads[1]] += np.where(chosen, dy[:, windows[0], windows[1]], 0).astype(
+            dx.dtype
+        )
+    return dx
+
+
+def _infer_like_input(call: InferCall) -> Shape:
+    return call.spec(0).shape
+
+
 DILATION_2D_BACKPROP_INPUT: OpDef = register(
     OpDef(
         name="Dilation2DBackpropInput",
@@ -275,6 +259,24 @@ DILATION_2D_BACKPROP_INPUT: OpDef = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _filter_gradient_kernel(
+    x: Array, filters: Array, dy: Array, *, strides: Any, rates: Any, padding: str
+) -> Array:
+    _, at = _checked(x, filters, dy, strides, rates, padding)
+    dfilters = np.zeros_like(filters)
+    for number in range(filters.shape[0] * filters.shape[1]):
+        row, column = divmod(number, filters.shape[1])
+        chosen = np.where(at == number, dy, 0)
+        dfilters[row, column] = chosen.sum((0, 1, 2)).astype(filters.dtype)
+    return dfilters
+
+
+def _infer_like_filter(call: InferCall) -> Shape:
+    return call.spec(1).shape
+
+
 DILATION_2D_BACKPROP_FILTER: OpDef = register(
     OpDef(
         name="Dilation2DBackpropFilter",

@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.dtypes import bfloat16, float16, float32
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.array import gathering, reshaping, scattering, shapes
+from pinnace.ops.array import gathering, permutations, reshaping, scattering, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.math import ranges
 from pinnace.ops.opdef import OpDef, attr
@@ -127,7 +127,7 @@ def _gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Tensor
     axis = call.attr("reduction_dimension") % rank
     order = [n for n in range(rank) if n != axis] + [axis]
     back = np.argsort(order).tolist()
-    places = reshaping.transpose(at, order)
+    places = permutations.transpose(at, order)
     size = shapes.shape(x)[axis]
     k = call.attr("k")
     flat = reshaping.reshape(places, [-1, k])
@@ -136,10 +136,10 @@ def _gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Tensor
     turned = gathering.gather(shapes.shape(x), order)
     spread = scattering.scatter_nd(
         reshaping.reshape(flat, [-1, 1]),
-        reshaping.reshape(reshaping.transpose(dy, order), [-1]),
+        reshaping.reshape(permutations.transpose(dy, order), [-1]),
         reshaping.reshape(shapes.size(x), [1]),
     )
-    return (reshaping.transpose(reshaping.reshape(spread, turned), back),)
+    return (permutations.transpose(reshaping.reshape(spread, turned), back),)
 
 
 APPROX_TOP_K: OpDef = register(

@@ -7,7 +7,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import bfloat16, float16, float32
 from pinnace.framework.tensor import Tensor, TensorLike
 from pinnace.ops.array import casting, constants, gathering, reshaping, shapes
-from pinnace.ops.math import arithmetic, division, exponents, reduction
+from pinnace.ops.math import arithmetic, division, exponents, polar, reduction
 from pinnace.ops.nn.local_response import local_response_normalization
 
 __all__ = [
@@ -31,7 +31,7 @@ def batch_normalization(
     variance_epsilon: TensorLike,
     name: str | None = None,
 ) -> Tensor:
-    """Scale (x - mean) / sqrt(variance + variance_epsilon) + offset.
+    """scale (x - mean) / sqrt(variance + variance_epsilon) + offset.
 
     Args:
         x: any shape, any float dtype.
@@ -213,7 +213,7 @@ def l2_normalize(
     name: str | None = None,
     dim: Any = None,
 ) -> Tensor:
-    """X / sqrt(max(sum(x²), epsilon)), the sum over `axis`.
+    """x / sqrt(max(sum(x²), epsilon)), the sum over `axis`.
 
     Args:
         x: [...], any float or complex dtype.
@@ -228,7 +228,7 @@ def l2_normalize(
     axis = dim if axis is None else axis
     x = convert_to_tensor(x)
     if x.dtype.is_complex:
-        modulus = arithmetic.abs(x)
+        modulus = polar.abs(x)
         total = reduction.reduce_sum(arithmetic.square(modulus), axis, keepdims=True)
         factor = exponents.rsqrt(arithmetic.maximum(total, epsilon))
         return arithmetic.multiply(x, casting.cast(factor, x.dtype), name)

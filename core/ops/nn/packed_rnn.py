@@ -36,7 +36,7 @@ _MOST = 2**40
 
 
 class Layout(NamedTuple):
-    """What a vector of weights is of.
+    """The sections of a weight vector.
 
     Args:
         mode: of the cells: rnn_relu, rnn_tanh, lstm or gru.
@@ -84,6 +84,22 @@ class Layout(NamedTuple):
         ]
         cut = len(parts) - self.biases
         return parts[:cut], parts[cut:]
+
+
+_CELLS: dict[str, AttrDef] = {
+    "rnn_mode": attr("string", default="lstm", allowed=tuple(GATES)),
+    "input_mode": attr(
+        "string", default="linear_input", allowed=("linear_input", "skip_input", "auto_select")
+    ),
+    "direction": attr("string", default="unidirectional", allowed=tuple(_DIRECTIONS)),
+    "dropout": attr("float", default=0.0),
+    "seed": attr("int", default=0),
+    "seed2": attr("int", default=0),
+}
+_PROJECTED = {**_CELLS, "num_proj": attr("int", default=0)}
+_STATES = "input: T, input_h: T, input_c: T, params: T"
+_OUTPUTS = "output: T, output_h: T, output_c: T, reserve_space: T"
+_TRAINING = {"is_training": attr("bool", default=True)}
 
 
 class _Direction(NamedTuple):
@@ -190,7 +206,7 @@ def _require(name: str, holds: bool, rule: str, found: Array) -> None:
 
 
 def _refuse(name: str, options: dict[str, Any]) -> None:
-    """What of these ops is not done here."""
+    """Raise for the modes of these ops that are not supported."""
     if options["input_mode"] == "skip_input":
         raise UnimplementedError(f"{name}: input_mode 'skip_input' is not done; Try: linear_input")
     if options.get("num_proj"):
@@ -203,7 +219,7 @@ def _refuse(name: str, options: dict[str, Any]) -> None:
 
 
 def _nothing(dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """What TensorFlow keeps for the way back."""
+    """The empty reserve space, which TensorFlow keeps for the backward pass."""
     return np.zeros(0, dtype), np.zeros(0, np.int8)
 
 
@@ -233,6 +249,45 @@ def _kernel(version: str) -> Callable[..., tuple[Array, ...]]:
         return *found, *_nothing(input.dtype)[: 2 if version else 1]
 
     return kernel
+
+
+def _infer(call: InferCall) -> tuple[Shape, ...]:
+    x, h, c, params = (call.spec(index).shape for index in range(4))
+    for what, shape, rank in (("input", x, 3), ("input_h", h, 3), ("params", params, 1)):
+        if shape.rank not in {None, rank}:
+            call.fail(f"{what} must have {rank} axes")
+    units = h[2] if h.rank == 3 else None
+    across = None if units is None else units * _DIRECTIONS[call.attrs["direction"]]
+    lead = [None, None] if x.rank is None else [x[0], x[1]]
+    out = [Shape([*lead, across]), h, h if call.attrs["rnn_mode"] == "lstm" else c]
+    return *out, *[Shape([None])] * (len(call.op.outputs) - 3)
+
+
+def _layer(name: str, signature: str, kernel: Any, attrs: dict[str, AttrDef]) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature=signature,
+            types=_T,
+            attrs=attrs,
+            infer=_infer,
+            kernel=kernel,
+            gradient=NOT_DIFFERENTIABLE,
+            effect="random",
+        )
+    )
+
+
+_T = {"T": FLOATS}
+
+
+RNN = _layer("CudnnRNN", f"{_STATES} -> {_OUTPUTS}", _kernel(""), {**_CELLS, **_TRAINING})
+RNN_V2 = _layer(
+    "CudnnRNNV2",
+    f"{_STATES} -> {_OUTPUTS}, host_reserved: int8",
+    _kernel("V2"),
+    {**_CELLS, **_TRAINING},
+)
 
 
 def _kernel_v3(
@@ -271,16 +326,12 @@ def _turned(x: Array) -> Array:
     return x.swapaxes(0, 1) if x.ndim > 1 else x
 
 
-def _infer(call: InferCall) -> tuple[Shape, ...]:
-    x, h, c, params = (call.spec(index).shape for index in range(4))
-    for what, shape, rank in (("input", x, 3), ("input_h", h, 3), ("params", params, 1)):
-        if shape.rank not in {None, rank}:
-            call.fail(f"{what} must have {rank} axes")
-    units = h[2] if h.rank == 3 else None
-    across = None if units is None else units * _DIRECTIONS[call.attrs["direction"]]
-    lead = [None, None] if x.rank is None else [x[0], x[1]]
-    out = [Shape([*lead, across]), h, h if call.attrs["rnn_mode"] == "lstm" else c]
-    return *out, *[Shape([None])] * (len(call.op.outputs) - 3)
+RNN_V3 = _layer(
+    "CudnnRNNV3",
+    f"{_STATES}, sequence_lengths: int32 -> {_OUTPUTS}, host_reserved: int8",
+    _kernel_v3,
+    {**_PROJECTED, **_TRAINING, "time_major": attr("bool", default=True)},
+)
 
 
 def _sized(
@@ -306,6 +357,23 @@ def _sized(
     return layout
 
 
+def _packing(
+    name: str, signature: str, infer: Any, kernel: Any, attrs: dict[str, AttrDef], types: Any = _T
+) -> OpDef:
+    sizes = "num_layers: int32, num_units: int32, input_size: int32"
+    return register(
+        OpDef(
+            name=name,
+            signature=f"{sizes}{signature}",
+            types=types,
+            attrs=attrs,
+            infer=infer,
+            kernel=kernel,
+            gradient=NOT_DIFFERENTIABLE,
+        )
+    )
+
+
 def _size_kernel(
     num_layers: Array,
     num_units: Array,
@@ -319,6 +387,16 @@ def _size_kernel(
 ) -> Array:
     given = (num_layers, num_units, input_size, rnn_mode, input_mode, direction, num_proj)
     return np.array([_sized(*given).size], S.numpy)
+
+
+PARAMS_SIZE = _packing(
+    "CudnnRNNParamsSize",
+    " -> params_size: S",
+    lambda _: Shape([1]),
+    _size_kernel,
+    _PROJECTED,
+    {**_T, "S": INDEX},
+)
 
 
 def _unpack_kernel(
@@ -340,6 +418,52 @@ def _unpack_kernel(
     )
     matrices, biases = layout.unpacked(params)
     return *matrices, *biases
+
+
+def _infer_unpacked(call: InferCall) -> tuple[Shape, ...]:
+    counts: list[int] = [call.attrs[arg.number_attr] for arg in call.op.outputs]
+    layers, units, inputs = (call.constant(index) for index in range(3))
+    if layers is None or units is None or inputs is None:
+        return (Shape([None, None]),) * counts[0] + (Shape([None]),) * counts[1]
+    attrs = call.attrs
+    layout = _sized(
+        layers,
+        units,
+        inputs,
+        attrs["rnn_mode"],
+        attrs["input_mode"],
+        attrs["direction"],
+        attrs.get("num_proj", 0),
+    )
+    shapes = [*map(Shape, layout.matrices()), *[Shape([layout.units])] * layout.biases]
+    if [len(shapes) - layout.biases, layout.biases] != counts:
+        call.fail(f"there are {len(shapes) - layout.biases} matrices and {layout.biases} biases")
+    return tuple(shapes)
+
+
+def _list_of(count: str, count_of_biases: str) -> str:
+    return f"weights: {count}*T, biases: {count_of_biases}*T"
+
+
+PARAMS_TO_CANONICAL = _packing(
+    "CudnnRNNParamsToCanonical",
+    f", params: T -> {_list_of('num_params', 'num_params')}",
+    _infer_unpacked,
+    _unpack_kernel,
+    _CELLS,
+)
+
+
+_TWO = _list_of("num_params_weights", "num_params_biases")
+
+
+PARAMS_TO_CANONICAL_V2 = _packing(
+    "CudnnRNNParamsToCanonicalV2",
+    f", params: T -> {_TWO}",
+    _infer_unpacked,
+    _unpack_kernel,
+    _PROJECTED,
+)
 
 
 def _pack_kernel(
@@ -365,121 +489,11 @@ def _pack_kernel(
     return np.concatenate([part.reshape(-1) for part in (*weights, *biases)])
 
 
-def _infer_unpacked(call: InferCall) -> tuple[Shape, ...]:
-    counts: list[int] = [call.attrs[arg.number_attr] for arg in call.op.outputs]
-    layers, units, inputs = (call.constant(index) for index in range(3))
-    if layers is None or units is None or inputs is None:
-        return (Shape([None, None]),) * counts[0] + (Shape([None]),) * counts[1]
-    attrs = call.attrs
-    layout = _sized(
-        layers,
-        units,
-        inputs,
-        attrs["rnn_mode"],
-        attrs["input_mode"],
-        attrs["direction"],
-        attrs.get("num_proj", 0),
-    )
-    shapes = [*map(Shape, layout.matrices()), *[Shape([layout.units])] * layout.biases]
-    if [len(shapes) - layout.biases, layout.biases] != counts:
-        call.fail(f"there are {len(shapes) - layout.biases} matrices and {layout.biases} biases")
-    return tuple(shapes)
-
-
 def _infer_packed(call: InferCall) -> Shape:
     sizes = [spec.shape.num_elements() for index in (3, 4) for spec in call.specs(index)]
     return Shape([None if None in sizes else sum(sizes)])  # type: ignore[arg-type]  # all are known
 
 
-_T = {"T": FLOATS}
-_CELLS: dict[str, AttrDef] = {
-    "rnn_mode": attr("string", default="lstm", allowed=tuple(GATES)),
-    "input_mode": attr(
-        "string", default="linear_input", allowed=("linear_input", "skip_input", "auto_select")
-    ),
-    "direction": attr("string", default="unidirectional", allowed=tuple(_DIRECTIONS)),
-    "dropout": attr("float", default=0.0),
-    "seed": attr("int", default=0),
-    "seed2": attr("int", default=0),
-}
-_PROJECTED = {**_CELLS, "num_proj": attr("int", default=0)}
-_STATES = "input: T, input_h: T, input_c: T, params: T"
-_OUTPUTS = "output: T, output_h: T, output_c: T, reserve_space: T"
-_TRAINING = {"is_training": attr("bool", default=True)}
-
-
-def _layer(name: str, signature: str, kernel: Any, attrs: dict[str, AttrDef]) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=signature,
-            types=_T,
-            attrs=attrs,
-            infer=_infer,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-            effect="random",
-        )
-    )
-
-
-def _packing(
-    name: str, signature: str, infer: Any, kernel: Any, attrs: dict[str, AttrDef], types: Any = _T
-) -> OpDef:
-    sizes = "num_layers: int32, num_units: int32, input_size: int32"
-    return register(
-        OpDef(
-            name=name,
-            signature=f"{sizes}{signature}",
-            types=types,
-            attrs=attrs,
-            infer=infer,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-        )
-    )
-
-
-def _list_of(count: str, count_of_biases: str) -> str:
-    return f"weights: {count}*T, biases: {count_of_biases}*T"
-
-
-RNN = _layer("CudnnRNN", f"{_STATES} -> {_OUTPUTS}", _kernel(""), {**_CELLS, **_TRAINING})
-RNN_V2 = _layer(
-    "CudnnRNNV2",
-    f"{_STATES} -> {_OUTPUTS}, host_reserved: int8",
-    _kernel("V2"),
-    {**_CELLS, **_TRAINING},
-)
-RNN_V3 = _layer(
-    "CudnnRNNV3",
-    f"{_STATES}, sequence_lengths: int32 -> {_OUTPUTS}, host_reserved: int8",
-    _kernel_v3,
-    {**_PROJECTED, **_TRAINING, "time_major": attr("bool", default=True)},
-)
-PARAMS_SIZE = _packing(
-    "CudnnRNNParamsSize",
-    " -> params_size: S",
-    lambda _: Shape([1]),
-    _size_kernel,
-    _PROJECTED,
-    {**_T, "S": INDEX},
-)
-_TWO = _list_of("num_params_weights", "num_params_biases")
-PARAMS_TO_CANONICAL = _packing(
-    "CudnnRNNParamsToCanonical",
-    f", params: T -> {_list_of('num_params', 'num_params')}",
-    _infer_unpacked,
-    _unpack_kernel,
-    _CELLS,
-)
-PARAMS_TO_CANONICAL_V2 = _packing(
-    "CudnnRNNParamsToCanonicalV2",
-    f", params: T -> {_TWO}",
-    _infer_unpacked,
-    _unpack_kernel,
-    _PROJECTED,
-)
 CANONICAL_TO_PARAMS = _packing(
     "CudnnRNNCanonicalToParams",
     f", {_list_of('num_params', 'num_params')} -> params: T",

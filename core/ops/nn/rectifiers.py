@@ -8,7 +8,8 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, REAL, float32
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, joining
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.masking import kept
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import OpCall, OpDef, attr, typed
@@ -30,94 +31,11 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Relu` (nn_ops.cc).
     """
-    return RELU.entry(features, name)  # type: ignore[no-any-return]
-
-
-def relu6(features: TensorLike, name: str | None = None) -> Tensor:
-    """min(max(features, 0), 6).
-
-    Source:
-        TensorFlow op `Relu6` (nn_ops.cc); Krizhevsky, 2010.
-    """
-    return RELU6.entry(features, name)  # type: ignore[no-any-return]
-
-
-def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """Features where they are positive, alpha features elsewhere.
-
-    Args:
-        features: [...], a float type; integers become float32.
-        alpha: slope for negative values.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `LeakyRelu` (nn_ops.cc); Maas, Hannun and Ng, 2013.
-    """
-    features = convert_to_tensor(features)
-    if features.dtype.is_integer:
-        features = casting.cast(features, float32)
-    return execute(LEAKY_RELU, features, alpha=float(alpha), name=name)  # type: ignore[no-any-return]
-
-
-def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """relu(features) and relu(-features), joined along `axis`.
-
-    Source:
-        Shang et al., 2016; TensorFlow `tf.nn.crelu`.
-    """
-    features = convert_to_tensor(features)
-    return relu(joining.concat([features, arithmetic.negative(features)], axis), name=name)
-
-
-def relu_grad(gradients: Tensor, features: Tensor) -> Tensor:
-    """Gradients where features > 0, else 0."""
-    return RELU_GRAD.entry(gradients, features)  # type: ignore[no-any-return]
-
-
-def relu6_grad(gradients: Tensor, features: Tensor) -> Tensor:
-    """Gradients where 0 < features < 6, else 0."""
-    return RELU6_GRAD.entry(gradients, features)  # type: ignore[no-any-return]
-
-
-def leaky_relu_grad(gradients: Tensor, features: Tensor, alpha: float) -> Tensor:
-    """Gradients where features > 0, else alpha gradients."""
-    return execute(LEAKY_RELU_GRAD, gradients, features, alpha=alpha)  # type: ignore[no-any-return]
-
-
-# Kernels.
+    return RELU.entry(features, name)
 
 
 def _relu_kernel(features: Array, *, out: Array | None = None) -> Any:
     return np.maximum(features, features.dtype.type(0), out=out)  # maximum passes NaN on
-
-
-def _relu6_kernel(features: Array) -> Any:
-    number = features.dtype.type
-    return np.minimum(np.maximum(features, number(0)), number(6))
-
-
-def _slope(x: Array, alpha: float) -> Any:
-    # Attributes are saved as float32: a model gives the same numbers before and after.
-    return x.dtype.type(np.float32(alpha))
-
-
-def _leaky_relu_kernel(features: Array, *, alpha: float) -> Any:
-    scaled = features * _slope(features, alpha)
-    if alpha <= 1:
-        return np.maximum(features, scaled)
-    return np.where(features > 0, features, scaled)
-
-
-def _relu_grad_kernel(gradients: Array, features: Array, *, out: Array | None = None) -> Any:
-    return kept(gradients, features > 0, out)
-
-
-def _relu6_grad_kernel(gradients: Array, features: Array) -> Any:
-    return kept(gradients, (features > 0) & (features < 6))
-
-
-def _leaky_relu_grad_kernel(gradients: Array, features: Array, *, alpha: float) -> Any:
-    return np.where(features > 0, gradients, gradients * _slope(gradients, alpha))
 
 
 # Gradients: TensorFlow hands the output to ReluGrad, so that the input can be forgotten.
@@ -125,27 +43,6 @@ def _leaky_relu_grad_kernel(gradients: Array, features: Array, *, alpha: float) 
 
 def _relu_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (relu_grad(dy, call.outputs[0]),)
-
-
-def _relu6_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (relu6_grad(dy, call.outputs[0]),)
-
-
-def _leaky_relu_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (leaky_relu_grad(dy, call.inputs[0], call.attr("alpha")),)
-
-
-def _relu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return relu_grad(dy, call.inputs[1]), constants.zeros_like(call.inputs[1])
-
-
-def _relu6_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return relu6_grad(dy, call.inputs[1]), constants.zeros_like(call.inputs[1])
-
-
-def _leaky_relu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    x = call.inputs[1]
-    return leaky_relu_grad(dy, x, call.attr("alpha")), constants.zeros_like(x)
 
 
 RELU: OpDef = register(
@@ -161,28 +58,21 @@ RELU: OpDef = register(
         fuse="max({features}, T(0))",
     )
 )
-RELU6: OpDef = register(
-    unary(
-        "Relu6",
-        _relu6_kernel,
-        _relu6_gradient,
-        types=REAL,
-        signature="features: T -> activations: T",
-        fuse="min(max({features}, T(0)), T(6))",
-    )
-)
-LEAKY_RELU: OpDef = register(
-    OpDef(
-        name="LeakyRelu",
-        signature="features: T -> activations: T",
-        types={"T": typed(FLOATS, float32)},
-        attrs={"alpha": attr("float", default=0.2)},
-        infer=same_as_input,
-        kernel=_leaky_relu_kernel,
-        gradient=_leaky_relu_gradient,
-        elementwise=True,
-    )
-)
+
+
+def relu_grad(gradients: Tensor, features: Tensor) -> Tensor:
+    """Gradients where features > 0, else 0."""
+    return RELU_GRAD.entry(gradients, features)
+
+
+def _relu_grad_kernel(gradients: Array, features: Array, *, out: Array | None = None) -> Any:
+    return kept(gradients, features > 0, out)
+
+
+def _relu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return relu_grad(dy, call.inputs[1]), constants.zeros_like(call.inputs[1])
+
+
 RELU_GRAD: OpDef = register(
     OpDef(
         name="ReluGrad",
@@ -195,6 +85,51 @@ RELU_GRAD: OpDef = register(
         fuse="({gradients} if {features} > T(0) else T(0))",
     )
 )
+
+
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
+    """min(max(features, 0), 6).
+
+    Source:
+        TensorFlow op `Relu6` (nn_ops.cc); Krizhevsky, 2010.
+    """
+    return RELU6.entry(features, name)
+
+
+def _relu6_kernel(features: Array) -> Any:
+    number = features.dtype.type
+    return np.minimum(np.maximum(features, number(0)), number(6))
+
+
+def _relu6_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (relu6_grad(dy, call.outputs[0]),)
+
+
+RELU6: OpDef = register(
+    unary(
+        "Relu6",
+        _relu6_kernel,
+        _relu6_gradient,
+        types=REAL,
+        signature="features: T -> activations: T",
+        fuse="min(max({features}, T(0)), T(6))",
+    )
+)
+
+
+def relu6_grad(gradients: Tensor, features: Tensor) -> Tensor:
+    """Gradients where 0 < features < 6, else 0."""
+    return RELU6_GRAD.entry(gradients, features)
+
+
+def _relu6_grad_kernel(gradients: Array, features: Array) -> Any:
+    return kept(gradients, (features > 0) & (features < 6))
+
+
+def _relu6_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return relu6_grad(dy, call.inputs[1]), constants.zeros_like(call.inputs[1])
+
+
 RELU6_GRAD: OpDef = register(
     OpDef(
         name="Relu6Grad",
@@ -206,6 +141,70 @@ RELU6_GRAD: OpDef = register(
         fuse="({gradients} if {features} > T(0) and {features} < T(6) else T(0))",
     )
 )
+
+
+def _slope(x: Array, alpha: float) -> Any:
+    # Attributes are saved as float32: a model gives the same numbers before and after.
+    return x.dtype.type(np.float32(alpha))
+
+
+@takes_composites(values=1, keeps_zero=True)
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """Features where they are positive, alpha features elsewhere.
+
+    Args:
+        features: [...], a float type; integers become float32.
+        alpha: slope for negative values.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `LeakyRelu` (nn_ops.cc); Maas, Hannun and Ng, 2013.
+    """
+    features = convert_to_tensor(features)
+    if features.dtype.is_integer:
+        features = casting.cast(features, float32)
+    return execute_one(LEAKY_RELU, features, alpha=float(alpha), name=name)
+
+
+def _leaky_relu_kernel(features: Array, *, alpha: float) -> Any:
+    scaled = features * _slope(features, alpha)
+    if alpha <= 1:
+        return np.maximum(features, scaled)
+    return np.where(features > 0, features, scaled)
+
+
+def _leaky_relu_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (leaky_relu_grad(dy, call.inputs[0], call.attr("alpha")),)
+
+
+LEAKY_RELU: OpDef = register(
+    OpDef(
+        name="LeakyRelu",
+        signature="features: T -> activations: T",
+        types={"T": typed(FLOATS, float32)},
+        attrs={"alpha": attr("float", default=0.2)},
+        infer=same_as_input,
+        kernel=_leaky_relu_kernel,
+        gradient=_leaky_relu_gradient,
+        elementwise=True,
+    )
+)
+
+
+def leaky_relu_grad(gradients: Tensor, features: Tensor, alpha: float) -> Tensor:
+    """Gradients where features > 0, else alpha gradients."""
+    return execute_one(LEAKY_RELU_GRAD, gradients, features, alpha=alpha)
+
+
+def _leaky_relu_grad_kernel(gradients: Array, features: Array, *, alpha: float) -> Any:
+    return np.where(features > 0, gradients, gradients * _slope(gradients, alpha))
+
+
+def _leaky_relu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    x = call.inputs[1]
+    return leaky_relu_grad(dy, x, call.attr("alpha")), constants.zeros_like(x)
+
+
 LEAKY_RELU_GRAD: OpDef = register(
     OpDef(
         name="LeakyReluGrad",
@@ -217,3 +216,13 @@ LEAKY_RELU_GRAD: OpDef = register(
         gradient=_leaky_relu_grad_gradient,
     )
 )
+
+
+def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+    """relu(features) and relu(-features), joined along `axis`.
+
+    Source:
+        Shang et al., 2016; TensorFlow `tf.nn.crelu`.
+    """
+    features = convert_to_tensor(features)
+    return relu(joining.concat([features, arithmetic.negative(features)], axis), name=name)

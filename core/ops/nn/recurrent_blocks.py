@@ -38,6 +38,15 @@ _TYPES = frozenset({dtypes.float16, dtypes.float32})
 _WEIGHTS = "w: T, wci: T, wcf: T, wco: T, b: T"
 _GATES = "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
 
+_LAYER_INPUTS = f"seq_len_max: int64, x: T, cs_prev: T, h_prev: T, {_WEIGHTS}"
+_LAYER_GRADIENTS = (
+    "x_grad: T, cs_prev_grad: T, h_prev_grad: T, w_grad: T, "
+    "wci_grad: T, wcf_grad: T, wco_grad: T, b_grad: T"
+)
+_PEEPHOLE = attr("bool", default=False)
+
+_GRU_INPUTS = "x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T"
+
 
 def _wide(*arrays: Array) -> tuple[Array, ...]:
     return tuple(x.astype(computed_in(x.dtype), copy=False) for x in arrays)
@@ -86,28 +95,6 @@ def _sums(order: str, total: Array, forget_bias: float) -> dict[str, Array]:
     return parts
 
 
-def _cell_kernel(
-    x: Array,
-    cs_prev: Array,
-    h_prev: Array,
-    w: Array,
-    wci: Array,
-    wcf: Array,
-    wco: Array,
-    b: Array,
-    *,
-    forget_bias: float,
-    cell_clip: float,
-    use_peephole: bool,
-) -> tuple[Array, ...]:
-    _require_weights("LSTMBlockCell", x, cs_prev, h_prev, w, b)
-    both, state, weights, biases = _wide(np.concatenate([x, h_prev], 1), cs_prev, w, b)
-    peepholes = _peepholes("LSTMBlockCell", cs_prev, (wci, wcf, wco), use_peephole)
-    sums = _sums("icfo", both @ weights + biases, forget_bias)
-    gates = lstm_step(sums, state, peepholes, cell_clip)
-    return tuple(part.astype(x.dtype, copy=False) for part in gates)
-
-
 def _layer(
     name: str,
     seq_len_max: Array,
@@ -143,45 +130,6 @@ def _layer(
     return out
 
 
-def _layer_kernel(
-    seq_len_max: Array,
-    x: Array,
-    cs_prev: Array,
-    h_prev: Array,
-    w: Array,
-    wci: Array,
-    wcf: Array,
-    wco: Array,
-    b: Array,
-    *,
-    forget_bias: float,
-    cell_clip: float,
-    use_peephole: bool,
-) -> tuple[Array, ...]:
-    peepholes = _peepholes("BlockLSTM", cs_prev, (wci, wcf, wco), use_peephole)
-    given = (seq_len_max, x, cs_prev, h_prev, w, peepholes, b)
-    return _layer("BlockLSTM", *given, forget_bias, cell_clip)
-
-
-def _layer_v2_kernel(
-    seq_len_max: Array,
-    x: Array,
-    cs_prev: Array,
-    h_prev: Array,
-    w: Array,
-    wci: Array,
-    wcf: Array,
-    wco: Array,
-    b: Array,
-    *,
-    cell_clip: float,
-    use_peephole: bool,
-) -> tuple[Array, ...]:
-    peepholes = _peepholes("BlockLSTMV2", cs_prev, (wci, wcf, wco), use_peephole)
-    given = (seq_len_max, x, cs_prev, h_prev, w, peepholes, b)
-    return _layer("BlockLSTMV2", *given, 0.0, cell_clip)
-
-
 def _ranked(call: InferCall, index: int, rank: int) -> Shape:
     """The shape of an input that must have so many axes."""
     shape = call.spec(index).shape
@@ -208,42 +156,6 @@ def _infer_lstm(call: InferCall) -> tuple[Shape, ...]:
 
 def _gradients_by_gate(order: str, sums: dict[str, Array]) -> Array:
     return np.concatenate([sums[gate] for gate in order], -1)
-
-
-def _cell_back_kernel(
-    x: Array,
-    cs_prev: Array,
-    h_prev: Array,
-    w: Array,
-    wci: Array,
-    wcf: Array,
-    wco: Array,
-    b: Array,
-    i: Array,
-    cs: Array,
-    f: Array,
-    o: Array,
-    ci: Array,
-    co: Array,
-    cs_grad: Array,
-    h_grad: Array,
-    *,
-    use_peephole: bool,
-) -> tuple[Array, ...]:
-    shapes = {part.shape for part in (cs_prev, i, cs, f, o, ci, co, cs_grad, h_grad)}
-    same = len(shapes) == 1 and len(x) == len(cs_prev)
-    _require("LSTMBlockCellGrad", same, "states and gates must have one shape", x, cs_prev)
-    _require_weights("LSTMBlockCellGrad", x, cs_prev, h_prev, w, b)
-    peepholes = _peepholes("LSTMBlockCellGrad", cs_prev, (wci, wcf, wco), use_peephole)
-    gates = Gates(*_wide(i, cs, f, o, ci, co, co))
-    state, d_state, d_hidden = _wide(cs_prev, cs_grad, h_grad)
-    back = lstm_step_back(gates, state, peepholes, d_state, d_hidden)
-    found = (
-        back.state,
-        _gradients_by_gate("icfo", back.sums),
-        *_peephole_gradients(back.sums, state, gates.state, use_peephole),
-    )
-    return tuple(part.astype(cs_prev.dtype, copy=False) for part in found)
 
 
 def _peephole_gradients(
@@ -324,6 +236,196 @@ def _layer_gradient(backward: str) -> Callable[..., tuple[Any, ...]]:
     return gradient
 
 
+def _infer_layer_back(call: InferCall) -> tuple[Shape, ...]:
+    _ranked(call, 0, 0)
+    for index in range(9, len(call.inputs)):
+        _ranked(call, index, 3)
+    return tuple(
+        _ranked(call, index, rank) for index, rank in enumerate((3, 2, 2, 2, 1, 1, 1, 1), 1)
+    )
+
+
+def _op(name: str, signature: str, infer: Any, kernel: Any, gradient: Any, **attrs: Any) -> OpDef:
+    single = name.startswith("GRU")
+    return register(
+        OpDef(
+            name=name,
+            signature=signature,
+            types={"T": frozenset({dtypes.float32}) if single else _TYPES},
+            attrs=attrs,
+            infer=infer,
+            kernel=kernel,
+            gradient=gradient,
+        )
+    )
+
+
+_BACKWARD = {
+    name: _op(
+        name,
+        f"{_LAYER_INPUTS}, {_GATES}, cs_grad: T, h_grad: T -> {_LAYER_GRADIENTS}",
+        _infer_layer_back,
+        _layer_back(forward),
+        NOT_DIFFERENTIABLE,
+        use_peephole=attr("bool"),
+    )
+    for name, forward in (("BlockLSTMGrad", "BlockLSTM"), ("BlockLSTMGradV2", "BlockLSTMV2"))
+}
+
+
+def _layer_kernel(
+    seq_len_max: Array,
+    x: Array,
+    cs_prev: Array,
+    h_prev: Array,
+    w: Array,
+    wci: Array,
+    wcf: Array,
+    wco: Array,
+    b: Array,
+    *,
+    forget_bias: float,
+    cell_clip: float,
+    use_peephole: bool,
+) -> tuple[Array, ...]:
+    peepholes = _peepholes("BlockLSTM", cs_prev, (wci, wcf, wco), use_peephole)
+    given = (seq_len_max, x, cs_prev, h_prev, w, peepholes, b)
+    return _layer("BlockLSTM", *given, forget_bias, cell_clip)
+
+
+BLOCK_LSTM = _op(
+    "BlockLSTM",
+    f"{_LAYER_INPUTS} -> {_GATES}",
+    _infer_lstm,
+    _layer_kernel,
+    _layer_gradient("BlockLSTMGrad"),
+    forget_bias=attr("float", default=1.0),
+    cell_clip=attr("float", default=3.0),
+    use_peephole=_PEEPHOLE,
+)
+
+
+def _layer_v2_kernel(
+    seq_len_max: Array,
+    x: Array,
+    cs_prev: Array,
+    h_prev: Array,
+    w: Array,
+    wci: Array,
+    wcf: Array,
+    wco: Array,
+    b: Array,
+    *,
+    cell_clip: float,
+    use_peephole: bool,
+) -> tuple[Array, ...]:
+    peepholes = _peepholes("BlockLSTMV2", cs_prev, (wci, wcf, wco), use_peephole)
+    given = (seq_len_max, x, cs_prev, h_prev, w, peepholes, b)
+    return _layer("BlockLSTMV2", *given, 0.0, cell_clip)
+
+
+BLOCK_LSTM_V2 = _op(
+    "BlockLSTMV2",
+    f"{_LAYER_INPUTS} -> {_GATES}",
+    _infer_lstm,
+    _layer_v2_kernel,
+    _layer_gradient("BlockLSTMGradV2"),
+    cell_clip=attr("float", default=0.0),
+    use_peephole=_PEEPHOLE,
+)
+
+
+def _cell_kernel(
+    x: Array,
+    cs_prev: Array,
+    h_prev: Array,
+    w: Array,
+    wci: Array,
+    wcf: Array,
+    wco: Array,
+    b: Array,
+    *,
+    forget_bias: float,
+    cell_clip: float,
+    use_peephole: bool,
+) -> tuple[Array, ...]:
+    _require_weights("LSTMBlockCell", x, cs_prev, h_prev, w, b)
+    both, state, weights, biases = _wide(np.concatenate([x, h_prev], 1), cs_prev, w, b)
+    peepholes = _peepholes("LSTMBlockCell", cs_prev, (wci, wcf, wco), use_peephole)
+    sums = _sums("icfo", both @ weights + biases, forget_bias)
+    gates = lstm_step(sums, state, peepholes, cell_clip)
+    return tuple(part.astype(x.dtype, copy=False) for part in gates)
+
+
+LSTM_BLOCK_CELL = _op(
+    "LSTMBlockCell",
+    f"x: T, cs_prev: T, h_prev: T, {_WEIGHTS} -> {_GATES}",
+    _infer_lstm,
+    _cell_kernel,
+    NOT_DIFFERENTIABLE,
+    forget_bias=attr("float", default=1.0),
+    cell_clip=attr("float", default=3.0),
+    use_peephole=_PEEPHOLE,
+)
+
+
+def _cell_back_kernel(
+    x: Array,
+    cs_prev: Array,
+    h_prev: Array,
+    w: Array,
+    wci: Array,
+    wcf: Array,
+    wco: Array,
+    b: Array,
+    i: Array,
+    cs: Array,
+    f: Array,
+    o: Array,
+    ci: Array,
+    co: Array,
+    cs_grad: Array,
+    h_grad: Array,
+    *,
+    use_peephole: bool,
+) -> tuple[Array, ...]:
+    shapes = {part.shape for part in (cs_prev, i, cs, f, o, ci, co, cs_grad, h_grad)}
+    same = len(shapes) == 1 and len(x) == len(cs_prev)
+    _require("LSTMBlockCellGrad", same, "states and gates must have one shape", x, cs_prev)
+    _require_weights("LSTMBlockCellGrad", x, cs_prev, h_prev, w, b)
+    peepholes = _peepholes("LSTMBlockCellGrad", cs_prev, (wci, wcf, wco), use_peephole)
+    gates = Gates(*_wide(i, cs, f, o, ci, co, co))
+    state, d_state, d_hidden = _wide(cs_prev, cs_grad, h_grad)
+    back = lstm_step_back(gates, state, peepholes, d_state, d_hidden)
+    found = (
+        back.state,
+        _gradients_by_gate("icfo", back.sums),
+        *_peephole_gradients(back.sums, state, gates.state, use_peephole),
+    )
+    return tuple(part.astype(cs_prev.dtype, copy=False) for part in found)
+
+
+def _infer_cell_back(call: InferCall) -> tuple[Shape, ...]:
+    x, state = _ranked(call, 0, 2), _ranked(call, 1, 2)
+    state = Shape([x[0] if state[0] is None else state[0], state[1]])
+    for index in range(len(call.inputs)):
+        _ranked(call, index, 1 if 4 <= index < 8 else 2)
+    units = Shape([state[1]])
+    four = _ranked(call, 3, 2)[1] if state[1] is None else 4 * state[1]
+    return state, Shape([state[0], four]), units, units, units
+
+
+LSTM_BLOCK_CELL_GRAD = _op(
+    "LSTMBlockCellGrad",
+    f"x: T, cs_prev: T, h_prev: T, {_WEIGHTS}, i: T, cs: T, f: T, o: T, ci: T, co: T, "
+    "cs_grad: T, h_grad: T -> cs_prev_grad: T, dicfo: T, wci_grad: T, wcf_grad: T, wco_grad: T",
+    _infer_cell_back,
+    _cell_back_kernel,
+    NOT_DIFFERENTIABLE,
+    use_peephole=attr("bool"),
+)
+
+
 def _gru_kernel(
     x: Array, h_prev: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array
 ) -> tuple[Array, ...]:
@@ -343,6 +445,15 @@ def _infer_gru(call: InferCall) -> tuple[Shape, ...]:
     for index in range(2, 6):
         _ranked(call, index, 1 if index > 3 else 2)
     return (Shape([_ranked(call, 0, 2)[0], _ranked(call, 1, 2)[1]]),) * 4
+
+
+GRU_BLOCK_CELL = _op(
+    "GRUBlockCell",
+    f"{_GRU_INPUTS} -> r: T, u: T, c: T, h: T",
+    _infer_gru,
+    _gru_kernel,
+    NOT_DIFFERENTIABLE,
+)
 
 
 def _gru_back_kernel(
@@ -383,103 +494,6 @@ def _infer_gru_back(call: InferCall) -> tuple[Shape, ...]:
     return x, h, h, Shape([h[0], double])
 
 
-def _infer_cell_back(call: InferCall) -> tuple[Shape, ...]:
-    x, state = _ranked(call, 0, 2), _ranked(call, 1, 2)
-    state = Shape([x[0] if state[0] is None else state[0], state[1]])
-    for index in range(len(call.inputs)):
-        _ranked(call, index, 1 if 4 <= index < 8 else 2)
-    units = Shape([state[1]])
-    four = _ranked(call, 3, 2)[1] if state[1] is None else 4 * state[1]
-    return state, Shape([state[0], four]), units, units, units
-
-
-def _infer_layer_back(call: InferCall) -> tuple[Shape, ...]:
-    _ranked(call, 0, 0)
-    for index in range(9, len(call.inputs)):
-        _ranked(call, index, 3)
-    return tuple(
-        _ranked(call, index, rank) for index, rank in enumerate((3, 2, 2, 2, 1, 1, 1, 1), 1)
-    )
-
-
-def _op(name: str, signature: str, infer: Any, kernel: Any, gradient: Any, **attrs: Any) -> OpDef:
-    single = name.startswith("GRU")
-    return register(
-        OpDef(
-            name=name,
-            signature=signature,
-            types={"T": frozenset({dtypes.float32}) if single else _TYPES},
-            attrs=attrs,
-            infer=infer,
-            kernel=kernel,
-            gradient=gradient,
-        )
-    )
-
-
-_LAYER_INPUTS = f"seq_len_max: int64, x: T, cs_prev: T, h_prev: T, {_WEIGHTS}"
-_LAYER_GRADIENTS = (
-    "x_grad: T, cs_prev_grad: T, h_prev_grad: T, w_grad: T, "
-    "wci_grad: T, wcf_grad: T, wco_grad: T, b_grad: T"
-)
-_PEEPHOLE = attr("bool", default=False)
-_BACKWARD = {
-    name: _op(
-        name,
-        f"{_LAYER_INPUTS}, {_GATES}, cs_grad: T, h_grad: T -> {_LAYER_GRADIENTS}",
-        _infer_layer_back,
-        _layer_back(forward),
-        NOT_DIFFERENTIABLE,
-        use_peephole=attr("bool"),
-    )
-    for name, forward in (("BlockLSTMGrad", "BlockLSTM"), ("BlockLSTMGradV2", "BlockLSTMV2"))
-}
-BLOCK_LSTM = _op(
-    "BlockLSTM",
-    f"{_LAYER_INPUTS} -> {_GATES}",
-    _infer_lstm,
-    _layer_kernel,
-    _layer_gradient("BlockLSTMGrad"),
-    forget_bias=attr("float", default=1.0),
-    cell_clip=attr("float", default=3.0),
-    use_peephole=_PEEPHOLE,
-)
-BLOCK_LSTM_V2 = _op(
-    "BlockLSTMV2",
-    f"{_LAYER_INPUTS} -> {_GATES}",
-    _infer_lstm,
-    _layer_v2_kernel,
-    _layer_gradient("BlockLSTMGradV2"),
-    cell_clip=attr("float", default=0.0),
-    use_peephole=_PEEPHOLE,
-)
-LSTM_BLOCK_CELL = _op(
-    "LSTMBlockCell",
-    f"x: T, cs_prev: T, h_prev: T, {_WEIGHTS} -> {_GATES}",
-    _infer_lstm,
-    _cell_kernel,
-    NOT_DIFFERENTIABLE,
-    forget_bias=attr("float", default=1.0),
-    cell_clip=attr("float", default=3.0),
-    use_peephole=_PEEPHOLE,
-)
-LSTM_BLOCK_CELL_GRAD = _op(
-    "LSTMBlockCellGrad",
-    f"x: T, cs_prev: T, h_prev: T, {_WEIGHTS}, i: T, cs: T, f: T, o: T, ci: T, co: T, "
-    "cs_grad: T, h_grad: T -> cs_prev_grad: T, dicfo: T, wci_grad: T, wcf_grad: T, wco_grad: T",
-    _infer_cell_back,
-    _cell_back_kernel,
-    NOT_DIFFERENTIABLE,
-    use_peephole=attr("bool"),
-)
-_GRU_INPUTS = "x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T"
-GRU_BLOCK_CELL = _op(
-    "GRUBlockCell",
-    f"{_GRU_INPUTS} -> r: T, u: T, c: T, h: T",
-    _infer_gru,
-    _gru_kernel,
-    NOT_DIFFERENTIABLE,
-)
 GRU_BLOCK_CELL_GRAD = _op(
     "GRUBlockCellGrad",
     f"{_GRU_INPUTS}, r: T, u: T, c: T, d_h: T -> d_x: T, d_h_prev: T, d_c_bar: T, d_r_bar_u_bar: T",

@@ -10,15 +10,16 @@ from pinnace.framework.dtypes import FLOATS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import constants, selecting
-from pinnace.ops.math import arithmetic, error_and_gamma, exponents, trigonometry
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.math import arithmetic, error_and_gamma, exponents, polar, trigonometry
 from pinnace.ops.opdef import OpCall, OpDef
 from pinnace.ops.registry import backward, register, unary
 
 __all__ = ["elu", "gelu", "selu", "silu", "softplus", "softsign", "swish"]
 
-# Klambauer et al., 2017, equation 2: the fixed point of mean 0 and variance 1.
-_SCALE = 1.0507009873554804934193349852946
-_SCALE_ALPHA = 1.7580993408473768599402175208123
+_ACTIVATION = "features: T -> activations: T"
+_OF_FEATURES = "gradients: T, features: T -> backprops: T"
+_OF_OUTPUTS = "gradients: T, outputs: T -> backprops: T"
 
 
 def softplus(features: TensorLike, name: str | None = None) -> Tensor:
@@ -37,16 +38,110 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Softplus` (nn_ops.cc).
     """
-    return SOFTPLUS.entry(features, name)  # type: ignore[no-any-return]
+    return SOFTPLUS.entry(features, name)
+
+
+def _softplus_kernel(features: Array) -> Any:
+    # Not log1p(exp(x)): that overflows above x = 88 in float32.
+    return np.maximum(features, features.dtype.type(0)) + np.log1p(np.exp(-np.abs(features)))
+
+
+def _softplus_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (softplus_grad(dy, call.inputs[0]),)
+
+
+SOFTPLUS: OpDef = register(
+    unary(
+        "Softplus",
+        _softplus_kernel,
+        _softplus_gradient,
+        signature=_ACTIVATION,
+        fuse="max({features}, T(0)) + log1p(exp(-abs({features})))",
+    )
+)
+
+
+def softplus_grad(gradients: Tensor, features: Tensor) -> Tensor:
+    """gradients / (1 + exp(-features))."""
+    return SOFTPLUS_GRAD.entry(gradients, features)
+
+
+def _softplus_grad_kernel(gradients: Array, features: Array) -> Any:
+    return gradients / (np.exp(-features) + features.dtype.type(1))
+
+
+def _softplus_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    gradients, x = call.inputs
+    s = exponents.sigmoid(x)
+    return softplus_grad(dy, x), dy * gradients * (s * (1.0 - s))
+
+
+SOFTPLUS_GRAD: OpDef = register(
+    backward(
+        "SoftplusGrad",
+        _softplus_grad_kernel,
+        _softplus_grad_gradient,
+        types=FLOATS,
+        signature=_OF_FEATURES,
+        fuse="{gradients} / (exp(-{features}) + T(1))",
+    )
+)
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """Features / (1 + |features|).
+    """features / (1 + |features|).
 
     Source:
         TensorFlow op `Softsign` (nn_ops.cc).
     """
-    return SOFTSIGN.entry(features, name)  # type: ignore[no-any-return]
+    return SOFTSIGN.entry(features, name)
+
+
+def _softsign_kernel(features: Array) -> Any:
+    return features / (np.abs(features) + features.dtype.type(1))
+
+
+def _softsign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (softsign_grad(dy, call.inputs[0]),)
+
+
+SOFTSIGN: OpDef = register(
+    unary(
+        "Softsign",
+        _softsign_kernel,
+        _softsign_gradient,
+        signature=_ACTIVATION,
+        fuse="{features} / (abs({features}) + T(1))",
+    )
+)
+
+
+def softsign_grad(gradients: Tensor, features: Tensor) -> Tensor:
+    """gradients / (1 + |features|)²."""
+    return SOFTSIGN_GRAD.entry(gradients, features)
+
+
+def _softsign_grad_kernel(gradients: Array, features: Array) -> Any:
+    return gradients / np.square(np.abs(features) + features.dtype.type(1))
+
+
+def _softsign_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    # TensorFlow has no gradient here and stops; this is the derivative.
+    gradients, x = call.inputs
+    y = softsign(x)
+    slope = arithmetic.reciprocal(1.0 + polar.abs(x))
+    return softsign_grad(dy, x), dy * gradients * (-2.0 * polar.sign(y)) * slope * slope * slope
+
+
+SOFTSIGN_GRAD: OpDef = register(
+    backward(
+        "SoftsignGrad",
+        _softsign_grad_kernel,
+        _softsign_grad_gradient,
+        types=FLOATS,
+        signature=_OF_FEATURES,
+    )
+)
 
 
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -55,7 +150,53 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Elu` (nn_ops.cc); Clevert, Unterthiner and Hochreiter, 2016.
     """
-    return ELU.entry(features, name)  # type: ignore[no-any-return]
+    return ELU.entry(features, name)
+
+
+def _elu_kernel(features: Array) -> Any:
+    zero = features.dtype.type(0)
+    return np.maximum(features, zero) + np.expm1(np.minimum(features, zero))
+
+
+def _elu_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (elu_grad(dy, call.outputs[0]),)
+
+
+ELU: OpDef = register(
+    unary(
+        "Elu",
+        _elu_kernel,
+        _elu_gradient,
+        signature=_ACTIVATION,
+        fuse="max({features}, T(0)) + expm1(min({features}, T(0)))",
+    )
+)
+
+
+def _below_zero(y: Tensor, value: Tensor) -> Tensor:
+    zero = constants.zeros_like(y)
+    return selecting.where(y < zero, value, zero)
+
+
+def elu_grad(gradients: Tensor, outputs: Tensor) -> Tensor:
+    """gradients (outputs + 1) where outputs < 0, else gradients."""
+    return ELU_GRAD.entry(gradients, outputs)
+
+
+def _elu_grad_kernel(gradients: Array, outputs: Array) -> Any:
+    number = outputs.dtype.type
+    # fmin: TensorFlow passes the gradient on where the output is NaN.
+    return gradients * (np.fmin(outputs, number(0)) + number(1))
+
+
+def _elu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    gradients, y = call.inputs
+    return elu_grad(dy, y), _below_zero(y, dy * gradients)
+
+
+ELU_GRAD: OpDef = register(
+    backward("EluGrad", _elu_grad_kernel, _elu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS)
+)
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -64,9 +205,60 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `Selu` (nn_ops.cc); Klambauer et al., 2017, equation 2.
     """
-    return SELU.entry(features, name)  # type: ignore[no-any-return]
+    return SELU.entry(features, name)
 
 
+# Klambauer et al., 2017, equation 2: the fixed point of mean 0 and variance 1.
+_SCALE = 1.0507009873554804934193349852946
+_SCALE_ALPHA = 1.7580993408473768599402175208123
+
+
+def _selu_kernel(features: Array) -> Any:
+    number = features.dtype.type
+    above = np.maximum(features, number(0)) * number(_SCALE)
+    return above + np.expm1(np.minimum(features, number(0))) * number(_SCALE_ALPHA)
+
+
+def _selu_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    return (selu_grad(dy, call.outputs[0]),)
+
+
+SELU: OpDef = register(
+    unary(
+        "Selu",
+        _selu_kernel,
+        _selu_gradient,
+        signature=_ACTIVATION,
+        fuse=f"max({{features}}, T(0)) * T({_SCALE!r})"
+        f" + expm1(min({{features}}, T(0))) * T({_SCALE_ALPHA!r})",
+    )
+)
+
+
+def selu_grad(gradients: Tensor, outputs: Tensor) -> Tensor:
+    """gradients (outputs + scale alpha) where outputs < 0, else scale gradients."""
+    return SELU_GRAD.entry(gradients, outputs)
+
+
+def _selu_grad_kernel(gradients: Array, outputs: Array) -> Any:
+    number = outputs.dtype.type
+    slope = np.where(outputs < 0, outputs + number(_SCALE_ALPHA), number(_SCALE))
+    return gradients * slope
+
+
+def _selu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    gradients, y = call.inputs
+    return selu_grad(dy, y), _below_zero(y, dy * gradients)
+
+
+SELU_GRAD: OpDef = register(
+    backward(
+        "SeluGrad", _selu_grad_kernel, _selu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS
+    )
+)
+
+
+@takes_composites(values=1)
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """Features times the probability that a normal variable is below them.
 
@@ -87,6 +279,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     return arithmetic.multiply(0.5 * x, error_and_gamma.erfc(-x * math.sqrt(0.5)), name)
 
 
+@takes_composites(values=1)
 def silu(features: TensorLike, beta: TensorLike = 1.0, name: str | None = None) -> Tensor:
     """Features times sigmoid(beta features).
 
@@ -109,184 +302,6 @@ def _floating(function: str, features: TensorLike) -> Tensor:
     return x
 
 
-def softplus_grad(gradients: Tensor, features: Tensor) -> Tensor:
-    """Gradients / (1 + exp(-features))."""
-    return SOFTPLUS_GRAD.entry(gradients, features)  # type: ignore[no-any-return]
-
-
-def softsign_grad(gradients: Tensor, features: Tensor) -> Tensor:
-    """Gradients / (1 + |features|)²."""
-    return SOFTSIGN_GRAD.entry(gradients, features)  # type: ignore[no-any-return]
-
-
-def elu_grad(gradients: Tensor, outputs: Tensor) -> Tensor:
-    """Gradients (outputs + 1) where outputs < 0, else gradients."""
-    return ELU_GRAD.entry(gradients, outputs)  # type: ignore[no-any-return]
-
-
-def selu_grad(gradients: Tensor, outputs: Tensor) -> Tensor:
-    """Gradients (outputs + scale alpha) where outputs < 0, else scale gradients."""
-    return SELU_GRAD.entry(gradients, outputs)  # type: ignore[no-any-return]
-
-
-# Kernels.
-
-
-def _softplus_kernel(features: Array) -> Any:
-    # Not log1p(exp(x)): that overflows above x = 88 in float32.
-    return np.maximum(features, features.dtype.type(0)) + np.log1p(np.exp(-np.abs(features)))
-
-
-def _softplus_grad_kernel(gradients: Array, features: Array) -> Any:
-    return gradients / (np.exp(-features) + features.dtype.type(1))
-
-
-def _softsign_kernel(features: Array) -> Any:
-    return features / (np.abs(features) + features.dtype.type(1))
-
-
-def _softsign_grad_kernel(gradients: Array, features: Array) -> Any:
-    return gradients / np.square(np.abs(features) + features.dtype.type(1))
-
-
-def _elu_kernel(features: Array) -> Any:
-    zero = features.dtype.type(0)
-    return np.maximum(features, zero) + np.expm1(np.minimum(features, zero))
-
-
-def _elu_grad_kernel(gradients: Array, outputs: Array) -> Any:
-    number = outputs.dtype.type
-    # fmin: TensorFlow passes the gradient on where the output is NaN.
-    return gradients * (np.fmin(outputs, number(0)) + number(1))
-
-
-def _selu_kernel(features: Array) -> Any:
-    number = features.dtype.type
-    above = np.maximum(features, number(0)) * number(_SCALE)
-    return above + np.expm1(np.minimum(features, number(0))) * number(_SCALE_ALPHA)
-
-
-def _selu_grad_kernel(gradients: Array, outputs: Array) -> Any:
-    number = outputs.dtype.type
-    slope = np.where(outputs < 0, outputs + number(_SCALE_ALPHA), number(_SCALE))
-    return gradients * slope
-
-
-# Gradients.
-
-
-def _softplus_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (softplus_grad(dy, call.inputs[0]),)
-
-
-def _softplus_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    gradients, x = call.inputs
-    s = exponents.sigmoid(x)
-    return softplus_grad(dy, x), dy * gradients * (s * (1.0 - s))
-
-
-def _softsign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (softsign_grad(dy, call.inputs[0]),)
-
-
-def _softsign_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    # TensorFlow has no gradient here and stops; this is the derivative.
-    gradients, x = call.inputs
-    y = softsign(x)
-    slope = arithmetic.reciprocal(1.0 + arithmetic.abs(x))
-    return softsign_grad(dy, x), dy * gradients * (
-        -2.0 * arithmetic.sign(y)
-    ) * slope * slope * slope
-
-
-def _elu_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (elu_grad(dy, call.outputs[0]),)
-
-
-def _elu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    gradients, y = call.inputs
-    return elu_grad(dy, y), _below_zero(y, dy * gradients)
-
-
-def _selu_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    return (selu_grad(dy, call.outputs[0]),)
-
-
-def _selu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    gradients, y = call.inputs
-    return selu_grad(dy, y), _below_zero(y, dy * gradients)
-
-
-def _below_zero(y: Tensor, value: Tensor) -> Tensor:
-    zero = constants.zeros_like(y)
-    return selecting.where(y < zero, value, zero)
-
-
-_ACTIVATION = "features: T -> activations: T"
-_OF_FEATURES = "gradients: T, features: T -> backprops: T"
-_OF_OUTPUTS = "gradients: T, outputs: T -> backprops: T"
-
-SOFTPLUS: OpDef = register(
-    unary(
-        "Softplus",
-        _softplus_kernel,
-        _softplus_gradient,
-        signature=_ACTIVATION,
-        fuse="max({features}, T(0)) + log1p(exp(-abs({features})))",
-    )
-)
-SOFTSIGN: OpDef = register(
-    unary(
-        "Softsign",
-        _softsign_kernel,
-        _softsign_gradient,
-        signature=_ACTIVATION,
-        fuse="{features} / (abs({features}) + T(1))",
-    )
-)
-ELU: OpDef = register(
-    unary(
-        "Elu",
-        _elu_kernel,
-        _elu_gradient,
-        signature=_ACTIVATION,
-        fuse="max({features}, T(0)) + expm1(min({features}, T(0)))",
-    )
-)
-SELU: OpDef = register(
-    unary(
-        "Selu",
-        _selu_kernel,
-        _selu_gradient,
-        signature=_ACTIVATION,
-        fuse=f"max({{features}}, T(0)) * T({_SCALE!r})"
-        f" + expm1(min({{features}}, T(0))) * T({_SCALE_ALPHA!r})",
-    )
-)
-SOFTPLUS_GRAD: OpDef = register(
-    backward(
-        "SoftplusGrad",
-        _softplus_grad_kernel,
-        _softplus_grad_gradient,
-        types=FLOATS,
-        signature=_OF_FEATURES,
-        fuse="{gradients} / (exp(-{features}) + T(1))",
-    )
-)
-SOFTSIGN_GRAD: OpDef = register(
-    backward(
-        "SoftsignGrad",
-        _softsign_grad_kernel,
-        _softsign_grad_gradient,
-        types=FLOATS,
-        signature=_OF_FEATURES,
-    )
-)
-ELU_GRAD: OpDef = register(
-    backward("EluGrad", _elu_grad_kernel, _elu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS)
-)
-SELU_GRAD: OpDef = register(
-    backward(
-        "SeluGrad", _selu_grad_kernel, _selu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS
-    )
-)
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
+    """log(1 / (1 + e⁻ˣ)), without underflow."""
+    return arithmetic.negative(softplus(arithmetic.negative(x)), name)

@@ -9,7 +9,9 @@ from pinnace.framework.dtypes import FLOATS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import joining, reshaping, shapes
+from pinnace.ops import batch_rules
+from pinnace.ops.array import joining, permutations, shapes
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import exponents, ranges, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
@@ -18,6 +20,49 @@ from pinnace.ops.registry import register
 __all__ = ["log_softmax", "softmax"]
 
 
+def _along(op: OpDef, logits: TensorLike, axis: int | None, name: str | None) -> Tensor:
+    """The op works on the last axis: another one changes places with it before and after."""
+    if axis is None or axis == -1:
+        return op.entry(logits, name)
+    x = convert_to_tensor(logits)
+    rank = x.shape.rank
+    if rank is None:
+        order = _swapping_order(x, axis)
+        return permutations.transpose(op.entry(permutations.transpose(x, order)), order, name=name)
+    if not -rank <= axis < rank:
+        message = (
+            f"{op.name}: axis must be in [{-rank}, {rank}), got {axis}\n  logits: {x.shape.text}"
+        )
+        raise InvalidArgumentError(message)
+    axis %= rank
+    if axis == rank - 1:
+        return op.entry(x, name)
+    swapped = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]
+    return permutations.transpose(op.entry(permutations.transpose(x, swapped)), swapped, name=name)
+
+
+def _swapping_order(x: Tensor, axis: int) -> Tensor:
+    """The same order where only the run knows the rank."""
+    rank = shapes.rank(x)
+    place = axis if axis >= 0 else rank + axis
+    middle = ranges.range(place + 1, rank - 1)
+    return joining.concat([ranges.range(0, place), [rank - 1], middle, [place]], 0)
+
+
+def _shifted(logits: Array) -> Array:
+    """Logits minus their maximum along the last axis, a new array."""
+    x = logits.astype(computed_in(logits.dtype), copy=False)
+    return x - np.maximum.reduce(x, axis=-1, keepdims=True)
+
+
+def _infer(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank == 0:
+        call.fail("logits must have at least one axis, got a scalar")
+    return shape
+
+
+@takes_composites(ragged="reduction:softmax")
 def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
     """exp(logits) / sum(exp(logits)) along `axis`, without overflow.
 
@@ -38,8 +83,36 @@ def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None
     return _along(SOFTMAX, logits, axis, name)
 
 
+def _softmax_kernel(logits: Array) -> Array:
+    if not logits.size:
+        return np.empty(logits.shape, logits.dtype)
+    y = _shifted(logits)
+    np.exp(y, out=y)
+    y /= np.add.reduce(y, axis=-1, keepdims=True)
+    return y.astype(logits.dtype, copy=False)
+
+
+def _softmax_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    y = call.outputs[0]
+    return ((dy - reduction.reduce_sum(dy * y, -1, keepdims=True)) * y,)
+
+
+SOFTMAX: OpDef = register(
+    OpDef(
+        name="Softmax",
+        signature="logits: T -> softmax: T",
+        types={"T": FLOATS},
+        infer=_infer,
+        kernel=_softmax_kernel,
+        gradient=_softmax_gradient,
+        fresh=True,
+        batch=batch_rules.AS_IT_IS,
+    )
+)
+
+
 def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Logits - log(sum(exp(logits))) along `axis`, without overflow.
+    """logits - log(sum(exp(logits))) along `axis`, without overflow.
 
     Args:
         logits: [..., n, ...], any float dtype.
@@ -52,53 +125,6 @@ def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = 
     return _along(LOG_SOFTMAX, logits, axis, name)
 
 
-def _along(op: OpDef, logits: TensorLike, axis: int | None, name: str | None) -> Tensor:
-    """The op works on the last axis: another one changes places with it before and after."""
-    if axis is None or axis == -1:
-        return op.entry(logits, name)  # type: ignore[no-any-return]
-    x = convert_to_tensor(logits)
-    rank = x.shape.rank
-    if rank is None:
-        order = _swapping_order(x, axis)
-        return reshaping.transpose(op.entry(reshaping.transpose(x, order)), order, name=name)
-    if not -rank <= axis < rank:
-        message = (
-            f"{op.name}: axis must be in [{-rank}, {rank}), got {axis}\n  logits: {x.shape.text}"
-        )
-        raise InvalidArgumentError(message)
-    axis %= rank
-    if axis == rank - 1:
-        return op.entry(x, name)  # type: ignore[no-any-return]
-    swapped = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]
-    return reshaping.transpose(op.entry(reshaping.transpose(x, swapped)), swapped, name=name)
-
-
-def _swapping_order(x: Tensor, axis: int) -> Tensor:
-    """The same order where only the run knows the rank."""
-    rank = shapes.rank(x)
-    place = axis if axis >= 0 else rank + axis
-    middle = ranges.range(place + 1, rank - 1)
-    return joining.concat([ranges.range(0, place), [rank - 1], middle, [place]], 0)
-
-
-# Kernels.
-
-
-def _shifted(logits: Array) -> Array:
-    """Logits minus their maximum along the last axis, a new array."""
-    x = logits.astype(computed_in(logits.dtype), copy=False)
-    return x - np.maximum.reduce(x, axis=-1, keepdims=True)
-
-
-def _softmax_kernel(logits: Array) -> Array:
-    if not logits.size:
-        return np.empty(logits.shape, logits.dtype)
-    y = _shifted(logits)
-    np.exp(y, out=y)
-    y /= np.add.reduce(y, axis=-1, keepdims=True)
-    return y.astype(logits.dtype, copy=False)
-
-
 def _log_softmax_kernel(logits: Array) -> Array:
     if not logits.size:
         return np.empty(logits.shape, logits.dtype)
@@ -107,36 +133,11 @@ def _log_softmax_kernel(logits: Array) -> Array:
     return y.astype(logits.dtype, copy=False)
 
 
-def _infer(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    if shape.rank == 0:
-        call.fail("logits must have at least one axis, got a scalar")
-    return shape
-
-
-# Gradients.
-
-
-def _softmax_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    y = call.outputs[0]
-    return ((dy - reduction.reduce_sum(dy * y, -1, keepdims=True)) * y,)
-
-
 def _log_softmax_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     y = exponents.exp(call.outputs[0])
     return (dy - reduction.reduce_sum(dy, -1, keepdims=True) * y,)
 
 
-SOFTMAX: OpDef = register(
-    OpDef(
-        name="Softmax",
-        signature="logits: T -> softmax: T",
-        types={"T": FLOATS},
-        infer=_infer,
-        kernel=_softmax_kernel,
-        gradient=_softmax_gradient,
-    )
-)
 LOG_SOFTMAX: OpDef = register(
     OpDef(
         name="LogSoftmax",
@@ -145,5 +146,6 @@ LOG_SOFTMAX: OpDef = register(
         infer=_infer,
         kernel=_log_softmax_kernel,
         gradient=_log_softmax_gradient,
+        batch=batch_rules.AS_IT_IS,
     )
 )

@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import QUANTIZED, as_dtype, bfloat16, float32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import register
 
@@ -20,6 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["dequantize", "quantize"]
 
 _MODES = ("MIN_COMBINED", "MIN_FIRST", "SCALED")
+
+
+def _along(limit: Array, x: Array, axis: int) -> Array:
+    return limit.reshape([-1 if i == axis else 1 for i in range(x.ndim)]) if axis >= 0 else limit
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    info = np.iinfo(dtype)
+    return np.float32(info.min), np.float32(info.max)
+
+
+def _away(x: Array) -> Array:
+    """Halves away from 0."""
+    return np.trunc(x + np.copysign(0.5, x))  # type: ignore[no-any-return]
 
 
 def quantize(
@@ -68,48 +82,6 @@ def quantize(
         ensure_minimum_range=float(ensure_minimum_range),
         name=name,
     )
-
-
-def dequantize(
-    input: TensorLike,
-    min_range: TensorLike,
-    max_range: TensorLike,
-    mode: str = "MIN_COMBINED",
-    name: str | None = None,
-    axis: int | None = None,
-    narrow_range: bool = False,
-    dtype: Any = float32,
-) -> Tensor:
-    """The floats of integers that `quantize` gave, with its mode and range.
-
-    Source:
-        TensorFlow op `Dequantize` (array_ops.cc).
-    """
-    return execute(  # type: ignore[no-any-return]
-        DEQUANTIZE,
-        input,
-        convert_to_tensor(min_range, float32),
-        convert_to_tensor(max_range, float32),
-        mode=mode,
-        narrow_range=narrow_range,
-        axis=-1 if axis is None else axis,
-        dtype=as_dtype(dtype),
-        name=name,
-    )
-
-
-def _along(limit: Array, x: Array, axis: int) -> Array:
-    return limit.reshape([-1 if i == axis else 1 for i in range(x.ndim)]) if axis >= 0 else limit
-
-
-def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    info = np.iinfo(dtype)
-    return np.float32(info.min), np.float32(info.max)
-
-
-def _away(x: Array) -> Array:
-    """Halves away from 0."""
-    return np.trunc(x + np.copysign(0.5, x))  # type: ignore[no-any-return]
 
 
 def _as(x: Array, dtype: np.dtype[Any]) -> Array:
@@ -168,6 +140,67 @@ def _quantize_kernel(
     return _as(whole, dtype), low.astype(np.float32), high.astype(np.float32)
 
 
+def _infer_quantize(call: InferCall) -> tuple[Shape, Shape, Shape]:
+    shape, axis = _check(call), call.attrs["axis"]
+    known = shape.rank is not None
+    each = Shape([shape[axis] if known else None]) if axis >= 0 else Shape(())
+    return shape, each, each
+
+
+QUANTIZE_V2 = register(
+    OpDef(
+        name="QuantizeV2",
+        signature=(
+            "input: float32, min_range: float32, max_range: float32 -> "
+            "output: T, output_min: float32, output_max: float32"
+        ),
+        types={"T": QUANTIZED},
+        attrs={
+            "mode": attr("string", default="MIN_COMBINED", allowed=_MODES),
+            "round_mode": attr(
+                "string",
+                default="HALF_AWAY_FROM_ZERO",
+                allowed=("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"),
+            ),
+            "narrow_range": attr("bool", default=False),
+            "axis": attr("int", default=-1),
+            "ensure_minimum_range": attr("float", default=0.01),
+        },
+        infer=_infer_quantize,
+        kernel=_quantize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def dequantize(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
+    axis: int | None = None,
+    narrow_range: bool = False,
+    dtype: Any = float32,
+) -> Tensor:
+    """The floats of integers that `quantize` gave, with its mode and range.
+
+    Source:
+        TensorFlow op `Dequantize` (array_ops.cc).
+    """
+    return execute_one(
+        DEQUANTIZE,
+        input,
+        convert_to_tensor(min_range, float32),
+        convert_to_tensor(max_range, float32),
+        mode=mode,
+        narrow_range=narrow_range,
+        axis=-1 if axis is None else axis,
+        dtype=as_dtype(dtype),
+        name=name,
+    )
+
+
 def _dequantize_kernel(
     input: Array,
     min_range: Array,
@@ -212,37 +245,6 @@ def _check(call: InferCall) -> Shape:
     return shape
 
 
-def _infer_quantize(call: InferCall) -> tuple[Shape, Shape, Shape]:
-    shape, axis = _check(call), call.attrs["axis"]
-    known = shape.rank is not None
-    each = Shape([shape[axis] if known else None]) if axis >= 0 else Shape(())
-    return shape, each, each
-
-
-QUANTIZE_V2 = register(
-    OpDef(
-        name="QuantizeV2",
-        signature=(
-            "input: float32, min_range: float32, max_range: float32 -> "
-            "output: T, output_min: float32, output_max: float32"
-        ),
-        types={"T": QUANTIZED},
-        attrs={
-            "mode": attr("string", default="MIN_COMBINED", allowed=_MODES),
-            "round_mode": attr(
-                "string",
-                default="HALF_AWAY_FROM_ZERO",
-                allowed=("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"),
-            ),
-            "narrow_range": attr("bool", default=False),
-            "axis": attr("int", default=-1),
-            "ensure_minimum_range": attr("float", default=0.01),
-        },
-        infer=_infer_quantize,
-        kernel=_quantize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 DEQUANTIZE = register(
     OpDef(
         name="Dequantize",

@@ -15,7 +15,7 @@ from pinnace.framework.dtypes import FLOATS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input
 
@@ -33,194 +33,17 @@ __all__ = [
     "quantize_and_dequantize_v2",
 ]
 
+_WIDTH = {"num_bits": attr("int", default=8), "narrow_range": attr("bool", default=False)}
+_RANGE = {"min": attr("float", default=-6.0), "max": attr("float", default=6.0), **_WIDTH}
 
-def fake_quant_with_min_max_args(
-    inputs: TensorLike,
-    min: float = -6,
-    max: float = 6,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """`inputs` rounded to 2 ** num_bits steps from `min` to `max`.
-
-    Args:
-        inputs: any shape, float32.
-        min: the lowest step; moved a little so that 0 is a step.
-        max: the highest, likewise.
-        num_bits: 2 to 16.
-        narrow_range: one step less.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxArgs` (array_ops.cc); Jacob and others, 2017.
-    """
-    options = {"min": float(min), "max": float(max), **_width(num_bits, narrow_range)}
-    return execute(ARGS, inputs, name=name, **options)  # type: ignore[no-any-return]
-
-
-def fake_quant_with_min_max_args_gradient(
-    gradients: TensorLike,
-    inputs: TensorLike,
-    min: float = -6,
-    max: float = 6,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of `fake_quant_with_min_max_args`: `gradients` where `inputs` are in range.
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxArgsGradient` (array_ops.cc).
-    """
-    options = {"min": float(min), "max": float(max), **_width(num_bits, narrow_range)}
-    return execute(ARGS_GRADIENT, gradients, inputs, name=name, **options)  # type: ignore[no-any-return]
-
-
-def fake_quant_with_min_max_vars(
-    inputs: TensorLike,
-    min: TensorLike,
-    max: TensorLike,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """`fake_quant_with_min_max_args` with `min` and `max` [] that are tensors, and can be learnt.
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxVars` (array_ops.cc).
-    """
-    return execute(VARS, inputs, min, max, name=name, **_width(num_bits, narrow_range))  # type: ignore[no-any-return]
-
-
-def fake_quant_with_min_max_vars_gradient(
-    gradients: TensorLike,
-    inputs: TensorLike,
-    min: TensorLike,
-    max: TensorLike,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `fake_quant_with_min_max_vars` by `inputs`, `min` and `max`.
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxVarsGradient` (array_ops.cc).
-    """
-    width = _width(num_bits, narrow_range)
-    return execute(VARS_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
-
-
-def fake_quant_with_min_max_vars_per_channel(
-    inputs: TensorLike,
-    min: TensorLike,
-    max: TensorLike,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """`fake_quant_with_min_max_vars` with a range for each entry of the last axis: [channels].
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxVarsPerChannel` (array_ops.cc).
-    """
-    return execute(PER_CHANNEL, inputs, min, max, name=name, **_width(num_bits, narrow_range))  # type: ignore[no-any-return]
-
-
-def fake_quant_with_min_max_vars_per_channel_gradient(
-    gradients: TensorLike,
-    inputs: TensorLike,
-    min: TensorLike,
-    max: TensorLike,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `fake_quant_with_min_max_vars_per_channel`.
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxVarsPerChannelGradient` (array_ops.cc).
-    """
-    width = _width(num_bits, narrow_range)
-    return execute(PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
-
-
-def quantize_and_dequantize_v2(
-    input: TensorLike,
-    input_min: TensorLike,
-    input_max: TensorLike,
-    signed_input: bool = True,
-    num_bits: int = 8,
-    range_given: bool = False,
-    round_mode: str = "HALF_TO_EVEN",
-    name: str | None = None,
-    narrow_range: bool = False,
-    axis: int | None = None,
-) -> Tensor:
-    """`input` rounded to multiples of a scale, as many as `num_bits` can count.
-
-    Args:
-        input: any shape, floating point.
-        input_min: the lowest value, if `range_given`: [], or [sizes of axis].
-        input_max: the highest.
-        signed_input: the integers go below 0.
-        num_bits: of the integers.
-        range_given: False takes the range of `input` itself.
-        round_mode: "HALF_TO_EVEN" or "HALF_UP".
-        name: name of the node while tracing.
-        narrow_range: the lowest integer is left out.
-        axis: an axis with a range for each entry.
-
-    Source:
-        TensorFlow op `QuantizeAndDequantizeV4` (array_ops.cc).
-    """
-    x = convert_to_tensor(input)
-    return execute(  # type: ignore[no-any-return]
-        AND_BACK_V4,
-        x,
-        convert_to_tensor(input_min, x.dtype),
-        convert_to_tensor(input_max, x.dtype),
-        signed_input=signed_input,
-        num_bits=num_bits,
-        range_given=range_given,
-        round_mode=round_mode,
-        narrow_range=narrow_range,
-        axis=-1 if axis is None else axis,
-        name=name,
-    )
-
-
-def quantize_and_dequantize(
-    input: TensorLike,
-    input_min: TensorLike,
-    input_max: TensorLike,
-    signed_input: bool = True,
-    num_bits: int = 8,
-    range_given: bool = False,
-    round_mode: str = "HALF_TO_EVEN",
-    name: str | None = None,
-    narrow_range: bool = False,
-    axis: int | None = None,
-) -> Tensor:
-    """`quantize_and_dequantize_v2` whose gradient goes through everywhere.
-
-    Source:
-        TensorFlow op `QuantizeAndDequantizeV2` (array_ops.cc).
-    """
-    x = convert_to_tensor(input)
-    return execute(  # type: ignore[no-any-return]
-        AND_BACK_V2,
-        x,
-        convert_to_tensor(input_min, x.dtype),
-        convert_to_tensor(input_max, x.dtype),
-        signed_input=signed_input,
-        num_bits=num_bits,
-        range_given=range_given,
-        round_mode=round_mode,
-        narrow_range=narrow_range,
-        axis=-1 if axis is None else axis,
-        name=name,
-    )
+_HOW = {
+    "signed_input": attr("bool", default=True),
+    "num_bits": attr("int", default=8),
+    "range_given": attr("bool", default=False),
+    "round_mode": attr("string", default="HALF_TO_EVEN", allowed=("HALF_TO_EVEN", "HALF_UP")),
+    "narrow_range": attr("bool", default=False),
+    "axis": attr("int", default=-1),
+}
 
 
 def _width(num_bits: int, narrow_range: bool) -> dict[str, Any]:
@@ -256,11 +79,71 @@ def _check_range(low: Any, high: Any) -> None:
         raise InvalidArgumentError(message)
 
 
+def fake_quant_with_min_max_args(
+    inputs: TensorLike,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """`inputs` rounded to 2 ** num_bits steps from `min` to `max`.
+
+    Args:
+        inputs: any shape, float32.
+        min: the lowest step; moved a little so that 0 is a step.
+        max: the highest, likewise.
+        num_bits: 2 to 16.
+        narrow_range: one step less.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `FakeQuantWithMinMaxArgs` (array_ops.cc); Jacob and others, 2017.
+    """
+    options = {"min": float(min), "max": float(max), **_width(num_bits, narrow_range)}
+    return execute_one(ARGS, inputs, name=name, **options)
+
+
 def _args_kernel(
     inputs: Array, *, min: float, max: float, num_bits: int, narrow_range: bool
 ) -> Array:
     _check_range(min, max)
     return _fake(inputs, np.float32(min), np.float32(max), num_bits, narrow_range)
+
+
+def _args_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
+    options = {name: call.attr(name) for name in ("min", "max", "num_bits", "narrow_range")}
+    return (execute(ARGS_GRADIENT, dy, call.inputs[0], **options),)
+
+
+ARGS = register(
+    OpDef(
+        name="FakeQuantWithMinMaxArgs",
+        signature="inputs: float32 -> outputs: float32",
+        attrs=_RANGE,
+        infer=same_as_input,
+        kernel=_args_kernel,
+        gradient=_args_gradient,
+    )
+)
+
+
+def fake_quant_with_min_max_args_gradient(
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `fake_quant_with_min_max_args`: `gradients` where `inputs` are in range.
+
+    Source:
+        TensorFlow op `FakeQuantWithMinMaxArgsGradient` (array_ops.cc).
+    """
+    options = {"min": float(min), "max": float(max), **_width(num_bits, narrow_range)}
+    return execute_one(ARGS_GRADIENT, gradients, inputs, name=name, **options)
 
 
 def _args_gradient_kernel(
@@ -270,26 +153,30 @@ def _args_gradient_kernel(
     return np.where((inputs >= bottom) & (inputs <= top), gradients, np.float32(0))
 
 
+def _infer_args_gradient(call: InferCall) -> Shape:
+    shape = call.spec(1).shape
+    if not shape.is_compatible_with(call.spec(0).shape):
+        call.fail("gradients must have the shape of inputs")
+    return shape.merge_with(call.spec(0).shape)
+
+
+ARGS_GRADIENT = register(
+    OpDef(
+        name="FakeQuantWithMinMaxArgsGradient",
+        signature="gradients: float32, inputs: float32 -> backprops: float32",
+        attrs=_RANGE,
+        infer=_infer_args_gradient,
+        kernel=_args_gradient_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 def _vars_kernel(
     inputs: Array, min: Array, max: Array, *, num_bits: int, narrow_range: bool
 ) -> Array:
     _check_range(min, max)
     return _fake(inputs, min, max, num_bits, narrow_range)
-
-
-def _vars_gradient_kernel(
-    gradients: Array, inputs: Array, min: Array, max: Array, *, num_bits: int, narrow_range: bool
-) -> tuple[Array, Array, Array]:
-    bottom, top, _ = _nudged(min, max, num_bits, narrow_range)
-    nothing = (min == 0) & (max == 0)
-    below, above = (inputs < bottom) & ~nothing, (inputs > top) & ~nothing
-    axes = tuple(range(inputs.ndim - np.ndim(min)))
-    zero = np.float32(0)
-    return (
-        np.where(below | above, zero, gradients),
-        np.where(below, gradients, zero).sum(axes, dtype=np.float32),
-        np.where(above, gradients, zero).sum(axes, dtype=np.float32),
-    )
 
 
 def _infer_vars(call: InferCall) -> Shape:
@@ -310,11 +197,48 @@ def _check_vars(call: InferCall, shape: Shape, index: int) -> None:
         call.fail(f"{call.op.inputs[index].name} must have shape {Shape(wanted)}")
 
 
-def _infer_args_gradient(call: InferCall) -> Shape:
-    shape = call.spec(1).shape
-    if not shape.is_compatible_with(call.spec(0).shape):
-        call.fail("gradients must have the shape of inputs")
-    return shape.merge_with(call.spec(0).shape)
+def _variables(name: str) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="inputs: float32, min: float32, max: float32 -> outputs: float32",
+            attrs=_WIDTH,
+            infer=_infer_vars,
+            kernel=_vars_kernel,
+            gradient=_vars_gradient,
+        )
+    )
+
+
+def fake_quant_with_min_max_vars(
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """`fake_quant_with_min_max_args` with `min` and `max` [] that are tensors, and can be learnt.
+
+    Source:
+        TensorFlow op `FakeQuantWithMinMaxVars` (array_ops.cc).
+    """
+    return execute_one(VARS, inputs, min, max, name=name, **_width(num_bits, narrow_range))
+
+
+def _vars_gradient_kernel(
+    gradients: Array, inputs: Array, min: Array, max: Array, *, num_bits: int, narrow_range: bool
+) -> tuple[Array, Array, Array]:
+    bottom, top, _ = _nudged(min, max, num_bits, narrow_range)
+    nothing = (min == 0) & (max == 0)
+    below, above = (inputs < bottom) & ~nothing, (inputs > top) & ~nothing
+    axes = tuple(range(inputs.ndim - np.ndim(min)))
+    zero = np.float32(0)
+    return (
+        np.where(below | above, zero, gradients),
+        np.where(below, gradients, zero).sum(axes, dtype=np.float32),
+        np.where(above, gradients, zero).sum(axes, dtype=np.float32),
+    )
 
 
 def _infer_vars_gradient(call: InferCall) -> tuple[Shape, Shape, Shape]:
@@ -327,6 +251,92 @@ def _infer_vars_gradient(call: InferCall) -> tuple[Shape, Shape, Shape]:
         for index in (2, 3):
             each = each.merge_with(call.spec(index).shape)
     return shape, each, each
+
+
+def _vars_gradient(call: OpCall, dy: Tensor) -> Any:
+    options = {name: call.attr(name) for name in ("num_bits", "narrow_range")}
+    op = PER_CHANNEL_GRADIENT if "Per" in call.op.name else VARS_GRADIENT
+    return execute(op, dy, *call.inputs, **options)
+
+
+def _variables_gradient(name: str) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature=(
+                "gradients: float32, inputs: float32, min: float32, max: float32 -> "
+                "backprops_wrt_input: float32, backprop_wrt_min: float32, backprop_wrt_max: float32"
+            ),
+            attrs=_WIDTH,
+            infer=_infer_vars_gradient,
+            kernel=_vars_gradient_kernel,
+            gradient=NOT_DIFFERENTIABLE,
+        )
+    )
+
+
+VARS_GRADIENT = _variables_gradient("FakeQuantWithMinMaxVarsGradient")
+
+
+PER_CHANNEL_GRADIENT = _variables_gradient("FakeQuantWithMinMaxVarsPerChannelGradient")
+
+
+VARS = _variables("FakeQuantWithMinMaxVars")
+
+
+def fake_quant_with_min_max_vars_gradient(
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of `fake_quant_with_min_max_vars` by `inputs`, `min` and `max`.
+
+    Source:
+        TensorFlow op `FakeQuantWithMinMaxVarsGradient` (array_ops.cc).
+    """
+    width = _width(num_bits, narrow_range)
+    return execute(VARS_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
+
+
+def fake_quant_with_min_max_vars_per_channel(
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """`fake_quant_with_min_max_vars` with a range for each entry of the last axis: [channels].
+
+    Source:
+        TensorFlow op `FakeQuantWithMinMaxVarsPerChannel` (array_ops.cc).
+    """
+    return execute_one(PER_CHANNEL, inputs, min, max, name=name, **_width(num_bits, narrow_range))
+
+
+PER_CHANNEL = _variables("FakeQuantWithMinMaxVarsPerChannel")
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of `fake_quant_with_min_max_vars_per_channel`.
+
+    Source:
+        TensorFlow op `FakeQuantWithMinMaxVarsPerChannelGradient` (array_ops.cc).
+    """
+    width = _width(num_bits, narrow_range)
+    return execute(PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
 
 
 def _around(
@@ -394,41 +404,67 @@ def _v2_kernel(
     return _around(input, input_min, input_max, *how)[0]
 
 
-def _v3_kernel(
-    input: Array,
-    input_min: Array,
-    input_max: Array,
-    num_bits: Array,
-    *,
-    signed_input: bool,
-    range_given: bool,
-    narrow_range: bool,
-    axis: int,
-) -> Array:
-    how = (signed_input, int(num_bits), range_given, "HALF_TO_EVEN", narrow_range, axis)
-    return _around(input, input_min, input_max, *how)[0]
+def _and_back(name: str, gradient: Any) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="input: T, input_min: T, input_max: T -> output: T",
+            types={"T": FLOATS},
+            attrs=_HOW,
+            infer=same_as_input,
+            kernel=_v2_kernel,
+            gradient=gradient,
+        )
+    )
 
 
-# Gradients.
+def quantize_and_dequantize_v2(
+    input: TensorLike,
+    input_min: TensorLike,
+    input_max: TensorLike,
+    signed_input: bool = True,
+    num_bits: int = 8,
+    range_given: bool = False,
+    round_mode: str = "HALF_TO_EVEN",
+    name: str | None = None,
+    narrow_range: bool = False,
+    axis: int | None = None,
+) -> Tensor:
+    """`input` rounded to multiples of a scale, as many as `num_bits` can count.
 
+    Args:
+        input: any shape, floating point.
+        input_min: the lowest value, if `range_given`: [], or [sizes of axis].
+        input_max: the highest.
+        signed_input: the integers go below 0.
+        num_bits: of the integers.
+        range_given: False takes the range of `input` itself.
+        round_mode: "HALF_TO_EVEN" or "HALF_UP".
+        name: name of the node while tracing.
+        narrow_range: the lowest integer is left out.
+        axis: an axis with a range for each entry.
 
-def _args_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
-    options = {name: call.attr(name) for name in ("min", "max", "num_bits", "narrow_range")}
-    return (execute(ARGS_GRADIENT, dy, call.inputs[0], **options),)
-
-
-def _vars_gradient(call: OpCall, dy: Tensor) -> Any:
-    options = {name: call.attr(name) for name in ("num_bits", "narrow_range")}
-    op = PER_CHANNEL_GRADIENT if "Per" in call.op.name else VARS_GRADIENT
-    return execute(op, dy, *call.inputs, **options)
-
-
-def _through(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return dy, *(None for _ in call.inputs[1:])
+    Source:
+        TensorFlow op `QuantizeAndDequantizeV4` (array_ops.cc).
+    """
+    x = convert_to_tensor(input)
+    return execute_one(
+        AND_BACK_V4,
+        x,
+        convert_to_tensor(input_min, x.dtype),
+        convert_to_tensor(input_max, x.dtype),
+        signed_input=signed_input,
+        num_bits=num_bits,
+        range_given=range_given,
+        round_mode=round_mode,
+        narrow_range=narrow_range,
+        axis=-1 if axis is None else axis,
+        name=name,
+    )
 
 
 def _within(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """Where the value was in the given range; the rest is nobody's, which TensorFlow calls 0.
+    """Where the value was in the given range; elsewhere the gradient is 0, as in TensorFlow.
 
     TensorFlow: so it is too where the range was not asked for.
     """
@@ -445,90 +481,64 @@ def _within(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return selecting.where(inside, dy, constants.zeros_like(dy)), *zeros
 
 
-_WIDTH = {"num_bits": attr("int", default=8), "narrow_range": attr("bool", default=False)}
-_RANGE = {"min": attr("float", default=-6.0), "max": attr("float", default=6.0), **_WIDTH}
-ARGS = register(
-    OpDef(
-        name="FakeQuantWithMinMaxArgs",
-        signature="inputs: float32 -> outputs: float32",
-        attrs=_RANGE,
-        infer=same_as_input,
-        kernel=_args_kernel,
-        gradient=_args_gradient,
-    )
-)
-ARGS_GRADIENT = register(
-    OpDef(
-        name="FakeQuantWithMinMaxArgsGradient",
-        signature="gradients: float32, inputs: float32 -> backprops: float32",
-        attrs=_RANGE,
-        infer=_infer_args_gradient,
-        kernel=_args_gradient_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
+AND_BACK_V4 = _and_back("QuantizeAndDequantizeV4", _within)
 
 
-def _variables(name: str) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="inputs: float32, min: float32, max: float32 -> outputs: float32",
-            attrs=_WIDTH,
-            infer=_infer_vars,
-            kernel=_vars_kernel,
-            gradient=_vars_gradient,
-        )
-    )
+def _through(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return dy, *(None for _ in call.inputs[1:])
 
 
-def _variables_gradient(name: str) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=(
-                "gradients: float32, inputs: float32, min: float32, max: float32 -> "
-                "backprops_wrt_input: float32, backprop_wrt_min: float32, backprop_wrt_max: float32"
-            ),
-            attrs=_WIDTH,
-            infer=_infer_vars_gradient,
-            kernel=_vars_gradient_kernel,
-            gradient=NOT_DIFFERENTIABLE,
-        )
-    )
+def quantize_and_dequantize(
+    input: TensorLike,
+    input_min: TensorLike,
+    input_max: TensorLike,
+    signed_input: bool = True,
+    num_bits: int = 8,
+    range_given: bool = False,
+    round_mode: str = "HALF_TO_EVEN",
+    name: str | None = None,
+    narrow_range: bool = False,
+    axis: int | None = None,
+) -> Tensor:
+    """`quantize_and_dequantize_v2` whose gradient goes through everywhere.
 
-
-VARS = _variables("FakeQuantWithMinMaxVars")
-VARS_GRADIENT = _variables_gradient("FakeQuantWithMinMaxVarsGradient")
-PER_CHANNEL = _variables("FakeQuantWithMinMaxVarsPerChannel")
-PER_CHANNEL_GRADIENT = _variables_gradient("FakeQuantWithMinMaxVarsPerChannelGradient")
-
-_HOW = {
-    "signed_input": attr("bool", default=True),
-    "num_bits": attr("int", default=8),
-    "range_given": attr("bool", default=False),
-    "round_mode": attr("string", default="HALF_TO_EVEN", allowed=("HALF_TO_EVEN", "HALF_UP")),
-    "narrow_range": attr("bool", default=False),
-    "axis": attr("int", default=-1),
-}
-
-
-def _and_back(name: str, gradient: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="input: T, input_min: T, input_max: T -> output: T",
-            types={"T": FLOATS},
-            attrs=_HOW,
-            infer=same_as_input,
-            kernel=_v2_kernel,
-            gradient=gradient,
-        )
+    Source:
+        TensorFlow op `QuantizeAndDequantizeV2` (array_ops.cc).
+    """
+    x = convert_to_tensor(input)
+    return execute_one(
+        AND_BACK_V2,
+        x,
+        convert_to_tensor(input_min, x.dtype),
+        convert_to_tensor(input_max, x.dtype),
+        signed_input=signed_input,
+        num_bits=num_bits,
+        range_given=range_given,
+        round_mode=round_mode,
+        narrow_range=narrow_range,
+        axis=-1 if axis is None else axis,
+        name=name,
     )
 
 
 AND_BACK_V2 = _and_back("QuantizeAndDequantizeV2", _through)
-AND_BACK_V4 = _and_back("QuantizeAndDequantizeV4", _within)
+
+
+def _v3_kernel(
+    input: Array,
+    input_min: Array,
+    input_max: Array,
+    num_bits: Array,
+    *,
+    signed_input: bool,
+    range_given: bool,
+    narrow_range: bool,
+    axis: int,
+) -> Array:
+    how = (signed_input, int(num_bits), range_given, "HALF_TO_EVEN", narrow_range, axis)
+    return _around(input, input_min, input_max, *how)[0]
+
+
 AND_BACK_V3 = register(
     OpDef(
         name="QuantizeAndDequantizeV3",

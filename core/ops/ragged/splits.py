@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_splits(who: str, nested: Sequence[Array], values: int | None) -> None:
-    """That row splits begin at 0, never decrease, and end where the next level does.
+    """Check that row splits begin at 0, never decrease, and end where the next level does.
 
     Args:
         who: the op.

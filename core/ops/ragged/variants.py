@@ -30,7 +30,7 @@ _TO, _FROM = "RaggedTensorToVariant", "RaggedTensorFromVariant"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaggedParts:
-    """What one variant holds; no tuple, for NumPy would take that apart."""
+    """The content of one variant; no tuple, for NumPy would take that apart."""
 
     splits: tuple[Array, ...]
     values: Array

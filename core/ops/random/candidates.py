@@ -34,9 +34,6 @@ __all__ = [
     "uniform_candidate_sampler",
 ]
 
-# TensorFlow takes so many words of the stream for each candidate, whatever is used.
-_WORDS_EACH = 2048
-
 
 def uniform_candidate_sampler(
     true_classes: TensorLike,
@@ -114,6 +111,94 @@ def learned_unigram_candidate_sampler(
     return _sampled(LEARNED, true_classes, num_true, num_sampled, unique, seed, name, options)
 
 
+_SIGNATURE = (
+    "true_classes: int64 -> sampled_candidates: int64, true_expected_count: float32, "
+    "sampled_expected_count: float32"
+)
+
+# TensorFlow takes so many words of the stream for each candidate, whatever is used.
+_WORDS_EACH = 2048
+
+
+def _sampled(
+    op: OpDef,
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None,
+    name: str | None,
+    options: dict[str, Any],
+) -> tuple[Tensor, Tensor, Tensor]:
+    first, second = get_seed(seed)
+    return execute(  # type: ignore[no-any-return]
+        op,
+        casting.cast(convert_to_tensor(true_classes), int64),
+        num_true=int(num_true),
+        num_sampled=int(num_sampled),
+        unique=bool(unique),
+        seed=first,
+        seed2=second,
+        name=name,
+        **options,
+    )
+
+
+def _draw(
+    key: tuple[Any, ...], chances: Any, true_classes: Array, ctx: RunContext
+) -> tuple[Array, Array, Array]:
+    """Classes from the stream that belongs to `key`: op, count, uniqueness, the rest, the seeds."""
+    op, num_sampled, unique, *rest, seed, seed2 = key
+    if unique and num_sampled > chances.count:
+        message = f"{op}: no {num_sampled} unique classes can be drawn from {chances.count}"
+        raise InvalidArgumentError(message)
+    if true_classes.size and not 0 <= true_classes.min() <= true_classes.max() < chances.size:
+        message = (
+            f"{op}: true_classes must be from 0 to {chances.size - 1}, "
+            f"got {true_classes.min()} to {true_classes.max()}"
+        )
+        raise InvalidArgumentError(message)
+    stream = stateful.stream_of(ctx, op, (num_sampled, unique, *rest), seed, seed2)
+    words = candidates.Words(stream.reserve(num_sampled, _WORDS_EACH // 4))
+    drawn, tries = candidates.draw(chances, words, num_sampled, unique)
+    expected = [
+        candidates.expected_count(chances.probability(classes), num_sampled, tries)
+        for classes in (true_classes, drawn)
+    ]
+    chances.learn(true_classes)
+    return drawn, expected[0], expected[1]
+
+
+def _infer(call: InferCall) -> tuple[Shape, Shape, Shape]:
+    shape = call.spec(0).shape.with_rank(2)
+    num_true, drawn = call.attrs["num_true"], call.attrs["num_sampled"]
+    if shape[1] is not None and shape[1] != num_true:
+        call.fail(f"true_classes must have num_true = {num_true} columns")
+    if drawn < 1:
+        call.fail(f"num_sampled must be at least 1, got {drawn}")
+    return Shape([drawn]), Shape([shape[0], num_true]), Shape([drawn])
+
+
+def _sampler(
+    name: str,
+    kernel: Callable[..., Any],
+    attrs: dict[str, Any],
+    reaches: str | Callable[[Attrs], str] = "",
+) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature=_SIGNATURE,
+            attrs={**attrs, **stateful.SEEDS},
+            infer=_infer,
+            kernel=kernel,
+            gradient=NOT_DIFFERENTIABLE,
+            effect="random",
+            reaches=reaches,
+        )
+    )
+
+
 def fixed_unigram_candidate_sampler(
     true_classes: TensorLike,
     num_true: int,
@@ -167,129 +252,6 @@ def fixed_unigram_candidate_sampler(
     return _sampled(FIXED, true_classes, num_true, num_sampled, unique, seed, name, options)
 
 
-def all_candidate_sampler(
-    true_classes: TensorLike,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    seed: int | None = None,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """All classes from 0 to `num_sampled` - 1, once each; see `uniform_candidate_sampler`.
-
-    Source:
-        TensorFlow op `AllCandidateSampler` (candidate_sampling_ops.cc).
-    """
-    return _sampled(ALL, true_classes, num_true, num_sampled, unique, seed, name, {})
-
-
-def _sampled(
-    op: OpDef,
-    true_classes: TensorLike,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    seed: int | None,
-    name: str | None,
-    options: dict[str, Any],
-) -> tuple[Tensor, Tensor, Tensor]:
-    first, second = get_seed(seed)
-    return execute(  # type: ignore[no-any-return]
-        op,
-        casting.cast(convert_to_tensor(true_classes), int64),
-        num_true=int(num_true),
-        num_sampled=int(num_sampled),
-        unique=bool(unique),
-        seed=first,
-        seed2=second,
-        name=name,
-        **options,
-    )
-
-
-def compute_accidental_hits(
-    true_classes: TensorLike,
-    sampled_candidates: TensorLike,
-    num_true: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Which of the classes drawn are right ones of which rows.
-
-    Args:
-        true_classes: [batch, num_true], int64.
-        sampled_candidates: [num_sampled], int64.
-        num_true: how many right classes each row has.
-        seed: accepted, and not used.
-        name: name of the node while tracing.
-
-    Returns:
-        int32 rows, int64 places among the candidates, and float32 weights: the lowest number there
-        is, to be added to logits; all [hits].
-
-    Source:
-        TensorFlow op `ComputeAccidentalHits` (candidate_sampling_ops.cc).
-    """
-    first, second = get_seed(seed)
-    return execute(  # type: ignore[no-any-return]
-        COMPUTE_ACCIDENTAL_HITS,
-        true_classes,
-        sampled_candidates,
-        num_true=int(num_true),
-        seed=first,
-        seed2=second,
-        name=name,
-    )
-
-
-# Kernels.
-
-
-def _kernel_of(op: str, make: Callable[..., candidates.Distribution]) -> Callable[..., Any]:
-    """A kernel that draws from what `make` makes of range_max, kept from call to call."""
-
-    def kernel(
-        true_classes: Array,
-        *,
-        num_sampled: int,
-        unique: bool,
-        range_max: int,
-        seed: int,
-        seed2: int,
-        ctx: RunContext,
-    ) -> tuple[Array, Array, Array]:
-        key = (op, num_sampled, unique, range_max, seed, seed2)
-        chances = ctx.stream((*key, "chances"), lambda: make(range_max))
-        return _draw(key, chances, true_classes, ctx)
-
-    return kernel
-
-
-def _draw(
-    key: tuple[Any, ...], chances: Any, true_classes: Array, ctx: RunContext
-) -> tuple[Array, Array, Array]:
-    """Classes from the stream that belongs to `key`: op, count, uniqueness, the rest, the seeds."""
-    op, num_sampled, unique, *rest, seed, seed2 = key
-    if unique and num_sampled > chances.count:
-        message = f"{op}: no {num_sampled} unique classes can be drawn from {chances.count}"
-        raise InvalidArgumentError(message)
-    if true_classes.size and not 0 <= true_classes.min() <= true_classes.max() < chances.size:
-        message = (
-            f"{op}: true_classes must be from 0 to {chances.size - 1}, "
-            f"got {true_classes.min()} to {true_classes.max()}"
-        )
-        raise InvalidArgumentError(message)
-    stream = stateful.stream_of(ctx, op, (num_sampled, unique, *rest), seed, seed2)
-    words = candidates.Words(stream.reserve(num_sampled, _WORDS_EACH // 4))
-    drawn, tries = candidates.draw(chances, words, num_sampled, unique)
-    expected = [
-        candidates.expected_count(chances.probability(classes), num_sampled, tries)
-        for classes in (true_classes, drawn)
-    ]
-    chances.learn(true_classes)
-    return drawn, expected[0], expected[1]
-
-
 def _fixed_kernel(
     true_classes: Array,
     *,
@@ -328,11 +290,85 @@ def _fixed_kernel(
     return _draw(key, chances, true_classes, ctx)
 
 
+_ATTRS = {"num_true": attr("int"), "num_sampled": attr("int"), "unique": attr("bool")}
+_RANGED = {**_ATTRS, "range_max": attr("int")}
+
+
+FIXED: OpDef = _sampler(
+    "FixedUnigramCandidateSampler",
+    _fixed_kernel,
+    {
+        **_RANGED,
+        "vocab_file": attr("string", default=""),
+        "distortion": attr("float", default=1.0),
+        "num_reserved_ids": attr("int", default=0),
+        "num_shards": attr("int", default=1),
+        "shard": attr("int", default=0),
+        "unigrams": attr("list(float)", default=()),
+    },
+    reaches=lambda attrs: "files" if attrs["vocab_file"] else "",
+)
+
+
+def all_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """All classes from 0 to `num_sampled` - 1, once each; see `uniform_candidate_sampler`.
+
+    Source:
+        TensorFlow op `AllCandidateSampler` (candidate_sampling_ops.cc).
+    """
+    return _sampled(ALL, true_classes, num_true, num_sampled, unique, seed, name, {})
+
+
 def _all_kernel(true_classes: Array, *, num_sampled: int) -> tuple[Array, Array, Array]:
     return (
         np.arange(num_sampled, dtype=np.int64),
         np.ones(true_classes.shape, np.float32),
         np.ones(num_sampled, np.float32),
+    )
+
+
+ALL: OpDef = _sampler("AllCandidateSampler", _all_kernel, _ATTRS)
+
+
+def compute_accidental_hits(
+    true_classes: TensorLike,
+    sampled_candidates: TensorLike,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Which of the classes drawn are right ones of which rows.
+
+    Args:
+        true_classes: [batch, num_true], int64.
+        sampled_candidates: [num_sampled], int64.
+        num_true: how many right classes each row has.
+        seed: accepted, and not used.
+        name: name of the node while tracing.
+
+    Returns:
+        int32 rows, int64 places among the candidates, and float32 weights: the lowest number there
+        is, to be added to logits; all [hits].
+
+    Source:
+        TensorFlow op `ComputeAccidentalHits` (candidate_sampling_ops.cc).
+    """
+    first, second = get_seed(seed)
+    return execute(  # type: ignore[no-any-return]
+        COMPUTE_ACCIDENTAL_HITS,
+        true_classes,
+        sampled_candidates,
+        num_true=int(num_true),
+        seed=first,
+        seed2=second,
+        name=name,
     )
 
 
@@ -349,19 +385,6 @@ def _hits_kernel(true_classes: Array, sampled_candidates: Array) -> tuple[Array,
     return rows, ids, np.full(len(hits), np.finfo(np.float32).min, np.float32)
 
 
-# Inference.
-
-
-def _infer(call: InferCall) -> tuple[Shape, Shape, Shape]:
-    shape = call.spec(0).shape.with_rank(2)
-    num_true, drawn = call.attrs["num_true"], call.attrs["num_sampled"]
-    if shape[1] is not None and shape[1] != num_true:
-        call.fail(f"true_classes must have num_true = {num_true} columns")
-    if drawn < 1:
-        call.fail(f"num_sampled must be at least 1, got {drawn}")
-    return Shape([drawn]), Shape([shape[0], num_true]), Shape([drawn])
-
-
 def _infer_hits(call: InferCall) -> tuple[Shape, Shape, Shape]:
     shape, num_true = call.spec(0).shape.with_rank(2), call.attrs["num_true"]
     if shape[1] is not None and shape[1] != num_true:
@@ -371,57 +394,6 @@ def _infer_hits(call: InferCall) -> tuple[Shape, Shape, Shape]:
     return hits, hits, hits
 
 
-_SIGNATURE = (
-    "true_classes: int64 -> sampled_candidates: int64, true_expected_count: float32, "
-    "sampled_expected_count: float32"
-)
-_ATTRS = {"num_true": attr("int"), "num_sampled": attr("int"), "unique": attr("bool")}
-_RANGED = {**_ATTRS, "range_max": attr("int")}
-
-
-def _sampler(
-    name: str,
-    kernel: Callable[..., Any],
-    attrs: dict[str, Any],
-    reaches: str | Callable[[Attrs], str] = "",
-) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=_SIGNATURE,
-            attrs={**attrs, **stateful.SEEDS},
-            infer=_infer,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-            effect="random",
-            reaches=reaches,
-        )
-    )
-
-
-def _ranged(name: str, make: Callable[..., candidates.Distribution]) -> OpDef:
-    return _sampler(name, _kernel_of(name, make), _RANGED)
-
-
-UNIFORM: OpDef = _ranged("UniformCandidateSampler", candidates.Uniform)
-LOG_UNIFORM: OpDef = _ranged("LogUniformCandidateSampler", candidates.LogUniform)
-LEARNED: OpDef = _ranged("LearnedUnigramCandidateSampler", candidates.Learned)
-THREAD_UNSAFE: OpDef = _ranged("ThreadUnsafeUnigramCandidateSampler", candidates.Learned)
-FIXED: OpDef = _sampler(
-    "FixedUnigramCandidateSampler",
-    _fixed_kernel,
-    {
-        **_RANGED,
-        "vocab_file": attr("string", default=""),
-        "distortion": attr("float", default=1.0),
-        "num_reserved_ids": attr("int", default=0),
-        "num_shards": attr("int", default=1),
-        "shard": attr("int", default=0),
-        "unigrams": attr("list(float)", default=()),
-    },
-    reaches=lambda attrs: "files" if attrs["vocab_file"] else "",
-)
-ALL: OpDef = _sampler("AllCandidateSampler", _all_kernel, _ATTRS)
 COMPUTE_ACCIDENTAL_HITS: OpDef = register(
     OpDef(
         name="ComputeAccidentalHits",
@@ -433,3 +405,33 @@ COMPUTE_ACCIDENTAL_HITS: OpDef = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _kernel_of(op: str, make: Callable[..., candidates.Distribution]) -> Callable[..., Any]:
+    """A kernel that draws from what `make` makes of range_max, kept from call to call."""
+
+    def kernel(
+        true_classes: Array,
+        *,
+        num_sampled: int,
+        unique: bool,
+        range_max: int,
+        seed: int,
+        seed2: int,
+        ctx: RunContext,
+    ) -> tuple[Array, Array, Array]:
+        key = (op, num_sampled, unique, range_max, seed, seed2)
+        chances = ctx.stream((*key, "chances"), lambda: make(range_max))
+        return _draw(key, chances, true_classes, ctx)
+
+    return kernel
+
+
+def _ranged(name: str, make: Callable[..., candidates.Distribution]) -> OpDef:
+    return _sampler(name, _kernel_of(name, make), _RANGED)
+
+
+UNIFORM: OpDef = _ranged("UniformCandidateSampler", candidates.Uniform)
+LOG_UNIFORM: OpDef = _ranged("LogUniformCandidateSampler", candidates.LogUniform)
+LEARNED: OpDef = _ranged("LearnedUnigramCandidateSampler", candidates.Learned)
+THREAD_UNSAFE: OpDef = _ranged("ThreadUnsafeUnigramCandidateSampler", candidates.Learned)

@@ -18,8 +18,8 @@ from pinnace.framework.dtypes import (
     int64,
 )
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.array import casting, reshaping, selecting, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.array import broadcasting, casting, selecting, shapes
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import philox, rejection
 from pinnace.ops.math import (
     arithmetic,
@@ -32,7 +32,7 @@ from pinnace.ops.math import (
     tails,
 )
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.random import generator, stateful, stateless
+from pinnace.ops.random import counters, stateful, stateless
 from pinnace.ops.random.algorithms import check_philox
 from pinnace.ops.random.seeds import get_seed
 from pinnace.ops.registry import register
@@ -46,9 +46,67 @@ if TYPE_CHECKING:
 
 __all__ = ["gamma", "poisson", "stateless_binomial", "stateless_gamma", "stateless_poisson"]
 
-_BINOMIAL_SKIP = 200
 _FLOATS = frozenset({float16, float32, float64})
 _RATES = _FLOATS | INDEX
+
+
+def _pair(alpha: TensorLike, beta: TensorLike | None, kind: Any) -> tuple[Tensor, Tensor]:
+    shape, rate = (
+        convert_to_tensor(alpha, kind),
+        convert_to_tensor(1 if beta is None else beta, kind),
+    )
+    both = shapes.broadcast_dynamic_shape(shapes.shape(shape), shapes.shape(rate))
+    return broadcasting.broadcast_to(shape, both), rate
+
+
+def _least(drawn: Tensor, rate: Tensor, name: str | None) -> Tensor:
+    # TensorFlow: never 0, whose logarithm nobody wants.
+    tiny = float(np.finfo(drawn.dtype.numpy).tiny)
+    return arithmetic.maximum(convert_to_tensor(tiny, drawn.dtype), drawn / rate, name)
+
+
+def _appended(op: str, shape: Array, parameter: Array) -> tuple[tuple[int, ...], int]:
+    sizes = stateless.sizes_of(op, shape)
+    return (*sizes, *parameter.shape), math.prod(sizes)
+
+
+def _drawn(
+    draw: Callable[..., Array], start: Any, shape: tuple[int, ...], *parameters: Array
+) -> Array:
+    """Numbers of every parameter, float64, in `shape`, which ends with theirs."""
+    total, groups = math.prod(shape), parameters[0].size
+    if not total or not groups:
+        return np.zeros(shape)
+    which = rejection.laid_out(total, groups)
+    wide = [parameter.reshape(-1).astype(np.float64)[which] for parameter in parameters]
+    return rejection.in_shape(draw(start, *wide, np.arange(total)), shape, groups)
+
+
+def _gamma_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    """The number moves with alpha so that the part of the distribution below it stays the same."""
+    alpha, drawn = call.inputs[-1], call.outputs[0]
+    a, x = casting.cast(alpha, float64), casting.cast(drawn, float64)
+    # A number too small for its type is drawn as 0, and 0 it stays.
+    safe = selecting.where(comparison.greater(x, 0.0), x, 1.0)
+    log_density = arithmetic.subtract(
+        arithmetic.subtract(
+            arithmetic.multiply(arithmetic.subtract(a, 1.0), exponents.log(safe)), safe
+        ),
+        error_and_gamma.lgamma(a),
+    )
+    below = execute(tails.IGAMMA_GRAD_A, a, safe)
+    moved = arithmetic.negative(division.divide(below, exponents.exp(log_density)))
+    moved = selecting.where(comparison.greater(x, 0.0), moved, 0.0)
+    back = arithmetic.multiply(dy, casting.cast(moved, dy.dtype))
+    leading = arithmetic.subtract(shapes.rank(drawn), shapes.rank(alpha))
+    found = reduction.reduce_sum(back, ranges.range(leading))
+    return (*[None] * (len(call.inputs) - 1), found)
+
+
+def _infer_appended(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in (None, 1):
+        call.fail("shape must be a vector")
+    return call.shape_constant(0).concatenate(call.spec(1).shape)
 
 
 def gamma(
@@ -81,6 +139,49 @@ def gamma(
     return _least(drawn, rate, name)
 
 
+def _gamma_kernel(shape: Array, alpha: Array, *, seed: int, seed2: int, ctx: Any) -> Array:
+    full, _ = _appended("RandomGamma", shape, alpha)
+    stream = stateful.stream_of(ctx, "RandomGamma", alpha.dtype, seed, seed2)
+    start = stream.reserve(math.prod(full))
+    return _drawn(rejection.gamma, start, full, alpha).astype(alpha.dtype)
+
+
+RANDOM_GAMMA = register(
+    OpDef(
+        name="RandomGamma",
+        signature="shape: S, alpha: T -> output: T",
+        types={"S": INDEX, "T": _FLOATS},
+        attrs=stateful.SEEDS,
+        infer=_infer_appended,
+        kernel=_gamma_kernel,
+        gradient=_gamma_gradient,
+        effect="random",
+    )
+)
+
+
+def _ending(op: str, shape: Array, wanted: tuple[int, ...]) -> tuple[int, ...]:
+    sizes = stateless.sizes_of(op, shape)
+    if wanted and tuple(sizes[len(sizes) - len(wanted) :]) != wanted:
+        message = (
+            f"{op}: shape must end with the shape of the parameters, got {list(sizes)} and "
+            f"{list(wanted)}"
+        )
+        raise InvalidArgumentError(message)
+    return tuple(sizes)
+
+
+def _infer_given(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank not in (None, 1):
+        call.fail("shape must be a vector")
+    if call.op.inputs[1].name == "key":
+        if not call.spec(1).shape.is_compatible_with([1]):
+            call.fail("key must have shape [1]")
+        if call.spec(2).shape.rank not in {None, 1}:
+            call.fail("counter must be a vector")
+    return call.shape_constant(0)
+
+
 def stateless_gamma(
     shape: TensorLike,
     seed: TensorLike,
@@ -99,6 +200,32 @@ def stateless_gamma(
     sizes = stateless.shape_tensor(shape)
     drawn = execute(STATELESS_GAMMA_V3, sizes, key, counter, alg, wide)
     return _least(drawn, rate, name)
+
+
+def _stateless_gamma_kernel(
+    shape: Array, key: Array, counter: Array, alg: Array, alpha: Array
+) -> Array:
+    op = "StatelessRandomGammaV3"
+    check_philox(op, alg)
+    full = _ending(op, shape, alpha.shape)
+    return _drawn(rejection.gamma, philox.key_counter(key, counter), full, alpha).astype(
+        alpha.dtype
+    )
+
+
+STATELESS_GAMMA_V3 = register(
+    OpDef(
+        name="StatelessRandomGammaV3",
+        signature=(
+            "shape: shape_dtype, key: uint64, counter: uint64, alg: int32, alpha: dtype -> "
+            "output: dtype"
+        ),
+        types={"shape_dtype": typed(INDEX, default=int32), "dtype": _FLOATS},
+        infer=_infer_given,
+        kernel=_stateless_gamma_kernel,
+        gradient=_gamma_gradient,
+    )
+)
 
 
 def poisson(
@@ -124,7 +251,7 @@ def poisson(
         TensorFlow op `RandomPoissonV2` (random_ops.cc).
     """
     first, second = get_seed(seed)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         RANDOM_POISSON_V2,
         stateless.shape_tensor(shape),
         convert_to_tensor(lam),
@@ -133,6 +260,33 @@ def poisson(
         seed2=second,
         name=name,
     )
+
+
+def _poisson_kernel(
+    shape: Array, rate: Array, *, dtype: Any, seed: int, seed2: int, ctx: Any
+) -> Array:
+    full, _ = _appended("RandomPoissonV2", shape, rate)
+    stream = stateful.stream_of(ctx, "RandomPoissonV2", (rate.dtype, dtype), seed, seed2)
+    start = stream.reserve(math.prod(full))
+    return _drawn(rejection.poisson, start, full, rate).astype(dtype.numpy)
+
+
+RANDOM_POISSON_V2 = register(
+    OpDef(
+        name="RandomPoissonV2",
+        signature="shape: S, rate: R -> output: dtype",
+        types={
+            "S": INDEX,
+            "R": typed(_RATES, default=float64),
+            "dtype": typed(_RATES, default=int64),
+        },
+        attrs=stateful.SEEDS,
+        infer=_infer_appended,
+        kernel=_poisson_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)
 
 
 def stateless_poisson(
@@ -148,9 +302,32 @@ def stateless_poisson(
         TensorFlow op `StatelessRandomPoisson` (stateless_random_ops.cc).
     """
     sizes, start = stateless.shape_tensor(shape), stateless.seed_tensor(seed)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         STATELESS_POISSON, sizes, start, convert_to_tensor(lam), dtype=as_dtype(dtype), name=name
     )
+
+
+def _stateless_poisson_kernel(shape: Array, seed: Array, lam: Array, *, dtype: Any) -> Array:
+    full = _ending("StatelessRandomPoisson", shape, lam.shape)
+    start = philox.key_counter_from_seed(seed)
+    return _drawn(rejection.poisson, start, full, lam).astype(dtype.numpy)
+
+
+STATELESS_POISSON = register(
+    OpDef(
+        name="StatelessRandomPoisson",
+        signature="shape: T, seed: Tseed, lam: Rtype -> output: dtype",
+        types={
+            "T": INDEX,
+            "Tseed": typed(INDEX, default=int64),
+            "Rtype": _RATES,
+            "dtype": _RATES,
+        },
+        infer=_infer_given,
+        kernel=_stateless_poisson_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def stateless_binomial(
@@ -175,7 +352,7 @@ def stateless_binomial(
         TensorFlow op `StatelessRandomBinomial` (stateless_random_ops.cc).
     """
     chances = convert_to_tensor(probs, dtype_hint=float32)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         STATELESS_BINOMIAL,
         stateless.shape_tensor(shape),
         stateless.seed_tensor(seed),
@@ -184,113 +361,6 @@ def stateless_binomial(
         dtype=as_dtype(output_dtype),
         name=name,
     )
-
-
-def _pair(alpha: TensorLike, beta: TensorLike | None, kind: Any) -> tuple[Tensor, Tensor]:
-    shape, rate = (
-        convert_to_tensor(alpha, kind),
-        convert_to_tensor(1 if beta is None else beta, kind),
-    )
-    both = shapes.broadcast_dynamic_shape(shapes.shape(shape), shapes.shape(rate))
-    return reshaping.broadcast_to(shape, both), rate
-
-
-def _least(drawn: Tensor, rate: Tensor, name: str | None) -> Tensor:
-    # TensorFlow: never 0, whose logarithm nobody wants.
-    tiny = float(np.finfo(drawn.dtype.numpy).tiny)
-    return arithmetic.maximum(convert_to_tensor(tiny, drawn.dtype), drawn / rate, name)
-
-
-# Kernels and shapes.
-
-
-def _appended(op: str, shape: Array, parameter: Array) -> tuple[tuple[int, ...], int]:
-    sizes = stateless.sizes_of(op, shape)
-    return (*sizes, *parameter.shape), math.prod(sizes)
-
-
-def _drawn(
-    draw: Callable[..., Array], start: Any, shape: tuple[int, ...], *parameters: Array
-) -> Array:
-    """Numbers of every parameter, float64, in `shape`, which ends with theirs."""
-    total, groups = math.prod(shape), parameters[0].size
-    if not total or not groups:
-        return np.zeros(shape)
-    which = rejection.laid_out(total, groups)
-    wide = [parameter.reshape(-1).astype(np.float64)[which] for parameter in parameters]
-    return rejection.in_shape(draw(start, *wide, np.arange(total)), shape, groups)
-
-
-def _ending(op: str, shape: Array, wanted: tuple[int, ...]) -> tuple[int, ...]:
-    sizes = stateless.sizes_of(op, shape)
-    if wanted and tuple(sizes[len(sizes) - len(wanted) :]) != wanted:
-        message = (
-            f"{op}: shape must end with the shape of the parameters, got {list(sizes)} and "
-            f"{list(wanted)}"
-        )
-        raise InvalidArgumentError(message)
-    return tuple(sizes)
-
-
-def _gamma_kernel(shape: Array, alpha: Array, *, seed: int, seed2: int, ctx: Any) -> Array:
-    full, _ = _appended("RandomGamma", shape, alpha)
-    stream = stateful.stream_of(ctx, "RandomGamma", alpha.dtype, seed, seed2)
-    start = stream.reserve(math.prod(full))
-    return _drawn(rejection.gamma, start, full, alpha).astype(alpha.dtype)
-
-
-def _gamma_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    """The number moves with alpha so that the part of the distribution below it stays the same."""
-    alpha, drawn = call.inputs[-1], call.outputs[0]
-    a, x = casting.cast(alpha, float64), casting.cast(drawn, float64)
-    # A number too small for its type is drawn as 0, and 0 it stays.
-    safe = selecting.where(comparison.greater(x, 0.0), x, 1.0)
-    log_density = arithmetic.subtract(
-        arithmetic.subtract(
-            arithmetic.multiply(arithmetic.subtract(a, 1.0), exponents.log(safe)), safe
-        ),
-        error_and_gamma.lgamma(a),
-    )
-    below = execute(tails.IGAMMA_GRAD_A, a, safe)
-    moved = arithmetic.negative(division.divide(below, exponents.exp(log_density)))
-    moved = selecting.where(comparison.greater(x, 0.0), moved, 0.0)
-    back = arithmetic.multiply(dy, casting.cast(moved, dy.dtype))
-    leading = arithmetic.subtract(shapes.rank(drawn), shapes.rank(alpha))
-    found = reduction.reduce_sum(back, ranges.range(leading))
-    return (*[None] * (len(call.inputs) - 1), found)
-
-
-def _poisson_kernel(
-    shape: Array, rate: Array, *, dtype: Any, seed: int, seed2: int, ctx: Any
-) -> Array:
-    full, _ = _appended("RandomPoissonV2", shape, rate)
-    stream = stateful.stream_of(ctx, "RandomPoissonV2", (rate.dtype, dtype), seed, seed2)
-    start = stream.reserve(math.prod(full))
-    return _drawn(rejection.poisson, start, full, rate).astype(dtype.numpy)
-
-
-def _stateless_gamma_kernel(
-    shape: Array, key: Array, counter: Array, alg: Array, alpha: Array
-) -> Array:
-    op = "StatelessRandomGammaV3"
-    check_philox(op, alg)
-    full = _ending(op, shape, alpha.shape)
-    return _drawn(rejection.gamma, philox.key_counter(key, counter), full, alpha).astype(
-        alpha.dtype
-    )
-
-
-def _seeded_gamma_kernel(shape: Array, seed: Array, alpha: Array) -> Array:
-    full = _ending("StatelessRandomGammaV2", shape, alpha.shape)
-    return _drawn(rejection.gamma, philox.key_counter_from_seed(seed), full, alpha).astype(
-        alpha.dtype
-    )
-
-
-def _stateless_poisson_kernel(shape: Array, seed: Array, lam: Array, *, dtype: Any) -> Array:
-    full = _ending("StatelessRandomPoisson", shape, lam.shape)
-    start = philox.key_counter_from_seed(seed)
-    return _drawn(rejection.poisson, start, full, lam).astype(dtype.numpy)
 
 
 def _binomial_kernel(
@@ -302,108 +372,6 @@ def _binomial_kernel(
     return _drawn(rejection.binomial, start, full, counts, probs).astype(dtype.numpy)
 
 
-def _stateful_binomial_kernel(
-    resource: Array, algorithm: Array, shape: Array, counts: Array, probs: Array, *, dtype: Any
-) -> Array:
-    op = "StatefulRandomBinomial"
-    check_philox(op, algorithm)
-    counts, probs = np.broadcast_arrays(counts, probs)
-    full = _ending(op, shape, counts.shape)
-    # TensorFlow's own count of what it might need: draws are in fours, for each pair apart.
-    draws = math.prod(full) // max(counts.size, 1)
-    _, start = generator.advance(resource, counts.size * _BINOMIAL_SKIP * (draws + 3) // 4)
-    return _drawn(rejection.binomial, start, full, counts, probs).astype(dtype.numpy)
-
-
-def _infer_stateful(call: InferCall) -> Shape:
-    if call.spec(2).shape.rank not in (None, 1):
-        call.fail("shape must be a vector")
-    return call.shape_constant(2)
-
-
-def _infer_appended(call: InferCall) -> Shape:
-    if call.spec(0).shape.rank not in (None, 1):
-        call.fail("shape must be a vector")
-    return call.shape_constant(0).concatenate(call.spec(1).shape)
-
-
-def _infer_given(call: InferCall) -> Shape:
-    if call.spec(0).shape.rank not in (None, 1):
-        call.fail("shape must be a vector")
-    if call.op.inputs[1].name == "key":
-        if not call.spec(1).shape.is_compatible_with([1]):
-            call.fail("key must have shape [1]")
-        if call.spec(2).shape.rank not in {None, 1}:
-            call.fail("counter must be a vector")
-    return call.shape_constant(0)
-
-
-RANDOM_GAMMA = register(
-    OpDef(
-        name="RandomGamma",
-        signature="shape: S, alpha: T -> output: T",
-        types={"S": INDEX, "T": _FLOATS},
-        attrs=stateful.SEEDS,
-        infer=_infer_appended,
-        kernel=_gamma_kernel,
-        gradient=_gamma_gradient,
-        effect="random",
-    )
-)
-RANDOM_POISSON_V2 = register(
-    OpDef(
-        name="RandomPoissonV2",
-        signature="shape: S, rate: R -> output: dtype",
-        types={
-            "S": INDEX,
-            "R": typed(_RATES, default=float64),
-            "dtype": typed(_RATES, default=int64),
-        },
-        attrs=stateful.SEEDS,
-        infer=_infer_appended,
-        kernel=_poisson_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
-)
-STATELESS_GAMMA_V3 = register(
-    OpDef(
-        name="StatelessRandomGammaV3",
-        signature=(
-            "shape: shape_dtype, key: uint64, counter: uint64, alg: int32, alpha: dtype -> "
-            "output: dtype"
-        ),
-        types={"shape_dtype": typed(INDEX, default=int32), "dtype": _FLOATS},
-        infer=_infer_given,
-        kernel=_stateless_gamma_kernel,
-        gradient=_gamma_gradient,
-    )
-)
-STATELESS_GAMMA_V2 = register(
-    OpDef(
-        name="StatelessRandomGammaV2",
-        signature="shape: T, seed: Tseed, alpha: dtype -> output: dtype",
-        types={"T": INDEX, "Tseed": typed(INDEX, default=int64), "dtype": _FLOATS},
-        infer=_infer_given,
-        kernel=_seeded_gamma_kernel,
-        gradient=_gamma_gradient,
-    )
-)
-STATELESS_POISSON = register(
-    OpDef(
-        name="StatelessRandomPoisson",
-        signature="shape: T, seed: Tseed, lam: Rtype -> output: dtype",
-        types={
-            "T": INDEX,
-            "Tseed": typed(INDEX, default=int64),
-            "Rtype": _RATES,
-            "dtype": _RATES,
-        },
-        infer=_infer_given,
-        kernel=_stateless_poisson_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 STATELESS_BINOMIAL = register(
     OpDef(
         name="StatelessRandomBinomial",
@@ -419,6 +387,49 @@ STATELESS_BINOMIAL = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _seeded_gamma_kernel(shape: Array, seed: Array, alpha: Array) -> Array:
+    full = _ending("StatelessRandomGammaV2", shape, alpha.shape)
+    return _drawn(rejection.gamma, philox.key_counter_from_seed(seed), full, alpha).astype(
+        alpha.dtype
+    )
+
+
+STATELESS_GAMMA_V2 = register(
+    OpDef(
+        name="StatelessRandomGammaV2",
+        signature="shape: T, seed: Tseed, alpha: dtype -> output: dtype",
+        types={"T": INDEX, "Tseed": typed(INDEX, default=int64), "dtype": _FLOATS},
+        infer=_infer_given,
+        kernel=_seeded_gamma_kernel,
+        gradient=_gamma_gradient,
+    )
+)
+
+
+_BINOMIAL_SKIP = 200
+
+
+def _stateful_binomial_kernel(
+    resource: Array, algorithm: Array, shape: Array, counts: Array, probs: Array, *, dtype: Any
+) -> Array:
+    op = "StatefulRandomBinomial"
+    check_philox(op, algorithm)
+    counts, probs = np.broadcast_arrays(counts, probs)
+    full = _ending(op, shape, counts.shape)
+    # TensorFlow's own count of what it might need: draws are in fours, for each pair apart.
+    draws = math.prod(full) // max(counts.size, 1)
+    _, start = counters.advance(resource, counts.size * _BINOMIAL_SKIP * (draws + 3) // 4)
+    return _drawn(rejection.binomial, start, full, counts, probs).astype(dtype.numpy)
+
+
+def _infer_stateful(call: InferCall) -> Shape:
+    if call.spec(2).shape.rank not in (None, 1):
+        call.fail("shape must be a vector")
+    return call.shape_constant(2)
+
+
 STATEFUL_BINOMIAL: OpDef = register(
     OpDef(
         name="StatefulRandomBinomial",

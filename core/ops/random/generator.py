@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import (
@@ -18,20 +19,17 @@ from pinnace.framework.dtypes import (
     int64,
     uint64,
 )
-from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.framework.trackable import AutoTrackable
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import casting, constants, joining, reshaping
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import philox
 from pinnace.ops.math import arithmetic, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.random import distributions, stateless
+from pinnace.ops.random import counters, distributions, stateless
 from pinnace.ops.random.algorithms import Algorithm, algorithm_number, check_philox
 from pinnace.ops.registry import register
-from pinnace.ops.state.variables import resource_of
 
 __all__ = ["Generator", "create_rng_state", "get_global_generator", "set_global_generator"]
 
@@ -126,7 +124,7 @@ class Generator(AutoTrackable):
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> "Generator":
-        """A generator that starts where nobody can foresee."""
+        """A generator with an unpredictable seed."""
         alg = Algorithm.PHILOX if alg is None else alg
         size = _STATE_SIZES[algorithm_number(alg)]
         return cls(state=np.frombuffer(os.urandom(8 * size), np.int64), alg=alg)
@@ -172,13 +170,13 @@ class Generator(AutoTrackable):
         """
         count = casting.cast(convert_to_tensor(delta), uint64)
         alg = constants.constant(self._alg, int32)
-        return execute(RNG_READ_AND_SKIP, self._state_var, alg, count)  # type: ignore[no-any-return]
+        return execute_one(RNG_READ_AND_SKIP, self._state_var, alg, count)
 
     def _draw(self, op: OpDef, shape: Tensor, *more: Any, **attrs: Any) -> Tensor:
         """Numbers from the present place of the stream, which then moves on."""
         before = self.skip(reduction.reduce_prod(shape))
         counter, key = before[:-1], before[-1:]
-        return execute(  # type: ignore[no-any-return]
+        return execute_one(
             op,
             shape,
             casting.bitcast(key, uint64),
@@ -263,7 +261,7 @@ class Generator(AutoTrackable):
     ) -> Tensor:
         """How many of `counts` trials succeed; see `random.stateless_binomial`."""
         chances = convert_to_tensor(probs)
-        return execute(  # type: ignore[no-any-return]
+        return execute_one(
             distributions.STATEFUL_BINOMIAL,
             self._state_var,
             self._alg,
@@ -324,73 +322,14 @@ def set_global_generator(generator: Generator) -> None:
     _Global.generator = generator
 
 
-# Kernels: the state is a variable, int64: the counter, low half first, then the key.
-
-
-def advance(resource: Array, elements: int) -> tuple[Array, philox.KeyCounter]:
-    """The state before and the stream that starts there; the state moves on, as one step."""
-    before = np.empty(0, np.int64)
-
-    def moved(state: Array, skip: Array) -> Array:
-        nonlocal before
-        before = state
-        counter = (_counter(state) + int(skip)) & (_MASK << 64 | _MASK)
-        after = np.array([counter & _MASK, counter >> 64], np.uint64).view(np.int64)
-        return np.concatenate([after, state[2:]])
-
-    variable = resource_of(resource)
-    if variable.shape != (3,):
-        message = f"RngReadAndSkip: the state must have shape [3], got {variable.shape.text}"
-        raise InvalidArgumentError(message)
-    variable.update(moved, np.array(elements * philox.SKIP_PER_OUTPUT, object))
-    return before, philox.KeyCounter(int(before[2]) & _MASK, _counter(before))
-
-
-def _counter(state: Array) -> int:
-    low, high = (int(half) & _MASK for half in state[:2])
-    return high << 64 | low
+_SHAPES = typed({int32, int64}, int64)
+_INT_TYPES = frozenset({int32, int64, as_dtype("uint32"), uint64})
 
 
 def _read_and_skip_kernel(resource: Array, alg: Array, delta: Array) -> Array:
     check_philox("RngReadAndSkip", alg)
-    before, _ = advance(resource, int(delta))
+    before, _ = counters.advance(resource, int(delta))
     return before
-
-
-def _skip_kernel(resource: Array, algorithm: Array, delta: Array) -> None:
-    check_philox("RngSkip", algorithm)
-    advance(resource, int(delta))
-
-
-def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
-    def kernel(resource: Array, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
-        check_philox(op, algorithm)
-        sizes = stateless.sizes_of(op, shape)
-        _, start = advance(resource, int(np.prod(sizes, dtype=np.int64)))
-        return draw(start, sizes, dtype.numpy)
-
-    return kernel
-
-
-def _uniform_int_kernel(
-    resource: Array, algorithm: Array, shape: Array, minval: Array, maxval: Array
-) -> Array:
-    op, low, high = "StatefulUniformInt", int(minval), int(maxval)
-    check_philox(op, algorithm)
-    sizes = stateless.sizes_of(op, shape)
-    stateless.check_bounds(op, low, high)
-    _, start = advance(resource, int(np.prod(sizes, dtype=np.int64)))
-    return philox.uniform_int(start, sizes, low, high, minval.dtype)
-
-
-def _non_deterministic_kernel(shape: Array, *, dtype: DType) -> Array:
-    sizes = stateless.sizes_of("NonDeterministicInts", shape)
-    count = int(np.prod(sizes, dtype=np.int64))
-    drawn = np.frombuffer(os.urandom(count * dtype.size), dtype.numpy)
-    return drawn.reshape(sizes)
-
-
-# Inference.
 
 
 def _infer_state(call: InferCall) -> Shape:
@@ -398,17 +337,47 @@ def _infer_state(call: InferCall) -> Shape:
     return Shape([None]) if spec is None or spec.shape.rank is None else spec.shape
 
 
+RNG_READ_AND_SKIP: OpDef = register(
+    OpDef(
+        name="RngReadAndSkip",
+        signature="resource: resource, alg: int32, delta: uint64 -> value: int64",
+        infer=_infer_state,
+        kernel=_read_and_skip_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+
+
+def _skip_kernel(resource: Array, algorithm: Array, delta: Array) -> None:
+    check_philox("RngSkip", algorithm)
+    counters.advance(resource, int(delta))
+
+
 def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:  # noqa: ARG001
     return ()
 
 
-def _infer_from_shape(call: InferCall) -> Shape:
-    return call.shape_constant(2)
+RNG_SKIP: OpDef = register(
+    OpDef(
+        name="RngSkip",
+        signature="resource: resource, algorithm: int64, delta: int64 ->",
+        infer=_infer_nothing,
+        kernel=_skip_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
 
 
-_DRAWING = "resource: resource, algorithm: int64, shape: shape_dtype"
-_SHAPES = typed({int32, int64}, int64)
-_INT_TYPES = frozenset({int32, int64, as_dtype("uint32"), uint64})
+def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
+    def kernel(resource: Array, algorithm: Array, shape: Array, *, dtype: DType) -> Array:
+        check_philox(op, algorithm)
+        sizes = stateless.sizes_of(op, shape)
+        _, start = counters.advance(resource, int(np.prod(sizes, dtype=np.int64)))
+        return draw(start, sizes, dtype.numpy)
+
+    return kernel
 
 
 def _stateful(
@@ -427,26 +396,13 @@ def _stateful(
     )
 
 
-RNG_READ_AND_SKIP: OpDef = register(
-    OpDef(
-        name="RngReadAndSkip",
-        signature="resource: resource, alg: int32, delta: uint64 -> value: int64",
-        infer=_infer_state,
-        kernel=_read_and_skip_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
-RNG_SKIP: OpDef = register(
-    OpDef(
-        name="RngSkip",
-        signature="resource: resource, algorithm: int64, delta: int64 ->",
-        infer=_infer_nothing,
-        kernel=_skip_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
+def _infer_from_shape(call: InferCall) -> Shape:
+    return call.shape_constant(2)
+
+
+_DRAWING = "resource: resource, algorithm: int64, shape: shape_dtype"
+
+
 STATEFUL_UNIFORM: OpDef = _stateful("StatefulUniform", philox.uniform, FLOATS, float32)
 STATEFUL_STANDARD_NORMAL: OpDef = _stateful(
     "StatefulStandardNormalV2", philox.normal, FLOATS, float32
@@ -457,6 +413,19 @@ STATEFUL_TRUNCATED_NORMAL: OpDef = _stateful(
 STATEFUL_UNIFORM_FULL_INT: OpDef = _stateful(
     "StatefulUniformFullInt", philox.uniform_full_int, _INT_TYPES, uint64
 )
+
+
+def _uniform_int_kernel(
+    resource: Array, algorithm: Array, shape: Array, minval: Array, maxval: Array
+) -> Array:
+    op, low, high = "StatefulUniformInt", int(minval), int(maxval)
+    check_philox(op, algorithm)
+    sizes = stateless.sizes_of(op, shape)
+    stateless.check_bounds(op, low, high)
+    _, start = counters.advance(resource, int(np.prod(sizes, dtype=np.int64)))
+    return philox.uniform_int(start, sizes, low, high, minval.dtype)
+
+
 STATEFUL_UNIFORM_INT: OpDef = register(
     OpDef(
         name="StatefulUniformInt",
@@ -468,6 +437,15 @@ STATEFUL_UNIFORM_INT: OpDef = register(
         effect="write",
     )
 )
+
+
+def _non_deterministic_kernel(shape: Array, *, dtype: DType) -> Array:
+    sizes = stateless.sizes_of("NonDeterministicInts", shape)
+    count = int(np.prod(sizes, dtype=np.int64))
+    drawn = np.frombuffer(os.urandom(count * dtype.size), dtype.numpy)
+    return drawn.reshape(sizes)
+
+
 NON_DETERMINISTIC_INTS: OpDef = register(
     OpDef(
         name="NonDeterministicInts",

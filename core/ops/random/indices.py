@@ -12,7 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import padding
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register
 
@@ -69,7 +69,7 @@ def random_index_shuffle(
     Source:
         TensorFlow op `RandomIndexShuffle` (random_index_shuffle.cc).
     """
-    return execute(RANDOM_INDEX_SHUFFLE, index, seed, max_index, rounds=int(rounds), name=name)  # type: ignore[no-any-return]
+    return execute_one(RANDOM_INDEX_SHUFFLE, index, seed, max_index, rounds=int(rounds), name=name)
 
 
 @lru_cache(maxsize=64)

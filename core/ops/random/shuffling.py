@@ -7,7 +7,7 @@ import numpy as np
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import philox
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
 from pinnace.ops.random import stateful, stateless
@@ -16,6 +16,16 @@ from pinnace.ops.registry import register, same_as_input
 from pinnace.ops.running import RunContext
 
 __all__ = ["shuffle"]
+
+
+def _order(start: philox.KeyCounter, count: int) -> Array:
+    """A permutation: Fisher and Yates, with the remainder of one word for each place."""
+    drawn = philox.words(start, count - 1).tolist()
+    order = list(range(count))
+    for place, word in enumerate(drawn):
+        other = place + word % (count - place)
+        order[place], order[other] = order[other], order[place]
+    return np.array(order, np.int64)
 
 
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -30,7 +40,30 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
         TensorFlow op `RandomShuffle` (random_shuffle_op.cc).
     """
     first, second = get_seed(seed)
-    return execute(RANDOM_SHUFFLE, value, seed=first, seed2=second, name=name)  # type: ignore[no-any-return]
+    return execute_one(RANDOM_SHUFFLE, value, seed=first, seed2=second, name=name)
+
+
+def _shuffle_kernel(value: Array, *, seed: int, seed2: int, ctx: RunContext) -> Array:
+    if value.ndim == 0 or len(value) <= 1 or value.size <= 1:
+        return value
+    stream = stateful.stream_of(ctx, "RandomShuffle", value.dtype, seed, seed2)
+    # TensorFlow: whole blocks of four words, one word for each row but the last.
+    start = stream.reserve((len(value) + 2) // 4, 1)
+    return value[_order(start, len(value))]
+
+
+RANDOM_SHUFFLE: OpDef = register(
+    OpDef(
+        name="RandomShuffle",
+        signature="value: T -> output: T",
+        types={"T": ANY},
+        attrs=stateful.SEEDS,
+        infer=same_as_input,
+        kernel=_shuffle_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)
 
 
 def stateless_shuffle(
@@ -48,26 +81,7 @@ def stateless_shuffle(
         TensorFlow op `StatelessShuffle` (stateless_random_ops_v2.cc).
     """
     key, counter, number = stateless.key_counter_alg(seed, alg)
-    return execute(STATELESS_SHUFFLE, value, key, counter, number, name=name)  # type: ignore[no-any-return]
-
-
-def _order(start: philox.KeyCounter, count: int) -> Array:
-    """A permutation: Fisher and Yates, with the remainder of one word for each place."""
-    drawn = philox.words(start, count - 1).tolist()
-    order = list(range(count))
-    for place, word in enumerate(drawn):
-        other = place + word % (count - place)
-        order[place], order[other] = order[other], order[place]
-    return np.array(order, np.int64)
-
-
-def _shuffle_kernel(value: Array, *, seed: int, seed2: int, ctx: RunContext) -> Array:
-    if value.ndim == 0 or len(value) <= 1 or value.size <= 1:
-        return value
-    stream = stateful.stream_of(ctx, "RandomShuffle", value.dtype, seed, seed2)
-    # TensorFlow: whole blocks of four words, one word for each row but the last.
-    start = stream.reserve((len(value) + 2) // 4, 1)
-    return value[_order(start, len(value))]
+    return execute_one(STATELESS_SHUFFLE, value, key, counter, number, name=name)
 
 
 def _infer_stateless(call: InferCall) -> Shape:
@@ -83,18 +97,6 @@ def _stateless_shuffle_kernel(value: Array, key: Array, counter: Array, alg: Arr
     return value[_order(start, len(value))]
 
 
-RANDOM_SHUFFLE: OpDef = register(
-    OpDef(
-        name="RandomShuffle",
-        signature="value: T -> output: T",
-        types={"T": ANY},
-        attrs=stateful.SEEDS,
-        infer=same_as_input,
-        kernel=_shuffle_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
-)
 STATELESS_SHUFFLE: OpDef = register(
     OpDef(
         name="StatelessShuffle",

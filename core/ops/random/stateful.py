@@ -8,7 +8,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, INDEX, REAL, DType, as_dtype, float32, int64
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import philox
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr, typed
@@ -18,6 +18,11 @@ from pinnace.ops.registry import register
 from pinnace.ops.running import RunContext
 
 __all__ = ["categorical", "normal", "truncated_normal", "uniform"]
+
+
+def _seeds(seed: int | None) -> dict[str, Any]:
+    first, second = get_seed(seed)
+    return {"seed": first, "seed2": second}
 
 
 def uniform(
@@ -58,16 +63,86 @@ def uniform(
             message = f"uniform: maxval must be given for {kind.name}"
             raise ValueError(message)
         low, high = convert_to_tensor(minval, kind), convert_to_tensor(maxval, kind)
-        return execute(RANDOM_UNIFORM_INT, sizes, low, high, name=name, **_seeds(seed))  # type: ignore[no-any-return]
+        return execute_one(RANDOM_UNIFORM_INT, sizes, low, high, name=name, **_seeds(seed))
     from_zero = isinstance(minval, (int, float)) and minval == 0
     if from_zero and (maxval is None or (isinstance(maxval, (int, float)) and maxval == 1)):
-        return execute(RANDOM_UNIFORM, sizes, dtype=kind, name=name, **_seeds(seed))  # type: ignore[no-any-return]
+        return execute_one(RANDOM_UNIFORM, sizes, dtype=kind, name=name, **_seeds(seed))
     high = convert_to_tensor(1 if maxval is None else maxval, kind)
     drawn = execute(RANDOM_UNIFORM, sizes, dtype=kind, **_seeds(seed))
     if from_zero:
         return arithmetic.multiply(drawn, high, name)
     low = convert_to_tensor(minval, kind)
     return arithmetic.add(drawn * (high - low), low, name)
+
+
+def _uniform_int_kernel(
+    shape: Array, minval: Array, maxval: Array, *, seed: int, seed2: int, ctx: RunContext
+) -> Array:
+    op, low, high = "RandomUniformInt", int(minval), int(maxval)
+    sizes = stateless.sizes_of(op, shape)
+    count = int(np.prod(sizes, dtype=np.int64))
+    if count == 0:
+        return np.empty(sizes, minval.dtype)
+    stateless.check_bounds(op, low, high)
+    start = stream_of(ctx, op, minval.dtype, seed, seed2).reserve(count)
+    return philox.uniform_int(start, sizes, low, high, minval.dtype)
+
+
+SEEDS = {"seed": attr("int", default=0), "seed2": attr("int", default=0)}
+
+
+RANDOM_UNIFORM_INT: OpDef = register(
+    OpDef(
+        name="RandomUniformInt",
+        signature="shape: T, minval: Tout, maxval: Tout -> output: Tout",
+        types={"Tout": INDEX, "T": INDEX},
+        attrs=SEEDS,
+        infer=stateless.infer_from_shape,
+        kernel=_uniform_int_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)
+
+
+def _scaled(
+    op: OpDef,
+    shape: TensorLike,
+    mean: TensorLike,
+    stddev: TensorLike,
+    dtype: Any,
+    seed: int | None,
+    name: str | None,
+) -> Tensor:
+    kind = as_dtype(dtype)
+    sizes = stateless.shape_tensor(shape)
+    centre, scale = convert_to_tensor(mean, kind), convert_to_tensor(stddev, kind)
+    drawn = execute(op, sizes, dtype=kind, **_seeds(seed))
+    return arithmetic.add(drawn * scale, centre, name)
+
+
+def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
+    def kernel(shape: Array, *, dtype: DType, seed: int, seed2: int, ctx: RunContext) -> Array:
+        sizes = stateless.sizes_of(op, shape)
+        start = stream_of(ctx, op, dtype, seed, seed2).reserve(int(np.prod(sizes, dtype=np.int64)))
+        return draw(start, sizes, dtype.numpy)
+
+    return kernel
+
+
+def _random(name: str, draw: Callable[..., Array]) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="shape: T -> output: dtype",
+            types={"dtype": FLOATS, "T": INDEX},
+            attrs=SEEDS,
+            infer=stateless.infer_from_shape,
+            kernel=_drawing(name, draw),
+            gradient=NOT_DIFFERENTIABLE,
+            effect="random",
+        )
+    )
 
 
 def normal(
@@ -97,6 +172,18 @@ def normal(
     return _scaled(RANDOM_STANDARD_NORMAL, shape, mean, stddev, dtype, seed, name)
 
 
+def stream_of(ctx: RunContext, op: str, dtype: object, seed: int, seed2: int) -> philox.Stream:
+    """The stream of an op with these seeds: it goes on for as long as `ctx` lives.
+
+    TensorFlow keeps one per kernel, and eagerly one kernel per op, dtype and seeds.
+    """
+    found: philox.Stream = ctx.stream((op, dtype, seed, seed2), lambda: philox.Stream(seed, seed2))
+    return found
+
+
+RANDOM_STANDARD_NORMAL: OpDef = _random("RandomStandardNormal", philox.normal)
+
+
 def truncated_normal(
     shape: TensorLike,
     mean: TensorLike = 0.0,
@@ -113,20 +200,7 @@ def truncated_normal(
     return _scaled(TRUNCATED_NORMAL, shape, mean, stddev, dtype, seed, name)
 
 
-def _scaled(
-    op: OpDef,
-    shape: TensorLike,
-    mean: TensorLike,
-    stddev: TensorLike,
-    dtype: Any,
-    seed: int | None,
-    name: str | None,
-) -> Tensor:
-    kind = as_dtype(dtype)
-    sizes = stateless.shape_tensor(shape)
-    centre, scale = convert_to_tensor(mean, kind), convert_to_tensor(stddev, kind)
-    drawn = execute(op, sizes, dtype=kind, **_seeds(seed))
-    return arithmetic.add(drawn * scale, centre, name)
+TRUNCATED_NORMAL: OpDef = _random("TruncatedNormal", philox.truncated_normal)
 
 
 def categorical(
@@ -151,7 +225,7 @@ def categorical(
     Source:
         TensorFlow op `Multinomial` (multinomial_op.cc).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         MULTINOMIAL,
         logits,
         num_samples,
@@ -159,45 +233,6 @@ def categorical(
         name=name,
         **_seeds(seed),
     )
-
-
-def _seeds(seed: int | None) -> dict[str, Any]:
-    first, second = get_seed(seed)
-    return {"seed": first, "seed2": second}
-
-
-# Kernels.
-
-
-def stream_of(ctx: RunContext, op: str, dtype: object, seed: int, seed2: int) -> philox.Stream:
-    """The stream of an op with these seeds: it goes on for as long as `ctx` lives.
-
-    TensorFlow keeps one per kernel, and eagerly one kernel per op, dtype and seeds.
-    """
-    found: philox.Stream = ctx.stream((op, dtype, seed, seed2), lambda: philox.Stream(seed, seed2))
-    return found
-
-
-def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
-    def kernel(shape: Array, *, dtype: DType, seed: int, seed2: int, ctx: RunContext) -> Array:
-        sizes = stateless.sizes_of(op, shape)
-        start = stream_of(ctx, op, dtype, seed, seed2).reserve(int(np.prod(sizes, dtype=np.int64)))
-        return draw(start, sizes, dtype.numpy)
-
-    return kernel
-
-
-def _uniform_int_kernel(
-    shape: Array, minval: Array, maxval: Array, *, seed: int, seed2: int, ctx: RunContext
-) -> Array:
-    op, low, high = "RandomUniformInt", int(minval), int(maxval)
-    sizes = stateless.sizes_of(op, shape)
-    count = int(np.prod(sizes, dtype=np.int64))
-    if count == 0:
-        return np.empty(sizes, minval.dtype)
-    stateless.check_bounds(op, low, high)
-    start = stream_of(ctx, op, minval.dtype, seed, seed2).reserve(count)
-    return philox.uniform_int(start, sizes, low, high, minval.dtype)
 
 
 def _multinomial_kernel(
@@ -217,39 +252,6 @@ def _multinomial_kernel(
     return stateless.draw_classes(start, logits, count).astype(output_dtype.numpy, copy=False)
 
 
-SEEDS = {"seed": attr("int", default=0), "seed2": attr("int", default=0)}
-
-
-def _random(name: str, draw: Callable[..., Array]) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="shape: T -> output: dtype",
-            types={"dtype": FLOATS, "T": INDEX},
-            attrs=SEEDS,
-            infer=stateless.infer_from_shape,
-            kernel=_drawing(name, draw),
-            gradient=NOT_DIFFERENTIABLE,
-            effect="random",
-        )
-    )
-
-
-RANDOM_UNIFORM: OpDef = _random("RandomUniform", philox.uniform)
-RANDOM_STANDARD_NORMAL: OpDef = _random("RandomStandardNormal", philox.normal)
-TRUNCATED_NORMAL: OpDef = _random("TruncatedNormal", philox.truncated_normal)
-RANDOM_UNIFORM_INT: OpDef = register(
-    OpDef(
-        name="RandomUniformInt",
-        signature="shape: T, minval: Tout, maxval: Tout -> output: Tout",
-        types={"Tout": INDEX, "T": INDEX},
-        attrs=SEEDS,
-        infer=stateless.infer_from_shape,
-        kernel=_uniform_int_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
-)
 MULTINOMIAL: OpDef = register(
     OpDef(
         name="Multinomial",
@@ -262,3 +264,6 @@ MULTINOMIAL: OpDef = register(
         effect="random",
     )
 )
+
+
+RANDOM_UNIFORM: OpDef = _random("RandomUniform", philox.uniform)

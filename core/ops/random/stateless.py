@@ -22,7 +22,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import SCALAR, Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import casting, constants, joining, reshaping
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import philox
 from pinnace.ops.kernels.philox import KeyCounter
 from pinnace.ops.math import arithmetic
@@ -40,6 +40,33 @@ __all__ = [
 ]
 
 _FULL_INTS = frozenset({int32, int64, dtypes.uint32, uint64})
+
+_TSEED = typed(INDEX, int64)
+
+_FLOAT_KINDS = typed(FLOATS, float32)
+_INT_KINDS = typed(_FULL_INTS, uint64)
+
+
+def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
+    """The kernel of a distribution without parameters, from key and counter."""
+
+    def kernel(shape: Array, key: Array, counter: Array, alg: Array, *, dtype: DType) -> Array:
+        return draw(start_of(op, key, counter, alg), sizes_of(op, shape), dtype.numpy)
+
+    return kernel
+
+
+def _keyed(name: str, draw: Callable[..., Array], kinds: Any) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature=f"{_KEYED} -> output: dtype",
+            types={"dtype": kinds, "Tshape": _TSHAPE},
+            infer=_infer_keyed,
+            kernel=_drawing(name, draw),
+            gradient=NOT_DIFFERENTIABLE,
+        )
+    )
 
 
 def stateless_uniform(
@@ -78,35 +105,71 @@ def stateless_uniform(
     sizes = shape_tensor(shape)
     key, counter, number = key_counter_alg(seed, alg)
     if kind.is_integer and minval is None:
-        return execute(  # type: ignore[no-any-return]
-            UNIFORM_FULL_INT_V2, sizes, key, counter, number, dtype=kind, name=name
-        )
+        return execute_one(UNIFORM_FULL_INT_V2, sizes, key, counter, number, dtype=kind, name=name)
     low = convert_to_tensor(minval, kind)
     high = convert_to_tensor(1 if maxval is None else maxval, kind)
     if kind.is_integer:
-        return execute(UNIFORM_INT_V2, sizes, key, counter, number, low, high, name=name)  # type: ignore[no-any-return]
+        return execute_one(UNIFORM_INT_V2, sizes, key, counter, number, low, high, name=name)
     drawn = execute(UNIFORM_V2, sizes, key, counter, number, dtype=kind)
     return arithmetic.add(drawn * (high - low), low, name)
 
 
-def check_uniform_bounds(function: str, dtype: DType, minval: Any, maxval: Any) -> None:
-    """ValueError for a dtype that has no uniform numbers, or bounds that do not go with it."""
-    if dtype not in FLOATS | _FULL_INTS:
-        message = (
-            f"{function}: dtype must be a float, int32, int64, uint32 or uint64, got {dtype.name}"
-        )
-        raise ValueError(message)
-    if not dtype.is_integer:
-        return
-    if (minval is None) != (maxval is None):
-        message = (
-            f"{function}: minval and maxval must be both given or both None for {dtype.name}, "
-            f"got {minval} and {maxval}"
-        )
-        raise ValueError(message)
-    if minval is not None and dtype.is_unsigned:
-        message = f"{function}: {dtype.name} has no bounds: minval and maxval must be None"
-        raise ValueError(message)
+def sizes_of(op: str, shape: Array) -> tuple[int, ...]:
+    """The values of a shape; InvalidArgumentError for a negative one."""
+    sizes = tuple(shape.tolist())
+    if sizes and min(sizes) < 0:
+        message = f"{op}: sizes must not be negative, got {list(sizes)}"
+        raise InvalidArgumentError(message)
+    return sizes
+
+
+def start_of(op: str, key: Array, counter: Array, alg: Array) -> KeyCounter:
+    """Where the stream of a key and a counter starts."""
+    check_philox(op, alg)
+    return philox.key_counter(key, counter)
+
+
+def infer_from_shape(call: InferCall) -> Shape:
+    """The shape that input 0 is."""
+    if call.spec(0).shape.rank not in {None, 1}:
+        call.fail("shape must be a vector of sizes")
+    return call.shape_constant(0)
+
+
+def _infer_keyed(call: InferCall) -> Shape:
+    for index, name, wanted in ((1, "key", [1]), (2, "counter", None), (3, "alg", [])):
+        if wanted is not None and not call.spec(index).shape.is_compatible_with(wanted):
+            call.fail(f"{name} must have shape {wanted}")
+    if call.spec(2).shape.rank not in {None, 1}:
+        call.fail("counter must be a vector")
+    return infer_from_shape(call)
+
+
+_KEYED = "shape: Tshape, key: uint64, counter: uint64, alg: int32"
+_TSHAPE = typed(INDEX, int32)
+
+
+UNIFORM_FULL_INT_V2: OpDef = _keyed(
+    "StatelessRandomUniformFullIntV2", philox.uniform_full_int, _INT_KINDS
+)
+
+
+def _scaled(
+    op: OpDef,
+    shape: TensorLike,
+    seed: TensorLike,
+    mean: TensorLike,
+    stddev: TensorLike,
+    dtype: Any,
+    name: str | None,
+    alg: Any,
+) -> Tensor:
+    kind = as_dtype(dtype)
+    sizes = shape_tensor(shape)
+    centre, scale = convert_to_tensor(mean, kind), convert_to_tensor(stddev, kind)
+    key, counter, number = key_counter_alg(seed, alg)
+    drawn = execute(op, sizes, key, counter, number, dtype=kind)
+    return arithmetic.add(drawn * scale, centre, name)
 
 
 def stateless_normal(
@@ -138,6 +201,9 @@ def stateless_normal(
     return _scaled(NORMAL_V2, shape, seed, mean, stddev, dtype, name, alg)
 
 
+NORMAL_V2: OpDef = _keyed("StatelessRandomNormalV2", philox.normal, _FLOAT_KINDS)
+
+
 def stateless_truncated_normal(
     shape: TensorLike,
     seed: TensorLike,
@@ -155,22 +221,14 @@ def stateless_truncated_normal(
     return _scaled(TRUNCATED_NORMAL_V2, shape, seed, mean, stddev, dtype, name, alg)
 
 
-def _scaled(
-    op: OpDef,
-    shape: TensorLike,
-    seed: TensorLike,
-    mean: TensorLike,
-    stddev: TensorLike,
-    dtype: Any,
-    name: str | None,
-    alg: Any,
-) -> Tensor:
-    kind = as_dtype(dtype)
-    sizes = shape_tensor(shape)
-    centre, scale = convert_to_tensor(mean, kind), convert_to_tensor(stddev, kind)
-    key, counter, number = key_counter_alg(seed, alg)
-    drawn = execute(op, sizes, key, counter, number, dtype=kind)
-    return arithmetic.add(drawn * scale, centre, name)
+TRUNCATED_NORMAL_V2: OpDef = _keyed(
+    "StatelessTruncatedNormalV2", philox.truncated_normal, _FLOAT_KINDS
+)
+
+
+def _check_seed(call: InferCall, index: int) -> None:
+    if not call.spec(index).shape.is_compatible_with([2]):
+        call.fail("seed must be a vector of 2 numbers")
 
 
 def stateless_categorical(
@@ -195,7 +253,7 @@ def stateless_categorical(
     Source:
         TensorFlow op `StatelessMultinomial` (multinomial_op.cc).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         MULTINOMIAL,
         logits,
         num_samples,
@@ -203,6 +261,205 @@ def stateless_categorical(
         output_dtype=as_dtype(dtype),
         name=name,
     )
+
+
+def _multinomial_kernel(
+    logits: Array, num_samples: Array, seed: Array, *, output_dtype: DType
+) -> Array:
+    count = sample_count("StatelessMultinomial", logits, num_samples)
+    start = philox.key_counter_from_seed(seed.tolist())
+    return draw_classes(start, logits, count).astype(output_dtype.numpy, copy=False)
+
+
+def _infer_seeded_samples(call: InferCall) -> Shape:
+    _check_seed(call, 2)
+    return infer_samples(call)
+
+
+MULTINOMIAL: OpDef = register(
+    OpDef(
+        name="StatelessMultinomial",
+        signature="logits: T, num_samples: int32, seed: Tseed -> output: output_dtype",
+        types={"T": REAL, "Tseed": _TSEED, "output_dtype": typed(INDEX, int64)},
+        infer=_infer_seeded_samples,
+        kernel=_multinomial_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def key_counter_alg(seed: TensorLike, alg: Any) -> tuple[Tensor, Tensor, Any]:
+    """Key, counter and number of the algorithm, for the ops that draw.
+
+    Raises:
+        InvalidArgumentError: an algorithm that CPUs do not have.
+    """
+    number = algorithm_number(alg)
+    if number == Algorithm.THREEFRY.value:
+        check_philox("stateless random ops", np.asarray(number))
+    key, counter = execute(GET_KEY_COUNTER, seed_tensor(seed))
+    return key, counter, constants.constant(number, int32)
+
+
+def _key_counter_kernel(seed: Array) -> tuple[Array, Array]:
+    return philox.key_counter_from_seed(seed.tolist()).arrays
+
+
+def _infer_key_counter(call: InferCall) -> tuple[Shape, Shape]:
+    _check_seed(call, 0)
+    return Shape([1]), Shape([2])
+
+
+GET_KEY_COUNTER: OpDef = register(
+    OpDef(
+        name="StatelessRandomGetKeyCounter",
+        signature="seed: Tseed -> key: uint64, counter: uint64",
+        types={"Tseed": _TSEED},
+        infer=_infer_key_counter,
+        kernel=_key_counter_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _get_alg_kernel() -> Array:
+    return np.asarray(Algorithm.PHILOX.value, np.int32)
+
+
+GET_ALG: OpDef = register(
+    OpDef(
+        name="StatelessRandomGetAlg",
+        signature="-> alg: int32",
+        infer=lambda call: SCALAR,  # noqa: ARG005
+        kernel=_get_alg_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+    )
+)
+
+
+def _key_counter_alg_kernel(seed: Array) -> tuple[Array, Array, Array]:
+    return (*_key_counter_kernel(seed), _get_alg_kernel())
+
+
+def _infer_key_counter_alg(call: InferCall) -> tuple[Shape, Shape, Shape]:
+    return (*_infer_key_counter(call), SCALAR)
+
+
+GET_KEY_COUNTER_ALG: OpDef = register(
+    OpDef(
+        name="StatelessRandomGetKeyCounterAlg",
+        signature="seed: Tseed -> key: uint64, counter: uint64, alg: int32",
+        types={"Tseed": _TSEED},
+        infer=_infer_key_counter_alg,
+        kernel=_key_counter_alg_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+UNIFORM_V2: OpDef = _keyed("StatelessRandomUniformV2", philox.uniform, _FLOAT_KINDS)
+
+
+def _uniform_int_kernel(
+    shape: Array, key: Array, counter: Array, alg: Array, minval: Array, maxval: Array
+) -> Array:
+    op, low, high = "StatelessRandomUniformIntV2", int(minval), int(maxval)
+    start, sizes = start_of(op, key, counter, alg), sizes_of(op, shape)
+    check_bounds(op, low, high)
+    return philox.uniform_int(start, sizes, low, high, minval.dtype)
+
+
+UNIFORM_INT_V2: OpDef = register(
+    OpDef(
+        name="StatelessRandomUniformIntV2",
+        signature=f"{_KEYED}, minval: dtype, maxval: dtype -> output: dtype",
+        types={"dtype": _FULL_INTS, "Tshape": _TSHAPE},
+        infer=_infer_keyed,
+        kernel=_uniform_int_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _seeded(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
+    """The same from a seed: what TensorFlow had before keys and counters."""
+
+    def kernel(shape: Array, seed: Array, *, dtype: DType) -> Array:
+        start = philox.key_counter_from_seed(seed.tolist())
+        return draw(start, sizes_of(op, shape), dtype.numpy)
+
+    return kernel
+
+
+def _by_seed(name: str, draw: Callable[..., Array], kinds: Any, seeds: Any = _TSEED) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            signature="shape: T, seed: Tseed -> output: dtype",
+            types={"dtype": kinds, "T": _TSHAPE, "Tseed": seeds},
+            infer=_infer_seeded,
+            kernel=_seeded(name, draw),
+            gradient=NOT_DIFFERENTIABLE,
+        )
+    )
+
+
+def _infer_seeded(call: InferCall) -> Shape:
+    _check_seed(call, 1)
+    return infer_from_shape(call)
+
+
+UNIFORM: OpDef = _by_seed("StatelessRandomUniform", philox.uniform, _FLOAT_KINDS)
+NORMAL: OpDef = _by_seed("StatelessRandomNormal", philox.normal, _FLOAT_KINDS)
+TRUNCATED_NORMAL: OpDef = _by_seed(
+    "StatelessTruncatedNormal", philox.truncated_normal, _FLOAT_KINDS
+)
+UNIFORM_FULL_INT: OpDef = _by_seed(
+    "StatelessRandomUniformFullInt",
+    philox.uniform_full_int,
+    _INT_KINDS,
+    typed(_FULL_INTS, int64),
+)
+
+
+def _seeded_uniform_int_kernel(shape: Array, seed: Array, minval: Array, maxval: Array) -> Array:
+    op, low, high = "StatelessRandomUniformInt", int(minval), int(maxval)
+    check_bounds(op, low, high)
+    start = philox.key_counter_from_seed(seed.tolist())
+    return philox.uniform_int(start, sizes_of(op, shape), low, high, minval.dtype)
+
+
+UNIFORM_INT: OpDef = register(
+    OpDef(
+        name="StatelessRandomUniformInt",
+        signature="shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
+        types={"dtype": INDEX, "T": INDEX, "Tseed": _TSEED},
+        infer=_infer_seeded,
+        kernel=_seeded_uniform_int_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def check_uniform_bounds(function: str, dtype: DType, minval: Any, maxval: Any) -> None:
+    """ValueError for a dtype that has no uniform numbers, or bounds that do not go with it."""
+    if dtype not in FLOATS | _FULL_INTS:
+        message = (
+            f"{function}: dtype must be a float, int32, int64, uint32 or uint64, got {dtype.name}"
+        )
+        raise ValueError(message)
+    if not dtype.is_integer:
+        return
+    if (minval is None) != (maxval is None):
+        message = (
+            f"{function}: minval and maxval must be both given or both None for {dtype.name}, "
+            f"got {minval} and {maxval}"
+        )
+        raise ValueError(message)
+    if minval is not None and dtype.is_unsigned:
+        message = f"{function}: {dtype.name} has no bounds: minval and maxval must be None"
+        raise ValueError(message)
 
 
 def split(seed: TensorLike, num: TensorLike = 2, alg: Any = "auto_select") -> Tensor:
@@ -259,89 +516,11 @@ def seed_tensor(seed: Any) -> Tensor:
     return found if found.dtype in INDEX else casting.cast(found, int64)
 
 
-def key_counter_alg(seed: TensorLike, alg: Any) -> tuple[Tensor, Tensor, Any]:
-    """Key, counter and number of the algorithm, for the ops that draw.
-
-    Raises:
-        InvalidArgumentError: an algorithm that CPUs do not have.
-    """
-    number = algorithm_number(alg)
-    if number == Algorithm.THREEFRY.value:
-        check_philox("stateless random ops", np.asarray(number))
-    key, counter = execute(GET_KEY_COUNTER, seed_tensor(seed))
-    return key, counter, constants.constant(number, int32)
-
-
-# Kernels.
-
-
-def sizes_of(op: str, shape: Array) -> tuple[int, ...]:
-    """The values of a shape; InvalidArgumentError for a negative one."""
-    sizes = tuple(shape.tolist())
-    if sizes and min(sizes) < 0:
-        message = f"{op}: sizes must not be negative, got {list(sizes)}"
-        raise InvalidArgumentError(message)
-    return sizes
-
-
-def start_of(op: str, key: Array, counter: Array, alg: Array) -> KeyCounter:
-    """Where the stream of a key and a counter starts."""
-    check_philox(op, alg)
-    return philox.key_counter(key, counter)
-
-
 def check_bounds(op: str, low: int, high: int) -> None:
     """InvalidArgumentError unless low < high."""
     if low >= high:
         message = f"{op}: minval must be less than maxval, got {low} and {high}"
         raise InvalidArgumentError(message)
-
-
-def _key_counter_kernel(seed: Array) -> tuple[Array, Array]:
-    return philox.key_counter_from_seed(seed.tolist()).arrays
-
-
-def _get_alg_kernel() -> Array:
-    return np.asarray(Algorithm.PHILOX.value, np.int32)
-
-
-def _key_counter_alg_kernel(seed: Array) -> tuple[Array, Array, Array]:
-    return (*_key_counter_kernel(seed), _get_alg_kernel())
-
-
-def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
-    """The kernel of a distribution without parameters, from key and counter."""
-
-    def kernel(shape: Array, key: Array, counter: Array, alg: Array, *, dtype: DType) -> Array:
-        return draw(start_of(op, key, counter, alg), sizes_of(op, shape), dtype.numpy)
-
-    return kernel
-
-
-def _seeded(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
-    """The same from a seed: what TensorFlow had before keys and counters."""
-
-    def kernel(shape: Array, seed: Array, *, dtype: DType) -> Array:
-        start = philox.key_counter_from_seed(seed.tolist())
-        return draw(start, sizes_of(op, shape), dtype.numpy)
-
-    return kernel
-
-
-def _uniform_int_kernel(
-    shape: Array, key: Array, counter: Array, alg: Array, minval: Array, maxval: Array
-) -> Array:
-    op, low, high = "StatelessRandomUniformIntV2", int(minval), int(maxval)
-    start, sizes = start_of(op, key, counter, alg), sizes_of(op, shape)
-    check_bounds(op, low, high)
-    return philox.uniform_int(start, sizes, low, high, minval.dtype)
-
-
-def _seeded_uniform_int_kernel(shape: Array, seed: Array, minval: Array, maxval: Array) -> Array:
-    op, low, high = "StatelessRandomUniformInt", int(minval), int(maxval)
-    check_bounds(op, low, high)
-    start = philox.key_counter_from_seed(seed.tolist())
-    return philox.uniform_int(start, sizes_of(op, shape), low, high, minval.dtype)
 
 
 def draw_classes(start: KeyCounter, logits: Array, count: int) -> Array:
@@ -362,14 +541,6 @@ def draw_classes(start: KeyCounter, logits: Array, count: int) -> Array:
     return out
 
 
-def _multinomial_kernel(
-    logits: Array, num_samples: Array, seed: Array, *, output_dtype: DType
-) -> Array:
-    count = sample_count("StatelessMultinomial", logits, num_samples)
-    start = philox.key_counter_from_seed(seed.tolist())
-    return draw_classes(start, logits, count).astype(output_dtype.numpy, copy=False)
-
-
 def sample_count(op: str, logits: Array, num_samples: Array) -> int:
     """`num_samples`; InvalidArgumentError if it is negative or there is no class."""
     count = int(num_samples)
@@ -382,35 +553,6 @@ def sample_count(op: str, logits: Array, num_samples: Array) -> int:
     return count
 
 
-# Inference.
-
-
-def _check_seed(call: InferCall, index: int) -> None:
-    if not call.spec(index).shape.is_compatible_with([2]):
-        call.fail("seed must be a vector of 2 numbers")
-
-
-def _infer_key_counter(call: InferCall) -> tuple[Shape, Shape]:
-    _check_seed(call, 0)
-    return Shape([1]), Shape([2])
-
-
-def _infer_key_counter_alg(call: InferCall) -> tuple[Shape, Shape, Shape]:
-    return (*_infer_key_counter(call), SCALAR)
-
-
-def infer_from_shape(call: InferCall) -> Shape:
-    """The shape that input 0 is."""
-    if call.spec(0).shape.rank not in {None, 1}:
-        call.fail("shape must be a vector of sizes")
-    return call.shape_constant(0)
-
-
-def _infer_seeded(call: InferCall) -> Shape:
-    _check_seed(call, 1)
-    return infer_from_shape(call)
-
-
 def infer_samples(call: InferCall) -> Shape:
     """[batch, num_samples]."""
     logits = call.spec(0).shape
@@ -419,132 +561,3 @@ def infer_samples(call: InferCall) -> Shape:
     count = call.constant(1)
     batch = None if logits.rank is None else logits[0]
     return Shape([batch, None if count is None or int(count) < 0 else int(count)])
-
-
-def _infer_seeded_samples(call: InferCall) -> Shape:
-    _check_seed(call, 2)
-    return infer_samples(call)
-
-
-def _infer_keyed(call: InferCall) -> Shape:
-    for index, name, wanted in ((1, "key", [1]), (2, "counter", None), (3, "alg", [])):
-        if wanted is not None and not call.spec(index).shape.is_compatible_with(wanted):
-            call.fail(f"{name} must have shape {wanted}")
-    if call.spec(2).shape.rank not in {None, 1}:
-        call.fail("counter must be a vector")
-    return infer_from_shape(call)
-
-
-_KEYED = "shape: Tshape, key: uint64, counter: uint64, alg: int32"
-_TSHAPE = typed(INDEX, int32)
-_TSEED = typed(INDEX, int64)
-
-
-def _keyed(name: str, draw: Callable[..., Array], kinds: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=f"{_KEYED} -> output: dtype",
-            types={"dtype": kinds, "Tshape": _TSHAPE},
-            infer=_infer_keyed,
-            kernel=_drawing(name, draw),
-            gradient=NOT_DIFFERENTIABLE,
-        )
-    )
-
-
-def _by_seed(name: str, draw: Callable[..., Array], kinds: Any, seeds: Any = _TSEED) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="shape: T, seed: Tseed -> output: dtype",
-            types={"dtype": kinds, "T": _TSHAPE, "Tseed": seeds},
-            infer=_infer_seeded,
-            kernel=_seeded(name, draw),
-            gradient=NOT_DIFFERENTIABLE,
-        )
-    )
-
-
-GET_KEY_COUNTER: OpDef = register(
-    OpDef(
-        name="StatelessRandomGetKeyCounter",
-        signature="seed: Tseed -> key: uint64, counter: uint64",
-        types={"Tseed": _TSEED},
-        infer=_infer_key_counter,
-        kernel=_key_counter_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-GET_ALG: OpDef = register(
-    OpDef(
-        name="StatelessRandomGetAlg",
-        signature="-> alg: int32",
-        infer=lambda call: SCALAR,  # noqa: ARG005
-        kernel=_get_alg_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="io",
-    )
-)
-GET_KEY_COUNTER_ALG: OpDef = register(
-    OpDef(
-        name="StatelessRandomGetKeyCounterAlg",
-        signature="seed: Tseed -> key: uint64, counter: uint64, alg: int32",
-        types={"Tseed": _TSEED},
-        infer=_infer_key_counter_alg,
-        kernel=_key_counter_alg_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-_FLOAT_KINDS = typed(FLOATS, float32)
-_INT_KINDS = typed(_FULL_INTS, uint64)
-
-UNIFORM_V2: OpDef = _keyed("StatelessRandomUniformV2", philox.uniform, _FLOAT_KINDS)
-NORMAL_V2: OpDef = _keyed("StatelessRandomNormalV2", philox.normal, _FLOAT_KINDS)
-TRUNCATED_NORMAL_V2: OpDef = _keyed(
-    "StatelessTruncatedNormalV2", philox.truncated_normal, _FLOAT_KINDS
-)
-UNIFORM_FULL_INT_V2: OpDef = _keyed(
-    "StatelessRandomUniformFullIntV2", philox.uniform_full_int, _INT_KINDS
-)
-UNIFORM_INT_V2: OpDef = register(
-    OpDef(
-        name="StatelessRandomUniformIntV2",
-        signature=f"{_KEYED}, minval: dtype, maxval: dtype -> output: dtype",
-        types={"dtype": _FULL_INTS, "Tshape": _TSHAPE},
-        infer=_infer_keyed,
-        kernel=_uniform_int_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-UNIFORM: OpDef = _by_seed("StatelessRandomUniform", philox.uniform, _FLOAT_KINDS)
-NORMAL: OpDef = _by_seed("StatelessRandomNormal", philox.normal, _FLOAT_KINDS)
-TRUNCATED_NORMAL: OpDef = _by_seed(
-    "StatelessTruncatedNormal", philox.truncated_normal, _FLOAT_KINDS
-)
-UNIFORM_FULL_INT: OpDef = _by_seed(
-    "StatelessRandomUniformFullInt",
-    philox.uniform_full_int,
-    _INT_KINDS,
-    typed(_FULL_INTS, int64),
-)
-UNIFORM_INT: OpDef = register(
-    OpDef(
-        name="StatelessRandomUniformInt",
-        signature="shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
-        types={"dtype": INDEX, "T": INDEX, "Tseed": _TSEED},
-        infer=_infer_seeded,
-        kernel=_seeded_uniform_int_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-MULTINOMIAL: OpDef = register(
-    OpDef(
-        name="StatelessMultinomial",
-        signature="logits: T, num_samples: int32, seed: Tseed -> output: output_dtype",
-        types={"T": REAL, "Tseed": _TSEED, "output_dtype": typed(INDEX, int64)},
-        infer=_infer_seeded_samples,
-        kernel=_multinomial_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)

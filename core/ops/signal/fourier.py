@@ -12,7 +12,7 @@ from pinnace.framework.dtypes import COMPLEX, complex64, complex128, float32, fl
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, joining, padding, permutations, shapes, slicing
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import arithmetic, complexes, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import register
@@ -57,7 +57,7 @@ def fft(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `FFT` (spectral_ops.cc).
     """
-    return execute(_OPS["FFT"], convert_to_tensor(input), name=name)  # type: ignore[no-any-return]
+    return execute_one(_OPS["FFT"], convert_to_tensor(input), name=name)
 
 
 def ifft(input: TensorLike, name: str | None = None) -> Tensor:
@@ -66,7 +66,7 @@ def ifft(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `IFFT` (spectral_ops.cc).
     """
-    return execute(_OPS["IFFT"], convert_to_tensor(input), name=name)  # type: ignore[no-any-return]
+    return execute_one(_OPS["IFFT"], convert_to_tensor(input), name=name)
 
 
 def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -75,7 +75,7 @@ def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `FFT2D` (spectral_ops.cc).
     """
-    return execute(_OPS["FFT2D"], convert_to_tensor(input), name=name)  # type: ignore[no-any-return]
+    return execute_one(_OPS["FFT2D"], convert_to_tensor(input), name=name)
 
 
 def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -84,7 +84,7 @@ def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `IFFT2D` (spectral_ops.cc).
     """
-    return execute(_OPS["IFFT2D"], convert_to_tensor(input), name=name)  # type: ignore[no-any-return]
+    return execute_one(_OPS["IFFT2D"], convert_to_tensor(input), name=name)
 
 
 def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -93,7 +93,7 @@ def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `FFT3D` (spectral_ops.cc).
     """
-    return execute(_OPS["FFT3D"], convert_to_tensor(input), name=name)  # type: ignore[no-any-return]
+    return execute_one(_OPS["FFT3D"], convert_to_tensor(input), name=name)
 
 
 def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -102,7 +102,7 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `IFFT3D` (spectral_ops.cc).
     """
-    return execute(_OPS["IFFT3D"], convert_to_tensor(input), name=name)  # type: ignore[no-any-return]
+    return execute_one(_OPS["IFFT3D"], convert_to_tensor(input), name=name)
 
 
 def rfft(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
@@ -279,7 +279,9 @@ def _real(op: str, rank: int, x: TensorLike, lengths: Any, name: str | None) -> 
     if lengths is None:
         lengths = _lengths(_inner_sizes(tensor, rank))
     kind = complex128 if tensor.dtype is float64 else complex64
-    return execute(_OPS[op], tensor, convert_to_tensor(lengths, int32), Tcomplex=kind, name=name)  # type: ignore[no-any-return]
+    return execute_one(
+        _OPS[op], tensor, convert_to_tensor(lengths, int32), Tcomplex=kind, name=name
+    )
 
 
 def _half(op: str, rank: int, x: TensorLike, lengths: Any, name: str | None) -> Tensor:
@@ -288,7 +290,7 @@ def _half(op: str, rank: int, x: TensorLike, lengths: Any, name: str | None) -> 
         sizes = _inner_sizes(tensor, rank)
         lengths = _lengths([*sizes[:-1], arithmetic.maximum(2 * (sizes[-1] - 1), 0)])
     kind = float64 if tensor.dtype is complex128 else float32
-    return execute(_OPS[op], tensor, convert_to_tensor(lengths, int32), Treal=kind, name=name)  # type: ignore[no-any-return]
+    return execute_one(_OPS[op], tensor, convert_to_tensor(lengths, int32), Treal=kind, name=name)
 
 
 def _any_axes(
@@ -425,7 +427,7 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
         raise UnimplementedError(message)
     axes = None
     if op.endswith("ND"):
-        from pinnace.ops.math import broadcasting
+        from pinnace.ops.array import broadcasting
 
         axes = broadcasting.known_value(inputs[2])
         if axes is None:
@@ -466,10 +468,10 @@ def _complex(op: str, axes: Sequence[int], x: Tensor, *, inverse: bool) -> Tenso
     letter = "I" if inverse else ""
     if not op.endswith("ND"):
         suffix = op[-2:] if op[-2:] in ("2D", "3D") else ""
-        return execute(_OPS[f"{letter}FFT{suffix}"], x)  # type: ignore[no-any-return]
+        return execute_one(_OPS[f"{letter}FFT{suffix}"], x)
     sizes = shapes.axis_sizes(x)
     lengths = _lengths([sizes[axis] for axis in axes])
-    return execute(_OPS[f"{letter}FFTND"], x, lengths, convert_to_tensor(list(axes), int32))  # type: ignore[no-any-return]
+    return execute_one(_OPS[f"{letter}FFTND"], x, lengths, convert_to_tensor(list(axes), int32))
 
 
 def _rfft(
@@ -477,7 +479,7 @@ def _rfft(
 ) -> Tensor:
     del axes
     kind = inputs[0].dtype
-    return execute(_OPS[op[1:]], x, lengths, *inputs[2:], Tcomplex=kind)  # type: ignore[no-any-return]
+    return execute_one(_OPS[op[1:]], x, lengths, *inputs[2:], Tcomplex=kind)
 
 
 def _weights(last: Tensor, dx: Tensor, axis: int) -> Tensor:

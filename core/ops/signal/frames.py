@@ -8,8 +8,17 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import int32
-from pinnace.ops.array import gathering, joining, padding, reshaping, shapes, tiling
-from pinnace.ops.math import arithmetic, broadcasting, ranges, reduction, segments
+from pinnace.ops.array import (
+    broadcasting,
+    gathering,
+    joining,
+    padding,
+    permutations,
+    reshaping,
+    shapes,
+    tiling,
+)
+from pinnace.ops.math import arithmetic, ranges, reduction, segments
 from pinnace.ops.signal import fourier, windows
 
 if TYPE_CHECKING:
@@ -86,9 +95,9 @@ def overlap_and_add(signal: TensorLike, frame_step: Any, name: str | None = None
     flat = reshaping.reshape(x, joining.stack([*lead, count * length]))
     rank = x.shape.rank - 1
     total = (count - 1) * step + length
-    first = reshaping.transpose(flat, [rank - 1, *range(rank - 1)]) if rank > 1 else flat
+    first = permutations.transpose(flat, [rank - 1, *range(rank - 1)]) if rank > 1 else flat
     summed = segments.unsorted_segment_sum(first, ids, total)
-    return reshaping.transpose(summed, [*range(1, rank), 0], name=name) if rank > 1 else summed
+    return permutations.transpose(summed, [*range(1, rank), 0], name=name) if rank > 1 else summed
 
 
 def stft(

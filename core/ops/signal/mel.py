@@ -10,8 +10,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import as_dtype, float32
 from pinnace.framework.errors import UnimplementedError
-from pinnace.ops.array import constants
-from pinnace.ops.math import broadcasting
+from pinnace.ops.array import broadcasting, constants
 from pinnace.ops.signal import cosine
 
 if TYPE_CHECKING:

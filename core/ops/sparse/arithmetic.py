@@ -108,6 +108,28 @@ SPARSE_ADD = register(
 )
 
 
+def _extreme_gradient(call: OpCall, _: Any, dy: Tensor) -> tuple[Any, ...]:
+    a, a_values, shape, b, b_values, _shape = call.inputs
+    da, db = execute(SPARSE_ADD_GRAD, dy, a, b, call.outputs[0])
+    # Who won is known from the values at the joint indices; who has none there counts as 0.
+    winners = call.outputs[1]
+    mine, theirs = execute(SPARSE_ADD_GRAD, winners, a, b, call.outputs[0])
+    from pinnace.ops.array import casting
+    from pinnace.ops.math import comparison
+
+    won = casting.cast(comparison.equal(a_values, mine), dy.dtype)
+    lost = casting.cast(comparison.equal(b_values, theirs), dy.dtype)
+    del shape
+    return (
+        None,
+        arithmetic.multiply(da, won),
+        None,
+        None,
+        arithmetic.multiply(db, lost),
+        None,
+    )
+
+
 def _add_grad_kernel(
     backprop_val_grad: Array, a_indices: Array, b_indices: Array, sum_indices: Array
 ) -> tuple[Array, Array]:
@@ -233,6 +255,10 @@ def _cwise_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, d_values, None, scattering.scatter_nd(places, d_picked, sizes)
 
 
+SPARSE_DENSE_CWISE_ADD = _cwise("SparseDenseCwiseAdd", np.add, _cwise_gradient)
+SPARSE_DENSE_CWISE_MUL = _cwise("SparseDenseCwiseMul", np.multiply, _cwise_gradient)
+
+
 def _divided(x: Array, y: Array) -> Array:
     if x.dtype.kind in "iu":
         if not y.all():
@@ -242,8 +268,6 @@ def _divided(x: Array, y: Array) -> Array:
     return np.asarray(np.divide(x, y))
 
 
-SPARSE_DENSE_CWISE_ADD = _cwise("SparseDenseCwiseAdd", np.add, _cwise_gradient)
-SPARSE_DENSE_CWISE_MUL = _cwise("SparseDenseCwiseMul", np.multiply, _cwise_gradient)
 SPARSE_DENSE_CWISE_DIV = _cwise("SparseDenseCwiseDiv", _divided, _cwise_gradient)
 
 
@@ -273,28 +297,6 @@ def _extreme(name: str, function: Callable[..., Any], types: frozenset[Any]) -> 
             kernel=kernel,
             gradient=_extreme_gradient,
         )
-    )
-
-
-def _extreme_gradient(call: OpCall, _: Any, dy: Tensor) -> tuple[Any, ...]:
-    a, a_values, shape, b, b_values, _shape = call.inputs
-    da, db = execute(SPARSE_ADD_GRAD, dy, a, b, call.outputs[0])
-    # Who won is known from the values at the joint indices; who has none there counts as 0.
-    winners = call.outputs[1]
-    mine, theirs = execute(SPARSE_ADD_GRAD, winners, a, b, call.outputs[0])
-    from pinnace.ops.array import casting
-    from pinnace.ops.math import comparison
-
-    won = casting.cast(comparison.equal(a_values, mine), dy.dtype)
-    lost = casting.cast(comparison.equal(b_values, theirs), dy.dtype)
-    del shape
-    return (
-        None,
-        arithmetic.multiply(da, won),
-        None,
-        None,
-        arithmetic.multiply(db, lost),
-        None,
     )
 
 

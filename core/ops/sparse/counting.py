@@ -19,21 +19,12 @@ if TYPE_CHECKING:
 
 _COUNTS = frozenset({int32, int64, float32, float64})
 
-
-def _rows_of_splits(who: str, splits: Array, values: Array, least: int = 2) -> Array:
-    """The row of each value."""
-    for name, array in (("splits", splits), ("values", values)):
-        if array.ndim != 1:
-            raise InvalidArgumentError(
-                f"{who}: {name} must be a vector, got shape {list(array.shape)}"
-            )
-    ends = splits.tolist()
-    if len(ends) < least or ends[0] != 0 or ends[-1] != len(values) or (np.diff(splits) < 0).any():
-        raise InvalidArgumentError(
-            f"{who}: splits must have {least} entries at least, begin at 0, not fall, and end at "
-            f"the number of values, which is {len(values)}, got {ends}"
-        )
-    return np.repeat(np.arange(len(ends) - 1), np.diff(splits))
+_LENGTHS = {
+    "minlength": attr("int", default=-1),
+    "maxlength": attr("int", default=-1),
+    "binary_output": attr("bool"),
+}
+_OUTPUTS = "output_indices: int64, output_values: output_type, output_dense_shape: int64"
 
 
 def _check_weights(who: str, values: Array, weights: Array) -> None:
@@ -88,6 +79,26 @@ def _counted(
     return np.stack([owner, found], 1), totals, np.array([count, size], np.int64)
 
 
+def _infer_counted(call: InferCall) -> tuple[Shape, ...]:
+    """The rank is that of the values, but what lies within a row is one axis."""
+    if call.op.name == "RaggedCountSparseOutput":
+        rank: int | None = 2
+    elif call.op.name == "SparseCountSparseOutput":
+        indices, given = call.spec(0).shape, rank_of(call, 2)
+        if given is None and indices.rank == 2:
+            given = indices[1]
+        rank = None if given is None else min(given, 2)
+    else:
+        rank = call.spec(0).shape.rank
+        if rank not in {None, 1, 2}:
+            call.fail("values must be a vector or a matrix")
+        weights = call.spec(1).shape
+        # Without weights there is an empty vector.
+        if rank is None and weights.rank == 2:
+            rank = 2
+    return Shape([None, rank]), Shape([None]), Shape([rank])
+
+
 def _dense_kernel(
     values: Array,
     weights: Array,
@@ -117,6 +128,19 @@ def _dense_kernel(
         binary_output=binary_output,
         output_type=output_type,
     )
+
+
+DENSE_COUNT = register(
+    OpDef(
+        name="DenseCountSparseOutput",
+        signature=f"values: T, weights: output_type -> {_OUTPUTS}",
+        types={"T": INDEX, "output_type": _COUNTS},
+        attrs=_LENGTHS,
+        infer=_infer_counted,
+        kernel=_dense_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _sparse_kernel(
@@ -152,6 +176,37 @@ def _sparse_kernel(
     )
 
 
+SPARSE_COUNT = register(
+    OpDef(
+        name="SparseCountSparseOutput",
+        signature=(
+            "indices: int64, values: T, dense_shape: int64, weights: output_type -> " + _OUTPUTS
+        ),
+        types={"T": INDEX, "output_type": _COUNTS},
+        attrs=_LENGTHS,
+        infer=_infer_counted,
+        kernel=_sparse_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _rows_of_splits(who: str, splits: Array, values: Array, least: int = 2) -> Array:
+    """The row of each value."""
+    for name, array in (("splits", splits), ("values", values)):
+        if array.ndim != 1:
+            raise InvalidArgumentError(
+                f"{who}: {name} must be a vector, got shape {list(array.shape)}"
+            )
+    ends = splits.tolist()
+    if len(ends) < least or ends[0] != 0 or ends[-1] != len(values) or (np.diff(splits) < 0).any():
+        raise InvalidArgumentError(
+            f"{who}: splits must have {least} entries at least, begin at 0, not fall, and end at "
+            f"the number of values, which is {len(values)}, got {ends}"
+        )
+    return np.repeat(np.arange(len(ends) - 1), np.diff(splits))
+
+
 def _ragged_kernel(
     splits: Array,
     values: Array,
@@ -176,24 +231,17 @@ def _ragged_kernel(
     )
 
 
-def _infer_counted(call: InferCall) -> tuple[Shape, ...]:
-    """The rank is that of the values, but what lies within a row is one axis."""
-    if call.op.name == "RaggedCountSparseOutput":
-        rank: int | None = 2
-    elif call.op.name == "SparseCountSparseOutput":
-        indices, given = call.spec(0).shape, rank_of(call, 2)
-        if given is None and indices.rank == 2:
-            given = indices[1]
-        rank = None if given is None else min(given, 2)
-    else:
-        rank = call.spec(0).shape.rank
-        if rank not in {None, 1, 2}:
-            call.fail("values must be a vector or a matrix")
-        weights = call.spec(1).shape
-        # Without weights there is an empty vector.
-        if rank is None and weights.rank == 2:
-            rank = 2
-    return Shape([None, rank]), Shape([None]), Shape([rank])
+RAGGED_COUNT = register(
+    OpDef(
+        name="RaggedCountSparseOutput",
+        signature=f"splits: int64, values: T, weights: output_type -> {_OUTPUTS}",
+        types={"T": INDEX, "output_type": _COUNTS},
+        attrs=_LENGTHS,
+        infer=_infer_counted,
+        kernel=_ragged_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _bins(
@@ -242,6 +290,21 @@ def _infer_sparse_bincount(call: InferCall) -> Shape:
     return Shape([last] if rank == 1 else [None if sizes is None else int(sizes[0]), last])
 
 
+SPARSE_BINCOUNT = register(
+    OpDef(
+        name="SparseBincount",
+        signature=(
+            "indices: int64, values: Tidx, dense_shape: int64, size: Tidx, weights: T -> output: T"
+        ),
+        types={"Tidx": INDEX, "T": _COUNTS},
+        attrs={"binary_output": attr("bool", default=False)},
+        infer=_infer_sparse_bincount,
+        kernel=_sparse_bincount_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 def _ragged_bincount_kernel(
     splits: Array, values: Array, size: Array, weights: Array, *, binary_output: bool
 ) -> Array:
@@ -256,60 +319,6 @@ def _infer_ragged_bincount(call: InferCall) -> Shape:
     return Shape([rows, None if size is None else int(size)])
 
 
-_LENGTHS = {
-    "minlength": attr("int", default=-1),
-    "maxlength": attr("int", default=-1),
-    "binary_output": attr("bool"),
-}
-_OUTPUTS = "output_indices: int64, output_values: output_type, output_dense_shape: int64"
-DENSE_COUNT = register(
-    OpDef(
-        name="DenseCountSparseOutput",
-        signature=f"values: T, weights: output_type -> {_OUTPUTS}",
-        types={"T": INDEX, "output_type": _COUNTS},
-        attrs=_LENGTHS,
-        infer=_infer_counted,
-        kernel=_dense_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-SPARSE_COUNT = register(
-    OpDef(
-        name="SparseCountSparseOutput",
-        signature=(
-            "indices: int64, values: T, dense_shape: int64, weights: output_type -> " + _OUTPUTS
-        ),
-        types={"T": INDEX, "output_type": _COUNTS},
-        attrs=_LENGTHS,
-        infer=_infer_counted,
-        kernel=_sparse_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-RAGGED_COUNT = register(
-    OpDef(
-        name="RaggedCountSparseOutput",
-        signature=f"splits: int64, values: T, weights: output_type -> {_OUTPUTS}",
-        types={"T": INDEX, "output_type": _COUNTS},
-        attrs=_LENGTHS,
-        infer=_infer_counted,
-        kernel=_ragged_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-SPARSE_BINCOUNT = register(
-    OpDef(
-        name="SparseBincount",
-        signature=(
-            "indices: int64, values: Tidx, dense_shape: int64, size: Tidx, weights: T -> output: T"
-        ),
-        types={"Tidx": INDEX, "T": _COUNTS},
-        attrs={"binary_output": attr("bool", default=False)},
-        infer=_infer_sparse_bincount,
-        kernel=_sparse_bincount_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 RAGGED_BINCOUNT = register(
     OpDef(
         name="RaggedBincount",

@@ -31,6 +31,9 @@ Arrays = tuple["Array", ...]
 _MASK = (1 << 64) - 1
 _LARGEST = (1 << 63) - 1
 
+_INPUTS = "indices: N*int64, values: (sparse_types), shapes: N*int64, dense_inputs: (dense_types)"
+_LISTS = {"sparse_types": attr("list(type)"), "dense_types": attr("list(type)")}
+
 
 def _columns(who: str, indices: Arrays, values: Arrays, shapes: Arrays, dense: Arrays) -> Any:
     """The rows of each column as lists.
@@ -115,6 +118,14 @@ def _below(total: int, buckets: int) -> int:
     return total % (buckets if buckets > 0 else _LARGEST)
 
 
+def _infer(call: InferCall) -> tuple[Shape, ...]:
+    for argument, rank in ((0, 2), (1, 1), (2, 1), (3, 2)):
+        for spec in call.specs(argument):
+            if spec.shape.rank not in {None, rank}:
+                call.fail(f"{call.op.inputs[argument].name} must have rank {rank}")
+    return Shape([None, 2]), Shape([None]), Shape([2])
+
+
 def _cross_kernel(
     indices: Arrays,
     values: Arrays,
@@ -146,6 +157,29 @@ def _cross_kernel(
     return _crossed(rows, columns, hashed if out_type is int64 else joined, out_type)
 
 
+SPARSE_CROSS = register(
+    OpDef(
+        name="SparseCross",
+        signature=(
+            f"{_INPUTS} -> output_indices: int64, output_values: out_type, output_shape: int64"
+        ),
+        types={
+            "out_type": frozenset({int64, string}),
+            "internal_type": frozenset({int64, string}),
+        },
+        attrs={
+            **_LISTS,
+            "hashed_output": attr("bool"),
+            "num_buckets": attr("int"),
+            "hash_key": attr("int"),
+        },
+        infer=_infer,
+        kernel=_cross_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 def _cross_v2_kernel(
     indices: Arrays, values: Arrays, shapes: Arrays, dense_inputs: Arrays, sep: Array
 ) -> tuple[Array, Array, Array]:
@@ -155,6 +189,21 @@ def _cross_v2_kernel(
     rows, columns = _columns(who, indices, values, shapes, dense_inputs)
     between = bytes(sep[()])
     return _crossed(rows, columns, lambda choice: between.join(map(_text, choice)), string)
+
+
+SPARSE_CROSS_V2 = register(
+    OpDef(
+        name="SparseCrossV2",
+        signature=(
+            f"{_INPUTS}, sep: string -> "
+            "output_indices: int64, output_values: string, output_shape: int64"
+        ),
+        attrs=_LISTS,
+        infer=_infer,
+        kernel=_cross_v2_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _cross_hashed_kernel(
@@ -197,50 +246,6 @@ def _cross_hashed_kernel(
     return _crossed(rows, columns, hashed, int64)
 
 
-def _infer(call: InferCall) -> tuple[Shape, ...]:
-    for argument, rank in ((0, 2), (1, 1), (2, 1), (3, 2)):
-        for spec in call.specs(argument):
-            if spec.shape.rank not in {None, rank}:
-                call.fail(f"{call.op.inputs[argument].name} must have rank {rank}")
-    return Shape([None, 2]), Shape([None]), Shape([2])
-
-
-_INPUTS = "indices: N*int64, values: (sparse_types), shapes: N*int64, dense_inputs: (dense_types)"
-_LISTS = {"sparse_types": attr("list(type)"), "dense_types": attr("list(type)")}
-SPARSE_CROSS = register(
-    OpDef(
-        name="SparseCross",
-        signature=(
-            f"{_INPUTS} -> output_indices: int64, output_values: out_type, output_shape: int64"
-        ),
-        types={
-            "out_type": frozenset({int64, string}),
-            "internal_type": frozenset({int64, string}),
-        },
-        attrs={
-            **_LISTS,
-            "hashed_output": attr("bool"),
-            "num_buckets": attr("int"),
-            "hash_key": attr("int"),
-        },
-        infer=_infer,
-        kernel=_cross_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-SPARSE_CROSS_V2 = register(
-    OpDef(
-        name="SparseCrossV2",
-        signature=(
-            f"{_INPUTS}, sep: string -> "
-            "output_indices: int64, output_values: string, output_shape: int64"
-        ),
-        attrs=_LISTS,
-        infer=_infer,
-        kernel=_cross_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 SPARSE_CROSS_HASHED = register(
     OpDef(
         name="SparseCrossHashed",

@@ -19,7 +19,7 @@ _LARGEST = 2**63 - 1
 
 
 def check_parts(who: str, indices: Array, values: Array, shape: Array) -> None:
-    """That the three belong together.
+    """Check that the three components agree.
 
     Raises:
         InvalidArgumentError: ranks or sizes differ.
@@ -39,7 +39,7 @@ def check_parts(who: str, indices: Array, values: Array, shape: Array) -> None:
 
 
 def check_inside(who: str, indices: Array, shape: Sequence[int]) -> None:
-    """That every index is within `shape`.
+    """Check that every index is within `shape`.
 
     Raises:
         InvalidArgumentError: one is not; the message names it.

@@ -115,27 +115,6 @@ def _infer_sparse(call: InferCall) -> tuple[Shape, ...]:
     return Shape([None, left]), Shape([None]), Shape([left])
 
 
-def _kept_places(call: OpCall) -> tuple[Tensor, Tensor, Tensor]:
-    """Each value's place in the result with all axes kept, and that result's sizes."""
-    indices, _, shape, axes = call.inputs
-    rank = shape_ops.size(shape)
-    everything = ranges.range(rank)
-    wanted = division.floormod(reshaping.reshape(axes, [-1]), rank)
-    hit = reduction.reduce_any(
-        comparison.equal(reshaping.expand_dims(everything, 1), reshaping.expand_dims(wanted, 0)),
-        1,
-    )
-    kept = casting.cast(hit, "int64")
-    inverse = arithmetic.subtract(np.int64(1), kept)
-    sizes = arithmetic.add(arithmetic.multiply(shape, inverse), kept)
-    return arithmetic.multiply(indices, inverse), sizes, kept
-
-
-def _sum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    places, sizes, _ = _kept_places(call)
-    return None, gathering.gather_nd(reshaping.reshape(dy, sizes), places), None, None
-
-
 def _reduced(
     name: str, ufunc: np.ufunc, types: frozenset[Any], gradient: Any, sparse: bool
 ) -> OpDef:
@@ -156,6 +135,27 @@ def _reduced(
             gradient=gradient,
         )
     )
+
+
+def _kept_places(call: OpCall) -> tuple[Tensor, Tensor, Tensor]:
+    """Each value's place in the result with all axes kept, and that result's sizes."""
+    indices, _, shape, axes = call.inputs
+    rank = shape_ops.size(shape)
+    everything = ranges.range(rank)
+    wanted = division.floormod(reshaping.reshape(axes, [-1]), rank)
+    hit = reduction.reduce_any(
+        comparison.equal(reshaping.expand_dims(everything, 1), reshaping.expand_dims(wanted, 0)),
+        1,
+    )
+    kept = casting.cast(hit, "int64")
+    inverse = arithmetic.subtract(np.int64(1), kept)
+    sizes = arithmetic.add(arithmetic.multiply(shape, inverse), kept)
+    return arithmetic.multiply(indices, inverse), sizes, kept
+
+
+def _sum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    places, sizes, _ = _kept_places(call)
+    return None, gathering.gather_nd(reshaping.reshape(dy, sizes), places), None, None
 
 
 SPARSE_REDUCE_SUM = _reduced("SparseReduceSum", np.add, NUMBERS, _sum_gradient, False)

@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 
 _FORMS = typed(frozenset({string, variant}), default=string)
 
+_INPUTS = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
+_OUTPUTS = "sparse_indices: int64, sparse_values: dtype, sparse_shape: int64"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Boxed:
-    """What one variant holds: NumPy would take a bare array apart."""
+    """The content of one variant: NumPy would take a bare array apart."""
 
     array: Array
 
@@ -56,6 +59,23 @@ def _serialize_kernel(
         [(sparse_indices, int64), (sparse_values, T), (sparse_shape, int64)], out_type
     )
     return out
+
+
+def _infer_serialize(call: InferCall) -> Shape:
+    rank_of(call, 2)
+    return Shape([3])
+
+
+SERIALIZE_SPARSE = register(
+    OpDef(
+        name="SerializeSparse",
+        signature=f"{_INPUTS} -> serialized_sparse: out_type",
+        types={"T": ANY_VALUE, "out_type": _FORMS},
+        infer=_infer_serialize,
+        kernel=_serialize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _serialize_many_kernel(
@@ -85,6 +105,24 @@ def _serialize_many_kernel(
             out_type,
         )
     return out
+
+
+def _infer_serialize_many(call: InferCall) -> Shape:
+    rank_of(call, 2)
+    sizes = call.constant(2)
+    return Shape([None if sizes is None or not len(sizes) else int(sizes[0]), 3])
+
+
+SERIALIZE_MANY_SPARSE = register(
+    OpDef(
+        name="SerializeManySparse",
+        signature=f"{_INPUTS} -> serialized_sparse: out_type",
+        types={"T": ANY_VALUE, "out_type": _FORMS},
+        infer=_infer_serialize_many,
+        kernel=_serialize_many_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
 
 
 def _part(who: str, element: Any, dtype: DType) -> Array:
@@ -136,25 +174,6 @@ def _deserialized(who: str, elements: Array, dtype: DType) -> tuple[Array, Array
     )
 
 
-def _deserialize_kernel(serialized_sparse: Array, *, dtype: DType) -> tuple[Array, ...]:
-    return _deserialized("DeserializeSparse", np.asarray(serialized_sparse, object), dtype)
-
-
-def _deserialize_many_kernel(serialized_sparse: Array, *, dtype: DType) -> tuple[Array, ...]:
-    return _deserialized("DeserializeManySparse", np.asarray(serialized_sparse, object), dtype)
-
-
-def _infer_serialize(call: InferCall) -> Shape:
-    rank_of(call, 2)
-    return Shape([3])
-
-
-def _infer_serialize_many(call: InferCall) -> Shape:
-    rank_of(call, 2)
-    sizes = call.constant(2)
-    return Shape([None if sizes is None or not len(sizes) else int(sizes[0]), 3])
-
-
 def _infer_deserialize(call: InferCall) -> tuple[Shape, ...]:
     shape = call.spec(0).shape
     if shape.rank == 0 or (shape.rank and shape[-1] not in {None, 3}):
@@ -162,28 +181,10 @@ def _infer_deserialize(call: InferCall) -> tuple[Shape, ...]:
     return Shape([None, None]), Shape([None]), Shape([None])
 
 
-_INPUTS = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
-_OUTPUTS = "sparse_indices: int64, sparse_values: dtype, sparse_shape: int64"
-SERIALIZE_SPARSE = register(
-    OpDef(
-        name="SerializeSparse",
-        signature=f"{_INPUTS} -> serialized_sparse: out_type",
-        types={"T": ANY_VALUE, "out_type": _FORMS},
-        infer=_infer_serialize,
-        kernel=_serialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-SERIALIZE_MANY_SPARSE = register(
-    OpDef(
-        name="SerializeManySparse",
-        signature=f"{_INPUTS} -> serialized_sparse: out_type",
-        types={"T": ANY_VALUE, "out_type": _FORMS},
-        infer=_infer_serialize_many,
-        kernel=_serialize_many_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
+def _deserialize_kernel(serialized_sparse: Array, *, dtype: DType) -> tuple[Array, ...]:
+    return _deserialized("DeserializeSparse", np.asarray(serialized_sparse, object), dtype)
+
+
 DESERIALIZE_SPARSE = register(
     OpDef(
         name="DeserializeSparse",
@@ -194,6 +195,12 @@ DESERIALIZE_SPARSE = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _deserialize_many_kernel(serialized_sparse: Array, *, dtype: DType) -> tuple[Array, ...]:
+    return _deserialized("DeserializeManySparse", np.asarray(serialized_sparse, object), dtype)
+
+
 DESERIALIZE_MANY_SPARSE = register(
     OpDef(
         name="DeserializeManySparse",

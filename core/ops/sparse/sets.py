@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.ops.opdef import InferCall
 
-_TYPES = frozenset(
-    {
-        dtypes.int8,
-        dtypes.int16,
-        dtypes.int32,
-        dtypes.int64,
-        dtypes.uint8,
-        dtypes.uint16,
-        dtypes.string,
-    }
-)
 _OPERATIONS: dict[str, Any] = {
     "a-b": set.difference,
     "b-a": lambda a, b: b - a,
@@ -46,25 +35,6 @@ def _dense_sets(who: str, values: Array) -> _Sets:
         )
     groups = values.shape[:-1]
     return {place: set(values[place].tolist()) for place in np.ndindex(*groups)}, groups
-
-
-def _sparse_sets(
-    who: str, indices: Array, values: Array, shape: Array, validate: bool, least: int = 2
-) -> _Sets:
-    check_parts(who, indices, values, shape)
-    if len(shape) < least:
-        raise InvalidArgumentError(
-            f"{who}: a sparse set must have at least two axes, got shape {shape.tolist()}"
-        )
-    check_inside(who, indices, shape.tolist())
-    if validate and (order_of(indices) != np.arange(len(indices))).any():
-        raise InvalidArgumentError(
-            f"{who}: indices of a sparse set must be in row-major order\n  Try: sparse.reorder"
-        )
-    found: dict[tuple[int, ...], set[Any]] = {}
-    for row, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
-        found.setdefault(tuple(row), set()).add(value)
-    return found, tuple(shape[:-1].tolist())
 
 
 def _combined(who: str, operation: str, a: _Sets, b: _Sets, dtype: Any) -> tuple[Array, ...]:
@@ -88,57 +58,6 @@ def _combined(who: str, operation: str, a: _Sets, b: _Sets, dtype: Any) -> tuple
     return indices, array, np.array([*a[1], widest], np.int64)
 
 
-def _dense_dense(
-    set1: Array, set2: Array, *, set_operation: str, validate_indices: bool
-) -> tuple[Array, ...]:
-    del validate_indices
-    who = "DenseToDenseSetOperation"
-    return _combined(who, set_operation, _dense_sets(who, set1), _dense_sets(who, set2), set1.dtype)
-
-
-def _dense_sparse(
-    set1: Array,
-    set2_indices: Array,
-    set2_values: Array,
-    set2_shape: Array,
-    *,
-    set_operation: str,
-    validate_indices: bool,
-) -> tuple[Array, ...]:
-    who = "DenseToSparseSetOperation"
-    second = _sparse_sets(who, set2_indices, set2_values, set2_shape, validate_indices)
-    return _combined(who, set_operation, _dense_sets(who, set1), second, set1.dtype)
-
-
-def _sparse_sparse(
-    set1_indices: Array,
-    set1_values: Array,
-    set1_shape: Array,
-    set2_indices: Array,
-    set2_values: Array,
-    set2_shape: Array,
-    *,
-    set_operation: str,
-    validate_indices: bool,
-) -> tuple[Array, ...]:
-    who = "SparseToSparseSetOperation"
-    first = _sparse_sets(who, set1_indices, set1_values, set1_shape, validate_indices)
-    second = _sparse_sets(who, set2_indices, set2_values, set2_shape, validate_indices)
-    return _combined(who, set_operation, first, second, set1_values.dtype)
-
-
-def _size_kernel(
-    set_indices: Array, set_values: Array, set_shape: Array, *, validate_indices: bool
-) -> Array:
-    found, groups = _sparse_sets(
-        "SetSize", set_indices, set_values, set_shape, validate_indices, least=1
-    )
-    out = np.zeros(groups, np.int32)
-    for place, members in found.items():
-        out[place] = len(members)
-    return out
-
-
 def _infer_result(call: InferCall) -> tuple[Shape, ...]:
     ranks = [_rank_of_set(call, arg.name) for arg in call.op.inputs]
     rank = next((found for found in ranks if found is not None), None)
@@ -150,11 +69,6 @@ def _rank_of_set(call: InferCall, name: str) -> int | None:
     if name.endswith("_shape"):
         return rank_of(call, index)
     return None if "_" in name else call.spec(index).shape.rank
-
-
-def _infer_size(call: InferCall) -> Shape:
-    sizes = call.shape_constant(2)
-    return Shape(None) if sizes.rank is None else sizes[:-1]
 
 
 def _register(name: str, inputs: str, kernel: Any) -> OpDef:
@@ -174,18 +88,112 @@ def _register(name: str, inputs: str, kernel: Any) -> OpDef:
     )
 
 
+def _dense_dense(
+    set1: Array, set2: Array, *, set_operation: str, validate_indices: bool
+) -> tuple[Array, ...]:
+    del validate_indices
+    who = "DenseToDenseSetOperation"
+    return _combined(who, set_operation, _dense_sets(who, set1), _dense_sets(who, set2), set1.dtype)
+
+
+_TYPES = frozenset(
+    {
+        dtypes.int8,
+        dtypes.int16,
+        dtypes.int32,
+        dtypes.int64,
+        dtypes.uint8,
+        dtypes.uint16,
+        dtypes.string,
+    }
+)
+
+
 DENSE_TO_DENSE = _register("DenseToDenseSetOperation", "set1: T, set2: T", _dense_dense)
+
+
+def _sparse_sets(
+    who: str, indices: Array, values: Array, shape: Array, validate: bool, least: int = 2
+) -> _Sets:
+    check_parts(who, indices, values, shape)
+    if len(shape) < least:
+        raise InvalidArgumentError(
+            f"{who}: a sparse set must have at least two axes, got shape {shape.tolist()}"
+        )
+    check_inside(who, indices, shape.tolist())
+    if validate and (order_of(indices) != np.arange(len(indices))).any():
+        raise InvalidArgumentError(
+            f"{who}: indices of a sparse set must be in row-major order\n  Try: sparse.reorder"
+        )
+    found: dict[tuple[int, ...], set[Any]] = {}
+    for row, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
+        found.setdefault(tuple(row), set()).add(value)
+    return found, tuple(shape[:-1].tolist())
+
+
+def _dense_sparse(
+    set1: Array,
+    set2_indices: Array,
+    set2_values: Array,
+    set2_shape: Array,
+    *,
+    set_operation: str,
+    validate_indices: bool,
+) -> tuple[Array, ...]:
+    who = "DenseToSparseSetOperation"
+    second = _sparse_sets(who, set2_indices, set2_values, set2_shape, validate_indices)
+    return _combined(who, set_operation, _dense_sets(who, set1), second, set1.dtype)
+
+
 DENSE_TO_SPARSE = _register(
     "DenseToSparseSetOperation",
     "set1: T, set2_indices: int64, set2_values: T, set2_shape: int64",
     _dense_sparse,
 )
+
+
+def _sparse_sparse(
+    set1_indices: Array,
+    set1_values: Array,
+    set1_shape: Array,
+    set2_indices: Array,
+    set2_values: Array,
+    set2_shape: Array,
+    *,
+    set_operation: str,
+    validate_indices: bool,
+) -> tuple[Array, ...]:
+    who = "SparseToSparseSetOperation"
+    first = _sparse_sets(who, set1_indices, set1_values, set1_shape, validate_indices)
+    second = _sparse_sets(who, set2_indices, set2_values, set2_shape, validate_indices)
+    return _combined(who, set_operation, first, second, set1_values.dtype)
+
+
 SPARSE_TO_SPARSE = _register(
     "SparseToSparseSetOperation",
     "set1_indices: int64, set1_values: T, set1_shape: int64, "
     "set2_indices: int64, set2_values: T, set2_shape: int64",
     _sparse_sparse,
 )
+
+
+def _size_kernel(
+    set_indices: Array, set_values: Array, set_shape: Array, *, validate_indices: bool
+) -> Array:
+    found, groups = _sparse_sets(
+        "SetSize", set_indices, set_values, set_shape, validate_indices, least=1
+    )
+    out = np.zeros(groups, np.int32)
+    for place, members in found.items():
+        out[place] = len(members)
+    return out
+
+
+def _infer_size(call: InferCall) -> Shape:
+    sizes = call.shape_constant(2)
+    return Shape(None) if sizes.rank is None else sizes[:-1]
+
+
 SET_SIZE = register(
     OpDef(
         name="SetSize",

@@ -1,4 +1,4 @@
-"""What the ops on lists of tensors compute."""
+"""Kernels of the ops on lists of tensors."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def length_kernel(input_handle: Array) -> Array:
 
 
 def shape_kernel(input_handle: Array, *, shape_type: DType) -> Array:
-    """What every element fits, as a vector with -1 for unknown sizes."""
+    """The element shape as a vector with -1 for unknown sizes."""
     shape = list_of(input_handle, "TensorListElementShape").shape
     if shape.rank is None:
         return np.array(-1, shape_type.numpy)

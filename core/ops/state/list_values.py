@@ -161,7 +161,7 @@ class TensorList:
         return None
 
     def stacked(self, shape: tuple[int, ...]) -> Array | None:
-        """The elements as one array, zeros where they are missing; nobody may write into it.
+        """The elements as one read-only array, zeros where they are missing.
 
         Args:
             shape: of an element. If another one is there, there is no such array: None.
@@ -178,7 +178,7 @@ class TensorList:
         return rows
 
     def extended(self, rows: Array) -> TensorList:
-        """The list with these elements at its end; nobody may write into the rows any more."""
+        """The list with these elements at its end; the rows must not be written to any more."""
         changes = {self.length + index: row for index, row in items_of_rows(rows).items()}
         made = self.changed(changes, self.length + len(rows))
         if not self.length:
@@ -253,7 +253,7 @@ def shape_from(element_shape: Array) -> Shape:
 
 
 def merged_shape(name: str, a: Shape, b: Shape) -> Shape:
-    """What fits both shapes; an error if nothing does."""
+    """The shape that both merge to; an error if they contradict each other."""
     try:
         return a.merge_with(b)
     except ValueError:
@@ -262,7 +262,7 @@ def merged_shape(name: str, a: Shape, b: Shape) -> Shape:
 
 
 def missing_element(name: str, dtype: DType, shape: Shape) -> Array:
-    """What an element that was never set reads as."""
+    """The value of an element that was never set."""
     sizes = shape.dims
     if sizes is None or None in sizes:
         message = (
@@ -309,7 +309,7 @@ def check_item(name: str, value: TensorList, item: Array) -> None:
 
 
 def list_of_rows(tensor: Array, dtype: DType, shape: Shape) -> TensorList:
-    """The list of an array's rows, which nobody writes into any more."""
+    """The list of an array's rows; the array must not be written to any more."""
     made = TensorList(dtype, shape, len(tensor), items_of_rows(tensor))
     made.whole = tensor
     return made

@@ -13,8 +13,15 @@ from pinnace.framework.indexing import is_mask, parse_key
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.framework.variable_parts import Part, SymbolicPart
-from pinnace.ops.array import gathering, scattering, selecting, shapes, slicing
-from pinnace.ops.execute import execute
+from pinnace.ops.array import (
+    gathered_slices,
+    gathering,
+    masking,
+    scattering,
+    shapes,
+    slicing,
+)
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
@@ -34,7 +41,9 @@ How = Literal["update", "add", "sub", "mul", "div", "max", "min"]
 _POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
 
 
-# What the methods of Variable call.
+def _watch(variable: Variable) -> None:
+    for tape in state.tapes:
+        tape.watch_variable(variable)
 
 
 def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None) -> Tensor:
@@ -52,22 +61,187 @@ def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None
         TensorFlow op `ResourceGather` (resource_variable_ops.cc).
     """
     _watch(variable)
-    return execute(RESOURCE_GATHER, variable.handle, indices, dtype=variable.dtype, name=name)  # type: ignore[no-any-return]
+    return execute_one(RESOURCE_GATHER, variable.handle, indices, dtype=variable.dtype, name=name)
 
 
-def gather_nd(variable: Variable, indices: TensorLike, name: str | None = None) -> Tensor:
+def _gather_kernel(resource: Array, indices: Array, *, batch_dims: int) -> Array:
+    value = resource_of(resource).read()
+    if value.ndim == 0:
+        message = "ResourceGather: the variable must have at least one axis, it is a scalar"
+        raise InvalidArgumentError(message)
+    if batch_dims:
+        axis = np.array(batch_dims, np.int32)
+        return gathering._gather_v2_kernel(value, indices, axis, batch_dims=batch_dims)
+    gathering._check_indices(indices, value.shape[0], 0, "ResourceGather")
+    return np.asarray(value.take(indices, 0))
+
+
+def _infer_gather(call: InferCall) -> Shape:
+    spec, indices = call.handle(0), call.spec(1).shape
+    batch = call.attrs["batch_dims"]
+    if spec is None or spec.shape.rank is None or indices.rank is None:
+        return Shape(None)
+    if spec.shape.rank == 0:
+        call.fail("the variable must have at least one axis, it is a scalar")
+    if not 0 <= batch <= indices.rank or batch >= spec.shape.rank:
+        call.fail(
+            "batch_dims must be less than the rank of the variable and at most that of indices, "
+            f"got {batch}"
+        )
+    return Shape(
+        [*list(spec.shape)[:batch], *list(indices)[batch:], *list(spec.shape)[batch + 1 :]]
+    )
+
+
+def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    handle, indices = call.inputs
+    batch = call.attr("batch_dims")
+    if batch:
+        value = execute(READ_VARIABLE, handle, dtype=dy.dtype)
+        return gathered_slices.gather_axis_gradient(value, indices, dy, batch, batch), None
+    sizes = execute(VARIABLE_SHAPE, handle)
+    return gathered_slices.slices_of_rows(sizes, indices, dy), None
+
+
+RESOURCE_GATHER = register(
+    OpDef(
+        name="ResourceGather",
+        signature="resource: resource, indices: Tindices -> output: dtype",
+        types={"dtype": ANY_VALUE, "Tindices": INDEX},
+        attrs={
+            "batch_dims": attr("int", default=0),
+            "validate_indices": attr("bool", default=True),
+        },
+        infer=_infer_gather,
+        kernel=_gather_kernel,
+        gradient=_gather_gradient,
+        effect="read",
+    )
+)
+
+
+def gather_nd_of(variable: Variable, indices: TensorLike, name: str | None = None) -> Tensor:
     """The parts of a variable at the places that the rows of `indices` name.
 
     Source:
         TensorFlow op `ResourceGatherNd` (resource_variable_ops.cc).
     """
     _watch(variable)
-    return execute(RESOURCE_GATHER_ND, variable.handle, indices, dtype=variable.dtype, name=name)  # type: ignore[no-any-return]
+    return execute_one(
+        RESOURCE_GATHER_ND, variable.handle, indices, dtype=variable.dtype, name=name
+    )
 
 
-def _watch(variable: Variable) -> None:
-    for tape in state.tapes:
-        tape.watch_variable(variable)
+def _gather_nd_kernel(resource: Array, indices: Array) -> Array:
+    value = resource_of(resource).read()
+    return gathering._gather_nd_kernel(value, indices, bad_indices_policy="")
+
+
+def _infer_gather_nd(call: InferCall) -> Shape:
+    spec, indices = call.handle(0), call.spec(1).shape
+    if indices.rank == 0:
+        call.fail("indices must have at least one axis")
+    if spec is None or spec.shape.rank is None or indices.rank is None:
+        return Shape(None)
+    depth = indices[-1]
+    if depth is None:
+        return Shape(None)
+    if depth > spec.shape.rank:
+        call.fail(
+            "the rows of indices must not be longer than the rank of the variable, got "
+            f"{depth} and {spec.shape.rank}"
+        )
+    return indices[:-1].concatenate(spec.shape[depth:])
+
+
+def _gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    handle, indices = call.inputs
+    value = execute(READ_VARIABLE, handle, dtype=dy.dtype)
+    return scattering.scatter_nd(indices, dy, shapes.shape(value, indices.dtype)), None
+
+
+RESOURCE_GATHER_ND = register(
+    OpDef(
+        name="ResourceGatherNd",
+        signature="resource: resource, indices: Tindices -> output: dtype",
+        types={"dtype": ANY_VALUE, "Tindices": INDEX},
+        infer=_infer_gather_nd,
+        kernel=_gather_nd_kernel,
+        gradient=_gather_nd_gradient,
+        effect="read",
+    )
+)
+
+
+def assign_slice(variable: Variable, key: Any, value: TensorLike, name: str | None = None) -> None:
+    """Replace variable[key]; the value is broadcast to it.
+
+    Source:
+        TensorFlow op `ResourceStridedSliceAssign` (array_ops.cc).
+    """
+    arguments = parse_key(key)
+    execute(
+        STRIDED_SLICE_ASSIGN,
+        variable.handle,
+        *slicing._vectors(arguments),
+        value,
+        T=variable.dtype,
+        name=name,
+        **arguments.masks,
+    )
+
+
+def _slice_assign_kernel(
+    ref: Array,
+    begin: Array,
+    end: Array,
+    strides: Array,
+    value: Array,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
+) -> None:
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    vectors = (begin.tolist(), end.tolist(), strides.tolist())
+
+    def changed(old: Array, new: Array) -> Array:
+        out = old.copy()
+        index = slicing._index("ResourceStridedSliceAssign", out.shape, vectors, masks)
+        # With an ellipsis one element is a view too, not a copy of the number.
+        place = out[index if Ellipsis in index else (*index, Ellipsis)]
+        try:
+            place[...] = new
+        except ValueError:
+            message = (
+                "ResourceStridedSliceAssign: value must broadcast to the shape of the slice, "
+                f"{list(place.shape)}, got {list(new.shape)}"
+            )
+            raise InvalidArgumentError(message) from None
+        return out
+
+    resource_of(ref).update(changed, value)
+
+
+def _infer_slice_assign(call: InferCall) -> tuple[Shape, ...]:
+    slicing._entry_count(call, 1)
+    return ()
+
+
+STRIDED_SLICE_ASSIGN = register(
+    OpDef(
+        name="ResourceStridedSliceAssign",
+        signature="ref: resource, begin: Index, end: Index, strides: Index, value: T ->",
+        types={"T": ANY_VALUE, "Index": INDEX},
+        attrs=slicing._MASKS,
+        infer=_infer_slice_assign,
+        kernel=_slice_assign_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
 
 
 def scatter(
@@ -119,7 +293,7 @@ def getitem_of(variable: Variable, key: Any) -> Tensor:
     """
     value = variable.value()
     if is_mask(key):
-        return selecting.boolean_mask(value, key)
+        return masking.boolean_mask(value, key)
     arguments = parse_key(key)
     vectors = slicing._vectors(arguments)
     masks: dict[str, Any] = arguments.masks
@@ -136,94 +310,6 @@ def getitem_of(variable: Variable, key: Any) -> Tensor:
     for tape in state.tapes:
         tape.record(slicing.STRIDED_SLICE, (value, *vectors), masks, (part,))
     return part
-
-
-def assign_slice(variable: Variable, key: Any, value: TensorLike, name: str | None = None) -> None:
-    """Replace variable[key]; the value is broadcast to it.
-
-    Source:
-        TensorFlow op `ResourceStridedSliceAssign` (array_ops.cc).
-    """
-    arguments = parse_key(key)
-    execute(
-        STRIDED_SLICE_ASSIGN,
-        variable.handle,
-        *slicing._vectors(arguments),
-        value,
-        T=variable.dtype,
-        name=name,
-        **arguments.masks,
-    )
-
-
-# Reading.
-
-
-def _gather_kernel(resource: Array, indices: Array, *, batch_dims: int) -> Array:
-    value = resource_of(resource).read()
-    if value.ndim == 0:
-        message = "ResourceGather: the variable must have at least one axis, it is a scalar"
-        raise InvalidArgumentError(message)
-    if batch_dims:
-        axis = np.array(batch_dims, np.int32)
-        return gathering._gather_v2_kernel(value, indices, axis, batch_dims=batch_dims)
-    gathering._check_indices(indices, value.shape[0], 0, "ResourceGather")
-    return np.asarray(value.take(indices, 0))
-
-
-def _gather_nd_kernel(resource: Array, indices: Array) -> Array:
-    value = resource_of(resource).read()
-    return gathering._gather_nd_kernel(value, indices, bad_indices_policy="")
-
-
-def _infer_gather(call: InferCall) -> Shape:
-    spec, indices = call.handle(0), call.spec(1).shape
-    batch = call.attrs["batch_dims"]
-    if spec is None or spec.shape.rank is None or indices.rank is None:
-        return Shape(None)
-    if spec.shape.rank == 0:
-        call.fail("the variable must have at least one axis, it is a scalar")
-    if not 0 <= batch <= indices.rank or batch >= spec.shape.rank:
-        call.fail(
-            "batch_dims must be less than the rank of the variable and at most that of indices, "
-            f"got {batch}"
-        )
-    return Shape(
-        [*list(spec.shape)[:batch], *list(indices)[batch:], *list(spec.shape)[batch + 1 :]]
-    )
-
-
-def _infer_gather_nd(call: InferCall) -> Shape:
-    spec, indices = call.handle(0), call.spec(1).shape
-    if indices.rank == 0:
-        call.fail("indices must have at least one axis")
-    if spec is None or spec.shape.rank is None or indices.rank is None:
-        return Shape(None)
-    depth = indices[-1]
-    if depth is None:
-        return Shape(None)
-    if depth > spec.shape.rank:
-        call.fail(
-            "the rows of indices must not be longer than the rank of the variable, got "
-            f"{depth} and {spec.shape.rank}"
-        )
-    return indices[:-1].concatenate(spec.shape[depth:])
-
-
-def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    handle, indices = call.inputs
-    batch = call.attr("batch_dims")
-    if batch:
-        value = execute(READ_VARIABLE, handle, dtype=dy.dtype)
-        return gathering._gather_axis_gradient(value, indices, dy, batch, batch), None
-    sizes = execute(VARIABLE_SHAPE, handle)
-    return gathering.slices_of_rows(sizes, indices, dy), None
-
-
-def _gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    handle, indices = call.inputs
-    value = execute(READ_VARIABLE, handle, dtype=dy.dtype)
-    return scattering.scatter_nd(indices, dy, shapes.shape(value, indices.dtype)), None
 
 
 # Writing: always a new array, since somebody may hold the old one.
@@ -300,40 +386,6 @@ def _scaled(name: str, value: Array, indices: Array, updates: Array, how: How) -
     return out.astype(value.dtype, copy=False)
 
 
-def _slice_assign_kernel(
-    ref: Array,
-    begin: Array,
-    end: Array,
-    strides: Array,
-    value: Array,
-    *,
-    begin_mask: int,
-    end_mask: int,
-    ellipsis_mask: int,
-    new_axis_mask: int,
-    shrink_axis_mask: int,
-) -> None:
-    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
-    vectors = (begin.tolist(), end.tolist(), strides.tolist())
-
-    def changed(old: Array, new: Array) -> Array:
-        out = old.copy()
-        index = slicing._index("ResourceStridedSliceAssign", out.shape, vectors, masks)
-        # With an ellipsis one element is a view too, not a copy of the number.
-        place = out[index if Ellipsis in index else (*index, Ellipsis)]
-        try:
-            place[...] = new
-        except ValueError:
-            message = (
-                "ResourceStridedSliceAssign: value must broadcast to the shape of the slice, "
-                f"{list(place.shape)}, got {list(new.shape)}"
-            )
-            raise InvalidArgumentError(message) from None
-        return out
-
-    resource_of(ref).update(changed, value)
-
-
 def _infer_rows(call: InferCall) -> tuple[Shape, ...]:
     spec, indices, updates = call.handle(0), call.spec(1).shape, call.spec(2).shape
     if spec is None or spec.shape.rank is None or updates.rank == 0:
@@ -352,11 +404,6 @@ def _infer_places(call: InferCall) -> tuple[Shape, ...]:
     spec = call.handle(0)
     shape = unknown_shape() if spec is None else spec.shape
     scattering._check_updates(call, call.spec(1).shape, call.spec(2).shape, shape)
-    return ()
-
-
-def _infer_slice_assign(call: InferCall) -> tuple[Shape, ...]:
-    slicing._entry_count(call, 1)
     return ()
 
 
@@ -388,32 +435,6 @@ def _places_op(name: str, how: How, types: frozenset[DType]) -> OpDef:
     )
 
 
-RESOURCE_GATHER = register(
-    OpDef(
-        name="ResourceGather",
-        signature="resource: resource, indices: Tindices -> output: dtype",
-        types={"dtype": ANY_VALUE, "Tindices": INDEX},
-        attrs={
-            "batch_dims": attr("int", default=0),
-            "validate_indices": attr("bool", default=True),
-        },
-        infer=_infer_gather,
-        kernel=_gather_kernel,
-        gradient=_gather_gradient,
-        effect="read",
-    )
-)
-RESOURCE_GATHER_ND = register(
-    OpDef(
-        name="ResourceGatherNd",
-        signature="resource: resource, indices: Tindices -> output: dtype",
-        types={"dtype": ANY_VALUE, "Tindices": INDEX},
-        infer=_infer_gather_nd,
-        kernel=_gather_nd_kernel,
-        gradient=_gather_nd_gradient,
-        effect="read",
-    )
-)
 ROWS: dict[How, OpDef] = {
     "update": register(_rows_op("ResourceScatterUpdate", "update", ANY_VALUE)),
     "add": register(_rows_op("ResourceScatterAdd", "add", NUMBERS)),
@@ -430,15 +451,3 @@ PLACES: dict[How, OpDef] = {
     "max": register(_places_op("ResourceScatterNdMax", "max", REAL)),
     "min": register(_places_op("ResourceScatterNdMin", "min", REAL)),
 }
-STRIDED_SLICE_ASSIGN = register(
-    OpDef(
-        name="ResourceStridedSliceAssign",
-        signature="ref: resource, begin: Index, end: Index, strides: Index, value: T ->",
-        types={"T": ANY_VALUE, "Index": INDEX},
-        attrs=slicing._MASKS,
-        infer=_infer_slice_assign,
-        kernel=_slice_assign_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)

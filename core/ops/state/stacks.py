@@ -83,19 +83,6 @@ def _make_kernel(max_size: Array, *, elem_type: DType, stack_name: str) -> Array
     return array
 
 
-def _push_kernel(handle: Array, elem: Array, *, T: DType) -> Array:  # noqa: N803 (its name)
-    stack_of("StackPushV2", handle).push(elem, T)
-    return elem
-
-
-def _pop_kernel(handle: Array, *, elem_type: DType) -> Array:
-    return stack_of("StackPopV2", handle).pop(elem_type)
-
-
-def _close_kernel(handle: Array) -> None:
-    stack_of("StackCloseV2", handle).close()
-
-
 def _infer_make(call: InferCall) -> Shape:
     if call.spec(0).shape.rank not in {0, None}:
         call.fail("max_size must be a scalar")
@@ -113,6 +100,13 @@ STACK = register(
         effect="read",
     )
 )
+
+
+def _push_kernel(handle: Array, elem: Array, *, T: DType) -> Array:  # noqa: N803 (its name)
+    stack_of("StackPushV2", handle).push(elem, T)
+    return elem
+
+
 STACK_PUSH = register(
     OpDef(
         name="StackPushV2",
@@ -125,6 +119,12 @@ STACK_PUSH = register(
         effect="write",
     )
 )
+
+
+def _pop_kernel(handle: Array, *, elem_type: DType) -> Array:
+    return stack_of("StackPopV2", handle).pop(elem_type)
+
+
 STACK_POP = register(
     OpDef(
         name="StackPopV2",
@@ -136,6 +136,12 @@ STACK_POP = register(
         effect="write",
     )
 )
+
+
+def _close_kernel(handle: Array) -> None:
+    stack_of("StackCloseV2", handle).close()
+
+
 STACK_CLOSE = register(
     OpDef(
         name="StackCloseV2",

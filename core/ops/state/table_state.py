@@ -1,4 +1,4 @@
-"""What a lookup table holds: keys, values, and the rules by which they change."""
+"""The state of a lookup table: keys, values, and the rules by which they change."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class Table:
                 self._entries.pop(key, None)
 
     def stored_values(self) -> dict[str, Array]:
-        """What a checkpoint keeps of it, by suffixes; nothing of a table that is filled once."""
+        """The table's arrays in a checkpoint, by suffixes; none of a table that is filled once."""
         if not self.mutable or not self.stored:
             return {}
         keys, values = self.export("save")
@@ -247,7 +247,7 @@ class Table:
         raise InvalidArgumentError(message)
 
     def check_types(self, op: str, key_dtype: DType, value_dtype: DType | None = None) -> None:
-        """Hold that a call means the table's types.
+        """Check that a call has the table's dtypes.
 
         Raises:
             InvalidArgumentError: it does not.

@@ -31,6 +31,57 @@ if TYPE_CHECKING:
     from pinnace.ops.running import RunContext
 
 
+def dense_table(
+    key_dtype: DType,
+    value_dtype: DType,
+    value_shape: Sequence[int],
+    empty_key: Array,
+    deleted_key: Array,
+) -> Table:
+    """A table as MutableDenseHashTableV2 makes it: two keys cannot be used.
+
+    Raises:
+        UnimplementedError: keys that are no scalars.
+        InvalidArgumentError: the two keys are the same.
+    """
+    op = "MutableDenseHashTableV2"
+    if empty_key.ndim or deleted_key.ndim:
+        message = (
+            f"{op}: only scalar keys are supported, got empty_key of shape {list(empty_key.shape)}"
+        )
+        raise UnimplementedError(message)
+    empty, deleted = empty_key.reshape(-1).tolist()[0], deleted_key.reshape(-1).tolist()[0]
+    if empty == deleted:
+        message = f"{op}: empty_key and deleted_key must differ, both are {empty!r}"
+        raise InvalidArgumentError(message)
+    reserved = {empty: "empty_key", deleted: "deleted_key"}
+    return Table(
+        key_dtype, value_dtype, value_shape, reserved=reserved, name="MutableDenseHashTable"
+    )
+
+
+def table_of(op: str, handle: Array) -> Table:
+    """The table that a handle stands for.
+
+    Raises:
+        InvalidArgumentError: it stands for something else.
+    """
+    found = resource_of(handle)
+    if not isinstance(found, Table):
+        message = f"{op}: table_handle must be the handle of a table, got that of {found!r}"
+        raise InvalidArgumentError(message)
+    return found
+
+
+_NAMING: dict[str, AttrDef] = {
+    "container": attr("string", default=""),
+    "shared_name": attr("string", default=""),
+    "use_node_name_sharing": attr("bool", default=False),
+}
+
+_ENTRY_TYPES = {"key_dtype": ANY_VALUE, "value_dtype": ANY_VALUE}
+
+
 def _handle(table: Table) -> Array:
     array = np.empty((), object)
     array[()] = table
@@ -63,11 +114,46 @@ def _hash_table_kernel(
     return _kept("HashTableV2", made, ctx, container, shared_name)
 
 
+HASH_TABLE = register(
+    OpDef(
+        name="HashTableV2",
+        signature="-> table_handle: resource",
+        types=_ENTRY_TYPES,
+        attrs=_NAMING,
+        infer=scalar,
+        kernel=_hash_table_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
 def _mutable_kernel(
     *, container: str, shared_name: str, key_dtype: DType, value_dtype: DType, ctx: RunContext
 ) -> Array:
     made = Table(key_dtype, value_dtype, name="MutableHashTable")
     return _kept("MutableHashTableV2", made, ctx, container, shared_name)
+
+
+MUTABLE_HASH_TABLE = register(
+    OpDef(
+        name="MutableHashTableV2",
+        signature="-> table_handle: resource",
+        types=_ENTRY_TYPES,
+        attrs=_NAMING,
+        infer=scalar,
+        kernel=_mutable_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
+def _sizes(shape: Shape) -> tuple[int, ...]:
+    if not shape.is_fully_defined():
+        message = f"value_shape must be fully known, got {shape.text}"
+        raise InvalidArgumentError(message)
+    return tuple(int(size) for size in shape.as_list() if size is not None)
 
 
 def _mutable_of_tensors_kernel(
@@ -81,6 +167,20 @@ def _mutable_of_tensors_kernel(
 ) -> Array:
     made = Table(key_dtype, value_dtype, _sizes(value_shape), name="MutableHashTable")
     return _kept("MutableHashTableOfTensorsV2", made, ctx, container, shared_name)
+
+
+MUTABLE_HASH_TABLE_OF_TENSORS = register(
+    OpDef(
+        name="MutableHashTableOfTensorsV2",
+        signature="-> table_handle: resource",
+        types=_ENTRY_TYPES,
+        attrs={**_NAMING, "value_shape": attr("shape", default=Shape(()))},
+        infer=scalar,
+        kernel=_mutable_of_tensors_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
 
 
 def _dense_kernel(
@@ -98,53 +198,28 @@ def _dense_kernel(
     return _kept("MutableDenseHashTableV2", made, ctx, container, shared_name)
 
 
-def dense_table(
-    key_dtype: DType,
-    value_dtype: DType,
-    value_shape: Sequence[int],
-    empty_key: Array,
-    deleted_key: Array,
-) -> Table:
-    """A table as MutableDenseHashTableV2 makes it: two keys cannot be used.
-
-    Raises:
-        UnimplementedError: keys that are no scalars.
-        InvalidArgumentError: the two keys are the same.
-    """
-    op = "MutableDenseHashTableV2"
-    if empty_key.ndim or deleted_key.ndim:
-        message = (
-            f"{op}: only scalar keys are supported, got empty_key of shape {list(empty_key.shape)}"
-        )
-        raise UnimplementedError(message)
-    empty, deleted = empty_key.reshape(-1).tolist()[0], deleted_key.reshape(-1).tolist()[0]
-    if empty == deleted:
-        message = f"{op}: empty_key and deleted_key must differ, both are {empty!r}"
-        raise InvalidArgumentError(message)
-    reserved = {empty: "empty_key", deleted: "deleted_key"}
-    return Table(
-        key_dtype, value_dtype, value_shape, reserved=reserved, name="MutableDenseHashTable"
+MUTABLE_DENSE_HASH_TABLE = register(
+    OpDef(
+        name="MutableDenseHashTableV2",
+        signature="empty_key: key_dtype, deleted_key: key_dtype -> table_handle: resource",
+        types=_ENTRY_TYPES,
+        attrs={
+            **_NAMING,
+            "value_shape": attr("shape", default=Shape(())),
+            "initial_num_buckets": attr("int", default=131072),
+            "max_load_factor": attr("float", default=0.8),
+        },
+        infer=scalar,
+        kernel=_dense_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
     )
+)
 
 
-def _sizes(shape: Shape) -> tuple[int, ...]:
-    if not shape.is_fully_defined():
-        message = f"value_shape must be fully known, got {shape.text}"
-        raise InvalidArgumentError(message)
-    return tuple(int(size) for size in shape.as_list() if size is not None)
-
-
-def table_of(op: str, handle: Array) -> Table:
-    """The table that a handle stands for.
-
-    Raises:
-        InvalidArgumentError: it stands for something else.
-    """
-    found = resource_of(handle)
-    if not isinstance(found, Table):
-        message = f"{op}: table_handle must be the handle of a table, got that of {found!r}"
-        raise InvalidArgumentError(message)
-    return found
+def _check_handle(call: InferCall) -> None:
+    if call.spec(0).shape.rank not in {0, None}:
+        call.fail("table_handle must be a scalar")
 
 
 def _find_kernel(
@@ -156,8 +231,52 @@ def _find_kernel(
     return table.find(op, keys, default_value)
 
 
+def _infer_find(call: InferCall) -> Shape:
+    _check_handle(call)
+    keys, default = call.spec(1).shape, call.spec(2).shape
+    if default.rank == 0:
+        return keys
+    if default.rank is None or keys.rank is None:
+        return Shape(None)
+    if keys.rank == 0 or not _begins_with(default, keys):
+        return keys.concatenate(default)
+    # One default per key, or one for all: that depends on the shape of a value.
+    return unknown_shape()
+
+
+def _begins_with(shape: Shape, start: Shape) -> bool:
+    if start.rank is None or shape.rank is None or shape.rank < start.rank:
+        return False
+    return shape[: start.rank].is_compatible_with(start)
+
+
+LOOKUP_TABLE_FIND = register(
+    OpDef(
+        name="LookupTableFindV2",
+        signature="table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
+        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
+        infer=_infer_find,
+        kernel=_find_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
 def _size_kernel(table_handle: Array) -> Array:
     return np.array(len(table_of("LookupTableSizeV2", table_handle)), np.int64)
+
+
+LOOKUP_TABLE_SIZE = register(
+    OpDef(
+        name="LookupTableSizeV2",
+        signature="table_handle: resource -> size: int64",
+        infer=scalar,
+        kernel=_size_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
 
 
 def _export_kernel(table_handle: Array, *, Tkeys: DType, Tvalues: DType) -> tuple[Array, Array]:
@@ -165,6 +284,29 @@ def _export_kernel(table_handle: Array, *, Tkeys: DType, Tvalues: DType) -> tupl
     table = table_of(op, table_handle)
     table.check_types(op, Tkeys, Tvalues)
     return table.export(op)
+
+
+def _infer_export(call: InferCall) -> tuple[Shape, ...]:
+    _check_handle(call)
+    return Shape([None]), unknown_shape()
+
+
+LOOKUP_TABLE_EXPORT = register(
+    OpDef(
+        name="LookupTableExportV2",
+        signature="table_handle: resource -> keys: Tkeys, values: Tvalues",
+        types={"Tkeys": ANY_VALUE, "Tvalues": ANY_VALUE},
+        infer=_infer_export,
+        kernel=_export_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
+def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:
+    _check_handle(call)
+    return ()
 
 
 def _insert_kernel(
@@ -176,6 +318,19 @@ def _insert_kernel(
     table.insert(op, keys, values)
 
 
+LOOKUP_TABLE_INSERT = register(
+    OpDef(
+        name="LookupTableInsertV2",
+        signature="table_handle: resource, keys: Tin, values: Tout ->",
+        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
+        infer=_infer_nothing,
+        kernel=_insert_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+
+
 def _import_kernel(
     table_handle: Array, keys: Array, values: Array, *, Tin: DType, Tout: DType
 ) -> None:
@@ -183,6 +338,39 @@ def _import_kernel(
     table = table_of(op, table_handle)
     table.check_types(op, Tin, Tout)
     table.replace(op, keys, values)
+
+
+LOOKUP_TABLE_IMPORT = register(
+    OpDef(
+        name="LookupTableImportV2",
+        signature="table_handle: resource, keys: Tin, values: Tout ->",
+        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
+        infer=_infer_nothing,
+        kernel=_import_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+
+
+def _remove_kernel(table_handle: Array, keys: Array, *, Tin: DType) -> None:
+    op = "LookupTableRemoveV2"
+    table = table_of(op, table_handle)
+    table.check_types(op, Tin)
+    table.remove(op, keys)
+
+
+LOOKUP_TABLE_REMOVE = register(
+    OpDef(
+        name="LookupTableRemoveV2",
+        signature="table_handle: resource, keys: Tin ->",
+        types={"Tin": ANY_VALUE},
+        infer=_infer_nothing,
+        kernel=_remove_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
 
 
 def _initialize_kernel(
@@ -194,11 +382,17 @@ def _initialize_kernel(
     table.replace(op, keys, values)
 
 
-def _remove_kernel(table_handle: Array, keys: Array, *, Tin: DType) -> None:
-    op = "LookupTableRemoveV2"
-    table = table_of(op, table_handle)
-    table.check_types(op, Tin)
-    table.remove(op, keys)
+INITIALIZE_TABLE = register(
+    OpDef(
+        name="InitializeTableV2",
+        signature="table_handle: resource, keys: Tkey, values: Tval ->",
+        types={"Tkey": ANY_VALUE, "Tval": ANY_VALUE},
+        infer=_infer_nothing,
+        kernel=_initialize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
 
 
 _FROM_FILE = "InitializeTableFromTextFileV2"
@@ -250,206 +444,11 @@ def _check_column(table: Table, what: str, index: int, dtype: DType) -> None:
         table._fail(_FROM_FILE, f"{what}s that are whole lines must be strings{more}")
 
 
-def _infer_find(call: InferCall) -> Shape:
-    _check_handle(call)
-    keys, default = call.spec(1).shape, call.spec(2).shape
-    if default.rank == 0:
-        return keys
-    if default.rank is None or keys.rank is None:
-        return Shape(None)
-    if keys.rank == 0 or not _begins_with(default, keys):
-        return keys.concatenate(default)
-    # One default per key, or one for all: that depends on the shape of a value.
-    return unknown_shape()
-
-
-def _begins_with(shape: Shape, start: Shape) -> bool:
-    if start.rank is None or shape.rank is None or shape.rank < start.rank:
-        return False
-    return shape[: start.rank].is_compatible_with(start)
-
-
-def _check_handle(call: InferCall) -> None:
-    if call.spec(0).shape.rank not in {0, None}:
-        call.fail("table_handle must be a scalar")
-
-
-def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:
-    _check_handle(call)
-    return ()
-
-
-def _infer_export(call: InferCall) -> tuple[Shape, ...]:
-    _check_handle(call)
-    return Shape([None]), unknown_shape()
-
-
 def _infer_from_file(call: InferCall) -> tuple[Shape, ...]:
     _check_handle(call)
     if call.spec(1).shape.rank not in {0, None}:
         call.fail("filename must be a scalar")
     return ()
-
-
-_NAMING: dict[str, AttrDef] = {
-    "container": attr("string", default=""),
-    "shared_name": attr("string", default=""),
-    "use_node_name_sharing": attr("bool", default=False),
-}
-
-
-_ENTRY_TYPES = {"key_dtype": ANY_VALUE, "value_dtype": ANY_VALUE}
-
-
-HASH_TABLE = register(
-    OpDef(
-        name="HashTableV2",
-        signature="-> table_handle: resource",
-        types=_ENTRY_TYPES,
-        attrs=_NAMING,
-        infer=scalar,
-        kernel=_hash_table_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-
-
-MUTABLE_HASH_TABLE = register(
-    OpDef(
-        name="MutableHashTableV2",
-        signature="-> table_handle: resource",
-        types=_ENTRY_TYPES,
-        attrs=_NAMING,
-        infer=scalar,
-        kernel=_mutable_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-
-
-MUTABLE_HASH_TABLE_OF_TENSORS = register(
-    OpDef(
-        name="MutableHashTableOfTensorsV2",
-        signature="-> table_handle: resource",
-        types=_ENTRY_TYPES,
-        attrs={**_NAMING, "value_shape": attr("shape", default=Shape(()))},
-        infer=scalar,
-        kernel=_mutable_of_tensors_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-
-
-MUTABLE_DENSE_HASH_TABLE = register(
-    OpDef(
-        name="MutableDenseHashTableV2",
-        signature="empty_key: key_dtype, deleted_key: key_dtype -> table_handle: resource",
-        types=_ENTRY_TYPES,
-        attrs={
-            **_NAMING,
-            "value_shape": attr("shape", default=Shape(())),
-            "initial_num_buckets": attr("int", default=131072),
-            "max_load_factor": attr("float", default=0.8),
-        },
-        infer=scalar,
-        kernel=_dense_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-
-
-LOOKUP_TABLE_FIND = register(
-    OpDef(
-        name="LookupTableFindV2",
-        signature="table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
-        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
-        infer=_infer_find,
-        kernel=_find_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-
-
-LOOKUP_TABLE_SIZE = register(
-    OpDef(
-        name="LookupTableSizeV2",
-        signature="table_handle: resource -> size: int64",
-        infer=scalar,
-        kernel=_size_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-
-
-LOOKUP_TABLE_EXPORT = register(
-    OpDef(
-        name="LookupTableExportV2",
-        signature="table_handle: resource -> keys: Tkeys, values: Tvalues",
-        types={"Tkeys": ANY_VALUE, "Tvalues": ANY_VALUE},
-        infer=_infer_export,
-        kernel=_export_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-
-
-LOOKUP_TABLE_INSERT = register(
-    OpDef(
-        name="LookupTableInsertV2",
-        signature="table_handle: resource, keys: Tin, values: Tout ->",
-        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
-        infer=_infer_nothing,
-        kernel=_insert_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
-
-
-LOOKUP_TABLE_IMPORT = register(
-    OpDef(
-        name="LookupTableImportV2",
-        signature="table_handle: resource, keys: Tin, values: Tout ->",
-        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
-        infer=_infer_nothing,
-        kernel=_import_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
-
-
-LOOKUP_TABLE_REMOVE = register(
-    OpDef(
-        name="LookupTableRemoveV2",
-        signature="table_handle: resource, keys: Tin ->",
-        types={"Tin": ANY_VALUE},
-        infer=_infer_nothing,
-        kernel=_remove_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
-
-
-INITIALIZE_TABLE = register(
-    OpDef(
-        name="InitializeTableV2",
-        signature="table_handle: resource, keys: Tkey, values: Tval ->",
-        types={"Tkey": ANY_VALUE, "Tval": ANY_VALUE},
-        infer=_infer_nothing,
-        kernel=_initialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
 
 
 INITIALIZE_TABLE_FROM_TEXT_FILE = register(
@@ -471,3 +470,8 @@ INITIALIZE_TABLE_FROM_TEXT_FILE = register(
         guarded=_from_file_kernel,  # it takes no path that a graph made
     )
 )
+_MAKERS = (HASH_TABLE, MUTABLE_HASH_TABLE, MUTABLE_HASH_TABLE_OF_TENSORS, MUTABLE_DENSE_HASH_TABLE)
+_FILLERS = (INITIALIZE_TABLE, INITIALIZE_TABLE_FROM_TEXT_FILE, LOOKUP_TABLE_IMPORT)
+# Names of the ops that make a table, and of those that fill one.
+MAKERS = frozenset(op.name for op in _MAKERS)
+FILLERS = frozenset(op.name for op in (*_FILLERS, LOOKUP_TABLE_INSERT))

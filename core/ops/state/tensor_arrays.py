@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_FLOW = np.float32(0)
-
 
 class TensorArray:
     """Tensors of one dtype, each written once.
@@ -94,11 +92,9 @@ class TensorArray:
         return f"<TensorArray {self._name!r} {self.dtype.name}{self.shape.text} x {self.size}>"
 
 
-def _array(op: str, handle: Array) -> TensorArray:
-    held = np.asarray(handle)[()]
-    if not isinstance(held, TensorArray):
-        raise InvalidArgumentError(f"{op}: the handle is not that of a TensorArray, got {held!r}")
-    return held
+_ANY_SHAPE = attr("shape", default=UNKNOWN)
+
+_FLOW = np.float32(0)
 
 
 def _make_kernel(
@@ -111,14 +107,81 @@ def _make_kernel(
     return handle, _FLOW  # type: ignore[return-value]  # a scalar is an array of no axes
 
 
+def _infer_make(call: InferCall) -> tuple[Shape, Shape]:
+    if call.spec(0).shape.rank not in {0, None}:
+        call.fail("size must be a scalar")
+    # TensorFlow's files say that a handle is two values, as it once was; nobody looks at them.
+    return Shape([2]), SCALAR
+
+
+TENSOR_ARRAY = register(
+    OpDef(
+        name="TensorArrayV3",
+        signature="size: int32 -> handle: resource, flow: float32",
+        types={"dtype": ANY},
+        attrs={
+            "element_shape": _ANY_SHAPE,
+            "dynamic_size": attr("bool", default=False),
+            "clear_after_read": attr("bool", default=True),
+            "identical_element_shapes": attr("bool", default=False),
+            "tensor_array_name": attr("string", default=""),
+        },
+        infer=_infer_make,
+        kernel=_make_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
+def _array(op: str, handle: Array) -> TensorArray:
+    held = np.asarray(handle)[()]
+    if not isinstance(held, TensorArray):
+        raise InvalidArgumentError(f"{op}: the handle is not that of a TensorArray, got {held!r}")
+    return held
+
+
 def _write_kernel(handle: Array, index: Array, value: Array, flow_in: Array, *, T: DType) -> Array:  # noqa: N803 (the attribute's name)
     _array("TensorArrayWriteV3", handle).write("TensorArrayWriteV3", int(index), value, T)
     return flow_in
 
 
+TENSOR_ARRAY_WRITE = register(
+    OpDef(
+        name="TensorArrayWriteV3",
+        signature=(
+            "handle: resource, index: int32, value: T, flow_in: float32 -> flow_out: float32"
+        ),
+        types={"T": ANY},
+        infer=scalar,
+        kernel=_write_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+
+
 def _read_kernel(handle: Array, index: Array, flow_in: Array, *, dtype: DType) -> Array:
     del flow_in
     return _array("TensorArrayReadV3", handle).read("TensorArrayReadV3", int(index), dtype)
+
+
+def _infer_unknown(call: InferCall) -> Shape:
+    del call
+    return UNKNOWN
+
+
+TENSOR_ARRAY_READ = register(
+    OpDef(
+        name="TensorArrayReadV3",
+        signature="handle: resource, index: int32, flow_in: float32 -> value: dtype",
+        types={"dtype": ANY},
+        infer=_infer_unknown,
+        kernel=_read_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
 
 
 def _gather_kernel(
@@ -145,6 +208,24 @@ def _sizes(op: str, array: TensorArray, shape: Shape) -> list[int]:
     return [int(size) for size in known.as_list() if size is not None]
 
 
+def _infer_gather(call: InferCall) -> Shape:
+    return Shape([call.spec(1).shape.num_elements()]).concatenate(call.attrs["element_shape"])
+
+
+TENSOR_ARRAY_GATHER = register(
+    OpDef(
+        name="TensorArrayGatherV3",
+        signature="handle: resource, indices: int32, flow_in: float32 -> value: dtype",
+        types={"dtype": ANY},
+        attrs={"element_shape": _ANY_SHAPE},
+        infer=_infer_gather,
+        kernel=_gather_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
 def _scatter_kernel(
     handle: Array,
     indices: Array,
@@ -165,6 +246,21 @@ def _scatter_kernel(
     return flow_in
 
 
+TENSOR_ARRAY_SCATTER = register(
+    OpDef(
+        name="TensorArrayScatterV3",
+        signature=(
+            "handle: resource, indices: int32, value: T, flow_in: float32 -> flow_out: float32"
+        ),
+        types={"T": ANY},
+        infer=scalar,
+        kernel=_scatter_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+
+
 def _concat_kernel(
     handle: Array, flow_in: Array, *, dtype: DType, element_shape_except0: Shape
 ) -> tuple[Array, Array]:
@@ -182,6 +278,24 @@ def _concat_kernel(
     if len({item.shape[1:] for item in items}) > 1:
         raise InvalidArgumentError(f"{op}: elements may only differ in their first axis")
     return np.concatenate(items), lengths
+
+
+def _infer_concat(call: InferCall) -> tuple[Shape, Shape]:
+    return Shape([None]).concatenate(call.attrs["element_shape_except0"]), Shape([None])
+
+
+TENSOR_ARRAY_CONCAT = register(
+    OpDef(
+        name="TensorArrayConcatV3",
+        signature="handle: resource, flow_in: float32 -> value: dtype, lengths: int64",
+        types={"dtype": ANY},
+        attrs={"element_shape_except0": _ANY_SHAPE},
+        infer=_infer_concat,
+        kernel=_concat_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
 
 
 def _split_kernel(
@@ -204,116 +318,6 @@ def _split_kernel(
     return flow_in
 
 
-def _size_kernel(handle: Array, flow_in: Array) -> Array:
-    del flow_in
-    return np.int32(_array("TensorArraySizeV3", handle).size)  # type: ignore[return-value]  # a scalar is an array of no axes
-
-
-def _close_kernel(handle: Array) -> None:
-    _array("TensorArrayCloseV3", handle)
-
-
-def _infer_gather(call: InferCall) -> Shape:
-    return Shape([call.spec(1).shape.num_elements()]).concatenate(call.attrs["element_shape"])
-
-
-def _infer_unknown(call: InferCall) -> Shape:
-    del call
-    return UNKNOWN
-
-
-def _infer_concat(call: InferCall) -> tuple[Shape, Shape]:
-    return Shape([None]).concatenate(call.attrs["element_shape_except0"]), Shape([None])
-
-
-def _infer_make(call: InferCall) -> tuple[Shape, Shape]:
-    if call.spec(0).shape.rank not in {0, None}:
-        call.fail("size must be a scalar")
-    # TensorFlow's files say that a handle is two values, as it once was; nobody looks at them.
-    return Shape([2]), SCALAR
-
-
-_ANY_SHAPE = attr("shape", default=UNKNOWN)
-
-TENSOR_ARRAY = register(
-    OpDef(
-        name="TensorArrayV3",
-        signature="size: int32 -> handle: resource, flow: float32",
-        types={"dtype": ANY},
-        attrs={
-            "element_shape": _ANY_SHAPE,
-            "dynamic_size": attr("bool", default=False),
-            "clear_after_read": attr("bool", default=True),
-            "identical_element_shapes": attr("bool", default=False),
-            "tensor_array_name": attr("string", default=""),
-        },
-        infer=_infer_make,
-        kernel=_make_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-TENSOR_ARRAY_WRITE = register(
-    OpDef(
-        name="TensorArrayWriteV3",
-        signature=(
-            "handle: resource, index: int32, value: T, flow_in: float32 -> flow_out: float32"
-        ),
-        types={"T": ANY},
-        infer=scalar,
-        kernel=_write_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
-TENSOR_ARRAY_READ = register(
-    OpDef(
-        name="TensorArrayReadV3",
-        signature="handle: resource, index: int32, flow_in: float32 -> value: dtype",
-        types={"dtype": ANY},
-        infer=_infer_unknown,
-        kernel=_read_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-TENSOR_ARRAY_GATHER = register(
-    OpDef(
-        name="TensorArrayGatherV3",
-        signature="handle: resource, indices: int32, flow_in: float32 -> value: dtype",
-        types={"dtype": ANY},
-        attrs={"element_shape": _ANY_SHAPE},
-        infer=_infer_gather,
-        kernel=_gather_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-TENSOR_ARRAY_SCATTER = register(
-    OpDef(
-        name="TensorArrayScatterV3",
-        signature=(
-            "handle: resource, indices: int32, value: T, flow_in: float32 -> flow_out: float32"
-        ),
-        types={"T": ANY},
-        infer=scalar,
-        kernel=_scatter_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
-TENSOR_ARRAY_CONCAT = register(
-    OpDef(
-        name="TensorArrayConcatV3",
-        signature="handle: resource, flow_in: float32 -> value: dtype, lengths: int64",
-        types={"dtype": ANY},
-        attrs={"element_shape_except0": _ANY_SHAPE},
-        infer=_infer_concat,
-        kernel=_concat_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
 TENSOR_ARRAY_SPLIT = register(
     OpDef(
         name="TensorArraySplitV3",
@@ -327,6 +331,13 @@ TENSOR_ARRAY_SPLIT = register(
         effect="write",
     )
 )
+
+
+def _size_kernel(handle: Array, flow_in: Array) -> Array:
+    del flow_in
+    return np.int32(_array("TensorArraySizeV3", handle).size)  # type: ignore[return-value]  # a scalar is an array of no axes
+
+
 TENSOR_ARRAY_SIZE = register(
     OpDef(
         name="TensorArraySizeV3",
@@ -337,6 +348,12 @@ TENSOR_ARRAY_SIZE = register(
         effect="read",
     )
 )
+
+
+def _close_kernel(handle: Array) -> None:
+    _array("TensorArrayCloseV3", handle)
+
+
 TENSOR_ARRAY_CLOSE = register(
     OpDef(
         name="TensorArrayCloseV3",

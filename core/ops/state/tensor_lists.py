@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.dtypes import ANY, INDEX, int32
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants, shapes
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import segments
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register, scalar
@@ -40,32 +40,10 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Tensor
 
+_SHAPE_TYPE = typed(INDEX, default=int32)
 
-def _infer_from_tensor(call: InferCall) -> Shape:
-    if call.spec(0).shape.rank == 0:
-        call.fail("tensor must have at least one axis")
-    return Shape(())
-
-
-def _infer_item(call: InferCall) -> Shape:
-    return call.shape_constant(len(call.inputs) - 1)
-
-
-def _infer_stack(call: InferCall) -> Shape:
-    count = call.attrs["num_elements"]
-    return Shape([None if count < 0 else count]).concatenate(call.shape_constant(1))
-
-
-def _infer_gather(call: InferCall) -> Shape:
-    indices = call.spec(1).shape
-    count = indices.num_elements() if indices.rank is not None else None
-    return Shape([count]).concatenate(call.shape_constant(2))
-
-
-def _infer_concat(call: InferCall) -> tuple[Shape, ...]:
-    element = call.shape_constant(1)
-    rest = element[1:] if element.rank is not None else Shape(None)
-    return Shape([None]).concatenate(rest), Shape([None])
+# These have the dtype of their elements as an attribute that no argument tells.
+_TYPED = frozenset({"TensorListReserve", "EmptyTensorList"})
 
 
 def _shape_of(x: Tensor) -> Tensor:
@@ -73,138 +51,6 @@ def _shape_of(x: Tensor) -> Tensor:
     if known.is_fully_defined():
         return constants.constant(np.array(known.as_list(), np.int32))
     return shapes.shape(x)
-
-
-def _row_shape(x: Tensor) -> Tensor:
-    known = x.shape
-    if known.rank and known[1:].is_fully_defined():
-        return constants.constant(np.array(known[1:].as_list(), np.int32))
-    return shapes.shape(x)[1:]
-
-
-def push_back(handle: Tensor, tensor: Tensor) -> Tensor:
-    """The list with one more element."""
-    return execute(PUSH_BACK, handle, tensor)  # type: ignore[no-any-return]
-
-
-def pop_back(handle: Tensor, dtype: DType, element_shape: Tensor) -> tuple[Tensor, Tensor]:
-    """The list without its last element, and that element."""
-    return execute(  # type: ignore[no-any-return]
-        POP_BACK, handle, element_shape, element_dtype=dtype
-    )
-
-
-def empty(dtype: DType, element_shape: Tensor) -> Tensor:
-    """A list without elements."""
-    count = constants.constant(-1)
-    return execute(EMPTY, element_shape, count, element_dtype=dtype)  # type: ignore[no-any-return]
-
-
-def element_shape_tensor(shape: Shape) -> Tensor:
-    """A shape as these ops take it."""
-    return constants.constant(sizes_of(shape))
-
-
-def _push_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    tensor = call.inputs[1]
-    return pop_back(dy, tensor.dtype, _shape_of(tensor))
-
-
-def _pop_gradient(call: OpCall, dlist: Any, dtensor: Any) -> tuple[Any, ...]:
-    rest, tensor = call.outputs
-    if dlist is None:
-        dlist = constants.zeros_like(rest)
-    if dtensor is None:
-        dtensor = constants.zeros_like(tensor)
-    return push_back(dlist, dtensor), None
-
-
-def _get_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    handle, index, _ = call.inputs
-    zeros = constants.zeros_like(handle)
-    return execute(SET_ITEM, zeros, index, dy), None, None
-
-
-def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    handle, index, item = call.inputs
-    dlist = dy
-    if call.needs(0):
-        known = item.shape.is_fully_defined() and item.dtype is not dtypes.variant
-        # Of the item only the shape counts: it need not be kept for the way back.
-        zeros = constants.zeros(item.shape, item.dtype) if known else constants.zeros_like(item)
-        dlist = execute(SET_ITEM, dy, index, zeros)
-        if call.attr("resize_if_index_out_of_bounds"):
-            dlist = execute(RESIZE, dlist, execute(LENGTH, handle))
-    ditem = execute(GET_ITEM, dy, index, _shape_of(item), element_dtype=item.dtype)
-    return dlist, None, ditem
-
-
-def _from_tensor_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    tensor = call.inputs[0]
-    count = tensor.shape[0]
-    dtensor = execute(
-        STACK,
-        dy,
-        _row_shape(tensor),
-        element_dtype=tensor.dtype,
-        num_elements=-1 if count is None else count,
-    )
-    return dtensor, None
-
-
-def _stack_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
-    return execute(FROM_TENSOR, dy, _row_shape(dy)), None
-
-
-def _resize_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return execute(RESIZE, dy, execute(LENGTH, call.inputs[0])), None
-
-
-def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    handle, indices, _ = call.inputs
-    rows = segments.unsorted_segment_sum(dy, indices, execute(LENGTH, handle))
-    return execute(FROM_TENSOR, rows, _row_shape(dy)), None, None
-
-
-def _scatter_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    tensor, indices = call.inputs[:2]
-    dtensor = execute(GATHER, dy, indices, _row_shape(tensor), element_dtype=tensor.dtype)
-    return dtensor, None, None, None
-
-
-def _scatter_all_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    return _scatter_gradient(call, dy)[:3]
-
-
-def _scatter_into_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    _, tensor, indices = call.inputs
-    dlist = execute(SCATTER_INTO, dy, constants.zeros_like(tensor), indices)
-    dtensor = execute(GATHER, dy, indices, _row_shape(tensor), element_dtype=tensor.dtype)
-    return dlist, dtensor, None
-
-
-def _concat_gradient(call: OpCall, dy: Any, _: Any) -> tuple[Any, ...]:
-    unknown = constants.constant(np.array(-1, np.int32))
-    return execute(SPLIT, dy, unknown, call.outputs[1]), None, None
-
-
-def _concat_uniform_gradient(call: OpCall, dy: Any, _: Any) -> tuple[Any, ...]:
-    return _concat_gradient(call, dy, _)[:1]
-
-
-def _infer_concat_uniform(call: InferCall) -> tuple[Shape, Shape]:
-    shape = call.attrs["element_shape"]
-    rest = shape if shape.rank is None else Shape([None]).concatenate(shape[1:])
-    return rest, Shape([None])
-
-
-def _split_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-    tensor, element_shape, lengths = call.inputs
-    joined = execute(CONCAT, dy, element_shape, lengths, element_dtype=tensor.dtype)
-    return joined[0], None, None
-
-
-_SHAPE_TYPE = typed(INDEX, default=int32)
 
 
 def _list_op(
@@ -234,8 +80,61 @@ def _list_op(
     )
 
 
-# These have the dtype of their elements as an attribute that no argument tells.
-_TYPED = frozenset({"TensorListReserve", "EmptyTensorList"})
+def push_back(handle: Tensor, tensor: Tensor) -> Tensor:
+    """The list with one more element."""
+    return execute_one(PUSH_BACK, handle, tensor)
+
+
+def _push_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    tensor = call.inputs[1]
+    return pop_back(dy, tensor.dtype, _shape_of(tensor))
+
+
+PUSH_BACK = _list_op(
+    "TensorListPushBack",
+    "input_handle: variant, tensor: element_dtype -> output_handle: variant",
+    push_kernel,
+    _push_gradient,
+)
+
+
+def pop_back(handle: Tensor, dtype: DType, element_shape: Tensor) -> tuple[Tensor, Tensor]:
+    """The list without its last element, and that element."""
+    return execute(  # type: ignore[no-any-return]
+        POP_BACK, handle, element_shape, element_dtype=dtype
+    )
+
+
+def _pop_gradient(call: OpCall, dlist: Any, dtensor: Any) -> tuple[Any, ...]:
+    rest, tensor = call.outputs
+    if dlist is None:
+        dlist = constants.zeros_like(rest)
+    if dtensor is None:
+        dtensor = constants.zeros_like(tensor)
+    return push_back(dlist, dtensor), None
+
+
+POP_BACK = _list_op(
+    "TensorListPopBack",
+    "input_handle: variant, element_shape: int32 -> output_handle: variant, tensor: element_dtype",
+    pop_kernel,
+    _pop_gradient,
+    lambda call: (Shape(()), call.shape_constant(1)),
+)
+
+
+def empty(dtype: DType, element_shape: Tensor) -> Tensor:
+    """A list without elements."""
+    count = constants.constant(-1)
+    return execute_one(EMPTY, element_shape, count, element_dtype=dtype)
+
+
+EMPTY = _list_op(
+    "EmptyTensorList",
+    "element_shape: shape_type, max_num_elements: int32 -> handle: variant",
+    empty_kernel,
+    NOT_DIFFERENTIABLE,
+)
 
 
 RESERVE = _list_op(
@@ -246,12 +145,30 @@ RESERVE = _list_op(
 )
 
 
-EMPTY = _list_op(
-    "EmptyTensorList",
-    "element_shape: shape_type, max_num_elements: int32 -> handle: variant",
-    empty_kernel,
-    NOT_DIFFERENTIABLE,
-)
+def _row_shape(x: Tensor) -> Tensor:
+    known = x.shape
+    if known.rank and known[1:].is_fully_defined():
+        return constants.constant(np.array(known[1:].as_list(), np.int32))
+    return shapes.shape(x)[1:]
+
+
+def _infer_from_tensor(call: InferCall) -> Shape:
+    if call.spec(0).shape.rank == 0:
+        call.fail("tensor must have at least one axis")
+    return Shape(())
+
+
+def _from_tensor_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    tensor = call.inputs[0]
+    count = tensor.shape[0]
+    dtensor = execute(
+        STACK,
+        dy,
+        _row_shape(tensor),
+        element_dtype=tensor.dtype,
+        num_elements=-1 if count is None else count,
+    )
+    return dtensor, None
 
 
 FROM_TENSOR = _list_op(
@@ -263,6 +180,20 @@ FROM_TENSOR = _list_op(
 )
 
 
+def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    handle, index, item = call.inputs
+    dlist = dy
+    if call.needs(0):
+        known = item.shape.is_fully_defined() and item.dtype is not dtypes.variant
+        # Of the item only the shape counts: it need not be kept for the way back.
+        zeros = constants.zeros(item.shape, item.dtype) if known else constants.zeros_like(item)
+        dlist = execute(SET_ITEM, dy, index, zeros)
+        if call.attr("resize_if_index_out_of_bounds"):
+            dlist = execute(RESIZE, dlist, execute(LENGTH, handle))
+    ditem = execute(GET_ITEM, dy, index, _shape_of(item), element_dtype=item.dtype)
+    return dlist, None, ditem
+
+
 SET_ITEM = _list_op(
     "TensorListSetItem",
     "input_handle: variant, index: int32, item: element_dtype -> output_handle: variant",
@@ -272,6 +203,16 @@ SET_ITEM = _list_op(
 )
 
 
+def _infer_item(call: InferCall) -> Shape:
+    return call.shape_constant(len(call.inputs) - 1)
+
+
+def _get_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    handle, index, _ = call.inputs
+    zeros = constants.zeros_like(handle)
+    return execute(SET_ITEM, zeros, index, dy), None, None
+
+
 GET_ITEM = _list_op(
     "TensorListGetItem",
     "input_handle: variant, index: int32, element_shape: Tshape -> item: element_dtype",
@@ -279,6 +220,15 @@ GET_ITEM = _list_op(
     _get_gradient,
     _infer_item,
 )
+
+
+def _infer_stack(call: InferCall) -> Shape:
+    count = call.attrs["num_elements"]
+    return Shape([None if count < 0 else count]).concatenate(call.shape_constant(1))
+
+
+def _stack_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001 (the protocol)
+    return execute(FROM_TENSOR, dy, _row_shape(dy)), None
 
 
 STACK = _list_op(
@@ -291,28 +241,9 @@ STACK = _list_op(
 )
 
 
-PUSH_BACK = _list_op(
-    "TensorListPushBack",
-    "input_handle: variant, tensor: element_dtype -> output_handle: variant",
-    push_kernel,
-    _push_gradient,
-)
-
-
-POP_BACK = _list_op(
-    "TensorListPopBack",
-    "input_handle: variant, element_shape: int32 -> output_handle: variant, tensor: element_dtype",
-    pop_kernel,
-    _pop_gradient,
-    lambda call: (Shape(()), call.shape_constant(1)),
-)
-
-
 LENGTH = _list_op(
     "TensorListLength", "input_handle: variant -> length: int32", length_kernel, NOT_DIFFERENTIABLE
 )
-
-
 ELEMENT_SHAPE = _list_op(
     "TensorListElementShape",
     "input_handle: variant -> element_shape: shape_type",
@@ -322,12 +253,28 @@ ELEMENT_SHAPE = _list_op(
 )
 
 
+def _resize_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return execute(RESIZE, dy, execute(LENGTH, call.inputs[0])), None
+
+
 RESIZE = _list_op(
     "TensorListResize",
     "input_handle: variant, size: int32 -> output_handle: variant",
     resize_kernel,
     _resize_gradient,
 )
+
+
+def _infer_gather(call: InferCall) -> Shape:
+    indices = call.spec(1).shape
+    count = indices.num_elements() if indices.rank is not None else None
+    return Shape([count]).concatenate(call.shape_constant(2))
+
+
+def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    handle, indices, _ = call.inputs
+    rows = segments.unsorted_segment_sum(dy, indices, execute(LENGTH, handle))
+    return execute(FROM_TENSOR, rows, _row_shape(dy)), None, None
 
 
 GATHER = _list_op(
@@ -339,6 +286,12 @@ GATHER = _list_op(
 )
 
 
+def _scatter_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    tensor, indices = call.inputs[:2]
+    dtensor = execute(GATHER, dy, indices, _row_shape(tensor), element_dtype=tensor.dtype)
+    return dtensor, None, None, None
+
+
 SCATTER = _list_op(
     "TensorListScatterV2",
     "tensor: element_dtype, indices: int32, element_shape: shape_type, num_elements: int32 "
@@ -348,12 +301,30 @@ SCATTER = _list_op(
 )
 
 
+def _scatter_into_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    _, tensor, indices = call.inputs
+    dlist = execute(SCATTER_INTO, dy, constants.zeros_like(tensor), indices)
+    dtensor = execute(GATHER, dy, indices, _row_shape(tensor), element_dtype=tensor.dtype)
+    return dlist, dtensor, None
+
+
 SCATTER_INTO = _list_op(
     "TensorListScatterIntoExistingList",
     "input_handle: variant, tensor: element_dtype, indices: int32 -> output_handle: variant",
     scatter_into_kernel,
     _scatter_into_gradient,
 )
+
+
+def _infer_concat(call: InferCall) -> tuple[Shape, ...]:
+    element = call.shape_constant(1)
+    rest = element[1:] if element.rank is not None else Shape(None)
+    return Shape([None]).concatenate(rest), Shape([None])
+
+
+def _concat_gradient(call: OpCall, dy: Any, _: Any) -> tuple[Any, ...]:
+    unknown = constants.constant(np.array(-1, np.int32))
+    return execute(SPLIT, dy, unknown, call.outputs[1]), None, None
 
 
 CONCAT = _list_op(
@@ -366,12 +337,22 @@ CONCAT = _list_op(
 )
 
 
+def _split_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    tensor, element_shape, lengths = call.inputs
+    joined = execute(CONCAT, dy, element_shape, lengths, element_dtype=tensor.dtype)
+    return joined[0], None, None
+
+
 SPLIT = _list_op(
     "TensorListSplit",
     "tensor: element_dtype, element_shape: shape_type, lengths: int64 -> output_handle: variant",
     split_kernel,
     _split_gradient,
 )
+
+
+def _scatter_all_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+    return _scatter_gradient(call, dy)[:3]
 
 
 # Earlier forms, which older graphs hold.
@@ -383,6 +364,16 @@ SCATTER_ALL = _list_op(
 )
 
 
+def _concat_uniform_gradient(call: OpCall, dy: Any, _: Any) -> tuple[Any, ...]:
+    return _concat_gradient(call, dy, _)[:1]
+
+
+def _infer_concat_uniform(call: InferCall) -> tuple[Shape, Shape]:
+    shape = call.attrs["element_shape"]
+    rest = shape if shape.rank is None else Shape([None]).concatenate(shape[1:])
+    return rest, Shape([None])
+
+
 CONCAT_UNIFORM = _list_op(
     "TensorListConcat",
     "input_handle: variant -> tensor: element_dtype, lengths: int64",
@@ -391,3 +382,8 @@ CONCAT_UNIFORM = _list_op(
     _infer_concat_uniform,
     attrs={"element_shape": attr("shape", default=Shape(None))},
 )
+
+
+def element_shape_tensor(shape: Shape) -> Tensor:
+    """A shape as these ops take it."""
+    return constants.constant(sizes_of(shape))

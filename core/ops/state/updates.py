@@ -36,15 +36,46 @@ def _descent_kernel(var: Array, alpha: Array, delta: Array) -> None:
     resource_of(var).update(np.subtract, alpha * delta)
 
 
+APPLY_GRADIENT_DESCENT = register(
+    OpDef(
+        name="ResourceApplyGradientDescent",
+        signature="var: resource, alpha: T, delta: T ->",
+        types={"T": _TYPES},
+        attrs={"use_locking": attr("bool", default=False)},
+        infer=_infer_update,
+        kernel=_descent_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+
+
 def _momentum_kernel(
     var: Array, accum: Array, lr: Array, grad: Array, momentum: Array, *, use_nesterov: bool
 ) -> None:
-    """Accum = momentum accum - lr grad; var += accum, or momentum accum - lr grad for Nesterov."""
+    """accum = momentum accum - lr grad; var += accum, or momentum accum - lr grad for Nesterov."""
     velocity = resource_of(accum)
     step = lr * grad
     moved = momentum * velocity.read() - step
     velocity.write(moved)
     resource_of(var).update(np.add, momentum * moved - step if use_nesterov else moved)
+
+
+APPLY_KERAS_MOMENTUM = register(
+    OpDef(
+        name="ResourceApplyKerasMomentum",
+        signature="var: resource, accum: resource, lr: T, grad: T, momentum: T ->",
+        types={"T": _TYPES},
+        attrs={
+            "use_locking": attr("bool", default=False),
+            "use_nesterov": attr("bool", default=False),
+        },
+        infer=lambda _: (),
+        kernel=_momentum_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
 
 
 def _adam_kernel(
@@ -84,33 +115,6 @@ def _adam_kernel(
     resource_of(var).update(np.subtract, root)
 
 
-APPLY_GRADIENT_DESCENT = register(
-    OpDef(
-        name="ResourceApplyGradientDescent",
-        signature="var: resource, alpha: T, delta: T ->",
-        types={"T": _TYPES},
-        attrs={"use_locking": attr("bool", default=False)},
-        infer=_infer_update,
-        kernel=_descent_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
-APPLY_KERAS_MOMENTUM = register(
-    OpDef(
-        name="ResourceApplyKerasMomentum",
-        signature="var: resource, accum: resource, lr: T, grad: T, momentum: T ->",
-        types={"T": _TYPES},
-        attrs={
-            "use_locking": attr("bool", default=False),
-            "use_nesterov": attr("bool", default=False),
-        },
-        infer=lambda _: (),
-        kernel=_momentum_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
 APPLY_ADAM = register(
     OpDef(
         name="ResourceApplyAdam",

@@ -13,8 +13,8 @@ from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
-from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, handed_on, typed
 from pinnace.ops.registry import register, scalar
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _NUMBERS = dtypes.NUMBERS
 
 
 def resource_of(handle: Array) -> Any:
-    """What a resource tensor stands for."""
+    """The resource behind a resource tensor."""
     return handle[()]
 
 
@@ -40,13 +40,58 @@ def read_variable(variable: Variable) -> Tensor:
     if state.tracer is not None:
         for tape in tapes:
             tape.watch_variable(variable)
-        return execute(READ_VARIABLE, variable.handle, dtype=variable.dtype)  # type: ignore[no-any-return]
+        return execute_one(READ_VARIABLE, variable.handle, dtype=variable.dtype)
     resource = variable.resource
     value = wrap(resource.read(), resource.dtype)
     for tape in tapes:
         tape.watch_variable(variable)
         tape.record(READ_VARIABLE, (variable.handle,), {"dtype": resource.dtype}, (value,))
     return value
+
+
+def _read_kernel(resource: Array) -> Array:
+    return resource_of(resource).read()  # type: ignore[no-any-return]
+
+
+def _infer_read(call: InferCall) -> Shape:
+    spec = call.handle(0)
+    return Shape(None) if spec is None else spec.shape
+
+
+READ_VARIABLE = register(
+    OpDef(
+        name="ReadVariableOp",
+        signature="resource: resource -> value: dtype",
+        types={"dtype": ANY_VALUE},
+        infer=_infer_read,
+        kernel=_read_kernel,
+        # The gradient "of the handle" is that of the variable: tapes watch handles.
+        gradient=handed_on,
+        effect="read",
+    )
+)
+
+
+def _fitting(variable: Variable, value: TensorLike, what: str) -> Tensor:
+    tensor = convert_to_tensor(value, variable.dtype)
+    if not variable.shape.is_compatible_with(tensor.shape):
+        message = (
+            f"{what}: the value must fit variable {variable.name!r} of shape "
+            f"{variable.shape.text}, got shape {tensor.shape.text}"
+        )
+        raise ValueError(message)
+    return tensor
+
+
+def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:
+    spec = call.handle(0)
+    if (
+        spec is not None
+        and len(call.inputs) > 1
+        and not spec.shape.is_compatible_with(call.spec(1).shape)
+    ):
+        call.fail(f"the value must fit the variable of shape {spec.shape.text}")
+    return ()
 
 
 def assign(variable: Variable, value: TensorLike, name: str | None = None) -> None:
@@ -62,43 +107,8 @@ def assign(variable: Variable, value: TensorLike, name: str | None = None) -> No
     execute(ASSIGN_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
 
 
-def assign_add(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
-    """Value + delta becomes the value.
-
-    Source:
-        TensorFlow op `AssignAddVariableOp` (resource_variable_ops.cc).
-    """
-    tensor = _fitting(variable, delta, "assign_add")
-    execute(ASSIGN_ADD_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
-
-
-def assign_sub(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
-    """Value - delta becomes the value.
-
-    Source:
-        TensorFlow op `AssignSubVariableOp` (resource_variable_ops.cc).
-    """
-    tensor = _fitting(variable, delta, "assign_sub")
-    execute(ASSIGN_SUB_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
-
-
-def _fitting(variable: Variable, value: TensorLike, what: str) -> Tensor:
-    tensor = convert_to_tensor(value, variable.dtype)
-    if not variable.shape.is_compatible_with(tensor.shape):
-        message = (
-            f"{what}: the value must fit variable {variable.name!r} of shape "
-            f"{variable.shape.text}, got shape {tensor.shape.text}"
-        )
-        raise ValueError(message)
-    return tensor
-
-
-def _read_kernel(resource: Array) -> Array:
-    return resource_of(resource).read()  # type: ignore[no-any-return]
-
-
 def _kept(resource: Resource, value: Array) -> Array:
-    """`value` as a variable may keep it: whole, of the right shape, nobody else's memory."""
+    """`value` as a variable may keep it: of the right shape, and no view of other memory."""
     array = np.asarray(value)
     if not resource.shape.is_compatible_with(array.shape):
         message = (
@@ -114,59 +124,6 @@ def _assign_kernel(resource: Array, value: Array) -> None:
     target.write(_kept(target, value))
 
 
-def _assign_add_kernel(resource: Array, value: Array) -> None:
-    resource_of(resource).update(np.add, value)
-
-
-def _assign_sub_kernel(resource: Array, value: Array) -> None:
-    resource_of(resource).update(np.subtract, value)
-
-
-def _infer_read(call: InferCall) -> Shape:
-    spec = call.handle(0)
-    return Shape(None) if spec is None else spec.shape
-
-
-def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:
-    spec = call.handle(0)
-    if (
-        spec is not None
-        and len(call.inputs) > 1
-        and not spec.shape.is_compatible_with(call.spec(1).shape)
-    ):
-        call.fail(f"the value must fit the variable of shape {spec.shape.text}")
-    return ()
-
-
-def _read_gradient(_: OpCall, dy: Tensor) -> tuple[Tensor]:
-    # The gradient "of the handle" is that of the variable: tapes watch handles.
-    return (dy,)
-
-
-def _is_initialized_kernel(resource: Array) -> Array:
-    return np.asarray(resource_of(resource).is_initialized)
-
-
-def _shape_kernel(input: Array, *, out_type: dtypes.DType) -> Array:
-    return np.array(resource_of(input).read().shape, out_type.numpy)
-
-
-def _infer_shape(call: InferCall) -> Shape:
-    spec = call.handle(0)
-    return Shape([None if spec is None else spec.shape.rank])
-
-
-READ_VARIABLE = register(
-    OpDef(
-        name="ReadVariableOp",
-        signature="resource: resource -> value: dtype",
-        types={"dtype": ANY_VALUE},
-        infer=_infer_read,
-        kernel=_read_kernel,
-        gradient=_read_gradient,
-        effect="read",
-    )
-)
 ASSIGN_VARIABLE = register(
     OpDef(
         name="AssignVariableOp",
@@ -179,6 +136,22 @@ ASSIGN_VARIABLE = register(
         effect="write",
     )
 )
+
+
+def assign_add(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
+    """value + delta becomes the value.
+
+    Source:
+        TensorFlow op `AssignAddVariableOp` (resource_variable_ops.cc).
+    """
+    tensor = _fitting(variable, delta, "assign_add")
+    execute(ASSIGN_ADD_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
+
+
+def _assign_add_kernel(resource: Array, value: Array) -> None:
+    resource_of(resource).update(np.add, value)
+
+
 ASSIGN_ADD_VARIABLE = register(
     OpDef(
         name="AssignAddVariableOp",
@@ -190,6 +163,22 @@ ASSIGN_ADD_VARIABLE = register(
         effect="write",
     )
 )
+
+
+def assign_sub(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
+    """value - delta becomes the value.
+
+    Source:
+        TensorFlow op `AssignSubVariableOp` (resource_variable_ops.cc).
+    """
+    tensor = _fitting(variable, delta, "assign_sub")
+    execute(ASSIGN_SUB_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
+
+
+def _assign_sub_kernel(resource: Array, value: Array) -> None:
+    resource_of(resource).update(np.subtract, value)
+
+
 ASSIGN_SUB_VARIABLE = register(
     OpDef(
         name="AssignSubVariableOp",
@@ -219,6 +208,12 @@ VAR_HANDLE = register(
         effect="read",
     )
 )
+
+
+def _is_initialized_kernel(resource: Array) -> Array:
+    return np.asarray(resource_of(resource).is_initialized)
+
+
 VAR_IS_INITIALIZED = register(
     OpDef(
         name="VarIsInitializedOp",
@@ -229,6 +224,17 @@ VAR_IS_INITIALIZED = register(
         effect="read",
     )
 )
+
+
+def _shape_kernel(input: Array, *, out_type: dtypes.DType) -> Array:
+    return np.array(resource_of(input).read().shape, out_type.numpy)
+
+
+def _infer_shape(call: InferCall) -> Shape:
+    spec = call.handle(0)
+    return Shape([None if spec is None else spec.shape.rank])
+
+
 VARIABLE_SHAPE = register(
     OpDef(
         name="VariableShape",
@@ -248,5 +254,6 @@ DISABLE_COPY_ON_READ = register(
         kernel=lambda _: None,
         gradient=NOT_DIFFERENTIABLE,
         effect="read",
+        traceless=True,
     )
 )

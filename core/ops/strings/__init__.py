@@ -5,7 +5,6 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.dispatch import operators as _operators
 from pinnace.ops.strings import rows as rows
 from pinnace.ops.strings import splitting as splitting
 from pinnace.ops.strings.conversion import *
@@ -16,9 +15,6 @@ from pinnace.ops.strings.patterns import *
 from pinnace.ops.strings.pieces import *
 from pinnace.ops.strings.scripts import *
 from pinnace.ops.strings.templates import *
-
-# Imported late: some of these functions take ragged tensors.
-_operators.take_composites()
 
 if TYPE_CHECKING:
     from pinnace.ops.composites.strings import bytes_split as bytes_split
@@ -47,7 +43,6 @@ _ELSEWHERE = frozenset(
         "unicode_split_with_offsets",
     }
 )
-
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 

@@ -20,7 +20,8 @@ from pinnace.framework.dtypes import (
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import claim
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import broadcast, register, same_as_input
@@ -28,17 +29,7 @@ from pinnace.ops.strings.elements import map_numbers, map_strings, shown, string
 
 __all__ = ["as_string", "length", "lower", "strip", "substr", "to_number", "upper"]
 
-_LONG = 4000  # digits; none of these types has more than 19
 _UNITS = ("BYTE", "UTF8_CHAR")
-# No two parts that stand side by side take the same characters: else a text that is no number takes
-# time in the square of its length.
-_INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)[ \t\n\v\f\r]*")
-_FLOAT = re.compile(
-    rb"[ \t\n\v\f\r]*"
-    rb"([+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan))"
-    rb"[ \t\n\v\f\r]*",
-    re.IGNORECASE,
-)
 
 
 def as_string(
@@ -70,7 +61,7 @@ def as_string(
     Source:
         TensorFlow op `AsString` (string_ops.cc).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         AS_STRING,
         input,
         precision=precision,
@@ -80,103 +71,6 @@ def as_string(
         fill=fill,
         name=name,
     )
-
-
-def to_number(input: TensorLike, out_type: Any = float32, name: str | None = None) -> Tensor:
-    """The number that each string is.
-
-    Args:
-        input: [...], string.
-        out_type: float32, float64, int32 or int64.
-        name: name of the node while tracing.
-
-    Raises:
-        InvalidArgumentError: a string is no such number.
-
-    Source:
-        TensorFlow op `StringToNumber` (parsing_ops.cc).
-    """
-    kind = dtypes.as_dtype(out_type)
-    return execute(STRING_TO_NUMBER, input, out_type=kind, name=name)  # type: ignore[no-any-return]
-
-
-def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """Every string in small letters.
-
-    Args:
-        input: [...], string.
-        encoding: "" changes ASCII letters only, "utf-8" those of all scripts.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StringLower` (string_ops.cc).
-    """
-    return execute(STRING_LOWER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
-
-
-def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """Every string in capital letters.
-
-    Args:
-        input: [...], string.
-        encoding: "" changes ASCII letters only, "utf-8" those of all scripts.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StringUpper` (string_ops.cc).
-    """
-    return execute(STRING_UPPER, input, encoding=encoding, name=name)  # type: ignore[no-any-return]
-
-
-def strip(input: TensorLike, name: str | None = None) -> Tensor:
-    """Every string without the ASCII white space at its ends.
-
-    Source:
-        TensorFlow op `StringStrip` (string_ops.cc).
-    """
-    return execute(STRING_STRIP, input, name=name)  # type: ignore[no-any-return]
-
-
-def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """How long each string is, int32.
-
-    Args:
-        input: [...], string.
-        unit: "BYTE", or "UTF8_CHAR" for code points.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StringLength` (string_ops.cc).
-    """
-    return execute(STRING_LENGTH, input, unit=unit, name=name)  # type: ignore[no-any-return]
-
-
-def substr(
-    input: TensorLike,
-    pos: TensorLike,
-    len: TensorLike,
-    unit: str = "BYTE",
-    name: str | None = None,
-) -> Tensor:
-    """The part of each string that begins at `pos` and has at most `len` units.
-
-    Args:
-        input: [...], string.
-        pos: int32 or int64, broadcastable with `input`; negative ones count from the end.
-        len: dtype and shape of `pos`.
-        unit: "BYTE", or "UTF8_CHAR" for code points.
-        name: name of the node while tracing.
-
-    Raises:
-        InvalidArgumentError: `pos` is outside of a string.
-
-    Source:
-        TensorFlow op `Substr` (string_ops.cc).
-    """
-    return execute(SUBSTR, input, pos, len, unit=unit, name=name)  # type: ignore[no-any-return]
-
-
-# Kernels.
 
 
 def _as_string_kernel(
@@ -222,6 +116,58 @@ def _as_string_kernel(
     return strings_of((text.encode() for text in texts), input.shape)
 
 
+AS_STRING = register(
+    OpDef(
+        name="AsString",
+        signature="input: T -> output: string",
+        types={"T": FLOATS | INTEGERS | COMPLEX | {dtypes.bool, dtypes.string}},
+        attrs={
+            "precision": attr("int", default=-1),
+            "scientific": attr("bool", default=False),
+            "shortest": attr("bool", default=False),
+            "width": attr("int", default=-1),
+            "fill": attr("string", default=""),
+        },
+        infer=same_as_input,
+        kernel=_as_string_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+
+
+@takes_composites(values=1)
+def to_number(input: TensorLike, out_type: Any = float32, name: str | None = None) -> Tensor:
+    """The number that each string is.
+
+    Args:
+        input: [...], string.
+        out_type: float32, float64, int32 or int64.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: a string is no such number.
+
+    Source:
+        TensorFlow op `StringToNumber` (parsing_ops.cc).
+    """
+    kind = dtypes.as_dtype(out_type)
+    return execute_one(STRING_TO_NUMBER, input, out_type=kind, name=name)
+
+
+_LONG = 4000  # digits; none of these types has more than 19
+
+# No two parts that stand side by side take the same characters: else a text that is no number takes
+# time in the square of its length.
+_INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)[ \t\n\v\f\r]*")
+_FLOAT = re.compile(
+    rb"[ \t\n\v\f\r]*"
+    rb"([+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan))"
+    rb"[ \t\n\v\f\r]*",
+    re.IGNORECASE,
+)
+
+
 def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
     form, convert = (_FLOAT, float) if out_type.is_floating else (_INTEGER, int)
 
@@ -244,6 +190,40 @@ def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
     return map_numbers(number, string_tensor, out_type.numpy)
 
 
+STRING_TO_NUMBER = register(
+    OpDef(
+        name="StringToNumber",
+        signature="string_tensor: string -> output: out_type",
+        types={"out_type": typed({float32, float64, int32, int64}, default=float32)},
+        infer=same_as_input,
+        kernel=_to_number_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+
+
+def _is_text(op: str, encoding: str) -> bool:
+    if encoding not in {"", "utf-8"}:
+        message = f"{op}: encoding must be '' or 'utf-8', got {encoding!r}"
+        raise InvalidArgumentError(message)
+    return encoding == "utf-8"
+
+
+def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
+    """Every string in small letters.
+
+    Args:
+        input: [...], string.
+        encoding: "" changes ASCII letters only, "utf-8" those of all scripts.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `StringLower` (string_ops.cc).
+    """
+    return execute_one(STRING_LOWER, input, encoding=encoding, name=name)
+
+
 def _lower_kernel(input: Array, *, encoding: str) -> Array:
     if _is_text("StringLower", encoding):
         return map_strings(
@@ -253,6 +233,33 @@ def _lower_kernel(input: Array, *, encoding: str) -> Array:
             input,
         )
     return map_strings(bytes.lower, input)
+
+
+STRING_LOWER = register(
+    OpDef(
+        name="StringLower",
+        signature="input: string -> output: string",
+        attrs={"encoding": attr("string", default="")},
+        infer=same_as_input,
+        kernel=_lower_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+
+
+def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
+    """Every string in capital letters.
+
+    Args:
+        input: [...], string.
+        encoding: "" changes ASCII letters only, "utf-8" those of all scripts.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `StringUpper` (string_ops.cc).
+    """
+    return execute_one(STRING_UPPER, input, encoding=encoding, name=name)
 
 
 def _upper_kernel(input: Array, *, encoding: str) -> Array:
@@ -266,15 +273,62 @@ def _upper_kernel(input: Array, *, encoding: str) -> Array:
     return map_strings(bytes.upper, input)
 
 
-def _is_text(op: str, encoding: str) -> bool:
-    if encoding not in {"", "utf-8"}:
-        message = f"{op}: encoding must be '' or 'utf-8', got {encoding!r}"
-        raise InvalidArgumentError(message)
-    return encoding == "utf-8"
+STRING_UPPER = register(
+    OpDef(
+        name="StringUpper",
+        signature="input: string -> output: string",
+        attrs={"encoding": attr("string", default="")},
+        infer=same_as_input,
+        kernel=_upper_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+
+
+def strip(input: TensorLike, name: str | None = None) -> Tensor:
+    """Every string without the ASCII white space at its ends.
+
+    Source:
+        TensorFlow op `StringStrip` (string_ops.cc).
+    """
+    return execute_one(STRING_STRIP, input, name=name)
 
 
 def _strip_kernel(input: Array) -> Array:
     return map_strings(bytes.strip, input)
+
+
+STRING_STRIP = register(
+    OpDef(
+        name="StringStrip",
+        signature="input: string -> output: string",
+        infer=same_as_input,
+        kernel=_strip_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+
+
+def _starts(item: bytes) -> Array:
+    """Where each code point begins, and the end."""
+    begins = np.flatnonzero(np.frombuffer(item, np.uint8) & 0xC0 != 0x80)
+    return np.append(begins, len(item))
+
+
+def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Tensor:
+    """How long each string is, int32.
+
+    Args:
+        input: [...], string.
+        unit: "BYTE", or "UTF8_CHAR" for code points.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `StringLength` (string_ops.cc).
+    """
+    return execute_one(STRING_LENGTH, input, unit=unit, name=name)
 
 
 def _length_kernel(input: Array, *, unit: str) -> Array:
@@ -286,10 +340,43 @@ def _points(item: bytes) -> int:
     return len(_starts(item)) - 1
 
 
-def _starts(item: bytes) -> Array:
-    """Where each code point begins, and the end."""
-    begins = np.flatnonzero(np.frombuffer(item, np.uint8) & 0xC0 != 0x80)
-    return np.append(begins, len(item))
+STRING_LENGTH = register(
+    OpDef(
+        name="StringLength",
+        signature="input: string -> output: int32",
+        attrs={"unit": attr("string", default="BYTE", allowed=_UNITS)},
+        infer=same_as_input,
+        kernel=_length_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+
+
+@takes_composites(values=1)
+def substr(
+    input: TensorLike,
+    pos: TensorLike,
+    len: TensorLike,
+    unit: str = "BYTE",
+    name: str | None = None,
+) -> Tensor:
+    """The part of each string that begins at `pos` and has at most `len` units.
+
+    Args:
+        input: [...], string.
+        pos: int32 or int64, broadcastable with `input`; negative ones count from the end.
+        len: dtype and shape of `pos`.
+        unit: "BYTE", or "UTF8_CHAR" for code points.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: `pos` is outside of a string.
+
+    Source:
+        TensorFlow op `Substr` (string_ops.cc).
+    """
+    return execute_one(SUBSTR, input, pos, len, unit=unit, name=name)
 
 
 def _substr_kernel(input: Array, pos: Array, len: Array, *, unit: str) -> Array:
@@ -328,78 +415,6 @@ def _infer_substr(call: InferCall) -> Shape:
     return broadcast(call)
 
 
-AS_STRING = register(
-    OpDef(
-        name="AsString",
-        signature="input: T -> output: string",
-        types={"T": FLOATS | INTEGERS | COMPLEX | {dtypes.bool, dtypes.string}},
-        attrs={
-            "precision": attr("int", default=-1),
-            "scientific": attr("bool", default=False),
-            "shortest": attr("bool", default=False),
-            "width": attr("int", default=-1),
-            "fill": attr("string", default=""),
-        },
-        infer=same_as_input,
-        kernel=_as_string_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
-STRING_TO_NUMBER = register(
-    OpDef(
-        name="StringToNumber",
-        signature="string_tensor: string -> output: out_type",
-        types={"out_type": typed({float32, float64, int32, int64}, default=float32)},
-        infer=same_as_input,
-        kernel=_to_number_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
-STRING_LOWER = register(
-    OpDef(
-        name="StringLower",
-        signature="input: string -> output: string",
-        attrs={"encoding": attr("string", default="")},
-        infer=same_as_input,
-        kernel=_lower_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
-STRING_UPPER = register(
-    OpDef(
-        name="StringUpper",
-        signature="input: string -> output: string",
-        attrs={"encoding": attr("string", default="")},
-        infer=same_as_input,
-        kernel=_upper_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
-STRING_STRIP = register(
-    OpDef(
-        name="StringStrip",
-        signature="input: string -> output: string",
-        infer=same_as_input,
-        kernel=_strip_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
-STRING_LENGTH = register(
-    OpDef(
-        name="StringLength",
-        signature="input: string -> output: int32",
-        attrs={"unit": attr("string", default="BYTE", allowed=_UNITS)},
-        infer=same_as_input,
-        kernel=_length_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
 SUBSTR = register(
     OpDef(
         name="Substr",

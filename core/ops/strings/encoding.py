@@ -11,7 +11,9 @@ from pinnace.framework.dtypes import COMPLEX, FLOATS, INTEGERS, DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
+from pinnace.ops import batch_rules
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input
 from pinnace.ops.strings.elements import map_strings, shown
@@ -30,11 +32,33 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
     Source:
         TensorFlow op `EncodeBase64` (string_ops.cc).
     """
-    return execute(ENCODE_BASE64, input, pad=bool(pad), name=name)  # type: ignore[no-any-return]
+    return execute_one(ENCODE_BASE64, input, pad=bool(pad), name=name)
 
 
+def _encode_kernel(input: Array, *, pad: bool) -> Array:
+    def encoded(item: bytes) -> bytes:
+        text = base64.urlsafe_b64encode(item)
+        return text if pad else text.rstrip(b"=")
+
+    return map_strings(encoded, input)
+
+
+ENCODE_BASE64 = register(
+    OpDef(
+        name="EncodeBase64",
+        signature="input: string -> output: string",
+        attrs={"pad": attr("bool", default=False)},
+        infer=same_as_input,
+        kernel=_encode_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
+
+
+@takes_composites(values=1)
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
-    """What was written in base 64 with the letters that URLs can hold, padded or not.
+    """The strings decoded from URL-safe base 64, padded or not.
 
     Raises:
         InvalidArgumentError: a string is not base 64.
@@ -42,7 +66,38 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `DecodeBase64` (string_ops.cc).
     """
-    return execute(DECODE_BASE64, input, name=name)  # type: ignore[no-any-return]
+    return execute_one(DECODE_BASE64, input, name=name)
+
+
+def _decode_kernel(input: Array) -> Array:
+    def decoded(item: bytes) -> bytes:
+        core = item.rstrip(b"=")
+        try:
+            text = (core + b"=" * (-len(core) % 4)).translate(_URL_LETTERS)
+            return binascii.a2b_base64(text, strict_mode=True)
+        except (binascii.Error, ValueError) as error:
+            message = (
+                f"DecodeBase64: input must be base 64 with - and _, got {shown(item)}: {error}"
+            )
+            raise InvalidArgumentError(message) from None
+
+    return map_strings(decoded, input)
+
+
+# `+` and `/` themselves become letters that are none.
+_URL_LETTERS = bytes.maketrans(b"-_+/", b"+/!!")
+
+
+DECODE_BASE64 = register(
+    OpDef(
+        name="DecodeBase64",
+        signature="input: string -> output: string",
+        infer=same_as_input,
+        kernel=_decode_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
 
 
 def decode_raw(
@@ -69,36 +124,9 @@ def decode_raw(
         TensorFlow op `DecodeRaw` (parsing_ops.cc).
     """
     kind = dtypes.as_dtype(out_type)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         DECODE_RAW, input_bytes, out_type=kind, little_endian=bool(little_endian), name=name
     )
-
-
-def _encode_kernel(input: Array, *, pad: bool) -> Array:
-    def encoded(item: bytes) -> bytes:
-        text = base64.urlsafe_b64encode(item)
-        return text if pad else text.rstrip(b"=")
-
-    return map_strings(encoded, input)
-
-
-def _decode_kernel(input: Array) -> Array:
-    def decoded(item: bytes) -> bytes:
-        core = item.rstrip(b"=")
-        try:
-            text = (core + b"=" * (-len(core) % 4)).translate(_URL_LETTERS)
-            return binascii.a2b_base64(text, strict_mode=True)
-        except (binascii.Error, ValueError) as error:
-            message = (
-                f"DecodeBase64: input must be base 64 with - and _, got {shown(item)}: {error}"
-            )
-            raise InvalidArgumentError(message) from None
-
-    return map_strings(decoded, input)
-
-
-# `+` and `/` themselves become letters that are none.
-_URL_LETTERS = bytes.maketrans(b"-_+/", b"+/!!")
 
 
 def _decode_raw_kernel(bytes: Array, *, out_type: DType, little_endian: bool) -> Array:
@@ -131,27 +159,6 @@ def _infer_decode_raw(call: InferCall) -> Shape:
     return call.spec(0).shape.concatenate([size])
 
 
-ENCODE_BASE64 = register(
-    OpDef(
-        name="EncodeBase64",
-        signature="input: string -> output: string",
-        attrs={"pad": attr("bool", default=False)},
-        infer=same_as_input,
-        kernel=_encode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
-DECODE_BASE64 = register(
-    OpDef(
-        name="DecodeBase64",
-        signature="input: string -> output: string",
-        infer=same_as_input,
-        kernel=_decode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
 DECODE_RAW = register(
     OpDef(
         name="DecodeRaw",
@@ -164,5 +171,6 @@ DECODE_RAW = register(
         infer=_infer_decode_raw,
         kernel=_decode_raw_kernel,
         gradient=NOT_DIFFERENTIABLE,
+        batch=batch_rules.AS_IT_IS_EXACTLY,
     )
 )

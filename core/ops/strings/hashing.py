@@ -6,13 +6,20 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.registry import register, same_as_input
 from pinnace.ops.strings.elements import map_numbers
 from pinnace.ops.strings.fingerprints import farm64, murmur64, sip64
 
 __all__ = ["to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong"]
+
+
+def _check(op: str, num_buckets: int) -> None:
+    if num_buckets < 1:
+        message = f"{op}: num_buckets must be at least 1, got {num_buckets}"
+        raise InvalidArgumentError(message)
 
 
 def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
@@ -32,11 +39,28 @@ def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None)
     Source:
         TensorFlow op `StringToHashBucket` (string_ops.cc): MurmurHash64A.
     """
-    return execute(  # type: ignore[no-any-return]
-        STRING_TO_HASH_BUCKET, input, num_buckets=int(num_buckets), name=name
+    return execute_one(STRING_TO_HASH_BUCKET, input, num_buckets=int(num_buckets), name=name)
+
+
+def _kernel(string_tensor: Array, *, num_buckets: int) -> Array:
+    _check("StringToHashBucket", num_buckets)
+    return map_numbers(lambda item: murmur64(item) % num_buckets, string_tensor, np.int64)
+
+
+STRING_TO_HASH_BUCKET = register(
+    OpDef(
+        name="StringToHashBucket",
+        signature="string_tensor: string -> output: int64",
+        attrs={"num_buckets": attr("int")},
+        infer=same_as_input,
+        kernel=_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
     )
+)
 
 
+@takes_composites(values=1)
 def to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
     """The fingerprint of each string modulo `num_buckets`, the same everywhere and always.
 
@@ -54,11 +78,28 @@ def to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = 
     Source:
         TensorFlow op `StringToHashBucketFast` (string_ops.cc): FarmHash's Fingerprint64.
     """
-    return execute(  # type: ignore[no-any-return]
-        STRING_TO_HASH_BUCKET_FAST, input, num_buckets=int(num_buckets), name=name
+    return execute_one(STRING_TO_HASH_BUCKET_FAST, input, num_buckets=int(num_buckets), name=name)
+
+
+def _fast_kernel(input: Array, *, num_buckets: int) -> Array:
+    _check("StringToHashBucketFast", num_buckets)
+    return map_numbers(lambda item: farm64(item) % num_buckets, input, np.int64)
+
+
+STRING_TO_HASH_BUCKET_FAST = register(
+    OpDef(
+        name="StringToHashBucketFast",
+        signature="input: string -> output: int64",
+        attrs={"num_buckets": attr("int")},
+        infer=same_as_input,
+        kernel=_fast_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
     )
+)
 
 
+@takes_composites(values=1)
 def to_hash_bucket_strong(
     input: TensorLike, num_buckets: int, key: Sequence[int], name: str | None = None
 ) -> Tensor:
@@ -79,29 +120,13 @@ def to_hash_bucket_strong(
     Source:
         TensorFlow op `StringToHashBucketStrong` (string_ops.cc): SipHash-2-4.
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         STRING_TO_HASH_BUCKET_STRONG,
         input,
         num_buckets=int(num_buckets),
         key=tuple(int(k) for k in key),
         name=name,
     )
-
-
-def _check(op: str, num_buckets: int) -> None:
-    if num_buckets < 1:
-        message = f"{op}: num_buckets must be at least 1, got {num_buckets}"
-        raise InvalidArgumentError(message)
-
-
-def _kernel(string_tensor: Array, *, num_buckets: int) -> Array:
-    _check("StringToHashBucket", num_buckets)
-    return map_numbers(lambda item: murmur64(item) % num_buckets, string_tensor, np.int64)
-
-
-def _fast_kernel(input: Array, *, num_buckets: int) -> Array:
-    _check("StringToHashBucketFast", num_buckets)
-    return map_numbers(lambda item: farm64(item) % num_buckets, input, np.int64)
 
 
 def _strong_kernel(input: Array, *, num_buckets: int, key: tuple[int, ...]) -> Array:
@@ -113,28 +138,6 @@ def _strong_kernel(input: Array, *, num_buckets: int, key: tuple[int, ...]) -> A
     return map_numbers(lambda item: sip64(item, (low, high)) % num_buckets, input, np.int64)
 
 
-STRING_TO_HASH_BUCKET = register(
-    OpDef(
-        name="StringToHashBucket",
-        signature="string_tensor: string -> output: int64",
-        attrs={"num_buckets": attr("int")},
-        infer=same_as_input,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
-STRING_TO_HASH_BUCKET_FAST = register(
-    OpDef(
-        name="StringToHashBucketFast",
-        signature="input: string -> output: int64",
-        attrs={"num_buckets": attr("int")},
-        infer=same_as_input,
-        kernel=_fast_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
-)
 STRING_TO_HASH_BUCKET_STRONG = register(
     OpDef(
         name="StringToHashBucketStrong",

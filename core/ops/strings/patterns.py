@@ -15,7 +15,8 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, same_as_input
@@ -23,7 +24,35 @@ from pinnace.ops.strings.elements import map_numbers, map_strings
 
 __all__ = ["regex_full_match", "regex_replace"]
 
+# A pattern may come from a request, and takes up to 8 MB.
+_KEPT = 64
 
+# A set of ASCII characters, none of whose members is more than one: punctuation, white space.
+_SET = re.compile(rb"\[(?!\^)(?:[^\\\[\]\x80-\xff]|\\[^0-9A-Za-z\x80-\xff]|\\[dsw])+\]")
+
+_SHORTEST = {1: 0, 2: 0x80, 3: 0x800, 4: 0x10000}
+
+
+def _engine(op: str) -> Any:
+    try:
+        import re2  # for those who have patterns
+    except ImportError:
+        raise UnimplementedError(
+            f"{op} needs the package google-re2\n  Try: pip install google-re2"
+        ) from None
+    return re2
+
+
+def _readable(text: str | bytes) -> str:
+    return text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
+
+
+def _matches(op: str, x: Array, pattern: str | bytes) -> Array:
+    whole = compiled(op, pattern).fullmatch
+    return map_numbers(lambda item: whole(item) is not None, x, bool)
+
+
+@takes_composites(values=1)
 def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
     """Whether the whole of each string matches the expression.
 
@@ -42,81 +71,24 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
         TensorFlow ops `RegexFullMatch`, `StaticRegexFullMatch` (string_ops.cc).
     """
     if isinstance(pattern, (str, bytes)):
-        return execute(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)  # type: ignore[no-any-return]
-    return execute(REGEX_FULL_MATCH, input, pattern, name=name)  # type: ignore[no-any-return]
+        return execute_one(STATIC_REGEX_FULL_MATCH, input, pattern=pattern, name=name)
+    return execute_one(REGEX_FULL_MATCH, input, pattern, name=name)
 
 
-def regex_replace(
-    input: TensorLike,
-    pattern: TensorLike,
-    rewrite: TensorLike,
-    replace_global: bool = True,
-    name: str | None = None,
-) -> Tensor:
-    r"""Each string with what matches the expression replaced.
+def _static_full_match_kernel(input: Array, *, pattern: str) -> Array:
+    return _matches("StaticRegexFullMatch", input, pattern)
 
-    Args:
-        input: [...], string.
-        pattern: an expression in RE2's syntax, a scalar.
-        rewrite: what takes its place, a scalar: `\1` to `\9` are groups, `\0` the whole match.
-        replace_global: every match; the first one if False.
-        name: name of the node while tracing.
 
-    Raises:
-        InvalidArgumentError: `pattern` is no expression, or `rewrite` names a group that it lacks.
-
-    Source:
-        TensorFlow ops `RegexReplace`, `StaticRegexReplace` (string_ops.cc).
-    """
-    if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
-        return execute(  # type: ignore[no-any-return]
-            STATIC_REGEX_REPLACE,
-            input,
-            pattern=pattern,
-            rewrite=rewrite,
-            replace_global=bool(replace_global),
-            name=name,
-        )
-    return execute(  # type: ignore[no-any-return]
-        REGEX_REPLACE, input, pattern, rewrite, replace_global=bool(replace_global), name=name
+STATIC_REGEX_FULL_MATCH = register(
+    OpDef(
+        name="StaticRegexFullMatch",
+        signature="input: string -> output: bool",
+        attrs={"pattern": attr("string")},
+        infer=same_as_input,
+        kernel=_static_full_match_kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
-
-
-# The language.
-
-# A pattern may come from a request, and takes up to 8 MB.
-_KEPT = 64
-
-
-@functools.lru_cache(maxsize=_KEPT)
-def compiled(op: str, pattern: str | bytes) -> Any:
-    """The expression, ready; InvalidArgumentError in the name of `op` if it is none."""
-    re2 = _engine(op)
-    text = pattern.encode("utf-8", "surrogateescape") if isinstance(pattern, str) else pattern
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        found = re2.compile(text, options)
-    except re2.error as error:
-        why = _readable(error.args[0]) if error.args else "no reason"
-        message = f"{op}: pattern must be a regular expression, got {_readable(text)!r}: {why}"
-        raise InvalidArgumentError(message) from None
-    re2.purge()  # it would keep more of them than are kept here
-    return found
-
-
-def _engine(op: str) -> Any:
-    try:
-        import re2  # for those who have patterns
-    except ImportError:
-        raise UnimplementedError(
-            f"{op} needs the package google-re2\n  Try: pip install google-re2"
-        ) from None
-    return re2
-
-
-def _readable(text: str | bytes) -> str:
-    return text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
+)
 
 
 def _rewriter(op: str, groups: int, rewrite: bytes) -> list[bytes | int]:
@@ -184,10 +156,6 @@ def _replaced(expression: Any, parts: list[bytes | int], text: bytes, every: boo
     return joined(b"", out)
 
 
-# A set of ASCII characters, none of whose members is more than one: punctuation, white space.
-_SET = re.compile(rb"\[(?!\^)(?:[^\\\[\]\x80-\xff]|\\[^0-9A-Za-z\x80-\xff]|\\[dsw])+\]")
-
-
 @functools.lru_cache(maxsize=_KEPT)
 def _letters(expression: Any) -> bytes | None:
     """The characters that an expression matches, if it matches single ASCII characters alone."""
@@ -227,21 +195,10 @@ def _width(text: bytes, place: int) -> int:
     return size if _SHORTEST[size] <= code <= sys.maxunicode else 1
 
 
-_SHORTEST = {1: 0, 2: 0x80, 3: 0x800, 4: 0x10000}
-
-
-# Kernels.
-
-
 def _bytes(value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     return bytes(value.reshape(-1)[0]) if isinstance(value, np.ndarray) else value
-
-
-def _matches(op: str, x: Array, pattern: str | bytes) -> Array:
-    whole = compiled(op, pattern).fullmatch
-    return map_numbers(lambda item: whole(item) is not None, x, bool)
 
 
 def _rewritten(op: str, x: Array, pattern: str | bytes, rewrite: Any, every: bool) -> Array:
@@ -254,16 +211,41 @@ def _rewritten(op: str, x: Array, pattern: str | bytes, rewrite: Any, every: boo
     return map_strings(lambda item: _replaced(expression, parts, item, every), x)
 
 
-def _full_match_kernel(input: Array, pattern: Array) -> Array:
-    return _matches("RegexFullMatch", input, _bytes(pattern))
+@takes_composites(values=1)
+def regex_replace(
+    input: TensorLike,
+    pattern: TensorLike,
+    rewrite: TensorLike,
+    replace_global: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    r"""Each string with what matches the expression replaced.
 
+    Args:
+        input: [...], string.
+        pattern: an expression in RE2's syntax, a scalar.
+        rewrite: what takes its place, a scalar: `\1` to `\9` are groups, `\0` the whole match.
+        replace_global: every match; the first one if False.
+        name: name of the node while tracing.
 
-def _static_full_match_kernel(input: Array, *, pattern: str) -> Array:
-    return _matches("StaticRegexFullMatch", input, pattern)
+    Raises:
+        InvalidArgumentError: `pattern` is no expression, or `rewrite` names a group that it lacks.
 
-
-def _replace_kernel(input: Array, pattern: Array, rewrite: Array, *, replace_global: bool) -> Array:
-    return _rewritten("RegexReplace", input, _bytes(pattern), _bytes(rewrite), replace_global)
+    Source:
+        TensorFlow ops `RegexReplace`, `StaticRegexReplace` (string_ops.cc).
+    """
+    if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
+        return execute_one(
+            STATIC_REGEX_REPLACE,
+            input,
+            pattern=pattern,
+            rewrite=rewrite,
+            replace_global=bool(replace_global),
+            name=name,
+        )
+    return execute_one(
+        REGEX_REPLACE, input, pattern, rewrite, replace_global=bool(replace_global), name=name
+    )
 
 
 def _static_replace_kernel(
@@ -272,42 +254,6 @@ def _static_replace_kernel(
     return _rewritten("StaticRegexReplace", input, pattern, rewrite, replace_global)
 
 
-def _infer_dynamic(call: InferCall) -> Shape:
-    for index in range(1, len(call.inputs)):
-        if call.spec(index).shape.rank not in {None, 0}:
-            call.fail("pattern and rewrite must be scalars")
-    return call.spec(0).shape
-
-
-REGEX_FULL_MATCH = register(
-    OpDef(
-        name="RegexFullMatch",
-        signature="input: string, pattern: string -> output: bool",
-        infer=_infer_dynamic,
-        kernel=_full_match_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-STATIC_REGEX_FULL_MATCH = register(
-    OpDef(
-        name="StaticRegexFullMatch",
-        signature="input: string -> output: bool",
-        attrs={"pattern": attr("string")},
-        infer=same_as_input,
-        kernel=_static_full_match_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-REGEX_REPLACE = register(
-    OpDef(
-        name="RegexReplace",
-        signature="input: string, pattern: string, rewrite: string -> output: string",
-        attrs={"replace_global": attr("bool", default=True)},
-        infer=_infer_dynamic,
-        kernel=_replace_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 STATIC_REGEX_REPLACE = register(
     OpDef(
         name="StaticRegexReplace",
@@ -322,3 +268,58 @@ STATIC_REGEX_REPLACE = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _infer_dynamic(call: InferCall) -> Shape:
+    for index in range(1, len(call.inputs)):
+        if call.spec(index).shape.rank not in {None, 0}:
+            call.fail("pattern and rewrite must be scalars")
+    return call.spec(0).shape
+
+
+def _full_match_kernel(input: Array, pattern: Array) -> Array:
+    return _matches("RegexFullMatch", input, _bytes(pattern))
+
+
+REGEX_FULL_MATCH = register(
+    OpDef(
+        name="RegexFullMatch",
+        signature="input: string, pattern: string -> output: bool",
+        infer=_infer_dynamic,
+        kernel=_full_match_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _replace_kernel(input: Array, pattern: Array, rewrite: Array, *, replace_global: bool) -> Array:
+    return _rewritten("RegexReplace", input, _bytes(pattern), _bytes(rewrite), replace_global)
+
+
+REGEX_REPLACE = register(
+    OpDef(
+        name="RegexReplace",
+        signature="input: string, pattern: string, rewrite: string -> output: string",
+        attrs={"replace_global": attr("bool", default=True)},
+        infer=_infer_dynamic,
+        kernel=_replace_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def compiled(op: str, pattern: str | bytes) -> Any:
+    """The expression, ready; InvalidArgumentError in the name of `op` if it is none."""
+    re2 = _engine(op)
+    text = pattern.encode("utf-8", "surrogateescape") if isinstance(pattern, str) else pattern
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        found = re2.compile(text, options)
+    except re2.error as error:
+        why = _readable(error.args[0]) if error.args else "no reason"
+        message = f"{op}: pattern must be a regular expression, got {_readable(text)!r}: {why}"
+        raise InvalidArgumentError(message) from None
+    re2.purge()  # it would keep more of them than are kept here
+    return found

@@ -10,7 +10,8 @@ import numpy as np
 from pinnace.framework.dtypes import INDEX, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import POINTER, claim, counted, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr, typed
 from pinnace.ops.registry import register, same_as_input
@@ -29,6 +30,20 @@ _OUTPUT = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 _SURROGATES = range(0xD800, 0xE000)
 
 
+def _encoded(points: Sequence[int], encoding: str, errors: str, replacement: int) -> bytes:
+    letters = []
+    for point in points:
+        if not 0 <= point <= 0x10FFFF or point in _SURROGATES:
+            if errors == "strict":
+                raise InvalidArgumentError(f"UnicodeEncode: {point} is no code point")
+            if errors == "ignore":
+                continue
+            point = replacement
+        letters.append(chr(point))
+    return "".join(letters).encode(_ENCODINGS[encoding])
+
+
+@takes_composites(values=1)
 def unicode_transcode(
     input: TensorLike,
     input_encoding: str,
@@ -52,7 +67,7 @@ def unicode_transcode(
     Source:
         TensorFlow op `UnicodeTranscode` (string_ops.cc).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         UNICODE_TRANSCODE,
         input,
         input_encoding=input_encoding,
@@ -64,17 +79,46 @@ def unicode_transcode(
     )
 
 
-def _encoded(points: Sequence[int], encoding: str, errors: str, replacement: int) -> bytes:
-    letters = []
-    for point in points:
-        if not 0 <= point <= 0x10FFFF or point in _SURROGATES:
-            if errors == "strict":
-                raise InvalidArgumentError(f"UnicodeEncode: {point} is no code point")
-            if errors == "ignore":
-                continue
-            point = replacement
-        letters.append(chr(point))
-    return "".join(letters).encode(_ENCODINGS[encoding])
+def _transcode_kernel(
+    input: Array,
+    *,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str,
+    replacement_char: int,
+    replace_control_characters: bool,
+) -> Array:
+    source = _ENCODINGS.get(input_encoding.upper())
+    if source is None:
+        raise InvalidArgumentError(
+            f"UnicodeTranscode: input_encoding must be one of {sorted(_ENCODINGS)}, got "
+            f"{input_encoding!r}"
+        )
+
+    def change(item: bytes) -> bytes:
+        points, _ = decoded(item, source, errors, replacement_char, replace_control_characters)
+        return _encoded(points.tolist(), output_encoding, errors, replacement_char)
+
+    return map_strings(change, input)
+
+
+UNICODE_TRANSCODE = register(
+    OpDef(
+        name="UnicodeTranscode",
+        signature="input: string -> output: string",
+        attrs={
+            "input_encoding": attr("string"),
+            "output_encoding": attr("string", allowed=_OUTPUT),
+            "errors": attr("string", default="replace", allowed=("strict", "replace", "ignore")),
+            "replacement_char": attr("int", default=65533),
+            "replace_control_characters": attr("bool", default=False),
+        },
+        infer=same_as_input,
+        kernel=_transcode_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
+)
 
 
 def _encode_kernel(
@@ -118,48 +162,6 @@ UNICODE_ENCODE = register(
         infer=lambda call: Shape([_rows(call, 1)]),
         kernel=_encode_kernel,
         gradient=NOT_DIFFERENTIABLE,
-    )
-)
-
-
-def _transcode_kernel(
-    input: Array,
-    *,
-    input_encoding: str,
-    output_encoding: str,
-    errors: str,
-    replacement_char: int,
-    replace_control_characters: bool,
-) -> Array:
-    source = _ENCODINGS.get(input_encoding.upper())
-    if source is None:
-        raise InvalidArgumentError(
-            f"UnicodeTranscode: input_encoding must be one of {sorted(_ENCODINGS)}, got "
-            f"{input_encoding!r}"
-        )
-
-    def change(item: bytes) -> bytes:
-        points, _ = decoded(item, source, errors, replacement_char, replace_control_characters)
-        return _encoded(points.tolist(), output_encoding, errors, replacement_char)
-
-    return map_strings(change, input)
-
-
-UNICODE_TRANSCODE = register(
-    OpDef(
-        name="UnicodeTranscode",
-        signature="input: string -> output: string",
-        attrs={
-            "input_encoding": attr("string"),
-            "output_encoding": attr("string", allowed=_OUTPUT),
-            "errors": attr("string", default="replace", allowed=("strict", "replace", "ignore")),
-            "replacement_char": attr("int", default=65533),
-            "replace_control_characters": attr("bool", default=False),
-        },
-        infer=same_as_input,
-        kernel=_transcode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
     )
 )
 

@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
 from pinnace.ops.registry import register
 from pinnace.ops.strings.fingerprints import farm64
@@ -41,7 +41,7 @@ def fingerprint(
     Source:
         TensorFlow op `Fingerprint` (array_ops.cc): FarmHash's Fingerprint64.
     """
-    return execute(FINGERPRINT, data, convert_to_tensor(method, string), name=name)  # type: ignore[no-any-return]
+    return execute_one(FINGERPRINT, data, convert_to_tensor(method, string), name=name)
 
 
 def _eight(data: bytes) -> bytes:

@@ -27,7 +27,7 @@ def unicode_script(input: TensorLike, name: str | None = None) -> Tensor:
     Source:
         TensorFlow op `UnicodeScript` (string_ops.cc).
     """
-    return UNICODE_SCRIPT.entry(input, name)  # type: ignore[no-any-return]
+    return UNICODE_SCRIPT.entry(input, name)
 
 
 UNICODE_SCRIPT = register(

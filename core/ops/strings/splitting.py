@@ -20,14 +20,6 @@ from pinnace.ops.strings.elements import shown, strings_of
 
 __all__: list[str] = []
 
-_ENCODINGS = {
-    "UTF-8": "utf-8",
-    "UTF-16-BE": "utf-16-be",
-    "UTF-32-BE": "utf-32-be",
-    "US-ASCII": "ascii",
-    "ISO-8859-1": "latin-1",
-}
-
 
 def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
     """`text` cut at `separator`, at white space if that is empty, at most `most` times if >= 0."""
@@ -40,28 +32,6 @@ def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
         # TensorFlow: what is left is a part, also if it is empty.
         parts.append(b"")
     return parts
-
-
-def _split_kernel(input: Array, sep: Array, *, maxsplit: int) -> tuple[Array, Array, Array]:
-    separator = bytes(sep.reshape(-1)[0])
-    return _sparse([parts_of(item, separator, maxsplit) for item in input.tolist()])
-
-
-def _sparse(rows: list[list[bytes]]) -> tuple[Array, Array, Array]:
-    """Rows of parts as a sparse tensor: indices, values, dense shape."""
-    counts = np.array([len(row) for row in rows], np.int64)
-    total = int(counts.sum())
-    indices = np.empty((total, 2), np.int64)
-    indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
-    indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-    values = strings_of(itertools.chain.from_iterable(rows), (total,))
-    return indices, values, np.array([len(rows), counts.max(initial=0)], np.int64)
-
-
-def _infer_split(call: InferCall) -> tuple[Shape, ...]:
-    require_rank(call, 0, 1, "input must be a vector")
-    require_rank(call, 1, 0, "sep must be a scalar")
-    return Shape([None, 2]), Shape([None]), Shape([2])
 
 
 def decoded(
@@ -103,10 +73,6 @@ def decoded(
     return np.where(wrong, replacement, points), starts
 
 
-_MARK, _MARKS = 0xD800, 0x800
-_MARKING = "pinnace.mark"
-
-
 def _mark(error: UnicodeError) -> tuple[str, int]:
     """One character for what cannot be decoded, from which its length can be read."""
     if not isinstance(error, UnicodeDecodeError):
@@ -114,7 +80,68 @@ def _mark(error: UnicodeError) -> tuple[str, int]:
     return chr(_MARK + error.end - error.start), error.end
 
 
+_MARKING = "pinnace.mark"
+
 codecs.register_error(_MARKING, _mark)
+
+_DECODE_ATTRS = {
+    "input_encoding": attr("string"),
+    "errors": attr("string", default="replace", allowed=("strict", "replace", "ignore")),
+    "replacement_char": attr("int", default=65533),
+    "replace_control_characters": attr("bool", default=False),
+}
+
+
+def _sparse(rows: list[list[bytes]]) -> tuple[Array, Array, Array]:
+    """Rows of parts as a sparse tensor: indices, values, dense shape."""
+    counts = np.array([len(row) for row in rows], np.int64)
+    total = int(counts.sum())
+    indices = np.empty((total, 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
+    indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    values = strings_of(itertools.chain.from_iterable(rows), (total,))
+    return indices, values, np.array([len(rows), counts.max(initial=0)], np.int64)
+
+
+def _split_kernel(input: Array, sep: Array, *, maxsplit: int) -> tuple[Array, Array, Array]:
+    separator = bytes(sep.reshape(-1)[0])
+    return _sparse([parts_of(item, separator, maxsplit) for item in input.tolist()])
+
+
+def _infer_split(call: InferCall) -> tuple[Shape, ...]:
+    require_rank(call, 0, 1, "input must be a vector")
+    require_rank(call, 1, 0, "sep must be a scalar")
+    return Shape([None, 2]), Shape([None]), Shape([2])
+
+
+STRING_SPLIT_V2 = register(
+    OpDef(
+        name="StringSplitV2",
+        signature="input: string, sep: string -> indices: int64, values: string, shape: int64",
+        attrs={"maxsplit": attr("int", default=-1)},
+        infer=_infer_split,
+        kernel=_split_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+_MARK, _MARKS = 0xD800, 0x800
+
+
+def _infer_decode(call: InferCall) -> tuple[Shape, ...]:
+    count = call.spec(0).shape.num_elements()
+    splits = Shape([None if count is None else count + 1])
+    return (splits, Shape([None]), Shape([None]))[: len(call.op.outputs)]
+
+
+_ENCODINGS = {
+    "UTF-8": "utf-8",
+    "UTF-16-BE": "utf-16-be",
+    "UTF-32-BE": "utf-32-be",
+    "US-ASCII": "ascii",
+    "ISO-8859-1": "latin-1",
+}
 
 
 def _decode_kernel(
@@ -147,6 +174,21 @@ def _decode_kernel(
     )
 
 
+UNICODE_DECODE_WITH_OFFSETS = register(
+    OpDef(
+        name="UnicodeDecodeWithOffsets",
+        signature=(
+            "input: string -> row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64"
+        ),
+        types={"Tsplits": typed(INDEX, default=int64)},
+        attrs=_DECODE_ATTRS,
+        infer=_infer_decode,
+        kernel=_decode_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 def _decode_without_offsets_kernel(
     input: Array,
     *,
@@ -167,41 +209,6 @@ def _decode_without_offsets_kernel(
     return splits, points
 
 
-def _infer_decode(call: InferCall) -> tuple[Shape, ...]:
-    count = call.spec(0).shape.num_elements()
-    splits = Shape([None if count is None else count + 1])
-    return (splits, Shape([None]), Shape([None]))[: len(call.op.outputs)]
-
-
-_DECODE_ATTRS = {
-    "input_encoding": attr("string"),
-    "errors": attr("string", default="replace", allowed=("strict", "replace", "ignore")),
-    "replacement_char": attr("int", default=65533),
-    "replace_control_characters": attr("bool", default=False),
-}
-STRING_SPLIT_V2 = register(
-    OpDef(
-        name="StringSplitV2",
-        signature="input: string, sep: string -> indices: int64, values: string, shape: int64",
-        attrs={"maxsplit": attr("int", default=-1)},
-        infer=_infer_split,
-        kernel=_split_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
-UNICODE_DECODE_WITH_OFFSETS = register(
-    OpDef(
-        name="UnicodeDecodeWithOffsets",
-        signature=(
-            "input: string -> row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64"
-        ),
-        types={"Tsplits": typed(INDEX, default=int64)},
-        attrs=_DECODE_ATTRS,
-        infer=_infer_decode,
-        kernel=_decode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 UNICODE_DECODE = register(
     OpDef(
         name="UnicodeDecode",

@@ -24,7 +24,7 @@ __all__: list[str] = []
 
 
 class Writer(Protocol):
-    """What stands behind a writer's handle."""
+    """The resource behind a writer's handle."""
 
     def write_tensor(
         self, step: int, tag: str, array: Array, dtype: DType, metadata: bytes
@@ -50,98 +50,6 @@ class Writer(Protocol):
         """The file has ended."""
 
 
-def write_summary(
-    writer: Tensor,
-    step: TensorLike,
-    tensor: TensorLike,
-    tag: TensorLike,
-    summary_metadata: TensorLike,
-    name: str | None = None,
-) -> None:
-    """Write one value.
-
-    Args:
-        writer: [], resource.
-        step: [], int64.
-        tensor: the value, any shape.
-        tag: [], string.
-        summary_metadata: [], string: a SummaryMetadata message.
-        name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `WriteSummary` (summary_ops.cc).
-    """
-    execute(WRITE_SUMMARY, writer, step, tensor, tag, summary_metadata, name=name)
-
-
-def write_histogram(
-    writer: Tensor, step: TensorLike, tag: TensorLike, values: TensorLike, name: str | None = None
-) -> None:
-    """Write the histogram of `values`.
-
-    Source:
-        TensorFlow op `WriteHistogramSummary` (summary_ops.cc).
-    """
-    execute(WRITE_HISTOGRAM_SUMMARY, writer, step, tag, values, name=name)
-
-
-def write_images(
-    writer: Tensor,
-    step: TensorLike,
-    tag: TensorLike,
-    tensor: TensorLike,
-    max_images: int,
-    name: str | None = None,
-) -> None:
-    """Write the first images of a batch.
-
-    Source:
-        TensorFlow op `WriteImageSummary` (summary_ops.cc).
-    """
-    bad = np.array([255, 0, 0, 255], np.uint8)
-    execute(WRITE_IMAGE_SUMMARY, writer, step, tag, tensor, bad, max_images=max_images, name=name)
-
-
-def write_graph(
-    writer: Tensor, step: TensorLike, graph: TensorLike, name: str | None = None
-) -> None:
-    """Write a GraphDef.
-
-    Source:
-        TensorFlow op `WriteGraphSummary` (summary_ops.cc).
-    """
-    execute(WRITE_GRAPH_SUMMARY, writer, step, graph, name=name)
-
-
-def write_raw(
-    writer: Tensor, step: TensorLike, summary: TensorLike, name: str | None = None
-) -> None:
-    """Write a Summary message as it is.
-
-    Source:
-        TensorFlow op `WriteRawProtoSummary` (summary_ops.cc).
-    """
-    execute(WRITE_RAW_PROTO_SUMMARY, writer, step, summary, name=name)
-
-
-def flush(writer: Tensor, name: str | None = None) -> None:
-    """Put everything so far into the file.
-
-    Source:
-        TensorFlow op `FlushSummaryWriter` (summary_ops.cc).
-    """
-    execute(FLUSH_SUMMARY_WRITER, writer, name=name)
-
-
-def close(writer: Tensor, name: str | None = None) -> None:
-    """End the file.
-
-    Source:
-        TensorFlow op `CloseSummaryWriter` (summary_ops.cc).
-    """
-    execute(CLOSE_SUMMARY_WRITER, writer, name=name)
-
-
 def _behind(writer: Array) -> Writer:
     found: Any = np.asarray(writer)[()]
     return found  # type: ignore[no-any-return]
@@ -154,47 +62,6 @@ def _bytes(array: Array) -> bytes:
 
 def _text(array: Array) -> str:
     return _bytes(array).decode("utf-8", "replace")
-
-
-def _summary_kernel(
-    writer: Array,
-    step: Array,
-    tensor: Array,
-    tag: Array,
-    summary_metadata: Array,
-    *,
-    T: DType,  # noqa: N803 (the attribute's name)
-) -> None:
-    _behind(writer).write_tensor(
-        int(step), _text(tag), np.asarray(tensor), T, _bytes(summary_metadata)
-    )
-
-
-def _histogram_kernel(writer: Array, step: Array, tag: Array, values: Array) -> None:
-    _behind(writer).write_histogram(int(step), _text(tag), np.asarray(values))
-
-
-def _image_kernel(
-    writer: Array, step: Array, tag: Array, tensor: Array, bad_color: Array, *, max_images: int
-) -> None:
-    del bad_color
-    _behind(writer).write_images(int(step), _text(tag), np.asarray(tensor), max_images)
-
-
-def _graph_kernel(writer: Array, step: Array, tensor: Array) -> None:
-    _behind(writer).write_graph(int(step), _bytes(tensor))
-
-
-def _raw_kernel(writer: Array, step: Array, tensor: Array) -> None:
-    _behind(writer).write_summary(int(step), _bytes(tensor))
-
-
-def _flush_kernel(writer: Array) -> None:
-    _behind(writer).flush()
-
-
-def _close_kernel(writer: Array) -> None:
-    _behind(writer).close()
 
 
 def _nothing(call: InferCall) -> tuple[Shape, ...]:
@@ -229,18 +96,99 @@ def _op(
     )
 
 
+def write_summary(
+    writer: Tensor,
+    step: TensorLike,
+    tensor: TensorLike,
+    tag: TensorLike,
+    summary_metadata: TensorLike,
+    name: str | None = None,
+) -> None:
+    """Write one value.
+
+    Args:
+        writer: [], resource.
+        step: [], int64.
+        tensor: the value, any shape.
+        tag: [], string.
+        summary_metadata: [], string: a SummaryMetadata message.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `WriteSummary` (summary_ops.cc).
+    """
+    execute(WRITE_SUMMARY, writer, step, tensor, tag, summary_metadata, name=name)
+
+
+def _summary_kernel(
+    writer: Array,
+    step: Array,
+    tensor: Array,
+    tag: Array,
+    summary_metadata: Array,
+    *,
+    T: DType,  # noqa: N803 (the attribute's name)
+) -> None:
+    _behind(writer).write_tensor(
+        int(step), _text(tag), np.asarray(tensor), T, _bytes(summary_metadata)
+    )
+
+
 WRITE_SUMMARY = _op(
     "WriteSummary",
     "writer: resource, step: int64, tensor: T, tag: string, summary_metadata: string ->",
     _summary_kernel,
     {"T": ANY_VALUE},
 )
+
+
+def write_histogram(
+    writer: Tensor, step: TensorLike, tag: TensorLike, values: TensorLike, name: str | None = None
+) -> None:
+    """Write the histogram of `values`.
+
+    Source:
+        TensorFlow op `WriteHistogramSummary` (summary_ops.cc).
+    """
+    execute(WRITE_HISTOGRAM_SUMMARY, writer, step, tag, values, name=name)
+
+
+def _histogram_kernel(writer: Array, step: Array, tag: Array, values: Array) -> None:
+    _behind(writer).write_histogram(int(step), _text(tag), np.asarray(values))
+
+
 WRITE_HISTOGRAM_SUMMARY = _op(
     "WriteHistogramSummary",
     "writer: resource, step: int64, tag: string, values: T ->",
     _histogram_kernel,
     {"T": typed(REAL, default=dtypes.float32)},
 )
+
+
+def write_images(
+    writer: Tensor,
+    step: TensorLike,
+    tag: TensorLike,
+    tensor: TensorLike,
+    max_images: int,
+    name: str | None = None,
+) -> None:
+    """Write the first images of a batch.
+
+    Source:
+        TensorFlow op `WriteImageSummary` (summary_ops.cc).
+    """
+    bad = np.array([255, 0, 0, 255], np.uint8)
+    execute(WRITE_IMAGE_SUMMARY, writer, step, tag, tensor, bad, max_images=max_images, name=name)
+
+
+def _image_kernel(
+    writer: Array, step: Array, tag: Array, tensor: Array, bad_color: Array, *, max_images: int
+) -> None:
+    del bad_color
+    _behind(writer).write_images(int(step), _text(tag), np.asarray(tensor), max_images)
+
+
 WRITE_IMAGE_SUMMARY = _op(
     "WriteImageSummary",
     "writer: resource, step: int64, tag: string, tensor: T, bad_color: uint8 ->",
@@ -248,11 +196,75 @@ WRITE_IMAGE_SUMMARY = _op(
     {"T": typed({dtypes.uint8, dtypes.float32, dtypes.float16}, default=dtypes.float32)},
     {"max_images": attr("int", default=3)},
 )
+
+
+def write_graph(
+    writer: Tensor, step: TensorLike, graph: TensorLike, name: str | None = None
+) -> None:
+    """Write a GraphDef.
+
+    Source:
+        TensorFlow op `WriteGraphSummary` (summary_ops.cc).
+    """
+    execute(WRITE_GRAPH_SUMMARY, writer, step, graph, name=name)
+
+
+def _graph_kernel(writer: Array, step: Array, tensor: Array) -> None:
+    _behind(writer).write_graph(int(step), _bytes(tensor))
+
+
 WRITE_GRAPH_SUMMARY = _op(
     "WriteGraphSummary", "writer: resource, step: int64, tensor: string ->", _graph_kernel
 )
+
+
+def write_raw(
+    writer: Tensor, step: TensorLike, summary: TensorLike, name: str | None = None
+) -> None:
+    """Write a Summary message as it is.
+
+    Source:
+        TensorFlow op `WriteRawProtoSummary` (summary_ops.cc).
+    """
+    execute(WRITE_RAW_PROTO_SUMMARY, writer, step, summary, name=name)
+
+
+def _raw_kernel(writer: Array, step: Array, tensor: Array) -> None:
+    _behind(writer).write_summary(int(step), _bytes(tensor))
+
+
 WRITE_RAW_PROTO_SUMMARY = _op(
     "WriteRawProtoSummary", "writer: resource, step: int64, tensor: string ->", _raw_kernel
 )
+
+
+def flush(writer: Tensor, name: str | None = None) -> None:
+    """Put everything so far into the file.
+
+    Source:
+        TensorFlow op `FlushSummaryWriter` (summary_ops.cc).
+    """
+    execute(FLUSH_SUMMARY_WRITER, writer, name=name)
+
+
+def _flush_kernel(writer: Array) -> None:
+    _behind(writer).flush()
+
+
 FLUSH_SUMMARY_WRITER = _op("FlushSummaryWriter", "writer: resource ->", _flush_kernel)
+
+
+def close(writer: Tensor, name: str | None = None) -> None:
+    """End the file.
+
+    Source:
+        TensorFlow op `CloseSummaryWriter` (summary_ops.cc).
+    """
+    execute(CLOSE_SUMMARY_WRITER, writer, name=name)
+
+
+def _close_kernel(writer: Array) -> None:
+    _behind(writer).close()
+
+
 CLOSE_SUMMARY_WRITER = _op("CloseSummaryWriter", "writer: resource ->", _close_kernel)

@@ -17,7 +17,42 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+
+def _of_text(function: Callable[[str], str], x: Array) -> Array:
+    def mapped(data: bytes) -> bytes:
+        if data.isascii():
+            return function(data.decode("ascii")).encode("ascii")
+        text = data.decode("utf-8", "surrogateescape")
+        return function(text).encode("utf-8", "surrogateescape")
+
+    return map_strings(mapped, x)
+
+
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+def _normalize_kernel(input: Array, *, normalization_form: str) -> Array:
+    form: Any = normalization_form.upper()
+    if form not in _FORMS:
+        raise InvalidArgumentError(
+            f"NormalizeUTF8: normalization_form must be one of {', '.join(_FORMS)}, "
+            f"got {normalization_form!r}"
+        )
+    return _of_text(lambda text: unicodedata.normalize(form, text), input)
+
+
+NORMALIZE_UTF8 = register(
+    OpDef(
+        name="NormalizeUTF8",
+        signature="input: string -> output: string",
+        attrs={"normalization_form": attr("string")},
+        infer=same_as_input,
+        kernel=_normalize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
 # Code points that show nothing by themselves (Default_Ignorable_Code_Point): folding drops them.
 _IGNORED = (
     *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5)),
@@ -43,40 +78,10 @@ def _folded(text: str) -> str:
     return text
 
 
-def _of_text(function: Callable[[str], str], x: Array) -> Array:
-    def mapped(data: bytes) -> bytes:
-        if data.isascii():
-            return function(data.decode("ascii")).encode("ascii")
-        text = data.decode("utf-8", "surrogateescape")
-        return function(text).encode("utf-8", "surrogateescape")
-
-    return map_strings(mapped, x)
-
-
-def _normalize_kernel(input: Array, *, normalization_form: str) -> Array:
-    form: Any = normalization_form.upper()
-    if form not in _FORMS:
-        raise InvalidArgumentError(
-            f"NormalizeUTF8: normalization_form must be one of {', '.join(_FORMS)}, "
-            f"got {normalization_form!r}"
-        )
-    return _of_text(lambda text: unicodedata.normalize(form, text), input)
-
-
 def _fold_kernel(input: Array) -> Array:
     return _of_text(_folded, input)
 
 
-NORMALIZE_UTF8 = register(
-    OpDef(
-        name="NormalizeUTF8",
-        signature="input: string -> output: string",
-        attrs={"normalization_form": attr("string")},
-        infer=same_as_input,
-        kernel=_normalize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 CASE_FOLD_UTF8 = register(
     OpDef(
         name="CaseFoldUTF8",

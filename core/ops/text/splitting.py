@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_REPLACEMENT = 0xFFFD
-
 
 class Pieces:
     """Pieces of texts in rows, and where they begin and end, in bytes."""
@@ -39,13 +37,18 @@ class Pieces:
         self.ends.append(end)
 
     def end_row(self) -> None:
-        """What follows belongs to the next row."""
+        """End the present row: later pieces belong to the next one."""
         self.splits.append(len(self.texts))
 
     @property
     def values(self) -> Array:
         """The pieces, [n], string."""
         return strings_of(self.texts, (len(self.texts),))
+
+
+def _rows(call: InferCall) -> Shape:
+    count = call.spec(0).shape.num_elements()
+    return Shape([None if count is None else count + 1])
 
 
 def _delimiters(expression: Any, text: bytes) -> Iterator[tuple[int, int, int]]:
@@ -92,9 +95,21 @@ def _infer_regex(call: InferCall) -> tuple[Shape, ...]:
     return (Shape([None]),) * 3 + (_rows(call),)
 
 
-def _rows(call: InferCall) -> Shape:
-    count = call.spec(0).shape.num_elements()
-    return Shape([None if count is None else count + 1])
+REGEX_SPLIT = register(
+    OpDef(
+        name="RegexSplitWithOffsets",
+        signature=(
+            "input: string, delim_regex_pattern: string, keep_delim_regex_pattern: string "
+            "-> tokens: string, begin_offsets: int64, end_offsets: int64, row_splits: int64"
+        ),
+        infer=_infer_regex,
+        kernel=_regex_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+_REPLACEMENT = 0xFFFD
 
 
 def _code_points(text: bytes) -> Iterable[tuple[int, int]]:
@@ -135,18 +150,6 @@ def _infer_whitespace(call: InferCall) -> tuple[Shape, ...]:
     return unknown, _rows(call), unknown, unknown
 
 
-REGEX_SPLIT = register(
-    OpDef(
-        name="RegexSplitWithOffsets",
-        signature=(
-            "input: string, delim_regex_pattern: string, keep_delim_regex_pattern: string "
-            "-> tokens: string, begin_offsets: int64, end_offsets: int64, row_splits: int64"
-        ),
-        infer=_infer_regex,
-        kernel=_regex_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 _WHITESPACE = (
     "input_values: string, input_config: string -> output_tokens: string, "
     "output_row_splits: int64, output_start_offsets: int32, output_end_offsets: int32"

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+_INPUTS = "max_sequence_length: int32, input_values: N*T, input_row_splits: N*Tsplits"
+_TYPES = {"T": ANY_VALUE, "Tsplits": INDEX}
+
 
 def _kept(lengths: Array, room: int) -> Array:
     """How many of each segment stay, [segments, rows]: one after the other takes one more.
@@ -85,21 +88,10 @@ def _trim_kernel(
     return *values, *splits
 
 
-def _masks_kernel(
-    max_sequence_length: Array, input_values: tuple[Array, ...], input_row_splits: tuple[Array, ...]
-) -> tuple[Array, ...]:
-    masks, _ = _masks(
-        "RoundRobinGenerateMasks", max_sequence_length, input_values, input_row_splits
-    )
-    return tuple(masks)
-
-
 def _infer_trim(call: InferCall) -> tuple[Shape, ...]:
     return (Shape([None]),) * len(call.specs(1)) + tuple(spec.shape for spec in call.specs(2))
 
 
-_INPUTS = "max_sequence_length: int32, input_values: N*T, input_row_splits: N*Tsplits"
-_TYPES = {"T": ANY_VALUE, "Tsplits": INDEX}
 TRIM = register(
     OpDef(
         name="TFText>RoundRobinTrim",
@@ -110,6 +102,17 @@ TRIM = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
+
+
+def _masks_kernel(
+    max_sequence_length: Array, input_values: tuple[Array, ...], input_row_splits: tuple[Array, ...]
+) -> tuple[Array, ...]:
+    masks, _ = _masks(
+        "RoundRobinGenerateMasks", max_sequence_length, input_values, input_row_splits
+    )
+    return tuple(masks)
+
+
 MASKS = register(
     OpDef(
         name="TFText>RoundRobinGenerateMasks",

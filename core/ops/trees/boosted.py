@@ -24,17 +24,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# Far more classes than a model of trees has; each leaf has a number per class.
-_MOST_LOGITS = 2**20
-
-
-def _ensemble_of(op: str, handle: Array) -> Ensemble:
-    found = resource_of(handle)
-    if not isinstance(found, Ensemble):
-        raise InvalidArgumentError(
-            f"{op}: tree_ensemble_handle must be the handle of an ensemble, got that of {found!r}"
-        )
-    return found
+_FROM_BYTES = "tree_ensemble_handle: resource, stamp_token: int64, tree_ensemble_serialized: string"
+_OF_HANDLE = "tree_ensemble_handle: resource"
 
 
 def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
@@ -47,6 +38,35 @@ def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Arra
     return handle
 
 
+HANDLE = register(
+    OpDef(
+        name="BoostedTreesEnsembleResourceHandleOp",
+        signature="-> resource: resource",
+        attrs={
+            "container": attr("string", default=""),
+            "shared_name": attr("string", default=""),
+        },
+        infer=scalar,
+        kernel=_handle_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
+def _ensemble_of(op: str, handle: Array) -> Ensemble:
+    found = resource_of(handle)
+    if not isinstance(found, Ensemble):
+        raise InvalidArgumentError(
+            f"{op}: tree_ensemble_handle must be the handle of an ensemble, got that of {found!r}"
+        )
+    return found
+
+
+def _nothing(_: InferCall) -> tuple[Shape, ...]:
+    return ()
+
+
 def _create_kernel(
     tree_ensemble_handle: Array, stamp_token: Array, tree_ensemble_serialized: Array
 ) -> None:
@@ -57,12 +77,36 @@ def _create_kernel(
         ensemble.load(op, int(stamp_token), bytes(tree_ensemble_serialized.item()))
 
 
+CREATE = register(
+    OpDef(
+        name="BoostedTreesCreateEnsemble",
+        signature=f"{_FROM_BYTES} ->",
+        infer=_nothing,
+        kernel=_create_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+
+
 def _deserialize_kernel(
     tree_ensemble_handle: Array, stamp_token: Array, tree_ensemble_serialized: Array
 ) -> None:
     op = "BoostedTreesDeserializeEnsemble"
     data = bytes(tree_ensemble_serialized.item())
     _ensemble_of(op, tree_ensemble_handle).load(op, int(stamp_token), data)
+
+
+DESERIALIZE = register(
+    OpDef(
+        name="BoostedTreesDeserializeEnsemble",
+        signature=f"{_FROM_BYTES} ->",
+        infer=_nothing,
+        kernel=_deserialize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
 
 
 def _serialize_kernel(tree_ensemble_handle: Array) -> tuple[Array, Array]:
@@ -73,9 +117,33 @@ def _serialize_kernel(tree_ensemble_handle: Array) -> tuple[Array, Array]:
     return np.array(ensemble.stamp, np.int64), data
 
 
+SERIALIZE = register(
+    OpDef(
+        name="BoostedTreesSerializeEnsemble",
+        signature=f"{_OF_HANDLE} -> stamp_token: int64, tree_ensemble_serialized: string",
+        infer=lambda _: (Shape(()), Shape(())),
+        kernel=_serialize_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
 def _initialized_kernel(tree_ensemble_handle: Array) -> Array:
     op = "IsBoostedTreesEnsembleInitialized"
     return np.array(_ensemble_of(op, tree_ensemble_handle).is_initialized)
+
+
+IS_INITIALIZED = register(
+    OpDef(
+        name="IsBoostedTreesEnsembleInitialized",
+        signature=f"{_OF_HANDLE} -> is_initialized: bool",
+        infer=scalar,
+        kernel=_initialized_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
 
 
 def _states_kernel(tree_ensemble_handle: Array) -> tuple[Array, ...]:
@@ -90,6 +158,25 @@ def _states_kernel(tree_ensemble_handle: Array) -> tuple[Array, ...]:
         np.array(grown.num_layers_attempted, np.int32),
         np.array([grown.last_layer_node_start, grown.last_layer_node_end], np.int32),
     )
+
+
+STATES = register(
+    OpDef(
+        name="BoostedTreesGetEnsembleStates",
+        signature=(
+            f"{_OF_HANDLE} -> stamp_token: int64, num_trees: int32, num_finalized_trees: int32, "
+            "num_attempted_layers: int32, last_layer_nodes_range: int32"
+        ),
+        infer=lambda _: (*(Shape(()),) * 4, Shape([2])),
+        kernel=_states_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
+# Far more classes than a model of trees has; each leaf has a number per class.
+_MOST_LOGITS = 2**20
 
 
 def _predict_kernel(
@@ -128,6 +215,21 @@ def _infer_predict(call: InferCall) -> Shape:
     return batch.concatenate([call.attrs["logits_dimension"]])
 
 
+PREDICT = register(
+    OpDef(
+        name="BoostedTreesPredict",
+        signature=(
+            f"{_OF_HANDLE}, bucketized_features: num_bucketized_features*int32 -> logits: float32"
+        ),
+        attrs={"logits_dimension": attr("int")},
+        infer=_infer_predict,
+        kernel=_predict_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
 def _bucketize_kernel(
     float_values: tuple[Array, ...], bucket_boundaries: tuple[Array, ...]
 ) -> tuple[Array, ...]:
@@ -149,93 +251,6 @@ def _infer_bucketize(call: InferCall) -> tuple[Shape, ...]:
     return tuple(spec.shape for spec in call.specs(0))
 
 
-def _nothing(_: InferCall) -> tuple[Shape, ...]:
-    return ()
-
-
-_FROM_BYTES = "tree_ensemble_handle: resource, stamp_token: int64, tree_ensemble_serialized: string"
-_OF_HANDLE = "tree_ensemble_handle: resource"
-
-HANDLE = register(
-    OpDef(
-        name="BoostedTreesEnsembleResourceHandleOp",
-        signature="-> resource: resource",
-        attrs={
-            "container": attr("string", default=""),
-            "shared_name": attr("string", default=""),
-        },
-        infer=scalar,
-        kernel=_handle_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-CREATE = register(
-    OpDef(
-        name="BoostedTreesCreateEnsemble",
-        signature=f"{_FROM_BYTES} ->",
-        infer=_nothing,
-        kernel=_create_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
-DESERIALIZE = register(
-    OpDef(
-        name="BoostedTreesDeserializeEnsemble",
-        signature=f"{_FROM_BYTES} ->",
-        infer=_nothing,
-        kernel=_deserialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
-)
-SERIALIZE = register(
-    OpDef(
-        name="BoostedTreesSerializeEnsemble",
-        signature=f"{_OF_HANDLE} -> stamp_token: int64, tree_ensemble_serialized: string",
-        infer=lambda _: (Shape(()), Shape(())),
-        kernel=_serialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-IS_INITIALIZED = register(
-    OpDef(
-        name="IsBoostedTreesEnsembleInitialized",
-        signature=f"{_OF_HANDLE} -> is_initialized: bool",
-        infer=scalar,
-        kernel=_initialized_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-STATES = register(
-    OpDef(
-        name="BoostedTreesGetEnsembleStates",
-        signature=(
-            f"{_OF_HANDLE} -> stamp_token: int64, num_trees: int32, num_finalized_trees: int32, "
-            "num_attempted_layers: int32, last_layer_nodes_range: int32"
-        ),
-        infer=lambda _: (*(Shape(()),) * 4, Shape([2])),
-        kernel=_states_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
-PREDICT = register(
-    OpDef(
-        name="BoostedTreesPredict",
-        signature=(
-            f"{_OF_HANDLE}, bucketized_features: num_bucketized_features*int32 -> logits: float32"
-        ),
-        attrs={"logits_dimension": attr("int")},
-        infer=_infer_predict,
-        kernel=_predict_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
-)
 BUCKETIZE = register(
     OpDef(
         name="BoostedTreesBucketize",

@@ -60,7 +60,7 @@ class Tree(NamedTuple):
 
 
 class Ensemble:
-    """What a handle stands for: trees, once they are given.
+    """The resource behind a handle: trees, once they are given.
 
     Args:
         name: for errors.

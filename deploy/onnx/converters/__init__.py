@@ -1,9 +1,15 @@
-"""The converters, in the folders and files of `core/ops`."""
+"""The converters, in the folders and files of `core/ops`.
 
-from pinnace.deploy.onnx import registry
+What needs no function stands in two tables: `operators` has the ops that are one operator of ONNX,
+`unsupported` those that have no counterpart, and why. A converter is given a `node_view.NodeView`
+and registers itself in `registry`.
+"""
+
 from pinnace.deploy.onnx.converters import array as array
 from pinnace.deploy.onnx.converters import math as math
 from pinnace.deploy.onnx.converters import nn as nn
+from pinnace.deploy.onnx.converters import operators as operators
+from pinnace.deploy.onnx.converters import registry
 
 # Families that a model of layers does without; they are imported in this order when an op is
 # missed.
@@ -13,7 +19,6 @@ registry.later.add(
         for family in (
             "functional",
             "state",
-            "control",
             "random",
             "image",
             "linalg",
@@ -24,9 +29,6 @@ registry.later.add(
             "ragged",
             "audio",
             "trees",
-            "text",
-            "composites",
-            "outside",
         )
     )
 )

@@ -90,16 +90,6 @@ def split_v(x: Array, sizes: Array, axis: Array) -> tuple[Array, ...]:
     return tuple(np.split(x, ends[:-1], int(axis)))
 
 
-def tiled(draw: st.DrawFn) -> tuple[Any, ...]:
-    shape = draw(st.lists(st.integers(0, 3), max_size=3))
-    return draw(numbers(shape)), ints(*(draw(st.integers(0, 3)) for _ in shape))
-
-
-def tile(x: Array, counts: Array) -> Array:
-    sizes = [n * int(m) for n, m in zip(x.shape, counts, strict=True)]
-    return built(sizes, lambda *p: x[tuple(i % n for i, n in zip(p, x.shape, strict=True))])
-
-
 CASES = [
     OpCase("ConcatV2", drawn(concatenated), concat, differentiable=(0,)),
     OpCase("Concat", drawn(concatenated_v1), lambda a, xs: concat(xs, a), differentiable=(1,)),
@@ -119,5 +109,4 @@ CASES = [
     ),
     OpCase("Split", drawn(halves), split, attrs={"num_split": 2}),
     OpCase("SplitV", drawn(cut), split_v, attrs={"num_split": 3}),
-    OpCase("Tile", drawn(tiled), tile),
 ]

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from cases.array.shapes import SHAPES, Array, built, drawn, ints, numbers
+from pinnace.framework import dtypes
 from support.opcase import OpCase
 
 
@@ -58,7 +59,34 @@ def roll(x: Array, shifts: Array, axes: Array) -> Array:
 
 ORDERS = st.integers(0, 6).flatmap(lambda n: st.permutations(range(n)))
 
+
+def permuted(draw: st.DrawFn) -> tuple[Any, ...]:
+    shape = draw(SHAPES)
+    perm = draw(st.permutations(range(len(shape))))
+    # Each axis may be named from the end, too.
+    named = [axis - len(shape) if draw(st.booleans()) else axis for axis in perm]
+    return draw(numbers(shape)), ints(*named)
+
+
+def complex_permuted(draw: st.DrawFn) -> tuple[Any, ...]:
+    x, perm = permuted(draw)
+    return x + 1j * draw(numbers(x.shape)), perm
+
+
+def transpose(x: Array, perm: Array) -> Array:
+    places = [axis + x.ndim if axis < 0 else axis for axis in perm.tolist()]
+    sizes = [x.shape[axis] for axis in places]
+    return built(sizes, lambda *p: x[tuple(p[places.index(i)] for i in range(x.ndim))], x.dtype)
+
+
 CASES = [
+    OpCase("Transpose", drawn(permuted), transpose),
+    OpCase(
+        "ConjugateTranspose",
+        drawn(complex_permuted),
+        lambda x, perm: transpose(x.real - 1j * x.imag, perm),
+        dtypes=(dtypes.float64, dtypes.float32),
+    ),
     OpCase("ReverseV2", drawn(reversed_axes), reverse),
     OpCase(
         "ReverseSequence",

@@ -1,4 +1,4 @@
-"""Cases of core/ops/image/codecs.py and jpeg.py: files made line by line, and their own pixels."""
+"""Cases of core/ops/image/codecs.py: files made line by line, and their own pixels."""
 
 import io
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from golden.functions.image import PICTURES, bmp, png
+from golden.functions.image import bmp, png
 from pinnace.framework import dtypes
 from support.drawing import random_arrays
 from support.opcase import OpCase
@@ -52,7 +52,6 @@ def by_pillow(contents: Array) -> Array:
     return np.asarray(Image.open(io.BytesIO(contents.item())).convert("RGB"))
 
 
-HEADS = {"colours.jpg": [20, 31, 3], "grey.jpg": [20, 31, 1]}
 CASES = [
     *(case("DecodePng", png, n, unchanged) for n in (1, 3, 4)),
     case("DecodePng", png, 1, lambda x: np.concatenate([x, x, x], -1), channels=3),
@@ -60,14 +59,4 @@ CASES = [
     case("DecodePng", png, 3, lambda x: x.astype(np.uint16) * 257, dtype=dtypes.uint16),
     OpCase("DecodeBmp", random_arrays(bitmap), by_pillow),
     case("DecodeImage", png, 3, lambda x: x / 255, dtype=dtypes.float32, expand_animations=False),
-    *(
-        OpCase(
-            "ExtractJpegShape",
-            random_arrays(
-                lambda rng, name=name: (one((PICTURES / name).read_bytes()),)  # noqa: ARG005
-            ),
-            lambda _, sizes=sizes: np.array(sizes),
-        )
-        for name, sizes in HEADS.items()
-    ),
 ]

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from pinnace.framework import dtypes
-from support.drawing import complex_numbers, numbers, with_axes, with_axis
+from support.drawing import complex_numbers, numbers, with_axes
 from support.opcase import OpCase
 
 Array = npt.NDArray[Any]
@@ -70,10 +69,6 @@ def least(values: Sequence[float]) -> float:
     return min(values, default=math.inf)
 
 
-def place_of(choose: Callable[[list[Any]], Any]) -> Callable[..., Array]:
-    return over(lambda values: values.index(choose(values)), np.int64)
-
-
 def distinct(*, least_size: int) -> st.SearchStrategy[tuple[Any, ...]]:
     """No two values are equal, so that extremes are alone."""
 
@@ -108,10 +103,4 @@ CASES = [
     *both("EuclideanNorm", with_axes(OFF_ZERO, least=1), over(lambda xs: math.hypot(*xs)), ulps=8),
     *both("All", with_axes(st.booleans(), np.bool_), over(all, np.bool_)),
     *both("Any", with_axes(st.booleans(), np.bool_), over(any, np.bool_)),
-    OpCase("ArgMax", with_axis(APART, least=1), place_of(max)),
-    OpCase("ArgMin", with_axis(APART, least=1), place_of(min)),
-    OpCase(
-        "ArgMax", with_axis(APART, least=1), place_of(max), attrs={"output_type": dtypes.uint16}
-    ),
-    OpCase("ArgMin", with_axis(APART, least=1), place_of(min), attrs={"output_type": dtypes.int32}),
 ]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from cases.nn.convolutions import (
+from cases.nn.spatial_convolutions import (
     adjoint_to_filter,
     adjoint_to_input,
     attrs,

@@ -1,4 +1,4 @@
-"""Calls of tf.linalg that tests/golden/math has not."""
+"""Calls of tf.linalg that mathematics.py has not."""
 
 import numpy as np
 

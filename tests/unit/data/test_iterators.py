@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import pinnace as tf
 from pinnace.data import AUTOTUNE, Dataset
 from pinnace.data.iterator import Pass
-from pinnace.data.pipeline import public
 from pinnace.framework.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -85,12 +84,12 @@ def pipeline(kind: str) -> Dataset:
 @pytest.mark.parametrize("given_so_far", [0, 1, 13])
 def test_a_saved_position_goes_on_where_it_was(kind: str, given_so_far: int) -> None:
     dataset = pipeline(kind)
-    first = Pass(dataset.stage, public)
+    first = Pass(dataset.stage, Dataset)
     for _ in range(given_so_far):
         next(first)
     position = first.position()
     rest = values(first)
-    other = Pass(dataset.stage, public)
+    other = Pass(dataset.stage, Dataset)
     for _ in range(3):
         next(other)
     other.move_to(position)
@@ -119,7 +118,7 @@ def test_a_checkpoint_holds_an_iterator(tmp_path: Path) -> None:
 
 @given(st.binary(max_size=40))
 def test_a_damaged_position_is_refused(position: bytes) -> None:
-    one = Pass(Dataset.range(3).stage, public)
+    one = Pass(Dataset.range(3).stage, Dataset)
     with pytest.raises(tf.errors.DataLossError, match="position"):
         one.move_to(position)
 

@@ -10,7 +10,7 @@ import pytest
 import pinnace as tf
 from pinnace.data import Dataset, TFRecordDataset
 from pinnace.data.map import Mapped
-from pinnace.data.row_wise import Together, is_row_wise
+from pinnace.data.row_wise import CoalescedBatches, is_row_wise
 from pinnace.data.stage import Run
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.train import BytesList, Example, Feature, Features, Int64List
@@ -44,7 +44,7 @@ def test_several_batches_at_once_are_what_each_is(tmp_path: Path, size: int) -> 
     dataset = records(tmp_path, list(range(1500))).batch(size).map(parsed)
     stage = dataset.stage
     assert isinstance(stage, Mapped)
-    assert isinstance(stage.elements(Run()), Together)
+    assert isinstance(stage.elements(Run()), CoalescedBatches)
     batches = list(dataset)
     assert [len(x) for x, _ in batches] == [
         len(range(1500)[i : i + size]) for i in range(0, 1500, size)

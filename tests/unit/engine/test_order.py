@@ -7,7 +7,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine.build import plan_of
-from pinnace.graph.graph import FunctionRef, Graph, Node, Value
+from pinnace.graph.graph import FunctionRef, GraphBuilder, Node, Value
 from pinnace.ops.registry import lookup
 
 
@@ -16,7 +16,7 @@ class _Program:
 
     def __init__(self) -> None:
         self.variable = tf.Variable(1.0)
-        self.graph = Graph("program")
+        self.graph = GraphBuilder("program")
         self.handle = self.graph.add_input(
             lookup("Placeholder"),
             tf.TensorSpec([], tf.resource),
@@ -43,8 +43,8 @@ class _Program:
         ).outputs[0]
 
     def run(self, result: Value) -> float:
-        self.graph.outputs, self.graph.output_names = [result], ["result"]
-        (found,) = plan_of(self.graph)([np.asarray(self.variable.handle._array)])
+        self.graph.set_outputs([result], ["result"])
+        (found,) = plan_of(self.graph.finish())([np.asarray(self.variable.handle._array)])
         return float(found)
 
 
@@ -63,13 +63,17 @@ def test_a_read_waits_for_an_assignment_through_what_computes_nothing(between: s
             lookup("IdentityN"), (number,), {"T": (tf.float32,)}, "waiting", (assign,)
         )
     elif between == "call":
-        inner = Graph("inner")
+        inner = GraphBuilder("inner")
         x = inner.add_input(lookup("Placeholder"), tf.TensorSpec([], tf.float32), "x")
-        inner.outputs, inner.output_names = [x], ["y"]
+        inner.set_outputs([x], ["y"])
         waiting = graph.add(
             lookup("PartitionedCall"),
             (number,),
-            {"f": FunctionRef("inner", inner), "Tin": (tf.float32,), "Tout": (tf.float32,)},
+            {
+                "f": FunctionRef("inner", inner.finish()),
+                "Tin": (tf.float32,),
+                "Tout": (tf.float32,),
+            },
             "waiting",
             (assign,),
         )
@@ -96,5 +100,5 @@ def test_an_identity_that_waits_for_reads_alone_is_folded_away() -> None:
     read = program.read()
     waiting = program.graph.add(lookup("Identity"), (read,), {"T": tf.float32}, "y", (read.node,))
     assert program.run(waiting.outputs[0]) == 1.0
-    plan = plan_of(program.graph)
+    plan = plan_of(program.graph.finish())
     assert [step.node.op.name for step in plan.steps] == ["ReadVariableOp"]

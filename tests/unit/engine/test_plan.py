@@ -10,6 +10,7 @@ import pinnace as tf
 from pinnace.engine.build import plan_of
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
+from pinnace.graph.graph import GraphBuilder
 
 N = 64  # N x N floats are 16 KiB: large enough for a workspace
 
@@ -39,9 +40,8 @@ def test_a_workspace_is_used_once_shapes_repeat_and_changes_nothing() -> None:
     for _ in range(8):
         x = random.standard_normal((N, N)).astype(np.float32)
         np.testing.assert_array_equal(concrete(tf.constant(x)).numpy(), reference(x))
-    layouts = [layout for layout in plan.workspaces._layouts.values() if layout is not None]
-    assert len(layouts) == 1
-    assert 1 <= len(layouts[0].slots) < 12
+    (prepared,) = [one for one in plan.tiers._tier.prepared.values() if one is not None]
+    assert 1 <= len(prepared.layout.slots) < 12
 
 
 def test_a_result_kept_across_calls_never_changes() -> None:
@@ -201,10 +201,10 @@ def test_a_missing_kernel_is_named() -> None:
     from pinnace.ops.array.constants import PLACEHOLDER
 
     concrete = traced(lambda x: x + 1.0, tf.TensorSpec([], tf.float32))
-    extra = concrete.graph.add(PLACEHOLDER, (), {"dtype": tf.float32}, "fed_by_nobody")
-    concrete.graph.outputs = [extra.outputs[0]]
-    concrete.graph.plan = None
+    builder = GraphBuilder("f", concrete.graph)
+    extra = builder.add(PLACEHOLDER, (), {"dtype": tf.float32}, "fed_by_nobody")
+    builder.set_outputs(extra.outputs)
     with pytest.raises(
         tf.errors.UnimplementedError, match=r"no kernel for Placeholder .*fed_by_nobody"
     ):
-        concrete(tf.constant(1.0))
+        plan_of(builder.finish())

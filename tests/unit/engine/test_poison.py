@@ -11,7 +11,7 @@ import pinnace as tf
 from pinnace.engine.allocation import filled
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import compiler
-from pinnace.engine.poisoned import PoisonedWorkspaces
+from pinnace.engine.poisoned import PoisonedTiers
 from pinnace.framework import config
 from pinnace.ops.kernels.poison import fill
 from tests.unit.engine.test_tiers import PROGRAMS, normal
@@ -74,9 +74,7 @@ def test_answers_are_the_same_in_filled_memory(kind: str, tier: Any) -> None:
     config.set_tier(tier)
     config.settings.poison = True
     function = tf.function(program)
-    assert isinstance(
-        plan_of(function.get_concrete_function(*given).graph).workspaces, PoisonedWorkspaces
-    )
+    assert isinstance(plan_of(function.get_concrete_function(*given).graph).tiers, PoisonedTiers)
     for _ in range(4):
         # Float32 in another order; a NaN would differ from anything.
         np.testing.assert_allclose(function(*given).numpy(), wanted, rtol=1e-4, atol=1e-5)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.engine import shares as sharing
-from pinnace.engine import workspace
+from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.shares import Shares
 from pinnace.framework import config
@@ -102,30 +102,30 @@ def test_a_plan_prepares_the_real_shape_after_eight_odd_ones(
         lambda x: tf.tanh(x * 2.0) + tf.exp(x),
         input_signature=[tf.TensorSpec([None, 512], tf.float32)],
     )
-    pool = plan_of(function.get_concrete_function().graph).workspaces
+    pool = plan_of(function.get_concrete_function().graph).tiers
     for rows in range(40, 48):
         for _ in range(4):
             function(tf.zeros([rows, 512]))
-    assert len(pool._layouts) == workspace._SHAPES
+    assert len(pool._tier.prepared) == tiers._SHAPES
     for _ in range(20):
         function(tf.zeros([64, 512]))
-    assert ((64, 512),) in pool._layouts
-    assert len(pool._layouts) == workspace._SHAPES
+    assert ((64, 512),) in pool._tier.prepared
+    assert len(pool._tier.prepared) == tiers._SHAPES
 
 
 def test_spare_memory_of_a_plan_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "plan")
-    monkeypatch.setattr(workspace, "_MOST_SPARE_BYTES", 300_000)
+    monkeypatch.setattr(tiers, "_MOST_SPARE_BYTES", 300_000)
     function = tf.function(lambda x: tf.tanh(x * 2.0) + tf.exp(x))
     x = tf.zeros([64, 512])  # 131,072 bytes
     for _ in range(4):
         function(x)
-    pool = plan_of(function.get_concrete_function(x).graph).workspaces
+    pool = plan_of(function.get_concrete_function(x).graph).tiers
     leased = [pool.lease([x.numpy()]) for _ in range(8)]
     for one in leased:
-        assert isinstance(one, workspace.Workspace)
+        assert isinstance(one, tiers.Workspace)
         pool.give_back(one)
-    (layout,) = pool._layouts.values()
-    assert layout is not None
-    assert layout.bytes >= 131_072
-    assert (len(layout.spare) - 1) * layout.bytes <= 300_000
+    (prepared,) = pool._tier.prepared.values()
+    assert prepared is not None
+    assert prepared.layout.bytes >= 131_072
+    assert (len(prepared.spare) - 1) * prepared.layout.bytes <= 300_000

@@ -10,7 +10,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import rejections
-from pinnace.engine.plan import Plan
+from pinnace.engine.source import Source
 from pinnace.framework import config
 from tests.soak.threads import storm
 from tests.support.corpus import GOLDEN
@@ -34,7 +34,7 @@ def test_functions_for_two_shapes_that_are_written_at_once_call_their_own_region
     function = tf.function(region, input_signature=[tf.TensorSpec([None, 512], tf.float32)])
     inputs = [tf.constant(normal(64, 512)), tf.constant(normal(96, 512))]
     wanted = [np.tanh(x.numpy() * 1.5 + 0.25) * np.exp(-x.numpy()) for x in inputs]
-    body, other = Plan.body, threading.Event()
+    body, other = Source.body, threading.Event()
 
     def slow(self: Any, *arguments: Any, **options: Any) -> Any:
         lines = body(self, *arguments, **options)
@@ -46,7 +46,7 @@ def test_functions_for_two_shapes_that_are_written_at_once_call_their_own_region
             threading.Event().wait(0.5)
         return lines
 
-    monkeypatch.setattr(Plan, "body", slow)
+    monkeypatch.setattr(Source, "body", slow)
     found: dict[int, Any] = {}
 
     def work(number: int) -> None:

@@ -152,7 +152,7 @@ def test_the_eager_tier_runs_without_memory_of_its_own() -> None:
     x = tf.constant(normal(64, 512))
     for _ in range(5):
         function(x)
-    assert not plan_of(function.get_concrete_function(x).graph).workspaces._layouts
+    assert not plan_of(function.get_concrete_function(x).graph).tiers._tier.prepared
 
 
 def test_an_error_of_the_first_compiled_call_names_the_node() -> None:

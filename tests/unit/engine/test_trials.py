@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import loop_tiers, rejections, trials, workspace
+from pinnace.engine import loop_tiers, rejections, tiers, trials
 from pinnace.engine.codegen import compiler
 from pinnace.framework import config
 from tests.unit.engine.test_tiers import PROGRAMS, arrays, normal, region, small
@@ -31,7 +31,7 @@ KINDS = {"small": "small plan"}
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is seen is hot; kernels of other tests are forgotten."""
-    monkeypatch.setattr(workspace, "_HOT_S", 0.0)
+    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
     monkeypatch.setattr(loop_tiers, "OFTEN", 1)
     monkeypatch.setattr(config.settings, "tier", "auto")
     monkeypatch.setattr(rejections, "_record", rejections._Record())

@@ -14,7 +14,7 @@ from pinnace.framework.dtypes import DType, as_dtype, from_numpy
 EVERY_DTYPE = pytest.mark.parametrize("dtype", dtypes.by_enum(dtypes.ANY), ids=lambda d: d.name)
 OWN_NUMPY = [d for d in dtypes.by_enum(dtypes.ANY) if not d.is_quantized and d.numpy.kind != "O"]
 
-# types.proto, as in FORMATS.md section 3.
+# The numbers of types.proto.
 NUMBERS = """
 DT_FLOAT=1 DT_DOUBLE=2 DT_INT32=3 DT_UINT8=4 DT_INT16=5 DT_INT8=6 DT_STRING=7 DT_COMPLEX64=8
 DT_INT64=9 DT_BOOL=10 DT_QINT8=11 DT_QUINT8=12 DT_QINT32=13 DT_BFLOAT16=14 DT_QINT16=15

@@ -1,6 +1,8 @@
-"""What `import pinnace` does to the process it is imported in: nothing that stays."""
+"""What `import pinnace` does to the process it is imported in: what `process_effects` lists."""
 
 import gc
+import importlib
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +10,7 @@ import sys
 import pytest
 
 import pinnace
-from pinnace.framework.collecting import Paused
+from pinnace.framework.process_effects import collector_paused
 
 _VARIABLE = "OPENBLAS_THREAD_TIMEOUT"
 
@@ -43,15 +45,62 @@ def test_garbage_is_collected_as_before(first: str, after: str) -> None:
 
 
 def test_garbage_is_collected_again_after_a_failed_import() -> None:
-    def fail() -> None:
-        paused = Paused()
-        assert not gc.isenabled()
-        del paused.missing  # type: ignore[attr-defined]
+    assert gc.isenabled()
+    with pytest.raises(ModuleNotFoundError), collector_paused():
+        importlib.import_module("pinnace.nothing" if not gc.isenabled() else "pinnace")
+    assert gc.isenabled()
 
-    assert gc.isenabled()
-    with pytest.raises(AttributeError):
-        fail()
-    assert gc.isenabled()
+
+_LOOK = """
+import atexit, gc, importlib, json, locale, os, signal, sys, threading, warnings
+
+handlers = []
+os.register_at_fork = lambda **given: handlers.append(given["after_in_child"].__module__)
+ended = []
+atexit.register = lambda function, *rest: ended.append(function.__module__)
+
+def look():
+    import numpy
+
+    return {
+        "collector": [gc.isenabled(), gc.get_threshold(), gc.get_freeze_count(), len(gc.callbacks)],
+        "environment": dict(os.environ),
+        "errors of NumPy": numpy.geterr(),
+        "finders": [str(getattr(one, "__name__", type(one))) for one in sys.meta_path],
+        "filters": [str(one) for one in warnings.filters],
+        "folder": [os.getcwd()],
+        "hooks": [str(one) for one in (sys.excepthook, sys.displayhook, threading.excepthook)],
+        "limits": [sys.getrecursionlimit(), sys.getswitchinterval(), sys.path],
+        "locale": [locale.setlocale(locale.LC_ALL)],
+        "print options": [str(numpy.get_printoptions())],
+        "signals": [str(signal.getsignal(number)) for number in signal.valid_signals()],
+        "threads": [str(one) for one in threading.enumerate()],
+    }
+
+before = look()
+handlers.clear(), ended.clear()
+import pinnace
+after = look()
+changed = {
+    what: [[x for x in now if x not in was], [x for x in was if x not in now]]
+    for (what, was), now in zip(before.items(), after.values())
+    if now != was
+}
+ours = lambda names: sorted({name for name in names if name.startswith("pinnace")})
+print(json.dumps([changed, ours(handlers), ours(ended)]))
+"""
+
+
+def test_the_process_is_as_before_but_for_what_is_listed() -> None:
+    changed, forked, ended = json.loads(_run(_LOOK))
+    finders = [f"<class 'pinnace.public_imports.{name}'>" for name in ("_Beneath", "_Named")]
+    (ignored,), unignored = changed.pop("filters")
+    assert "RuntimeWarning" in ignored
+    assert "pinnace" in ignored
+    assert unignored == []
+    assert changed == {"finders": [finders, []]}
+    assert forked == ["pinnace.ops.kernels.compiled", "pinnace.ops.kernels.team"]
+    assert ended == []
 
 
 def test_what_is_slow_to_import_is_not_imported() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinnace.framework import context
+from pinnace.framework.autotrackable import AutoTrackable, no_automatic_dependency_tracking
 from pinnace.framework.containers import (
     DictWrapper,
     ListWrapper,
@@ -20,14 +21,7 @@ from pinnace.framework.containers import (
     wrap,
 )
 from pinnace.framework.module import Module, snake_case
-from pinnace.framework.trackable import (
-    AutoTrackable,
-    NoDependency,
-    Trackable,
-    no_automatic_dependency_tracking,
-    walk,
-    walk_variables,
-)
+from pinnace.framework.trackable import NoDependency, Trackable, walk, walk_variables
 
 
 class Leaf(Trackable):

@@ -25,7 +25,7 @@ from pinnace.graph.codec.functions import (
 )
 from pinnace.graph.codec.graphs import decode_graph, encode_graph
 from pinnace.graph.codec.tensors import decode_tensor
-from pinnace.graph.graph import Graph
+from pinnace.graph.graph import Graph, GraphBuilder
 from pinnace.graph.walk import ordered
 from pinnace.ops import registry
 from pinnace.ops.array import constants
@@ -158,7 +158,7 @@ def test_a_called_function_is_written_once_and_found_again() -> None:
 
 def test_two_functions_of_one_name_get_two_names() -> None:
     names = FunctionNames("")
-    first, second = Graph("f"), Graph("f")
+    first, second = GraphBuilder("f").finish(), GraphBuilder("f").finish()
     assert (names.of(first), names.of(second), names.of(first)) == ("f", "f_1", "f")
 
 

@@ -16,7 +16,7 @@ from pinnace.graph.codec.attrs import decode_attr, encode_attr
 from pinnace.graph.codec.dtypes import decode_dtype, encode_dtype
 from pinnace.graph.codec.shapes import decode_shape, encode_shape
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
-from pinnace.graph.graph import FunctionRef, Graph
+from pinnace.graph.graph import FunctionRef, GraphBuilder
 from pinnace.proto.attr_value_pb2 import AttrValue
 from pinnace.proto.tensor_pb2 import TensorProto, TensorShapeProto
 
@@ -33,7 +33,7 @@ def ref(name: str, where: str) -> FunctionRef:
     return FunctionRef(name, GRAPH)
 
 
-GRAPH = Graph("f")
+GRAPH = GraphBuilder("f").finish()
 
 
 @st.composite

@@ -1,5 +1,6 @@
 """Graphs as text and back, and what `verify` finds."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_specs_are_inferred_and_literals_are_constants() -> None:
     )
     assert graph.outputs[0].spec == TensorSpec([1])
     assert plan_of(graph)([np.zeros(2, np.float32)])[0].tolist() == [2.5]
-    assert graph.output_names == ["output_0"]
+    assert graph.output_names == ("output_0",)
 
 
 def test_functions_follow_the_graph_that_calls_them() -> None:
@@ -172,11 +173,11 @@ def test_verify_finds_what_is_wrong() -> None:
     node.controls = (one_node()[1],)
     refused(graph, "waits for")
     graph, node = one_node()
-    graph.effects.append(one_node()[1])
+    graph = replace(graph, effects=(one_node()[1],))
     refused(graph, "effect")
     graph, node = one_node()
     node.name = "x"
     refused(graph, "two nodes are named 'x'")
     graph, node = one_node()
-    graph.output_names.append("z")
+    graph = replace(graph, output_names=("y", "z"))
     refused(graph, "names for 1 and 2")

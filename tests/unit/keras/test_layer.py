@@ -8,7 +8,7 @@ import pytest
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.function import function
-from pinnace.keras import layers, regularizers, toolbox
+from pinnace.keras import layers, regularizers, utils_namespace
 from pinnace.keras.layer import Layer
 from pinnace.keras.registry import deserialize_keras_object, serialize_keras_object
 from pinnace.ops.math.products import matmul
@@ -247,7 +247,7 @@ def test_an_activity_regularizer_penalises_the_output() -> None:
 
 
 def test_names_are_numbered_by_class() -> None:
-    toolbox.clear_session()
+    utils_namespace.clear_session()
     names = [
         make.name for make in (layers.Dense(1), layers.Dense(1), layers.Conv2D(1, 1), layers.ReLU())
     ]
@@ -328,7 +328,7 @@ def test_a_layer_without_its_constructor_is_told() -> None:
         Forgetful()(X)
 
 
-@toolbox.register_keras_serializable("tests")
+@utils_namespace.register_keras_serializable("tests")
 class Remembered(Layer):
     def __init__(
         self, units: int, *, activation: Any = None, factor: float = 2.0, **kwargs: Any

@@ -13,13 +13,14 @@ from pinnace import saved_model
 from pinnace.autodiff.tape import GradientTape
 from pinnace.checkpoint import list_variables
 from pinnace.framework import structure
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import FailedPreconditionError, NotFoundError
 from pinnace.framework.module import Module
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
-from pinnace.framework.trackable import AutoTrackable, Trackable
+from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
 from pinnace.functions.function import function
 from pinnace.ops.array import constants

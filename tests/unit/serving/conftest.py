@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
 from unit.serving.memory_server import Server, running
 from unit.serving.numpy_models import every_kind, write_version
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from pinnace.serving.app import create_app
-from pinnace.serving.repository import Loader, Repository
+from pinnace.serving.http.application import create_app
+from pinnace.serving.models.repository import Loader, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pinnace.serving.settings import Settings
+    from pinnace.serving.config.settings import Settings
 
 
 class Server:

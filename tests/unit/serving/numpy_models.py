@@ -11,11 +11,13 @@ import numpy as np
 
 from pinnace.framework.errors import DataLossError, NotFoundError
 from pinnace.framework.specs import TensorSpec
-from pinnace.serving.servable import Arrays, LoadedModel
+from pinnace.serving.models.loaded_model import LoadedModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    from pinnace.serving.running.signatures import Arrays
 
 
 JSON_DTYPES = (

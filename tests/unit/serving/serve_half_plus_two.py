@@ -1,11 +1,11 @@
-"""A server process for test_server.py: folders of `write_version` in place of SavedModels."""
+"""A server process for test_process.py: folders of `write_version` in place of SavedModels."""
 
 import sys
 from pathlib import Path
 
 from pinnace.serving.command import parse_settings
-from pinnace.serving.servable import LoadedModel
-from pinnace.serving.server import serve
+from pinnace.serving.models.loaded_model import LoadedModel
+from pinnace.serving.process import serve
 from unit.serving.numpy_models import read_version, slow
 
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from pinnace.serving.command import UsageError, main, parse_settings
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ import pytest
 
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.settings import Settings
 from pinnace.serving.tls import Credentials
 from unit.serving.numpy_models import write_version
-from unit.serving.test_server import process, read_url, wait_for
+from unit.serving.test_process import process, read_url, wait_for
 
 OPENSSL = shutil.which("openssl")
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="needs openssl")
@@ -243,7 +243,7 @@ def test_what_is_no_certificate_fails_the_start(tmp_path: Path) -> None:
 
 
 def free_port() -> int:
-    from pinnace.serving.server import bind
+    from pinnace.serving.process import bind
 
     with bind("127.0.0.1", 0) as listener:
         port: int = listener.getsockname()[1]

@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pinnace.serving.ledger import Ledger
-from pinnace.serving.metrics import Meter, Metrics
+from pinnace.serving.observing.ledger import Ledger
+from pinnace.serving.observing.metrics import Meter, Metrics
 from unit.serving.numpy_models import write_version
-from unit.serving.test_server import process, read_url, wait_for
+from unit.serving.test_process import process, read_url, wait_for
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
 

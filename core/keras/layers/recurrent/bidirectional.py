@@ -40,6 +40,8 @@ class Bidirectional(Layer):
         Keras `Bidirectional`.
     """
 
+    _untracked = frozenset({"_first_weights"})
+
     def __init__(
         self,
         layer: Any,
@@ -69,7 +71,7 @@ class Bidirectional(Layer):
             if hasattr(one, "zero_output_for_mask"):
                 one.zero_output_for_mask = one.return_sequences
         self.merge_mode = merge_mode
-        self.__dict__["_first_weights"] = weights
+        self._first_weights = weights
         self.stateful = layer.stateful
         self.return_sequences = layer.return_sequences
         self.return_state = layer.return_state
@@ -101,7 +103,7 @@ class Bidirectional(Layer):
         for one in (self.forward_layer, self.backward_layer):
             if not one.built:
                 one.build_inside(sequences_shape)
-        values = self.__dict__["_first_weights"]
+        values = self._first_weights
         if values is not None:
             self.set_weights(values)
 

@@ -67,9 +67,9 @@ class RecurrentCell(Layer):
     first needs inputs only, so that a layer does it for all steps at once.
     """
 
-    _takes_floats = True
+    _untracked = frozenset({"_kept_masks"})
 
-    _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"_kept_masks"}
+    _takes_floats = True
 
     # How many parts of `units` columns the kernels have.
     _gates: ClassVar[int]
@@ -108,7 +108,7 @@ class RecurrentCell(Layer):
         self.dropout = options["dropout"]
         self.recurrent_dropout = options["recurrent_dropout"]
         self.seed_generator = generator or SeedGenerator(self.seed)
-        self.__dict__["_kept_masks"] = {}
+        self._kept_masks: dict[str, Any] = {}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
@@ -198,15 +198,15 @@ class RecurrentCell(Layer):
 
     def reset_dropout_mask(self) -> None:
         """Let the next step draw anew which inputs are dropped."""
-        self.__dict__["_kept_masks"].pop("inputs", None)
+        self._kept_masks.pop("inputs", None)
 
     def reset_recurrent_dropout_mask(self) -> None:
         """Let the next step draw anew which states are dropped."""
-        self.__dict__["_kept_masks"].pop("states", None)
+        self._kept_masks.pop("states", None)
 
     def reset_dropout_masks(self) -> None:
         """Both."""
-        self.__dict__["_kept_masks"].clear()
+        self._kept_masks.clear()
 
     def _input_masks(self, x: Tensor, training: bool) -> list[Tensor] | None:
         """Factors of the inputs, [b, in] or for sequences [b, 1, in]; None without dropout."""
@@ -229,7 +229,7 @@ class RecurrentCell(Layer):
         self._state_masks(x, training)
 
     def _masks(self, what: str, x: Tensor, size: Any, rate: float) -> list[Tensor]:
-        kept = self.__dict__["_kept_masks"]
+        kept = self._kept_masks
         tracer, held = kept.get(what, (None, None))
         if held is not None and _usable(tracer, held, x):
             return held  # type: ignore[no-any-return]
@@ -243,7 +243,7 @@ class RecurrentCell(Layer):
         return drawn
 
     def _product(self, x: Tensor, kernel: Tensor, masks: list[Tensor] | None) -> Tensor:
-        """X @ kernel, with what is dropped of x; one mask for all gates, or one each."""
+        """x @ kernel, with what is dropped of x; one mask for all gates, or one each."""
         if masks is None:
             return product(x, kernel)
         if len(masks) == 1:
@@ -254,7 +254,7 @@ class RecurrentCell(Layer):
 
 
 def product(x: Tensor, kernel: Tensor) -> Tensor:
-    """X @ kernel for [..., in]: one large product, not one per leading index."""
+    """x @ kernel for [..., in]: one large product, not one per leading index."""
     rank = x.shape.rank
     if rank is not None and rank > 2:
         return products.tensordot(x, kernel, [[rank - 1], [0]])

@@ -43,6 +43,8 @@ class ConvLSTMCell(LSTMCell):
         Shi et al. 2015; Keras `ConvLSTM`.
     """
 
+    _untracked = frozenset({"_picture"})
+
     _drops_apart = True
 
     def __init__(
@@ -87,7 +89,7 @@ class ConvLSTMCell(LSTMCell):
             raise ValueError(
                 f"ConvLSTM{self.rank}D: the sizes of a picture must be known, got {x.shape.text}"
             )
-        self.__dict__["_picture"] = sizes
+        self._picture = sizes
         columns = self.units * self._gates
         self.kernel = self.add_weight(
             "kernel",
@@ -119,7 +121,7 @@ class ConvLSTMCell(LSTMCell):
         """States of zeros, in the size that pictures have after the convolution."""
         if batch_size is None and inputs is not None:
             batch_size = shapes.shape(inputs)[0]
-        sizes = self.picture_after(self.__dict__["_picture"])
+        sizes = self.picture_after(self._picture)
         kind = dtype or self.compute_dtype
         return [constants.zeros([batch_size, *sizes], kind) for _ in range(2)]
 
@@ -140,7 +142,7 @@ class ConvLSTMCell(LSTMCell):
     def _input_masks(self, x: Tensor, training: bool) -> list[Tensor] | None:
         if not training or not 0 < self.dropout < 1:
             return None
-        drawn = self._masks("inputs", x, self.__dict__["_picture"], self.dropout)
+        drawn = self._masks("inputs", x, self._picture, self.dropout)
         if x.shape.rank == self.rank + 3:
             return [reshaping.expand_dims(mask, 1) for mask in drawn]
         return drawn
@@ -148,7 +150,7 @@ class ConvLSTMCell(LSTMCell):
     def _state_masks(self, x: Tensor, training: bool) -> list[Tensor] | None:
         if not training or not 0 < self.recurrent_dropout < 1:
             return None
-        after = self.picture_after(self.__dict__["_picture"])
+        after = self.picture_after(self._picture)
         return self._masks("states", x, after, self.recurrent_dropout)
 
     def _stepper(

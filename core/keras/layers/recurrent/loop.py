@@ -175,7 +175,7 @@ def _array(x: Tensor, size: Any, course: Course) -> TensorArray:
 def _swapped(x: Tensor) -> Tensor:
     """Batch and time exchanged."""
     rank = x.shape.rank or 2
-    return reshaping.transpose(x, [1, 0, *range(2, rank)])
+    return permutations.transpose(x, [1, 0, *range(2, rank)])
 
 
 def _where(counted: Tensor, new: Any, old: Any) -> Any:

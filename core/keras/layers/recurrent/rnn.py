@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from pinnace.framework import structure
+from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.trackable import AutoTrackable
 from pinnace.framework.variable import Variable
-from pinnace.keras import registry
+from pinnace.keras import output_specs, registry
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.recurrent.cell import RecurrentCell
@@ -141,7 +141,7 @@ class RNN(Layer):
         first = args[0] if args else None
         if not told or structure.is_nested(first) or len(args) != 1 or not self._sizes_known():
             return super().compute_output_spec(*args, **kwargs)
-        return self._specs_by_shapes((TensorSpec(first.shape, first.dtype),))  # type: ignore[union-attr]  # a tensor's stand-in
+        return output_specs.by_shapes(self, (TensorSpec(first.shape, first.dtype),))  # type: ignore[union-attr]  # a tensor's stand-in
 
     def _sizes_known(self) -> bool:
         sizes = structure.flatten(self.cell.state_size)

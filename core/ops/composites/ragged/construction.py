@@ -1,4 +1,4 @@
-"""Ragged tensors from Python lists, tensors, sparse tensors, ranges and variants."""
+"""Ragged tensors from Python lists, tensors, sparse tensors, and ranges."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ from pinnace.ops.array import (
     constants,
     gathering,
     joining,
+    masking,
     reshaping,
-    selecting,
     shapes,
-    sorting,
 )
-from pinnace.ops.composites.checks import agree, require, require_equal, require_within
+from pinnace.ops.composites.checks import agree, require
 from pinnace.ops.composites.ragged.partitions import splits_from_rowids
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, comparison, logic, ranges, reduction
 from pinnace.ops.ragged import ranges as range_ops
-from pinnace.ops.ragged import variants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +37,6 @@ __all__ = [
     "range",
     "row_splits_to_segment_ids",
     "segment_ids_to_row_splits",
-    "stack_dynamic_partitions",
 ]
 
 
@@ -252,16 +249,16 @@ def from_tensor(
         return _cut(x, casting.cast(convert_to_tensor(lengths), kind))
     sizes = shapes.shape(x, out_type=kind)
     if padding is not None and ragged_rank > 1:
-        flat = _folded(x, sizes, ragged_rank)
+        flat = folded(x, sizes, ragged_rank)
         inner = _from_padding(flat, padding, kind)
         # Rows of nothing but padding stay, empty, in outer axes.
         return _wrapped(inner, x, sizes, ragged_rank - 1)
     if padding is not None:
         return _from_padding(x, padding, kind)
-    return _wrapped(_folded(x, sizes, ragged_rank + 1), x, sizes, ragged_rank)
+    return _wrapped(folded(x, sizes, ragged_rank + 1), x, sizes, ragged_rank)
 
 
-def _folded(x: Tensor, sizes: Tensor, axes: int) -> Tensor:
+def folded(x: Tensor, sizes: Tensor, axes: int) -> Tensor:
     """The first axes as one."""
     if axes <= 1:
         return x
@@ -296,7 +293,7 @@ def _cut(x: Tensor, lengths: Tensor) -> RaggedTensor:
     kept = arithmetic.maximum(arithmetic.minimum(lengths, width), zero)
     columns = ranges.range(width)
     mask = comparison.less(reshaping.expand_dims(columns, 0), reshaping.expand_dims(kept, 1))
-    values = selecting.boolean_mask(x, mask)
+    values = masking.boolean_mask(x, mask)
     return RaggedTensor.from_row_lengths(values, kept, validate=False)
 
 
@@ -362,50 +359,6 @@ def from_sparse(
     return RaggedTensor(st_input.values, splits, internal=True)
 
 
-def to_variant(x: RaggedTensor, batched_input: bool, name: str | None) -> Tensor:
-    """The ragged tensor, or each row of it, as a value of dtype variant."""
-    found: Tensor = execute(
-        variants.RAGGED_TENSOR_TO_VARIANT,
-        list(x.nested_row_splits),
-        x.flat_values,
-        batched_input=batched_input,
-        Tsplits=x.row_splits.dtype,
-        name=name,
-    )
-    return found
-
-
-def from_variant(
-    variant: Any,
-    dtype: Any,
-    output_ragged_rank: int,
-    input_ragged_rank: int | None,
-    row_splits_dtype: Any,
-    name: str | None,
-) -> Any:
-    """The ragged tensor that a variant, or a vector of them, holds."""
-    encoded = convert_to_tensor(variant)
-    rank = encoded.shape.rank
-    depth = input_ragged_rank
-    if depth is None:
-        depth = -1 if rank is None else output_ragged_rank - rank
-        if depth < -1:
-            raise ValueError(
-                f"RaggedTensor: output_ragged_rank must be at least the rank of the variant {rank},"
-                f" got {output_ragged_rank}"
-            )
-    splits, values = execute(
-        variants.RAGGED_TENSOR_FROM_VARIANT,
-        encoded,
-        input_ragged_rank=depth,
-        output_ragged_rank=output_ragged_rank,
-        Tvalues=dtypes.as_dtype(dtype),
-        Tsplits=dtypes.as_dtype(row_splits_dtype),
-        name=name,
-    )
-    return RaggedTensor.from_nested_row_splits(values, list(splits), validate=False)
-
-
 def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The row that each value is in, by row splits: `[0, 3, 3, 5]` gives `[0, 0, 0, 2, 2]`."""
     del name
@@ -443,59 +396,3 @@ def segment_ids_to_row_splits(
     if out_type is None and not isinstance(segment_ids, Tensor):
         kind = dtypes.int64
     return splits_from_rowids(casting.cast(ids, kind), num_segments, validate=True)
-
-
-def stack_dynamic_partitions(
-    data: Any, partitions: Any, num_partitions: Any, name: str | None = None
-) -> Any:
-    """Row i holds the values whose partition is i, in their order.
-
-    Args:
-        data: [*partitions.shape, ...], tensor or ragged tensor.
-        partitions: integers from 0 to num_partitions - 1, tensor or ragged tensor.
-        num_partitions: how many rows there are.
-        name: accepted for TensorFlow's sake.
-    """
-    from pinnace.ops.composites.ragged.gathering import gather
-
-    del name
-    x: Any = data if isinstance(data, RaggedTensor) else convert_to_tensor(data)
-    ids: Any = partitions
-    if not isinstance(ids, RaggedTensor):
-        ids = convert_to_tensor(partitions)
-    rank = ids.shape.rank
-    if rank is None:
-        raise ValueError("stack_dynamic_partitions: partitions must have a known rank")
-    if rank == 0:
-        x, ids = reshaping.expand_dims(x, 0), reshaping.expand_dims(ids, 0)
-    while isinstance(ids, RaggedTensor):
-        if not isinstance(x, RaggedTensor):
-            x = from_tensor(x)
-        require_equal(
-            casting.cast(x.row_splits, ids.row_splits.dtype),
-            ids.row_splits,
-            "stack_dynamic_partitions: data and partitions must have equal row splits",
-        )
-        x, ids = x.values, ids.values
-    while ids.shape.rank > 1:
-        if isinstance(x, RaggedTensor):
-            x = x.values
-        else:
-            x = _folded(x, shapes.shape(x, out_type=dtypes.int64), 2)
-        ids = (
-            reshaping.reshape(ids, [-1])
-            if ids.shape.rank == 2
-            else _folded(ids, shapes.shape(ids, out_type=dtypes.int64), 2)
-        )
-    wide = ids if ids.dtype in dtypes.INDEX else casting.cast(ids, dtypes.int64)
-    count = convert_to_tensor(num_partitions)
-    require_within(
-        wide,
-        casting.cast(count, wide.dtype),
-        "stack_dynamic_partitions: partitions must be below their number",
-    )
-    order = sorting.argsort(wide, stable=True)
-
-    ordered = gathering.gather(wide, order)
-    rows = gather(x, order) if isinstance(x, RaggedTensor) else gathering.gather(x, order)
-    return RaggedTensor.from_value_rowids(rows, ordered, count, validate=False)

@@ -26,7 +26,7 @@ from pinnace.ops.math import arithmetic, comparison, logic, ranges
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["aligned", "elementwise", "map_flat_values", "match_row_splits"]
+__all__ = ["add_n", "aligned", "elementwise", "map_flat_values", "match_row_splits", "scalar_mul"]
 
 
 def elementwise(function: Callable[..., Any], *xs: Any) -> Any:
@@ -107,7 +107,7 @@ def _rank(x: Any) -> int:
 
 
 def _with_rank(x: Any, rank: int) -> Any:
-    """X with axes of size 1 in front."""
+    """x with axes of size 1 in front."""
     while _rank(x) < rank:
         if isinstance(x, RaggedTensor):
             count = x.shape[0]
@@ -233,7 +233,7 @@ def _agreed(axes: list[_Axis], axis: int) -> Any:
 
 
 def _as_ragged(x: Any, depth: int, kind: Any) -> RaggedTensor:
-    """X with `depth` axes stored as row splits."""
+    """x with `depth` axes stored as row splits."""
     if isinstance(x, RaggedTensor):
         missing = depth - x.ragged_rank
         if not missing:
@@ -326,3 +326,13 @@ def _flat(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _flat(item) for key, item in value.items()}
     return value
+
+
+def add_n(inputs: Any, name: str | None = None) -> Any:
+    """The sum of ragged tensors with equal rows."""
+    return elementwise(lambda *xs: arithmetic.add_n(list(xs), name), *inputs)
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """A ragged tensor times a number."""
+    return elementwise(lambda flat: arithmetic.scalar_mul(scalar, flat, name), x)

@@ -13,6 +13,7 @@ from pinnace.ops.array import (
     gathering,
     indicators,
     joining,
+    masking,
     reshaping,
     selecting,
     shapes,
@@ -339,7 +340,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
                 comparison.not_equal(flat, np.zeros((), flat.dtype.numpy))
             )
         sparse = condition.to_sparse()
-        return selecting.boolean_mask(sparse.indices, sparse.values)
+        return masking.boolean_mask(sparse.indices, sparse.values)
     return elementwise(selecting.where, condition, x, y)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.convert import convert_to_tensor
@@ -238,18 +239,14 @@ class RowPartitioned(CompositeTensor):
         row_splits_dtype: Any = dtypes.int64,
     ) -> Any:
         """The rows of a tensor; what is padding is left out. See `ragged.construction`."""
-        from pinnace.ops.composites.ragged.construction import from_tensor
-
-        return from_tensor(tensor, lengths, padding, ragged_rank, name, row_splits_dtype)
+        return late.from_tensor(tensor, lengths, padding, ragged_rank, name, row_splits_dtype)
 
     @classmethod
     def from_sparse(
         cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
     ) -> Any:
         """The rows of a sparse matrix whose values begin at column 0 without gaps."""
-        from pinnace.ops.composites.ragged.construction import from_sparse
-
-        return from_sparse(st_input, name, row_splits_dtype)
+        return late.from_sparse(st_input, name, row_splits_dtype)
 
     def _check(self, what: str) -> None:
         """InvalidArgumentError unless the row splits fit the values."""
@@ -297,7 +294,7 @@ def splits_from_rowids(rowids: Tensor, nrows: Any, validate: bool) -> Tensor:
 
 
 def values_of(values: Any) -> Any:
-    """What rows can be made of: a ragged tensor as it is, anything else as a tensor."""
+    """The values for a row partition: a ragged tensor as it is, anything else as a tensor."""
     if isinstance(values, CompositeTensor) and not hasattr(values, "__tf_tensor__"):
         return values
     return values if isinstance(values, RowPartitioned) else convert_to_tensor(values)

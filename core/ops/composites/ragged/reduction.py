@@ -1,4 +1,4 @@
-"""Sums, means and extremes over the axes of ragged tensors."""
+"""Sums, means and extremes over the axes of ragged tensors; running sums and softmax."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from pinnace.ops.composites.ragged.construction import range as ragged_range
 from pinnace.ops.composites.ragged.elementwise import elementwise
 from pinnace.ops.composites.ragged.shaping import expand_dims
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.math import arithmetic, division, exponents, reduction, segments
+from pinnace.ops.math import arithmetic, cumulation, division, exponents, reduction, segments
+from pinnace.ops.nn import softmaxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "cumsum",
     "reduce_all",
     "reduce_any",
     "reduce_max",
@@ -29,6 +31,7 @@ __all__ = [
     "reduce_sum",
     "reduce_variance",
     "segment",
+    "softmax",
 ]
 
 
@@ -217,3 +220,53 @@ def _of_bools(x: RaggedTensor, axis: Any, keepdims: bool, reduce: Callable[..., 
     if isinstance(found, RaggedTensor):
         return found.with_flat_values(casting.cast(found.flat_values, dtypes.bool))
     return casting.cast(found, dtypes.bool)
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """The running sum along an axis below the ragged ones, or along rows."""
+    at = int(axis) % x.shape.rank
+    if at > x.ragged_rank:
+        inner = at - x.ragged_rank
+        flat = cumulation.cumsum(x.flat_values, inner, exclusive, reverse, name)
+        return x.with_flat_values(flat)
+    if at == 0:
+        raise ValueError("cumsum: axis must not be 0 for ragged tensors, whose rows differ")
+    return _running(x, at, exclusive, reverse)
+
+
+def _running(x: Any, at: int, exclusive: bool, reverse: bool) -> Any:
+    if at > 1:
+        return x.with_values(_running(x.values, at - 1, exclusive, reverse))
+    if isinstance(x.values, RaggedTensor):
+        raise ValueError("cumsum: only the innermost ragged axis has running sums")  # noqa: TRY004 (TensorFlow's class)
+    # The running sum of all values, less what came before the row.
+    before = cumulation.cumsum(x.values, 0, exclusive=True)
+    rows = x.value_rowids()
+    if reverse:
+        after = cumulation.cumsum(x.values, 0, exclusive=True, reverse=True)
+        last = arithmetic.subtract(x.row_splits[1:], casting.cast(1, x.row_splits.dtype))
+        base = gathering.gather(after, gathering.gather(last, rows))
+        own = arithmetic.subtract(after, base)
+    else:
+        base = gathering.gather(before, gathering.gather(x.row_splits[:-1], rows))
+        own = arithmetic.subtract(before, base)
+    return x.with_values(own if exclusive else arithmetic.add(own, x.values))
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
+    """exp(logits) over its sum, along the last axis."""
+    at = -1 if axis is None else int(axis)
+    deepest = logits.shape.rank
+    if deepest is not None:
+        at %= deepest
+    if at in {-1, deepest} or (deepest is not None and at > logits.ragged_rank):
+        inner = -1 if at == -1 else at - logits.ragged_rank
+        if (logits.flat_values.shape.rank or 1) > 1:
+            return logits.with_flat_values(softmaxes.softmax(logits.flat_values, inner, name))
+    # The largest of each row first, so that exp does not overflow.
+    top = reduce_max(logits, at, keepdims=True)
+    powers = elementwise(lambda x, m: exponents.exp(arithmetic.subtract(x, m)), logits, top)
+    total = reduce_sum(powers, at, keepdims=True)
+    return elementwise(division.divide, powers, total)

@@ -21,6 +21,7 @@ __all__ = [
     "concat",
     "expand_dims",
     "merge_dims",
+    "rank",
     "reverse",
     "size",
     "split",
@@ -412,3 +413,12 @@ def split(
         pieces.append(piece)
         begin += part
     return pieces
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """How many axes there are."""
+    del name
+    found = input.shape.rank
+    if found is None:
+        found = input.ragged_rank + (input.flat_values.shape.rank or 0)
+    return convert_to_tensor(np.int32(found))

@@ -21,7 +21,7 @@ __all__ = ["RaggedTensorSpec"]
 
 @kept_in_files_as("RAGGED_TENSOR_SPEC")
 class RaggedTensorSpec(CompositeSpec):
-    """What is known of a ragged tensor before there is one.
+    """The static type of a ragged tensor, known before there is one.
 
     Args:
         shape: None for ragged and unknown axes.

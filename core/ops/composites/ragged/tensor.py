@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.ops.array import casting, joining, reshaping, shapes, sorting
 from pinnace.ops.composites.operators import TensorOperators
+from pinnace.ops.composites.ragged import encoding
 from pinnace.ops.composites.ragged.partitions import (
     RowPartitioned,
     known_integer,
@@ -112,10 +114,10 @@ class RaggedTensor(TensorOperators, RowPartitioned):
 
     @property
     def spec(self) -> RaggedTensorSpec:
-        """What is known of it."""
-        from pinnace.ops.composites.ragged.spec import RaggedTensorSpec
-
-        return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
+        """Its `RaggedTensorSpec`."""
+        return late.RaggedTensorSpec(
+            self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype
+        )
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """How many rows there are, an integer scalar."""
@@ -262,9 +264,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
 
     def merge_dims(self, outer_axis: Any, inner_axis: Any) -> Any:
         """The axes from outer_axis to inner_axis as one, of all their values."""
-        from pinnace.ops.composites.ragged.shaping import merge_dims
-
-        return merge_dims(self, outer_axis, inner_axis)
+        return late.merge_dims(self, outer_axis, inner_axis)
 
     def to_tensor(
         self, default_value: Any = None, name: str | None = None, shape: Any = None
@@ -311,9 +311,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         return SparseTensor(*parts)
 
     def _to_variant(self, batched_input: bool = False, name: str | None = None) -> Tensor:
-        from pinnace.ops.composites.ragged.construction import to_variant
-
-        return to_variant(self, batched_input, name)
+        return encoding.to_variant(self, batched_input, name)
 
     @classmethod
     def _from_variant(
@@ -325,11 +323,10 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         row_splits_dtype: Any = dtypes.int64,
         name: str | None = None,
     ) -> Any:
-        from pinnace.ops.composites.ragged.construction import from_variant
-
-        return from_variant(
+        splits, values = encoding.from_variant(
             variant, dtype, output_ragged_rank, input_ragged_rank, row_splits_dtype, name
         )
+        return cls.from_nested_row_splits(values, splits, validate=False)
 
     # Python's view of it.
 
@@ -362,9 +359,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
         return not any(isinstance(part, SymbolicTensor) for part in self._components())
 
     def __getitem__(self, key: Any) -> Any:
-        from pinnace.ops.composites.ragged.indexing import getitem
-
-        return getitem(self, key)
+        return late.getitem(self, key)
 
     def __iter__(self) -> Any:
         count = known_integer(self.nrows())
@@ -406,9 +401,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
             flat.set_shape([None, *wanted[self.ragged_rank + 1 :]])
 
     def _shape_invariant_to_type_spec(self, shape: Any) -> RaggedTensorSpec:
-        from pinnace.ops.composites.ragged.spec import RaggedTensorSpec
-
-        return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
+        return late.RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
 
 
 def _axis(axis: Any, rank: int | None, who: str) -> int:

@@ -11,7 +11,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.ops.array import casting, gathering
 from pinnace.ops.composites.sparse.functions import as_sparse
 from pinnace.ops.composites.sparse.tensor import SparseTensor
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import matrices
 from pinnace.ops.math import arithmetic as dense
 from pinnace.ops.math import reduction as dense_reduction
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def add(a: Any, b: Any, threshold: Any = 0) -> Any:
-    """A + b of a sparse tensor and another, sparse or not.
+    """a + b of a sparse tensor and another, sparse or not.
 
     Args:
         a: SparseTensor or tensor, one of both sparse.
@@ -238,7 +238,7 @@ def _segments(
     if count is not None:
         op = counted
         parts.append(count)
-    return execute(op, *parts, sparse_gradient=bool(hint), name=name)  # type: ignore[no-any-return]
+    return execute_one(op, *parts, sparse_gradient=bool(hint), name=name)
 
 
 def segment_sum(

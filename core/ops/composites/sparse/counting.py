@@ -11,7 +11,7 @@ from pinnace.ops.composites.checks import require_equal
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.composites.sparse.functions import as_sparse
 from pinnace.ops.composites.sparse.tensor import SparseTensor
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import counting as dense_counting
 from pinnace.ops.sparse import counting
 
@@ -103,7 +103,7 @@ def bincount_dense(
     kind = dtypes.as_dtype(dtype)
     if isinstance(arr, SparseTensor):
         each = _sparse_weights(arr, weights, kind, "bincount")
-        return execute(  # type: ignore[no-any-return]
+        return execute_one(
             counting.SPARSE_BINCOUNT,
             arr.indices,
             inner,
@@ -115,7 +115,7 @@ def bincount_dense(
         )
     each = _ragged_weights(weights, kind, "bincount")
     splits = casting.cast(arr.row_splits, dtypes.int64)
-    return execute(  # type: ignore[no-any-return]
+    return execute_one(
         counting.RAGGED_BINCOUNT,
         splits,
         inner,

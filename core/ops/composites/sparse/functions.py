@@ -12,11 +12,11 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.ops.array import casting, constants, gathering, joining, reshaping, selecting, shapes
+from pinnace.ops.array.broadcasting import known_value
 from pinnace.ops.composites.checks import require_equal
 from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, comparison, ranges, reduction
-from pinnace.ops.math.broadcasting import known_value
 from pinnace.ops.sparse import density, filling, order, slicing
 from pinnace.ops.sparse import joining as joining_ops
 

@@ -10,7 +10,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.ops.composites.sparse.functions import as_sparse
 from pinnace.ops.composites.sparse.tensor import SparseTensor
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.sparse import serializing
 
 __all__ = ["deserialize_many_sparse", "serialize_many_sparse", "serialize_sparse"]
@@ -55,7 +55,7 @@ def serialize_many_sparse(
 def _serialized(op: Any, sp_input: Any, out_type: Any, name: str | None) -> Tensor:
     x = as_sparse(sp_input, f"io.{op.name}")
     kind = dtypes.as_dtype(out_type)
-    return execute(op, x.indices, x.values, x.dense_shape, out_type=kind, name=name)  # type: ignore[no-any-return]
+    return execute_one(op, x.indices, x.values, x.dense_shape, out_type=kind, name=name)
 
 
 def deserialize_many_sparse(

@@ -13,8 +13,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.ops.array import casting
+from pinnace.ops.array.broadcasting import known_value
 from pinnace.ops.execute import execute
-from pinnace.ops.math.broadcasting import known_value
 from pinnace.ops.sparse import arithmetic as sparse_arithmetic
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class SparseTensor(CompositeTensor):
 
     @property
     def spec(self) -> SparseTensorSpec:
-        """What is known of it."""
+        """Its `SparseTensorSpec`."""
         return SparseTensorSpec(self._static, self.dtype)
 
     def with_values(self, new_values: Any) -> SparseTensor:
@@ -201,7 +201,7 @@ def _static_shape(dense_shape: Tensor) -> Shape:
 
 @kept_in_files_as("SPARSE_TENSOR_SPEC")
 class SparseTensorSpec(CompositeSpec):
-    """What is known of a sparse tensor before there is one.
+    """The static type of a sparse tensor, known before there is one.
 
     Args:
         shape: of the dense tensor it stands for.
@@ -226,7 +226,7 @@ class SparseTensorSpec(CompositeSpec):
 
     @property
     def value_type(self) -> type:
-        """SparseTensor."""
+        """The class SparseTensor."""
         return SparseTensor
 
     @classmethod

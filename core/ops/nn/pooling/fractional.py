@@ -28,58 +28,15 @@ from pinnace.ops.running import RunContext
 _TYPES = frozenset({float32, float64, int32, int64})
 Ends = list[int]
 
-
-def fractional_max_pool(
-    value: TensorLike,
-    pooling_ratio: Any,
-    pseudo_random: bool = False,
-    overlapping: bool = False,
-    seed: int = 0,
-    name: str | None = None,
-) -> tuple[Tensor, ...]:
-    """The maximum of cells of random sizes, whose mean size is the ratio.
-
-    Args:
-        value: [batch, height, width, channels], float32, float64, int32 or int64.
-        pooling_ratio: how much smaller the result is: a number, one each for height and width, or
-            four of which the first and the last are 1; 1 or more.
-        pseudo_random: cells of nearly even size at a random offset, instead of sizes in random
-            order.
-        overlapping: whether neighbouring cells share the row and the column between them.
-        seed: cells are the same in every call; 0 draws them anew each time.
-        name: name of the node while tracing.
-
-    Returns:
-        [batch, floor(height / ratio), floor(width / ratio), channels]; where the rows of cells
-        begin and the last one ends, int64; the same for columns.
-
-    Raises:
-        ValueError: a ratio is below 1, or that of batch or channels is not 1.
-
-    Source:
-        TensorFlow op `FractionalMaxPool` (nn_ops.cc).
-    """
-    return _pooled(
-        FRACTIONAL_MAX_POOL, value, pooling_ratio, pseudo_random, overlapping, seed, name
-    )
-
-
-def fractional_avg_pool(
-    value: TensorLike,
-    pooling_ratio: Any,
-    pseudo_random: bool = False,
-    overlapping: bool = False,
-    seed: int = 0,
-    name: str | None = None,
-) -> tuple[Tensor, ...]:
-    """The mean of cells of random sizes; arguments and results as of `fractional_max_pool`.
-
-    Source:
-        TensorFlow op `FractionalAvgPool` (nn_ops.cc).
-    """
-    return _pooled(
-        FRACTIONAL_AVG_POOL, value, pooling_ratio, pseudo_random, overlapping, seed, name
-    )
+_ATTRS = {
+    "pooling_ratio": attr("list(float)"),
+    "pseudo_random": attr("bool", default=False),
+    "overlapping": attr("bool", default=False),
+    "deterministic": attr("bool", default=False),
+    "seed": attr("int", default=0),
+    "seed2": attr("int", default=0),
+}
+_SEQUENCES = "row_pooling_sequence: int64, col_pooling_sequence: int64"
 
 
 def _pooled(
@@ -113,9 +70,6 @@ def _ratios(given: Any) -> tuple[float, ...]:
         message = f"pooling_ratio must be 1 or more, and 1 for batch and channels, got {given!r}"
         raise ValueError(message)
     return tuple(found)
-
-
-# Cells.
 
 
 def _at_offset(length: int, count: int, start: philox.KeyCounter) -> Ends:
@@ -200,6 +154,59 @@ def _forward(who: str, reduce: Callable[[Array, Ends, Ends, bool], Array]) -> An
     return kernel
 
 
+def _infer(call: InferCall) -> tuple[Shape, ...]:
+    shape, ratios = call.spec(0).shape, call.attrs["pooling_ratio"]
+    if len(ratios) != 4:
+        call.fail("pooling_ratio must have 4 entries")
+    if any(ratio < 1 for ratio in ratios):
+        call.fail("pooling_ratio must be 1 or more")
+    if shape.rank is None:
+        return Shape([None] * 4), Shape([None]), Shape([None])
+    if shape.rank != 4:
+        call.fail("value must have 4 axes")
+    sizes = [
+        None if n is None else int(np.floor(np.float32(n) / np.float32(ratio)))
+        for n, ratio in zip(shape, ratios, strict=True)
+    ]
+    rows, columns = (None if n is None else n + 1 for n in sizes[1:3])
+    return Shape(sizes), Shape([rows]), Shape([columns])
+
+
+def fractional_max_pool(
+    value: TensorLike,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> tuple[Tensor, ...]:
+    """The maximum of cells of random sizes, whose mean size is the ratio.
+
+    Args:
+        value: [batch, height, width, channels], float32, float64, int32 or int64.
+        pooling_ratio: how much smaller the result is: a number, one each for height and width, or
+            four of which the first and the last are 1; 1 or more.
+        pseudo_random: cells of nearly even size at a random offset, instead of sizes in random
+            order.
+        overlapping: whether neighbouring cells share the row and the column between them.
+        seed: cells are the same in every call; 0 draws them anew each time.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, floor(height / ratio), floor(width / ratio), channels]; where the rows of cells
+        begin and the last one ends, int64; the same for columns.
+
+    Raises:
+        ValueError: a ratio is below 1, or that of batch or channels is not 1.
+
+    Source:
+        TensorFlow op `FractionalMaxPool` (nn_ops.cc).
+    """
+    return _pooled(
+        FRACTIONAL_MAX_POOL, value, pooling_ratio, pseudo_random, overlapping, seed, name
+    )
+
+
 def _maxima(x: Array, rows: Ends, columns: Ends, overlapping: bool) -> Array:
     strips = [x[:, span].max(axis=1) for span in _spans(rows, x.shape[1], overlapping)]
     tall = np.stack(strips, axis=1)
@@ -207,23 +214,26 @@ def _maxima(x: Array, rows: Ends, columns: Ends, overlapping: bool) -> Array:
     return np.stack(cells, axis=2)
 
 
-def _means(x: Array, rows: Ends, columns: Ends, overlapping: bool) -> Array:
-    down = list(_spans(rows, x.shape[1], overlapping))
-    across = list(_spans(columns, x.shape[2], overlapping))
-    tall = np.stack([x[:, span].sum(axis=1, dtype=x.dtype) for span in down], axis=1)
-    sums = np.stack([tall[:, :, s].sum(axis=2, dtype=x.dtype) for s in across], axis=2)
-    counts = _lengths(down)[:, None, None] * _lengths(across)[:, None]
-    if x.dtype.kind == "f":
-        return sums / counts.astype(x.dtype)  # type: ignore[no-any-return]
-    # Towards zero, as C++ divides.
-    return (np.sign(sums) * (np.abs(sums) // counts)).astype(x.dtype)  # type: ignore[no-any-return]
+def _max_gradient(call: OpCall, dy: Tensor, *_: Any) -> tuple[Tensor | None]:
+    if dy is None:
+        return (None,)
+    y, rows, columns = call.outputs
+    overlapping = call.attr("overlapping")
+    x = call.inputs[0]
+    return (execute(FRACTIONAL_MAX_POOL_GRAD, x, y, dy, rows, columns, overlapping=overlapping),)
 
 
-def _lengths(spans: list[slice]) -> Array:
-    return np.array([span.stop - span.start for span in spans], np.int64)
-
-
-# Gradients.
+FRACTIONAL_MAX_POOL: OpDef = register(
+    OpDef(
+        name="FractionalMaxPool",
+        signature=f"value: T -> output: T, {_SEQUENCES}",
+        types={"T": _TYPES},
+        attrs=_ATTRS,
+        infer=_infer,
+        kernel=_forward("FractionalMaxPool", _maxima),
+        gradient=_max_gradient,
+    )
+)
 
 
 def _ends_of(who: str, name: str, sequence: Array, length: int, count: int) -> Ends:
@@ -275,6 +285,82 @@ def _max_grad_kernel(
     return out
 
 
+def _infer_max_grad(call: InferCall) -> Shape:
+    shape = call.spec(0).shape
+    if shape.rank not in {None, 4}:
+        call.fail("orig_input must have 4 axes")
+    return shape if shape.rank else Shape([None] * 4)
+
+
+FRACTIONAL_MAX_POOL_GRAD: OpDef = register(
+    OpDef(
+        name="FractionalMaxPoolGrad",
+        signature=f"orig_input: T, orig_output: T, out_backprop: T, {_SEQUENCES} -> output: T",
+        types={"T": _TYPES},
+        attrs={"overlapping": attr("bool", default=False)},
+        infer=_infer_max_grad,
+        kernel=_max_grad_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _lengths(spans: list[slice]) -> Array:
+    return np.array([span.stop - span.start for span in spans], np.int64)
+
+
+def fractional_avg_pool(
+    value: TensorLike,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> tuple[Tensor, ...]:
+    """The mean of cells of random sizes; arguments and results as of `fractional_max_pool`.
+
+    Source:
+        TensorFlow op `FractionalAvgPool` (nn_ops.cc).
+    """
+    return _pooled(
+        FRACTIONAL_AVG_POOL, value, pooling_ratio, pseudo_random, overlapping, seed, name
+    )
+
+
+def _means(x: Array, rows: Ends, columns: Ends, overlapping: bool) -> Array:
+    down = list(_spans(rows, x.shape[1], overlapping))
+    across = list(_spans(columns, x.shape[2], overlapping))
+    tall = np.stack([x[:, span].sum(axis=1, dtype=x.dtype) for span in down], axis=1)
+    sums = np.stack([tall[:, :, s].sum(axis=2, dtype=x.dtype) for s in across], axis=2)
+    counts = _lengths(down)[:, None, None] * _lengths(across)[:, None]
+    if x.dtype.kind == "f":
+        return sums / counts.astype(x.dtype)  # type: ignore[no-any-return]
+    # Towards zero, as C++ divides.
+    return (np.sign(sums) * (np.abs(sums) // counts)).astype(x.dtype)  # type: ignore[no-any-return]
+
+
+def _avg_gradient(call: OpCall, dy: Tensor, *_: Any) -> tuple[Tensor | None]:
+    if dy is None:
+        return (None,)
+    _y, rows, columns = call.outputs
+    sizes = shapes.shape(call.inputs[0], out_type=int64)
+    overlapping = call.attr("overlapping")
+    return (execute(FRACTIONAL_AVG_POOL_GRAD, sizes, dy, rows, columns, overlapping=overlapping),)
+
+
+FRACTIONAL_AVG_POOL: OpDef = register(
+    OpDef(
+        name="FractionalAvgPool",
+        signature=f"value: T -> output: T, {_SEQUENCES}",
+        types={"T": _TYPES},
+        attrs=_ATTRS,
+        infer=_infer,
+        kernel=_forward("FractionalAvgPool", _means),
+        gradient=_avg_gradient,
+    )
+)
+
+
 def _avg_grad_kernel(
     orig_input_tensor_shape: Array,
     out_backprop: Array,
@@ -314,49 +400,6 @@ def _avg_grad_kernel(
     return out.astype(out_backprop.dtype)
 
 
-def _max_gradient(call: OpCall, dy: Tensor, *_: Any) -> tuple[Tensor | None]:
-    if dy is None:
-        return (None,)
-    y, rows, columns = call.outputs
-    overlapping = call.attr("overlapping")
-    x = call.inputs[0]
-    return (execute(FRACTIONAL_MAX_POOL_GRAD, x, y, dy, rows, columns, overlapping=overlapping),)
-
-
-def _avg_gradient(call: OpCall, dy: Tensor, *_: Any) -> tuple[Tensor | None]:
-    if dy is None:
-        return (None,)
-    _y, rows, columns = call.outputs
-    sizes = shapes.shape(call.inputs[0], out_type=int64)
-    overlapping = call.attr("overlapping")
-    return (execute(FRACTIONAL_AVG_POOL_GRAD, sizes, dy, rows, columns, overlapping=overlapping),)
-
-
-def _infer(call: InferCall) -> tuple[Shape, ...]:
-    shape, ratios = call.spec(0).shape, call.attrs["pooling_ratio"]
-    if len(ratios) != 4:
-        call.fail("pooling_ratio must have 4 entries")
-    if any(ratio < 1 for ratio in ratios):
-        call.fail("pooling_ratio must be 1 or more")
-    if shape.rank is None:
-        return Shape([None] * 4), Shape([None]), Shape([None])
-    if shape.rank != 4:
-        call.fail("value must have 4 axes")
-    sizes = [
-        None if n is None else int(np.floor(np.float32(n) / np.float32(ratio)))
-        for n, ratio in zip(shape, ratios, strict=True)
-    ]
-    rows, columns = (None if n is None else n + 1 for n in sizes[1:3])
-    return Shape(sizes), Shape([rows]), Shape([columns])
-
-
-def _infer_max_grad(call: InferCall) -> Shape:
-    shape = call.spec(0).shape
-    if shape.rank not in {None, 4}:
-        call.fail("orig_input must have 4 axes")
-    return shape if shape.rank else Shape([None] * 4)
-
-
 def _infer_avg_grad(call: InferCall) -> Shape:
     sizes = call.constant(0)
     if sizes is None or sizes.shape != (4,) or sizes.min() < 0:
@@ -364,48 +407,6 @@ def _infer_avg_grad(call: InferCall) -> Shape:
     return Shape(sizes.tolist())
 
 
-_ATTRS = {
-    "pooling_ratio": attr("list(float)"),
-    "pseudo_random": attr("bool", default=False),
-    "overlapping": attr("bool", default=False),
-    "deterministic": attr("bool", default=False),
-    "seed": attr("int", default=0),
-    "seed2": attr("int", default=0),
-}
-_SEQUENCES = "row_pooling_sequence: int64, col_pooling_sequence: int64"
-FRACTIONAL_MAX_POOL: OpDef = register(
-    OpDef(
-        name="FractionalMaxPool",
-        signature=f"value: T -> output: T, {_SEQUENCES}",
-        types={"T": _TYPES},
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_forward("FractionalMaxPool", _maxima),
-        gradient=_max_gradient,
-    )
-)
-FRACTIONAL_AVG_POOL: OpDef = register(
-    OpDef(
-        name="FractionalAvgPool",
-        signature=f"value: T -> output: T, {_SEQUENCES}",
-        types={"T": _TYPES},
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_forward("FractionalAvgPool", _means),
-        gradient=_avg_gradient,
-    )
-)
-FRACTIONAL_MAX_POOL_GRAD: OpDef = register(
-    OpDef(
-        name="FractionalMaxPoolGrad",
-        signature=f"orig_input: T, orig_output: T, out_backprop: T, {_SEQUENCES} -> output: T",
-        types={"T": _TYPES},
-        attrs={"overlapping": attr("bool", default=False)},
-        infer=_infer_max_grad,
-        kernel=_max_grad_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
-)
 FRACTIONAL_AVG_POOL_GRAD: OpDef = register(
     OpDef(
         name="FractionalAvgPoolGrad",

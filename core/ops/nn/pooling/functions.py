@@ -11,8 +11,8 @@ from pinnace.framework.dtypes import (
     int64,
 )
 from pinnace.framework.tensor import Tensor, TensorLike
-from pinnace.ops.array import reshaping
-from pinnace.ops.execute import execute
+from pinnace.ops.array import permutations, reshaping
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.nn import layouts
 from pinnace.ops.nn.pooling.maxima import MAX_POOL, MAX_POOL_3D
 from pinnace.ops.nn.pooling.means import AVG_POOL, AVG_POOL_3D
@@ -52,7 +52,7 @@ def max_pool2d(
         TensorFlow op `MaxPool` (nn_ops.cc).
     """
     options = options_of("max_pool2d", 2, ksize, strides, padding, data_format)
-    return execute(MAX_POOL, input, name=name, **options)  # type: ignore[no-any-return]
+    return execute_one(MAX_POOL, input, name=name, **options)
 
 
 def avg_pool2d(
@@ -77,7 +77,7 @@ def avg_pool2d(
         TensorFlow op `AvgPool` (nn_ops.cc).
     """
     options = options_of("avg_pool2d", 2, ksize, strides, padding, data_format)
-    return execute(AVG_POOL, input, name=name, **options)  # type: ignore[no-any-return]
+    return execute_one(AVG_POOL, input, name=name, **options)
 
 
 def max_pool3d(
@@ -94,7 +94,7 @@ def max_pool3d(
         TensorFlow op `MaxPool3D` (nn_ops.cc).
     """
     options = options_of("max_pool3d", 3, ksize, strides, padding, data_format)
-    return execute(MAX_POOL_3D, input, name=name, **options)  # type: ignore[no-any-return]
+    return execute_one(MAX_POOL_3D, input, name=name, **options)
 
 
 def avg_pool3d(
@@ -111,7 +111,7 @@ def avg_pool3d(
         TensorFlow op `AvgPool3D` (nn_ops.cc).
     """
     options = options_of("avg_pool3d", 3, ksize, strides, padding, data_format)
-    return execute(AVG_POOL_3D, input, name=name, **options)  # type: ignore[no-any-return]
+    return execute_one(AVG_POOL_3D, input, name=name, **options)
 
 
 def max_pool1d(
@@ -285,13 +285,13 @@ def _dilated(
     last = [0, *range(2, len(rates) + 2), 1]
     first = [0, len(rates) + 1, *range(1, len(rates) + 1)]
     if data_format[-1] != "C":
-        x = reshaping.transpose(x, last)
+        x = permutations.transpose(x, last)
     sizes = [n if n is not None else 0 for n in x.shape[1:-1]]
     ends = [(0, -size % rate) for size, rate in zip(sizes, rates, strict=True)]
     y = function(space_depth.space_to_batch(x, list(rates), ends), window_shape, 1, "VALID")
     y = space_depth.batch_to_space(y, list(rates), ends)
     if data_format[-1] != "C":
-        y = reshaping.transpose(y, first)
+        y = permutations.transpose(y, first)
     return y if name is None else reshaping.reshape(y, y.shape, name=name)
 
 

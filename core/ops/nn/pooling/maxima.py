@@ -16,6 +16,7 @@ from pinnace.framework.tensor import Array, Tensor
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import pooling as kernels
+from pinnace.ops.nn import image_rows
 from pinnace.ops.nn.pooling.windows import (
     Windows,
     inferred,
@@ -28,6 +29,17 @@ from pinnace.ops.nn.pooling.windows import (
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import register, same_as_input
 
+_V2_ATTRS = {
+    name: definition
+    for name, definition in pooling_attrs(2).items()
+    if name not in {"ksize", "strides"}
+}
+
+# MaxPool3D's are those that TensorFlow's CPU kernels have, and float64, which they lack.
+_POOLED = REAL - {dtypes.uint32, dtypes.uint64}
+
+_VOLUME_FLOATS = FLOATS | {float64}
+
 
 def _max(x: Array, windows: Windows) -> Array:
     x = windows.last(x)
@@ -35,21 +47,16 @@ def _max(x: Array, windows: Windows) -> Array:
     return windows.given(y)
 
 
-def _max_gradient(x: Array, y: Array, dy: Array, windows: Windows, ties: kernels.Ties) -> Array:
-    x, y, dy = windows.last(x), windows.last(y), windows.last(dy)
-    pads = windows.pads(x.shape)
-    dx = kernels.max_pool_gradient(x, y, dy, windows.ksize, windows.strides, pads, ties)
-    return windows.given(dx)
+def _to_grad(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
+    """The gradient of a maximum: input, output and dy go to `op`."""
 
+    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+        x, *rest = call.inputs
+        options = passed_on(call, op())
+        dx = execute(op(), x, call.outputs[0], dy, *rest, **options)
+        return (dx, *(None for _ in rest))
 
-def _at_maxima(x: Array, values: Array, windows: Windows) -> Array:
-    """`values`, of the shape of x, where the maxima stand: the shape of the output."""
-    x, values = windows.last(x), windows.last(values)
-    pads = windows.pads(x.shape)
-    _, places = kernels.max_pool_with_argmax(
-        x, windows.ksize, windows.strides, pads, include_batch_in_index=True
-    )
-    return windows.given(values.reshape(-1)[places])
+    return gradient
 
 
 def _max_pool_kernel(
@@ -64,38 +71,41 @@ def _max_pool_kernel(
     return _max(input, Windows(ksize, strides, padding, data_format, explicit_paddings))
 
 
-def _windows_of(op: str, ksize: Array, strides: Array, padding: str, data_format: str) -> Windows:
-    """What tensors say of the windows."""
-    for name, values in (("ksize", ksize), ("strides", strides)):
-        if values.shape != (len(data_format),):
-            message = f"{op}: {name} must have {len(data_format)} entries, got {values.tolist()}"
-            raise InvalidArgumentError(message)
-        if values[0] != 1 or values.min() < 1:
-            message = f"{op}: {name} must be positive, and 1 for the batch, got {values.tolist()}"
-            raise InvalidArgumentError(message)
-    return Windows(ksize.tolist(), strides.tolist(), padding, data_format)
+MAX_POOL: OpDef = register(
+    OpDef(
+        name="MaxPool",
+        signature="input: T -> output: T",
+        types={"T": typed(_POOLED, float32)},
+        attrs=pooling_attrs(2, explicit=True),
+        infer=inferred,
+        kernel=_max_pool_kernel,
+        gradient=_to_grad(lambda: MAX_POOL_GRAD),
+        batch=image_rows.FOLDED,
+    )
+)
 
 
-def _max_pool_v2_kernel(
-    input: Array,
-    ksize: Array,
-    strides: Array,
-    *,
-    padding: str,
-    data_format: str,
-) -> Array:
-    return _max(input, _windows_of("MaxPoolV2", ksize, strides, padding, data_format))
+def _max_gradient(x: Array, y: Array, dy: Array, windows: Windows, ties: kernels.Ties) -> Array:
+    x, y, dy = windows.last(x), windows.last(y), windows.last(dy)
+    pads = windows.pads(x.shape)
+    dx = kernels.max_pool_gradient(x, y, dy, windows.ksize, windows.strides, pads, ties)
+    return windows.given(dx)
 
 
-def _max_pool_3d_kernel(
-    input: Array,
-    *,
-    ksize: tuple[int, ...],
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-) -> Array:
-    return _max(input, Windows(ksize, strides, padding, data_format))
+def _to_other(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
+    """The gradient of a gradient of a maximum, linear in its third input; places do not move."""
+
+    def gradient(call: OpCall, ddx: Tensor) -> tuple[Any, ...]:
+        x, y, _, *rest = call.inputs
+        options = passed_on(call, op())
+        return (
+            constants.zeros_like(x),
+            constants.zeros_like(y),
+            execute(op(), x, y, ddx, *rest, **options),
+            *(None for _ in rest),
+        )
+
+    return gradient
 
 
 def _max_pool_grad_kernel(
@@ -113,33 +123,27 @@ def _max_pool_grad_kernel(
     return _max_gradient(orig_input, orig_output, grad, windows, "first")
 
 
-def _max_pool_grad_v2_kernel(
-    orig_input: Array,
-    orig_output: Array,
-    grad: Array,
-    ksize: Array,
-    strides: Array,
-    *,
-    padding: str,
-    data_format: str,
-) -> Array:
-    windows = _windows_of("MaxPoolGradV2", ksize, strides, padding, data_format)
-    return _max_gradient(orig_input, orig_output, grad, windows, "first")
+MAX_POOL_GRAD: OpDef = register(
+    OpDef(
+        name="MaxPoolGrad",
+        signature="orig_input: T, orig_output: T, grad: T -> output: T",
+        types={"T": typed(REAL, float32)},
+        attrs=pooling_attrs(2, explicit=True),
+        infer=like_input,
+        kernel=_max_pool_grad_kernel,
+        gradient=_to_other(lambda: MAX_POOL_GRAD_GRAD),
+    )
+)
 
 
-def _max_pool_3d_grad_kernel(
-    orig_input: Array,
-    orig_output: Array,
-    grad: Array,
-    *,
-    ksize: tuple[int, ...],
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-) -> Array:
-    # TensorFlow: in volumes every maximum of a window gets its gradient, in images the first.
-    windows = Windows(ksize, strides, padding, data_format)
-    return _max_gradient(orig_input, orig_output, grad, windows, "every")
+def _at_maxima(x: Array, values: Array, windows: Windows) -> Array:
+    """`values`, of the shape of x, where the maxima stand: the shape of the output."""
+    x, values = windows.last(x), windows.last(values)
+    pads = windows.pads(x.shape)
+    _, places = kernels.max_pool_with_argmax(
+        x, windows.ksize, windows.strides, pads, include_batch_in_index=True
+    )
+    return windows.given(values.reshape(-1)[places])
 
 
 def _max_pool_grad_grad_kernel(
@@ -153,6 +157,31 @@ def _max_pool_grad_grad_kernel(
     data_format: str,
 ) -> Array:
     return _at_maxima(orig_input, grad, Windows(ksize, strides, padding, data_format))
+
+
+MAX_POOL_GRAD_GRAD: OpDef = register(
+    OpDef(
+        name="MaxPoolGradGrad",
+        signature="orig_input: T, orig_output: T, grad: T -> output: T",
+        types={"T": REAL},
+        attrs=pooling_attrs(2),
+        infer=like_output,
+        kernel=_max_pool_grad_grad_kernel,
+        gradient=_to_other(lambda: MAX_POOL_GRAD),
+    )
+)
+
+
+def _windows_of(op: str, ksize: Array, strides: Array, padding: str, data_format: str) -> Windows:
+    """The windows, from the values of the tensors that give them."""
+    for name, values in (("ksize", ksize), ("strides", strides)):
+        if values.shape != (len(data_format),):
+            message = f"{op}: {name} must have {len(data_format)} entries, got {values.tolist()}"
+            raise InvalidArgumentError(message)
+        if values[0] != 1 or values.min() < 1:
+            message = f"{op}: {name} must be positive, and 1 for the batch, got {values.tolist()}"
+            raise InvalidArgumentError(message)
+    return Windows(ksize.tolist(), strides.tolist(), padding, data_format)
 
 
 def _max_pool_grad_grad_v2_kernel(
@@ -176,105 +205,32 @@ def _max_pool_grad_grad_v2_kernel(
     return found
 
 
-def _infer_v2(call: InferCall) -> Shape:
-    ksize, strides = call.constant(1), call.constant(2)
-    if ksize is None or strides is None:
-        return Shape([call.spec(0).shape[0], None, None, None])
-    return pooled_shape(call, tuple(ksize.tolist()), tuple(strides.tolist()))
-
-
-def _to_grad(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
-    """The gradient of a maximum: input, output and dy go to `op`."""
-
-    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-        x, *rest = call.inputs
-        options = passed_on(call, op())
-        dx = execute(op(), x, call.outputs[0], dy, *rest, **options)
-        return (dx, *(None for _ in rest))
-
-    return gradient
-
-
-def _to_other(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
-    """The gradient of a gradient of a maximum, linear in its third input; places do not move."""
-
-    def gradient(call: OpCall, ddx: Tensor) -> tuple[Any, ...]:
-        x, y, _, *rest = call.inputs
-        options = passed_on(call, op())
-        return (
-            constants.zeros_like(x),
-            constants.zeros_like(y),
-            execute(op(), x, y, ddx, *rest, **options),
-            *(None for _ in rest),
-        )
-
-    return gradient
-
-
-_V2_ATTRS = {
-    name: definition
-    for name, definition in pooling_attrs(2).items()
-    if name not in {"ksize", "strides"}
-}
-
-
-# MaxPool3D's are those that TensorFlow's CPU kernels have, and float64, which they lack.
-_POOLED = REAL - {dtypes.uint32, dtypes.uint64}
-
-
-_VOLUME_FLOATS = FLOATS | {float64}
-
-
-MAX_POOL: OpDef = register(
+MAX_POOL_GRAD_GRAD_V2: OpDef = register(
     OpDef(
-        name="MaxPool",
-        signature="input: T -> output: T",
-        types={"T": typed(_POOLED, float32)},
-        attrs=pooling_attrs(2, explicit=True),
-        infer=inferred,
-        kernel=_max_pool_kernel,
-        gradient=_to_grad(lambda: MAX_POOL_GRAD),
-    )
-)
-
-
-MAX_POOL_GRAD: OpDef = register(
-    OpDef(
-        name="MaxPoolGrad",
-        signature="orig_input: T, orig_output: T, grad: T -> output: T",
-        types={"T": typed(REAL, float32)},
-        attrs=pooling_attrs(2, explicit=True),
-        infer=like_input,
-        kernel=_max_pool_grad_kernel,
-        gradient=_to_other(lambda: MAX_POOL_GRAD_GRAD),
-    )
-)
-
-
-MAX_POOL_GRAD_GRAD: OpDef = register(
-    OpDef(
-        name="MaxPoolGradGrad",
-        signature="orig_input: T, orig_output: T, grad: T -> output: T",
+        name="MaxPoolGradGradV2",
+        signature="orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32"
+        " -> output: T",
         types={"T": REAL},
-        attrs=pooling_attrs(2),
-        infer=like_output,
-        kernel=_max_pool_grad_grad_kernel,
-        gradient=_to_other(lambda: MAX_POOL_GRAD),
-    )
-)
-
-
-MAX_POOL_V2: OpDef = register(
-    OpDef(
-        name="MaxPoolV2",
-        signature="input: T, ksize: int32, strides: int32 -> output: T",
-        types={"T": typed(_POOLED, float32)},
         attrs=_V2_ATTRS,
-        infer=_infer_v2,
-        kernel=_max_pool_v2_kernel,
-        gradient=_to_grad(lambda: MAX_POOL_GRAD_V2),
+        infer=like_output,
+        kernel=_max_pool_grad_grad_v2_kernel,
+        gradient=_to_other(lambda: MAX_POOL_GRAD_V2),
     )
 )
+
+
+def _max_pool_grad_v2_kernel(
+    orig_input: Array,
+    orig_output: Array,
+    grad: Array,
+    ksize: Array,
+    strides: Array,
+    *,
+    padding: str,
+    data_format: str,
+) -> Array:
+    windows = _windows_of("MaxPoolGradV2", ksize, strides, padding, data_format)
+    return _max_gradient(orig_input, orig_output, grad, windows, "first")
 
 
 MAX_POOL_GRAD_V2: OpDef = register(
@@ -291,18 +247,46 @@ MAX_POOL_GRAD_V2: OpDef = register(
 )
 
 
-MAX_POOL_GRAD_GRAD_V2: OpDef = register(
+def _max_pool_v2_kernel(
+    input: Array,
+    ksize: Array,
+    strides: Array,
+    *,
+    padding: str,
+    data_format: str,
+) -> Array:
+    return _max(input, _windows_of("MaxPoolV2", ksize, strides, padding, data_format))
+
+
+def _infer_v2(call: InferCall) -> Shape:
+    ksize, strides = call.constant(1), call.constant(2)
+    if ksize is None or strides is None:
+        return Shape([call.spec(0).shape[0], None, None, None])
+    return pooled_shape(call, tuple(ksize.tolist()), tuple(strides.tolist()))
+
+
+MAX_POOL_V2: OpDef = register(
     OpDef(
-        name="MaxPoolGradGradV2",
-        signature="orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32"
-        " -> output: T",
-        types={"T": REAL},
+        name="MaxPoolV2",
+        signature="input: T, ksize: int32, strides: int32 -> output: T",
+        types={"T": typed(_POOLED, float32)},
         attrs=_V2_ATTRS,
-        infer=like_output,
-        kernel=_max_pool_grad_grad_v2_kernel,
-        gradient=_to_other(lambda: MAX_POOL_GRAD_V2),
+        infer=_infer_v2,
+        kernel=_max_pool_v2_kernel,
+        gradient=_to_grad(lambda: MAX_POOL_GRAD_V2),
     )
 )
+
+
+def _max_pool_3d_kernel(
+    input: Array,
+    *,
+    ksize: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: str,
+    data_format: str,
+) -> Array:
+    return _max(input, Windows(ksize, strides, padding, data_format))
 
 
 MAX_POOL_3D: OpDef = register(
@@ -318,6 +302,21 @@ MAX_POOL_3D: OpDef = register(
 )
 
 
+def _max_pool_3d_grad_kernel(
+    orig_input: Array,
+    orig_output: Array,
+    grad: Array,
+    *,
+    ksize: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: str,
+    data_format: str,
+) -> Array:
+    # TensorFlow: in volumes every maximum of a window gets its gradient, in images the first.
+    windows = Windows(ksize, strides, padding, data_format)
+    return _max_gradient(orig_input, orig_output, grad, windows, "every")
+
+
 MAX_POOL_3D_GRAD: OpDef = register(
     OpDef(
         name="MaxPool3DGrad",
@@ -329,8 +328,6 @@ MAX_POOL_3D_GRAD: OpDef = register(
         gradient=_to_other(lambda: MAX_POOL_3D_GRAD_GRAD),
     )
 )
-
-
 MAX_POOL_3D_GRAD_GRAD: OpDef = register(
     OpDef(
         name="MaxPool3DGradGrad",

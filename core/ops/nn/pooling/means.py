@@ -10,7 +10,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import pooling as kernels
-from pinnace.ops.nn import layouts
+from pinnace.ops.nn import image_rows, layouts
 from pinnace.ops.nn.pooling.windows import (
     Windows,
     inferred,
@@ -26,6 +26,40 @@ def _avg(x: Array, windows: Windows) -> Array:
     x = windows.last(x)
     y = kernels.avg_pool(x, windows.ksize, windows.strides, windows.pads(x.shape))
     return windows.given(y)
+
+
+def _avg_to_grad(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
+    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
+        options = passed_on(call, op())
+        return (execute(op(), layouts.sizes_of(call.inputs[0]), dy, **options),)
+
+    return gradient
+
+
+def _avg_pool_kernel(
+    value: Array,
+    *,
+    ksize: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: str,
+    data_format: str,
+) -> Array:
+    return _avg(value, Windows(ksize, strides, padding, data_format))
+
+
+AVG_POOL: OpDef = register(
+    OpDef(
+        name="AvgPool",
+        signature="value: T -> output: T",
+        types={"T": FLOATS},
+        attrs=pooling_attrs(2),
+        infer=inferred,
+        kernel=_avg_pool_kernel,
+        gradient=_avg_to_grad(lambda: AVG_POOL_GRAD),
+        fresh=True,
+        batch=image_rows.FOLDED,
+    )
+)
 
 
 def _avg_gradient(sizes: Array, dy: Array, windows: Windows) -> Array:
@@ -48,28 +82,6 @@ def _avg_gradient(sizes: Array, dy: Array, windows: Windows) -> Array:
     return windows.given(dx)
 
 
-def _avg_pool_kernel(
-    value: Array,
-    *,
-    ksize: tuple[int, ...],
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-) -> Array:
-    return _avg(value, Windows(ksize, strides, padding, data_format))
-
-
-def _avg_pool_3d_kernel(
-    input: Array,
-    *,
-    ksize: tuple[int, ...],
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-) -> Array:
-    return _avg(input, Windows(ksize, strides, padding, data_format))
-
-
 def _avg_pool_grad_kernel(
     orig_input_shape: Array,
     grad: Array,
@@ -82,32 +94,11 @@ def _avg_pool_grad_kernel(
     return _avg_gradient(orig_input_shape, grad, Windows(ksize, strides, padding, data_format))
 
 
-def _avg_to_grad(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
-    def gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
-        options = passed_on(call, op())
-        return (execute(op(), layouts.sizes_of(call.inputs[0]), dy, **options),)
-
-    return gradient
-
-
 def _avg_to_other(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
     def gradient(call: OpCall, ddx: Tensor) -> tuple[Any, ...]:
         return None, execute(op(), ddx, **passed_on(call, op()))
 
     return gradient
-
-
-AVG_POOL: OpDef = register(
-    OpDef(
-        name="AvgPool",
-        signature="value: T -> output: T",
-        types={"T": FLOATS},
-        attrs=pooling_attrs(2),
-        infer=inferred,
-        kernel=_avg_pool_kernel,
-        gradient=_avg_to_grad(lambda: AVG_POOL_GRAD),
-    )
-)
 
 
 AVG_POOL_GRAD: OpDef = register(
@@ -123,6 +114,17 @@ AVG_POOL_GRAD: OpDef = register(
 )
 
 
+def _avg_pool_3d_kernel(
+    input: Array,
+    *,
+    ksize: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: str,
+    data_format: str,
+) -> Array:
+    return _avg(input, Windows(ksize, strides, padding, data_format))
+
+
 AVG_POOL_3D: OpDef = register(
     OpDef(
         name="AvgPool3D",
@@ -134,8 +136,6 @@ AVG_POOL_3D: OpDef = register(
         gradient=_avg_to_grad(lambda: AVG_POOL_3D_GRAD),
     )
 )
-
-
 AVG_POOL_3D_GRAD: OpDef = register(
     OpDef(
         name="AvgPool3DGrad",

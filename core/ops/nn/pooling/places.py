@@ -25,6 +25,11 @@ from pinnace.ops.nn.pooling.windows import (
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register, same_as_input
 
+_ARGMAX_ATTRS = {
+    **{name: definition for name, definition in pooling_attrs(2).items() if name != "data_format"},
+    "include_batch_in_index": attr("bool", default=False),
+}
+
 
 def _argmax_kernel(
     input: Array,
@@ -42,6 +47,38 @@ def _argmax_kernel(
     return y, places.astype(Targmax.numpy, copy=False)
 
 
+def _infer_argmax(call: InferCall) -> tuple[Shape, Shape]:
+    shape = inferred(call)
+    return shape, shape
+
+
+def _argmax_gradient(call: OpCall, dy: Tensor, _: Tensor | None) -> tuple[Any, ...]:
+    op = MAX_POOL_GRAD_WITH_ARGMAX
+    return (execute(op, call.inputs[0], dy, call.outputs[1], **passed_on(call, op)),)
+
+
+MAX_POOL_WITH_ARGMAX: OpDef = register(
+    OpDef(
+        name="MaxPoolWithArgmax",
+        signature="input: T -> output: T, argmax: Targmax",
+        types={"T": REAL, "Targmax": typed(INDEX, int64)},
+        attrs=_ARGMAX_ATTRS,
+        infer=_infer_argmax,
+        kernel=_argmax_kernel,
+        gradient=_argmax_gradient,
+    )
+)
+
+
+def _argmax_to_other(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
+    def gradient(call: OpCall, ddx: Tensor) -> tuple[Any, ...]:
+        x, _, argmax = call.inputs
+        options = passed_on(call, op())
+        return constants.zeros_like(x), execute(op(), x, ddx, argmax, **options), None
+
+    return gradient
+
+
 def _argmax_grad_kernel(
     input: Array,
     grad: Array,
@@ -50,6 +87,19 @@ def _argmax_grad_kernel(
     include_batch_in_index: bool,
 ) -> Array:
     return kernels.max_pool_with_argmax_gradient(grad, argmax, input.shape, include_batch_in_index)
+
+
+MAX_POOL_GRAD_WITH_ARGMAX: OpDef = register(
+    OpDef(
+        name="MaxPoolGradWithArgmax",
+        signature="input: T, grad: T, argmax: Targmax -> output: T",
+        types={"T": REAL, "Targmax": INDEX},
+        attrs=_ARGMAX_ATTRS,
+        infer=same_as_input,
+        kernel=_argmax_grad_kernel,
+        gradient=_argmax_to_other(lambda: MAX_POOL_GRAD_GRAD_WITH_ARGMAX),
+    )
+)
 
 
 def _argmax_grad_grad_kernel(
@@ -66,59 +116,8 @@ def _argmax_grad_grad_kernel(
     return grad.reshape(-1)[places]
 
 
-def _infer_argmax(call: InferCall) -> tuple[Shape, Shape]:
-    shape = inferred(call)
-    return shape, shape
-
-
 def _infer_like_argmax(call: InferCall) -> Shape:
     return call.spec(2).shape
-
-
-def _argmax_gradient(call: OpCall, dy: Tensor, _: Tensor | None) -> tuple[Any, ...]:
-    op = MAX_POOL_GRAD_WITH_ARGMAX
-    return (execute(op, call.inputs[0], dy, call.outputs[1], **passed_on(call, op)),)
-
-
-def _argmax_to_other(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
-    def gradient(call: OpCall, ddx: Tensor) -> tuple[Any, ...]:
-        x, _, argmax = call.inputs
-        options = passed_on(call, op())
-        return constants.zeros_like(x), execute(op(), x, ddx, argmax, **options), None
-
-    return gradient
-
-
-_ARGMAX_ATTRS = {
-    **{name: definition for name, definition in pooling_attrs(2).items() if name != "data_format"},
-    "include_batch_in_index": attr("bool", default=False),
-}
-
-
-MAX_POOL_WITH_ARGMAX: OpDef = register(
-    OpDef(
-        name="MaxPoolWithArgmax",
-        signature="input: T -> output: T, argmax: Targmax",
-        types={"T": REAL, "Targmax": typed(INDEX, int64)},
-        attrs=_ARGMAX_ATTRS,
-        infer=_infer_argmax,
-        kernel=_argmax_kernel,
-        gradient=_argmax_gradient,
-    )
-)
-
-
-MAX_POOL_GRAD_WITH_ARGMAX: OpDef = register(
-    OpDef(
-        name="MaxPoolGradWithArgmax",
-        signature="input: T, grad: T, argmax: Targmax -> output: T",
-        types={"T": REAL, "Targmax": INDEX},
-        attrs=_ARGMAX_ATTRS,
-        infer=same_as_input,
-        kernel=_argmax_grad_kernel,
-        gradient=_argmax_to_other(lambda: MAX_POOL_GRAD_GRAD_WITH_ARGMAX),
-    )
-)
 
 
 MAX_POOL_GRAD_GRAD_WITH_ARGMAX: OpDef = register(

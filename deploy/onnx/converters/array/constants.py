@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
@@ -29,14 +29,3 @@ def ones_like(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     """Expand of 1."""
     del call
     return g.fill(g.shape_of(x), g.like(x, 1))
-
-
-@converts("PlaceholderWithDefault")
-def placeholder_with_default(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The default: nobody feeds a node inside of a function."""
-    del call
-    return g.op("Identity", x)
-
-
-refuses("is an argument of a graph, which every export has already", "Placeholder")
-refuses("is an initializer of the file", "Const")

@@ -1,9 +1,9 @@
 """Tensors joined, and taken apart."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("ConcatV2", constants=("axis",))
@@ -81,10 +81,3 @@ def _split(g: GraphBuilder, x: Value, axis: int, sizes: list[int]) -> tuple[Valu
     if len(sizes) == 1:
         return (g.op("Identity", x),)
     return g.ops("Split", len(sizes), x, g.ints(*sizes), axis=axis)
-
-
-@converts("Tile")
-def tile(g: GraphBuilder, call: NodeView, x: Value, multiples: Value) -> Value:
-    """Tile."""
-    del call
-    return g.op("Tile", x, g.as_int64(multiples)) if x.rank else g.op("Identity", x)

@@ -1,10 +1,10 @@
 """Tensors with something around them."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.array.slicing import FIRST
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("Pad")
@@ -56,8 +56,3 @@ def mirror_pad(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Va
             parts.append(g.slice(result, axis, -1, -after - 1, -1))
         result = g.concat(parts, axis)
     return g.op("Identity", x) if result is x else result
-
-
-refuses(
-    "is a gradient that adds up mirrored places; there is no converter for it yet", "MirrorPadGrad"
-)

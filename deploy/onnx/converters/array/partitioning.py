@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
@@ -43,8 +43,8 @@ def dynamic_stitch(
     highest = g.op("ReduceMax", g.joined(places, g.ints(-1)), keepdims=1)
     count = g.op("Add", highest, g.ints(1))
     numbers = g.iota(g.scalar(g.shape_of(places)))
-    nobody = g.fill(count, g.index(-1))
-    owner = g.op("ScatterElements", nobody, places, numbers, axis=0, reduction="max")
+    no_owner = g.fill(count, g.index(-1))
+    owner = g.op("ScatterElements", no_owner, places, numbers, axis=0, reduction="max")
     found = g.op("Gather", rows, g.op("Max", owner, g.ints(0)), axis=0)
     found.refine(known)
     empty = g.binary("Less", owner, 0)

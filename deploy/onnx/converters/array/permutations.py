@@ -1,10 +1,10 @@
 """Elements in another order."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.array.slicing import FIRST, LAST
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("ReverseV2", constants=("axis",))
@@ -66,3 +66,11 @@ def invert_permutation(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     del call
     numbers = g.iota(g.scalar(g.shape_of(x)))
     return g.cast(g.op("ScatterElements", numbers, g.as_int64(x), numbers, axis=0), x.dtype)
+
+
+@converts("ConjugateTranspose", "Transpose", constants=("perm",))
+def transpose(g: GraphBuilder, call: NodeView, x: Value, perm: Value) -> Value:
+    """Transpose, whose order is an attribute."""
+    del perm
+    rank = x.rank
+    return g.transpose(x, [int(axis) % rank for axis in call.needed(1, "perm")])

@@ -1,15 +1,10 @@
 """Rows of an array replaced or added to."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.array import scattering
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
-
-refuses(
-    "ONNX leaves open which of the values for one place stays; that depends on the indices",
-    "InplaceUpdate",
-)
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("InplaceAdd", "InplaceSub")
@@ -18,13 +13,6 @@ def added(g: GraphBuilder, call: NodeView, x: Value, i: Value, v: Value) -> Valu
     places = g.op("Mod", g.as_int64(i), g.size_of(x, 0))
     change = g.op("Neg", v) if call.node.op.name == "InplaceSub" else v
     return scattering.scattered(g, x, g.unsqueeze(places, 1), change, "add")
-
-
-@converts("DeepCopy")
-def deep_copy(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Identity."""
-    del call
-    return g.op("Identity", x)
 
 
 @converts("Empty")

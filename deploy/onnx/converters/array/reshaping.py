@@ -1,11 +1,11 @@
-"""The same elements in another shape or order."""
+"""The same elements in another shape."""
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value, sizes_of
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value, sizes_of
 from pinnace.graph.known import known_value
 
 
@@ -45,21 +45,6 @@ def squeeze(g: GraphBuilder, call: NodeView, x: Value) -> Value:
             )
         axes = [axis for axis, size in enumerate(x.shape) if size == 1]
     return g.squeeze(x, *axes) if axes else g.op("Identity", x)
-
-
-@converts("ConjugateTranspose", "Transpose", constants=("perm",))
-def transpose(g: GraphBuilder, call: NodeView, x: Value, perm: Value) -> Value:
-    """Transpose, whose order is an attribute."""
-    del perm
-    rank = x.rank
-    return g.transpose(x, [int(axis) % rank for axis in call.needed(1, "perm")])
-
-
-@converts("BroadcastTo")
-def broadcast_to(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Value:
-    """Expand."""
-    del call
-    return g.expand(x, g.as_int64(sizes))
 
 
 def _repeated(g: GraphBuilder, call: NodeView) -> Value | None:

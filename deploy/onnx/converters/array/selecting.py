@@ -2,18 +2,11 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
-
-
-@converts("SelectV2")
-def select_v2(g: GraphBuilder, call: NodeView, condition: Value, x: Value, y: Value) -> Value:
-    """Where."""
-    del call
-    return g.where(condition, x, y)
 
 
 @converts("Select")

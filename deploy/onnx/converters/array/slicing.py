@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework.tensor import Array
 
 LAST = int(np.iinfo(np.int64).max)

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.converters.nn import convolutions, depthwise, layouts
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.nn import depthwise, layouts, spatial_convolutions
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.graph.known import known_value
 
 
@@ -168,11 +168,11 @@ def _dilated(g: GraphBuilder, call: NodeView) -> Value | None:
     if len(blocks) != 2 or np.any(pads < crops):
         return None
     x, weights = call.values[before.inputs[0]], call.values[node.inputs[1]]
-    taps = convolutions.known(call, list(weights.shape)[:2])
+    taps = spatial_convolutions.known(call, list(weights.shape)[:2])
     pairs = tuple((int(a), int(b)) for a, b in pads - crops)
     rates = tuple(int(rate) for rate in blocks)
     window = layouts.Window(True, (1, 1), rates, pairs, "EXPLICIT")
     if node.op.name == "Conv2D":
-        return convolutions.grouped(g, call, window, x, weights, taps)
+        return spatial_convolutions.grouped(g, call, window, x, weights, taps)
     kernel, taps, channels = depthwise.per_channel_weights(g, call, weights)
-    return convolutions.convolved(g, window, x, kernel, taps, channels)
+    return spatial_convolutions.convolved(g, window, x, kernel, taps, channels)

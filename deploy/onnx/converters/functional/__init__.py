@@ -1,5 +1,4 @@
 """Converters of `core/ops/functional`."""
 
-from pinnace.deploy.onnx.converters.functional import calls as calls
 from pinnace.deploy.onnx.converters.functional import conditions as conditions
 from pinnace.deploy.onnx.converters.functional import loops as loops

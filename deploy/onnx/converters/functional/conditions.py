@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.converters.state.tensor_lists import dense
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.graph import FunctionRef
@@ -104,7 +104,7 @@ def _case(
 
 @converts("FakeParam")
 def fake_param(g: GraphBuilder, call: NodeView) -> Value:
-    """What nobody looks at: nothing, in the right type."""
+    """A placeholder for a value that is never read: empty, of the right type."""
     dtype = call.dtype("dtype")
     sizes = [0 if size is None else int(size) for size in call.attr("shape")]
     return g.constant(np.zeros(sizes, dtype.numpy), dtype=dtype)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView, program_of
 from pinnace.deploy.onnx.converters.functional.conditions import truth
+from pinnace.deploy.onnx.converters.node_view import NodeView, program_of
+from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.converters.state.tensor_lists import (
     Joined,
     Reserved,
@@ -15,8 +15,8 @@ from pinnace.deploy.onnx.converters.state.tensor_lists import (
     dense,
     filled,
 )
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import SCALAR, Shape
 from pinnace.framework.specs import TensorSpec
@@ -26,15 +26,15 @@ from pinnace.graph.walk import ordered
 
 # What becomes of a loop variable.
 FIXED = "fixed"  # never changes: taken from outside, by name
-CARRIED = "carried"  # goes from turn to turn
-COUNTER = "counter"  # the number of the turn
-SCANNED = "scanned"  # a list that gets its next element every turn
-LAST = "last"  # a list of one element, written every turn
+CARRIED = "carried"  # goes from iteration to iteration
+COUNTER = "counter"  # the number of the iteration
+SCANNED = "scanned"  # a list that gets its next element every iteration
+LAST = "last"  # a list of one element, written every iteration
 JOINED = "joined"  # a list like a scanned one, whose elements are joined afterwards
 
 
 class _Plan(NamedTuple):
-    """What becomes of each loop variable, and how many turns there are if that is known before."""
+    """The role of each loop variable, and the number of iterations if it is known beforehand."""
 
     kinds: list[str]
     trips: Value | None
@@ -42,7 +42,7 @@ class _Plan(NamedTuple):
 
 @converts("While", "StatelessWhile")
 def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Loop: the test runs before, and ends every turn; what never changes is taken by name."""
+    """Loop: the test runs before, and ends every iteration; what never changes is taken by name."""
     test, body = program_of(call.attr("cond")), program_of(call.attr("body"))
     state = tuple(_with_element(value, body) for value in state)
     plan = _planned(g, call, test, body, state)
@@ -162,7 +162,7 @@ def _scan_spec(element: Value) -> TensorSpec:
 
 
 def _nothing(g: GraphBuilder, element: Value) -> Value:
-    """What stands in the place of an element before the first turn; ONNX lets its size change."""
+    """A placeholder for an element before the first iteration; ONNX lets its size change."""
     return g.constant(np.zeros((0,) * element.rank, element.dtype.numpy), dtype=element.dtype)
 
 
@@ -207,7 +207,7 @@ def _planned(
 
 
 def _trips(g: GraphBuilder, call: NodeView, bounds: list[graph.Value | int]) -> Value:
-    """How many turns there are: until the first bound is reached."""
+    """How many iterations there are: until the first bound is reached."""
     known = [bound for bound in bounds if isinstance(bound, int)]
     parts = [
         g.reshape(g.as_int64(call.values[bound]), [])
@@ -222,7 +222,7 @@ def _trips(g: GraphBuilder, call: NodeView, bounds: list[graph.Value | int]) -> 
 
 
 def _counts(call: NodeView, body: graph.Graph, i: int) -> bool:
-    """Whether variable i is 0 before the loop, and one more every turn."""
+    """Whether variable i is 0 before the loop, and one more every iteration."""
     start = constant_of(call.node.inputs[i])
     add = body.outputs[i].node
     if start is None or start.ndim or start != 0 or add.op.name not in {"AddV2", "Add"}:

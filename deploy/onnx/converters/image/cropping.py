@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
@@ -77,10 +77,3 @@ def _lines(g: GraphBuilder, image: Value, boxes: Value, axis: int, count: int) -
         g.op("Sub", safe, low),
         g.as_int64(near),
     )
-
-
-refuses(
-    "is a step of training: the gradient of a cropping",
-    "CropAndResizeGradBoxes",
-    "CropAndResizeGradImage",
-)

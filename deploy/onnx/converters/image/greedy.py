@@ -1,4 +1,4 @@
-"""Suppression box by box, where ONNX has no operator: scores are lowered, or overlaps are told.
+"""Suppression box by box, where ONNX has no operator: scores are lowered, or overlaps are given.
 
 As the kernel does it: the best score is looked at; if it is as it was when it was looked at last,
 its box stays, else it goes back to the others with what is left of it.
@@ -17,8 +17,8 @@ from pinnace.framework.specs import TensorSpec
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pinnace.deploy.onnx.builder import GraphBuilder
-    from pinnace.deploy.onnx.parts import Value
+    from pinnace.deploy.onnx.ir.builder import GraphBuilder
+    from pinnace.deploy.onnx.ir.graph import Value
 
     # What is left of every score, as a factor, beside the box of this number.
     Left = Callable[[GraphBuilder, Value], Value]
@@ -125,7 +125,7 @@ def by_overlap(
 
 
 def by_table(overlaps: Value, most: Value) -> Left:
-    """The same, of overlaps that are told: a row for each box that may be suppressed."""
+    """The same, of overlaps that are given: a row for each box that may be suppressed."""
 
     def left(g: GraphBuilder, best: Value) -> Value:
         column = g.op("Gather", overlaps, best, axis=1)

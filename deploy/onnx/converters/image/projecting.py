@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
-    from pinnace.deploy.onnx.builder import GraphBuilder
-    from pinnace.deploy.onnx.calls import NodeView
-    from pinnace.deploy.onnx.parts import Value
+    from pinnace.deploy.onnx.converters.node_view import NodeView
+    from pinnace.deploy.onnx.ir.builder import GraphBuilder
+    from pinnace.deploy.onnx.ir.graph import Value
 
 
 class _Line(NamedTuple):

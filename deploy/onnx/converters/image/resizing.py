@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.image import weights
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import Array
 from pinnace.ops.image import interpolation
@@ -164,12 +164,3 @@ def _by_matrices(
     if columns.array is not None:
         return g.moved("MatMul", tall, g.constant(np.ascontiguousarray(columns.array.T)))
     return g.moved("MatMul", tall, g.transpose(columns, [1, 0]))
-
-
-refuses(
-    "is a step of training: the gradient of a resizing",
-    "ResizeBicubicGrad",
-    "ResizeBilinearGrad",
-    "ResizeNearestNeighborGrad",
-    "ScaleAndTranslateGrad",
-)

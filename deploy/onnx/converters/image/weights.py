@@ -18,8 +18,8 @@ from pinnace.ops.image import interpolation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pinnace.deploy.onnx.builder import GraphBuilder
-    from pinnace.deploy.onnx.parts import Value
+    from pinnace.deploy.onnx.ir.builder import GraphBuilder
+    from pinnace.deploy.onnx.ir.graph import Value
 
     Weight: TypeAlias = Callable[[GraphBuilder, Value], Value]
 

@@ -1,17 +1,10 @@
 """Determinants."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.linalg.solving import eliminated, flat_batch
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
-
-
-@converts("MatrixDeterminant")
-def determinant(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Det."""
-    del call
-    return g.op("Det", x)
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("LogMatrixDeterminant")

@@ -1,17 +1,17 @@
 """Factors of matrices."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.linalg.solving import flat_batch
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.specs import TensorSpec
 
 
 @converts("Cholesky")
 def cholesky(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """A column of the factor in every turn of a loop."""
+    """A column of the factor in every iteration of a loop."""
     del call
     a = flat_batch(g, x)
     count = g.scalar(g.size_of(a, 1))
@@ -33,14 +33,3 @@ def cholesky(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     specs = [TensorSpec.of(a.shape, a.dtype)]
     found = g.with_bodies("Loop", specs, count, None, blank, body=body)[0]
     return found if x.rank == 3 else g.reshape(found, g.shape_of(x))
-
-
-refuses(
-    "ONNX has no factorization of matrices",
-    "CholeskyGrad",
-    "Eig",
-    "Lu",
-    "Qr",
-    "SelfAdjointEigV2",
-    "Svd",
-)

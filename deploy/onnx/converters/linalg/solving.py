@@ -1,11 +1,11 @@
-"""Systems of equations: Gauss and Jordan's elimination, a turn of a loop per row."""
+"""Systems of equations: Gauss and Jordan's elimination, an iteration of a loop per row."""
 
 from typing import NamedTuple
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -40,7 +40,7 @@ def flat_batch(g: GraphBuilder, x: Value) -> Value:
 
 
 def eliminated(g: GraphBuilder, a: Value, b: Value) -> Eliminated:
-    """A⁻¹ b for [batch, n, n] and [batch, n, m], the largest entry of a column as its pivot."""
+    """a⁻¹ b for [batch, n, n] and [batch, n, m], the largest entry of a column as its pivot."""
     dtype = a.dtype
     whole = g.op("Concat", a, b, axis=2)
     count = g.scalar(g.size_of(a, 1))
@@ -83,7 +83,7 @@ def eliminated(g: GraphBuilder, a: Value, b: Value) -> Eliminated:
 
 
 def solved(g: GraphBuilder, a: Value, b: Value) -> Value:
-    """A⁻¹ b of any number of matrices."""
+    """a⁻¹ b of any number of matrices."""
     found = eliminated(g, flat_batch(g, a), flat_batch(g, b)).solution
     return found if b.rank == 3 else g.reshape(found, g.shape_of(b))
 
@@ -129,7 +129,3 @@ def matrix_triangular_solve(g: GraphBuilder, call: NodeView, a: Value, b: Value)
         else:
             call.fail("matrices that are broadcast against the right sides have no converter")
     return solved(g, part, b)
-
-
-refuses("ONNX has no solver of equations", "BandedTriangularSolve", "MatrixSolveLs")
-refuses("ONNX has no solver of equations; there is one for whole matrices", "TridiagonalSolve")

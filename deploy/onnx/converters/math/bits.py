@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 
@@ -16,19 +16,6 @@ _UNSIGNED: dict[DType, DType] = {
     dtypes.int64: dtypes.uint64,
     dtypes.uint16: dtypes.uint32,
 }
-
-
-@converts("BitwiseAnd", "BitwiseOr", "BitwiseXor")
-def bitwise(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """The operator of the same name."""
-    return g.op(call.node.op.name, x, y)
-
-
-@converts("Invert")
-def invert(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """BitwiseNot."""
-    del call
-    return g.op("BitwiseNot", x)
 
 
 def _bounded(g: GraphBuilder, x: Value, y: Value) -> Value:

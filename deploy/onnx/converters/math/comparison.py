@@ -1,23 +1,10 @@
 """Questions with yes or no."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
-
-_NAMES = {
-    "Less": "Less",
-    "LessEqual": "LessOrEqual",
-    "Greater": "Greater",
-    "GreaterEqual": "GreaterOrEqual",
-}
-
-
-@converts(*_NAMES)
-def order(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """The operator of the same meaning."""
-    return g.op(_NAMES[call.node.op.name], x, y)
 
 
 @converts("Equal")
@@ -46,20 +33,6 @@ def _equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
         if any(a != b and 1 not in (a, b) for a, b in pairs):
             return g.constant(False)
     return g.op("Equal", x, y)
-
-
-@converts("IsNan")
-def is_nan(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """IsNaN."""
-    del call
-    return g.op("IsNaN", x)
-
-
-@converts("IsInf")
-def is_inf(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """IsInf."""
-    del call
-    return g.op("IsInf", x)
 
 
 @converts("IsFinite")

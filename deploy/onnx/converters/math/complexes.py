@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.converters.math.trigonometry import atan2
-from pinnace.deploy.onnx.pairs import Pair, part_type
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts_by_parts, converts_pairs, find
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts_by_parts, converts_pairs, find
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.complex_pairs import Pair, part_type
+from pinnace.deploy.onnx.ir.graph import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,23 +36,6 @@ def imaginary_part(g: GraphBuilder, call: NodeView, z: Pair) -> Value:
     return g.cast(z.imaginary, call.dtype("Tout"))
 
 
-@converts_pairs("ComplexAbs", always=True)
-def absolute(g: GraphBuilder, call: NodeView, z: Pair) -> Value:
-    """sqrt(x² + y²), of parts divided by the larger one: no square runs over."""
-    x, y = g.op("Abs", z.real), g.op("Abs", z.imaginary)
-    large, small = g.op("Max", x, y), g.op("Min", x, y)
-    safe = g.where(g.binary("Equal", large, 0), g.like(large, 1), large)
-    ratio = g.op("Div", small, safe)
-    length = g.op("Mul", large, g.op("Sqrt", g.binary("Add", g.op("Mul", ratio, ratio), 1)))
-    return g.cast(length, call.dtype("Tout"))
-
-
-@converts_pairs("Angle", always=True)
-def angle(g: GraphBuilder, call: NodeView, z: Pair) -> Value:
-    """The angle from the real axis."""
-    return g.cast(atan2(g, call, z.imaginary, z.real), call.dtype("Tout"))
-
-
 @converts_pairs("Conj", always=True)
 def conjugate(g: GraphBuilder, call: NodeView, z: Pair) -> Pair:
     """The imaginary part turned."""
@@ -76,14 +58,14 @@ def _product(g: GraphBuilder, a: Pair, b: Pair) -> Pair:
 
 @converts_pairs("Square")
 def square(g: GraphBuilder, call: NodeView, z: Pair) -> Pair:
-    """Z times itself."""
+    """z times itself."""
     del call
     return _product(g, z, z)
 
 
 @converts_pairs("RealDiv", "Div")
 def quotient(g: GraphBuilder, call: NodeView, a: Pair, b: Pair) -> Pair:
-    """A times the conjugate of b, over the square of its length."""
+    """a times the conjugate of b, over the square of its length."""
     del call
     length = g.op("Add", g.op("Mul", b.real, b.real), g.op("Mul", b.imaginary, b.imaginary))
     above = _product(g, a, Pair(b.real, g.op("Neg", b.imaginary)))

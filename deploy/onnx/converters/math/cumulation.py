@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("Cumsum")
@@ -75,7 +75,7 @@ def _running(
 def _shifted(
     g: GraphBuilder, x: Value, axis: int, step: int, neutral: Value, reverse: bool
 ) -> Value:
-    """X moved along the axis; `neutral` comes in at the end it leaves."""
+    """`x` moved along the axis; `neutral` comes in at the end it leaves."""
     amounts = [0] * (2 * x.rank)
     amounts[axis + (x.rank if reverse else 0)] = step
     amounts[axis + (0 if reverse else x.rank)] = -step

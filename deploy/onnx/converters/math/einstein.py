@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 class _Term(NamedTuple):
@@ -80,7 +80,7 @@ def _spelled(terms: list[_Term], right: str, arrow: str) -> str:
 
 
 def _summed(g: GraphBuilder, term: _Term, kept: set[str]) -> _Term:
-    """Axes that nobody needs any more are added up."""
+    """Sum over the axes that are not needed any more."""
     gone = [axis for axis, label in enumerate(term.labels) if label not in kept]
     if not gone:
         return term

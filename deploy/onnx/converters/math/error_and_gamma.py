@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.math.exponents import log_of_sum
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 # erfc(z) = t exp(-z² + P(t)), t = 2 / (2 + z), z >= 0; relative error below 1.2e-7.
@@ -59,13 +59,6 @@ _LANCZOS = (
 )
 _STEPS = 10
 _BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)
-
-
-@converts("Erf")
-def erf(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Erf."""
-    del call
-    return g.op("Erf", x)
 
 
 @converts("Erfc")
@@ -166,15 +159,3 @@ def digamma(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     pole = g.op("And", g.binary("LessOrEqual", wide, 0), g.op("Equal", g.op("Floor", wide), wide))
     found = g.where(low, below, above)
     return g.cast(g.where(pole, g.like(wide, math.nan), found), x.dtype)
-
-
-refuses(
-    "is a special function that ONNX has not, and for which there is no formula here yet",
-    "Betainc",
-    "Igamma",
-    "Igammac",
-    "Ndtri",
-    "NextAfter",
-    "Polygamma",
-    "Zeta",
-)

@@ -1,16 +1,10 @@
 """Powers, roots, exponentials, logarithms, the sigmoid."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.kernels import computed_in
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
-
-
-@converts("Exp", "Log", "Sqrt", "Sigmoid")
-def unary(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The operator of the same name."""
-    return g.op(call.node.op.name, x)
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.element_types import computed_in
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("Rsqrt")
@@ -22,7 +16,7 @@ def rsqrt(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("Log1p")
 def log1p(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """X * log(u) / (u - 1) with u = 1 + x, which is exact near 0 where log(1 + x) is not.
+    """`x * log(u) / (u - 1)` with u = 1 + x, which is exact near 0 where log(1 + x) is not.
 
     Source:
         Kahan, in Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section
@@ -72,21 +66,21 @@ def power(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("Xlogy")
 def xlogy(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """X * log(y), 0 where x is 0."""
+    """`x * log(y)`, 0 where x is 0."""
     del call
     return _unless_zero(g, x, g.op("Log", _guarded(g, x, y)))
 
 
 @converts("Xlog1py")
 def xlog1py(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """X * log(1 + y), 0 where x is 0."""
+    """`x * log(1 + y)`, 0 where x is 0."""
     del call
     return _unless_zero(g, x, log_of_sum(g, _guarded(g, x, y)))
 
 
 @converts("Xdivy")
 def xdivy(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """X / y, 0 where x is 0."""
+    """`x / y`, 0 where x is 0."""
     del call
     empty = g.binary("Equal", x, 0)
     return g.where(empty, g.like(x, 0), g.op("Div", x, _guarded(g, x, y)))
@@ -102,7 +96,7 @@ def _unless_zero(g: GraphBuilder, x: Value, y: Value) -> Value:
 
 @converts("SqrtGrad")
 def sqrt_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
-    """Dy / (2 y)."""
+    """`dy / (2 y)`."""
     del call
     return g.op("Div", g.binary("Mul", dy, 0.5), y)
 
@@ -116,6 +110,6 @@ def rsqrt_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
 
 @converts("SigmoidGrad")
 def sigmoid_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
-    """Dy y (1 - y)."""
+    """`dy y (1 - y)`."""
     del call
     return g.op("Mul", dy, g.op("Mul", y, g.op("Sub", g.like(y, 1), y)))

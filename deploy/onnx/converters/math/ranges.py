@@ -1,21 +1,14 @@
 """Arithmetic sequences."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
-
-
-@converts("Range")
-def sequence(g: GraphBuilder, call: NodeView, start: Value, limit: Value, delta: Value) -> Value:
-    """Range."""
-    del call
-    return g.op("Range", start, limit, delta)
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("LinSpace")
 def lin_space(g: GraphBuilder, call: NodeView, start: Value, stop: Value, num: Value) -> Value:
-    """Start + i * step; the last is stop itself, whatever the rounding."""
+    """start + i * step; the last is stop itself, whatever the rounding."""
     del call
     count = g.as_int64(num)
     places = g.iota(count)

@@ -1,11 +1,10 @@
 """Reductions over axes, and where the largest is."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
-from pinnace.framework.dtypes import DType
 
 
 def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -> Value:
@@ -76,21 +75,3 @@ def every(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
 def some(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
     """The maximum, as bytes; a sum, so that of nothing it is false."""
     return g.cast(reduced(g, call, "ReduceSum", g.cast(x, dtypes.int32), axes), dtypes.bool)
-
-
-@converts("ArgMax", "ArgMin", constants=("dimension",))
-def arg_extreme(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
-    """ArgMax, ArgMin: the first of equal ones in both; always int64 in ONNX."""
-    del axis
-    kind = call.node.op.name
-    where = call.needed_int(1, "dimension")
-    found = g.op(kind, comparable(g, x), axis=where % x.rank, keepdims=0)
-    return g.cast(found, call.dtype("output_type"))
-
-
-_WIDER: dict[DType, DType] = {dtypes.bool: dtypes.int32}
-
-
-def comparable(g: GraphBuilder, x: Value) -> Value:
-    """Bools as numbers."""
-    return g.cast(x, _WIDER.get(x.dtype, x.dtype))

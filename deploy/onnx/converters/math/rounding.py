@@ -1,15 +1,9 @@
 """Floats to whole numbers, as floats."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
-
-
-@converts("Floor", "Ceil")
-def unary(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The operator of the same name."""
-    return g.op(call.node.op.name, x)
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("Round", "Rint")

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 # Below: the mean over a circle, of which half the points are enough: it is symmetric. Its error is
@@ -73,6 +73,3 @@ def _scaled(g: GraphBuilder, call: NodeView, x: Value) -> Value:
         series = g.binary("Add", g.op("Mul", series, g.binary("Mul", inverse, factor)), 1)
     beyond = g.op("Div", series, g.op("Sqrt", g.binary("Mul", far, 2 * np.pi)))
     return g.where(is_far, beyond, circle)
-
-
-refuses("ONNX has no such function", "IgammaGradA")

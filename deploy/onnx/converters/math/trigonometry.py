@@ -2,18 +2,10 @@
 
 import math
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
-
-
-@converts(
-    "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Acosh", "Asinh", "Atanh"
-)
-def unary(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The operator of the same name."""
-    return g.op(call.node.op.name, x)
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("Atan2")
@@ -33,6 +25,6 @@ def atan2(g: GraphBuilder, call: NodeView, y: Value, x: Value) -> Value:
 
 @converts("TanhGrad")
 def tanh_grad(g: GraphBuilder, call: NodeView, y: Value, dy: Value) -> Value:
-    """Dy (1 - y²)."""
+    """`dy (1 - y²)`."""
     del call
     return g.op("Mul", dy, g.op("Sub", g.like(y, 1), g.op("Mul", y, y)))

@@ -1,17 +1,18 @@
 """Converters of `core/ops/nn`."""
 
-from pinnace.deploy.onnx import registry
+from pinnace.deploy.onnx.converters import registry
+from pinnace.deploy.onnx.converters.nn import batch_norm as batch_norm
 from pinnace.deploy.onnx.converters.nn import biases as biases
-from pinnace.deploy.onnx.converters.nn import convolutions as convolutions
 from pinnace.deploy.onnx.converters.nn import depthwise as depthwise
 from pinnace.deploy.onnx.converters.nn import fused as fused
+from pinnace.deploy.onnx.converters.nn import local_response as local_response
 from pinnace.deploy.onnx.converters.nn import losses as losses
 from pinnace.deploy.onnx.converters.nn import nearest as nearest
-from pinnace.deploy.onnx.converters.nn import normalization as normalization
 from pinnace.deploy.onnx.converters.nn import pooling as pooling
 from pinnace.deploy.onnx.converters.nn import rectifiers as rectifiers
 from pinnace.deploy.onnx.converters.nn import smooth as smooth
 from pinnace.deploy.onnx.converters.nn import softmaxes as softmaxes
+from pinnace.deploy.onnx.converters.nn import spatial_convolutions as spatial_convolutions
 
 registry.later.add(
     *(
@@ -19,7 +20,6 @@ registry.later.add(
         for module in (
             "ctc",
             "data_formats",
-            "isotonic",
             "morphology",
             "packed_rnn",
             "recurrent_blocks",

@@ -1,9 +1,9 @@
 """Temporal classification."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
@@ -37,15 +37,3 @@ def greedy(
     scores = g.where(within, top, g.like(top, 0))
     total = g.op("ReduceSum", scores, g.ints(1), keepdims=1)
     return indices, g.cast(values, dtypes.int64), shape, g.op("Neg", total)
-
-
-refuses(
-    "sums over all ways to say the labels, step by step, and is only used to train; "
-    "export the logits",
-    "CTCLoss",
-)
-refuses(
-    "searches through beginnings of labels, with results of a length that no ONNX operator gives; "
-    "export the logits and decode them outside",
-    "CTCBeamSearchDecoder",
-)

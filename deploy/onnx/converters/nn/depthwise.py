@@ -1,10 +1,10 @@
 """Convolutions of each channel on its own."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.converters.nn import convolutions, layouts
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.nn import layouts, spatial_convolutions
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 def per_channel_weights(
@@ -16,7 +16,7 @@ def per_channel_weights(
         call.fail("the shape of the filter must be known")
     height, width, channels, multiplier = (int(size) for size in sizes if size is not None)
     flat = g.reshape(weights, [height, width, 1, channels * multiplier])
-    return convolutions.outputs_first(g, flat), [height, width], channels
+    return spatial_convolutions.outputs_first(g, flat), [height, width], channels
 
 
 @converts("DepthwiseConv2dNative")
@@ -24,7 +24,7 @@ def depthwise(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Valu
     """Conv with a group per channel."""
     kernel, taps, channels = per_channel_weights(g, call, weights)
     window = layouts.window_of(call, list(x.shape), taps, call.attr("strides"))
-    return convolutions.convolved(g, window, x, kernel, taps, channels)
+    return spatial_convolutions.convolved(g, window, x, kernel, taps, channels)
 
 
 @converts("DepthwiseConv2dNativeBackpropInput")
@@ -33,10 +33,4 @@ def depthwise_input_gradient(
 ) -> Value:
     """ConvTranspose with a group per channel."""
     kernel, taps, channels = per_channel_weights(g, call, weights)
-    return convolutions.spread(g, call, sizes, kernel, dy, taps, channels)
-
-
-refuses(
-    "is a step of training: the gradient of a convolution for its weights",
-    "DepthwiseConv2dNativeBackpropFilter",
-)
+    return spatial_convolutions.spread(g, call, sizes, kernel, dy, taps, channels)

@@ -1,13 +1,13 @@
 """What TensorFlow fuses: a product, a bias or frozen normalisation, an activation."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.math.products import mat_mul
 from pinnace.deploy.onnx.converters.nn.biases import per_channel
-from pinnace.deploy.onnx.converters.nn.convolutions import convolution
 from pinnace.deploy.onnx.converters.nn.depthwise import depthwise
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.nn.spatial_convolutions import convolution
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("_FusedConv2D")

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.ops.kernels.windows import place_windows
 
 _ZERO = (0, 0)

@@ -1,10 +1,10 @@
 """Morphology in grey."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.image.patches import windows
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
@@ -25,10 +25,3 @@ def dilation(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Value
     # NaN is not greater than anything: it never wins.
     wins = g.op("And", inside, g.op("Greater", sums, lowest))
     return g.op("ReduceMax", g.where(wins, sums, lowest), g.ints(3, 4), keepdims=0)
-
-
-refuses(
-    "is a step of training: the gradient of a dilation",
-    "Dilation2DBackpropFilter",
-    "Dilation2DBackpropInput",
-)

@@ -6,20 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.framework import dtypes
 from pinnace.ops.nn.packed_rnn import GATES, Layout
 
 if TYPE_CHECKING:
-    from pinnace.deploy.onnx.builder import GraphBuilder
-    from pinnace.deploy.onnx.calls import NodeView
-    from pinnace.deploy.onnx.parts import Value
+    from pinnace.deploy.onnx.converters.node_view import NodeView
+    from pinnace.deploy.onnx.ir.builder import GraphBuilder
+    from pinnace.deploy.onnx.ir.graph import Value
 
-refuses(
-    "packs or unpacks weights; a model that is exported holds them packed",
-    *("CudnnRNNParamsSize", "CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"),
-    *("CudnnRNNCanonicalToParams", "CudnnRNNCanonicalToParamsV2"),
-)
 # Mode -> operator, and where its gates stand among those of the vector.
 _KINDS = {
     "lstm": ("LSTM", [0, 3, 1, 2]),

@@ -1,9 +1,9 @@
-"""Relu and its kin."""
+"""Relu and its variants."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("Relu")
@@ -28,14 +28,14 @@ def leaky_relu(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("ReluGrad")
 def relu_grad(g: GraphBuilder, call: NodeView, dy: Value, x: Value) -> Value:
-    """Dy where x is positive."""
+    """`dy` where x is positive."""
     del call
     return g.where(g.binary("Greater", x, 0), dy, g.like(dy, 0))
 
 
 @converts("Relu6Grad")
 def relu6_grad(g: GraphBuilder, call: NodeView, dy: Value, x: Value) -> Value:
-    """Dy where x is between 0 and 6."""
+    """`dy` where x is between 0 and 6."""
     del call
     inside = g.op("And", g.binary("Greater", x, 0), g.binary("Less", x, 6))
     return g.where(inside, dy, g.like(dy, 0))

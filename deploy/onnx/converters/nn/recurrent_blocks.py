@@ -7,20 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.framework import dtypes
 from pinnace.framework.specs import TensorSpec
 from pinnace.ops.nn.recurrent_blocks import ORDERS
 
 if TYPE_CHECKING:
-    from pinnace.deploy.onnx.builder import GraphBuilder
-    from pinnace.deploy.onnx.calls import NodeView
-    from pinnace.deploy.onnx.parts import Value
-
-refuses(
-    "is the way back through a recurrent cell, which an ONNX model does not go",
-    *("BlockLSTMGrad", "BlockLSTMGradV2", "GRUBlockCellGrad", "LSTMBlockCellGrad"),
-)
+    from pinnace.deploy.onnx.converters.node_view import NodeView
+    from pinnace.deploy.onnx.ir.builder import GraphBuilder
+    from pinnace.deploy.onnx.ir.graph import Value
 
 
 def _affine(g: GraphBuilder, x: Value, h: Value, w: Value, b: Value) -> Value:
@@ -81,7 +76,7 @@ def lstm_layer(
     hidden: Value,
     *weights: Value,
 ) -> tuple[Value, ...]:
-    """A step in every turn of a loop; zeros behind the last."""
+    """A time step in every iteration of a loop; zeros behind the last."""
     body = g.body()
     turn = body.input("step", TensorSpec([], dtypes.int64))
     go = body.input("go", TensorSpec([], dtypes.bool))
@@ -101,7 +96,7 @@ def lstm_layer(
     made = g.with_bodies("Loop", specs, steps, None, state, hidden, body=body)[2:]
     behind = g.op("Sub", g.size_of(x, 0), g.reshape(steps, [1]))
     pads = g.joined(g.ints(0, 0, 0), behind, g.ints(0, 0))
-    # Of no turns a loop knows no sizes.
+    # Without iterations a loop knows no sizes.
     sizes = g.joined(g.reshape(steps, [1]), g.shape_of(state))
     return tuple(g.op("Pad", g.reshape(value, sizes), pads) for value in made)
 

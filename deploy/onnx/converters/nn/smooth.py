@@ -1,18 +1,12 @@
 """Smooth activations."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 _SCALE = 1.0507009873554804934193349852946
 _SCALE_ALPHA = 1.7580993408473768599402175208123
-
-
-@converts("Elu", "Selu", "Softplus", "Softsign")
-def unary(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The operator of the same name, with the same constants."""
-    return g.op(call.node.op.name, x)
 
 
 @converts("EluGrad")
@@ -32,14 +26,14 @@ def selu_grad(g: GraphBuilder, call: NodeView, dy: Value, y: Value) -> Value:
 
 @converts("SoftplusGrad")
 def softplus_grad(g: GraphBuilder, call: NodeView, dy: Value, x: Value) -> Value:
-    """Dy sigmoid(x)."""
+    """`dy sigmoid(x)`."""
     del call
     return g.op("Mul", dy, g.op("Sigmoid", x))
 
 
 @converts("SoftsignGrad")
 def softsign_grad(g: GraphBuilder, call: NodeView, dy: Value, x: Value) -> Value:
-    """Dy / (1 + |x|)²."""
+    """`dy / (1 + |x|)²`."""
     del call
     base = g.binary("Add", g.op("Abs", x), 1)
     return g.op("Div", dy, g.op("Mul", base, base))

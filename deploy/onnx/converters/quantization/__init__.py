@@ -1,4 +1,3 @@
 """Converters of `core/ops/quantization`."""
 
-from pinnace.deploy.onnx.converters.quantization import integers as integers
 from pinnace.deploy.onnx.converters.quantization import simulated as simulated

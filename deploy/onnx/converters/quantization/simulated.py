@@ -6,10 +6,10 @@ up, and takes 2 to 16 bits.
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
@@ -93,11 +93,3 @@ def _around(
     even = mode == "HALF_TO_EVEN"
     whole = g.op("Round", scaled) if even else g.op("Floor", g.binary("Add", scaled, 0.5))
     return g.cast(g.op("Mul", whole, step), kind)
-
-
-refuses(
-    "is a gradient, which an exported model does not compute",
-    "FakeQuantWithMinMaxArgsGradient",
-    "FakeQuantWithMinMaxVarsGradient",
-    "FakeQuantWithMinMaxVarsPerChannelGradient",
-)

@@ -4,14 +4,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
+from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.random import philox
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts
+from pinnace.deploy.onnx.converters.random.streams import some
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.framework.specs import TensorSpec
+from pinnace.ops.kernels.philox import SKIP_PER_OUTPUT
 
 _Draw = Callable[[GraphBuilder, philox.Start, Value, DType], Value]
 
@@ -153,32 +155,54 @@ def multinomial(
     return g.cast(found, call.dtype("output_dtype"))
 
 
-@converts("StatelessShuffle")
-def shuffle(
-    g: GraphBuilder, call: NodeView, value: Value, key: Value, counter: Value, alg: Value
+_FURTHEST = 2  # of a truncated normal number from 0
+
+
+@converts("StatelessTruncatedNormal")
+def truncated(g: GraphBuilder, call: NodeView, shape: Value, seed: Value) -> Value:
+    """Normal numbers, drawn again where they are 2 or more from 0."""
+    return _shaped(g, call, shape, philox.of_seed(g, seed), _redrawn)
+
+
+@converts("StatelessTruncatedNormalV2")
+def truncated_of_key(
+    g: GraphBuilder, call: NodeView, shape: Value, key: Value, counter: Value, alg: Value
 ) -> Value:
-    """Fisher and Yates: a row changes places with one at or behind it, the first rows first."""
+    """Normal numbers, drawn again where they are 2 or more from 0."""
     del alg
-    if value.shape.rank == 0:
-        return g.op("Identity", value)
-    start = philox.of_arrays(g, call, key, counter, 3)
-    count = g.scalar(g.size_of(value, 0))
-    drawn = philox.words(g, start, g.op("Div", g.op("Add", count, g.index(3)), g.index(4)))
-    body = g.body()
-    turn = body.input("row", TensorSpec([], dtypes.int64))
-    go = body.input("go", TensorSpec([], dtypes.bool))
-    order = body.input("order", TensorSpec([None], dtypes.int64))
-    body.result(go)
-    left = body.cast(body.op("Sub", count, turn), dtypes.uint64)
-    ahead = body.op("Mod", body.op("Gather", drawn, turn, axis=0), left)
-    pair = body.joined(
-        body.reshape(turn, [1]), body.reshape(body.op("Add", turn, body.as_int64(ahead)), [1])
-    )
-    rows = body.op("Gather", order, pair, axis=0)
-    turned = body.slice(rows, 0, -1, np.iinfo(np.int64).min, -1)
-    body.result(body.op("ScatterElements", order, pair, turned, axis=0))
-    first = g.iota(count)
-    turns = g.op("Max", g.op("Sub", count, g.index(1)), g.index(0))
-    specs = [TensorSpec.of(first.shape, dtypes.int64)]
-    found = g.with_bodies("Loop", specs, turns, None, first, body=body)[0]
-    return g.op("Gather", value, found, axis=0)
+    return _shaped(g, call, shape, philox.of_arrays(g, call, key, counter, 3), _redrawn)
+
+
+def _redrawn(g: GraphBuilder, start: philox.Start, count: Value, dtype: DType) -> Value:
+    """So many numbers: they come in groups as large as a block; each group has a stream."""
+    kind = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
+    size = 2 if kind is dtypes.float64 else 4
+    groups = g.op("Div", g.binary("Add", count, size - 1), g.index(size))
+    origins = g.binary("Mul", g.iota(groups), SKIP_PER_OUTPUT * size // 4)
+    found = g.op("Sub", origins, origins)
+    sizes = g.joined(g.reshape(groups, [1]), g.ints(size))
+    numbers = g.fill(sizes, g.constant(np.zeros((), kind.numpy)))
+    inner = g.body()
+    block = inner.input("block", TensorSpec([], dtypes.int64))
+    inner.input("go", TensorSpec([], dtypes.bool))
+    specs = [TensorSpec([None], dtypes.int64), TensorSpec([None, size], kind)]
+    had, kept = (inner.input("state", spec) for spec in specs)
+    words = philox.words_at(inner, start, inner.op("Add", origins, block))
+    drawn = philox.normals(inner, philox.fractions(inner, words, kind))
+    columns = inner.reshape(drawn, [-1, size])
+    fits = inner.binary("Less", inner.op("Abs", columns), _FURTHEST)
+    places = g.constant(np.arange(size, dtype=np.int64)[None])
+    for column in range(size):
+        value = inner.slice(columns, 1, column, column + 1)
+        good = inner.slice(fits, 1, column, column + 1)
+        here = inner.op("Equal", inner.unsqueeze(had, 1), places)
+        kept = inner.where(inner.op("And", here, good), value, kept)
+        # One that finds no room counts, too: what is full only gets fuller.
+        had = inner.op("Add", had, inner.squeeze(inner.as_int64(good), 1))
+    inner.result(some(inner, inner.binary("Less", had, size)))
+    for value in (had, kept):
+        inner.result(value)
+    trips = g.constant(np.array(np.iinfo(np.int64).max))
+    go = g.binary("Greater", groups, 0)
+    _, whole = g.with_bodies("Loop", specs, trips, go, found, numbers, body=inner)
+    return g.slice(g.reshape(whole, [-1]), 0, 0, g.reshape(count, [1]))

@@ -18,8 +18,8 @@ from pinnace.framework.specs import TensorSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pinnace.deploy.onnx.builder import GraphBuilder
-    from pinnace.deploy.onnx.parts import Value
+    from pinnace.deploy.onnx.ir.builder import GraphBuilder
+    from pinnace.deploy.onnx.ir.graph import Value
 
 _PER_KIND = 3
 
@@ -90,13 +90,13 @@ def until_none(
     values: Sequence[Value],
     step: Callable[..., Sequence[Value]],
 ) -> list[Value]:
-    """The values after as many turns as it takes.
+    """The values after as many iterations as it takes.
 
     Args:
         g: the graph.
         streams: what is drawn from.
         pending: which numbers are still to be found, bool [n].
-        values: what goes from turn to turn, each [n].
+        values: what goes from iteration to iteration, each [n].
         step: `step(inner, streams, pending, *values)` gives both anew.
     """
     state = [pending, *values, *streams.state]

@@ -1,10 +1,10 @@
 """Fourier transforms: DFT along one axis after the other."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.pairs import Pair, part_type, stacked, unstacked
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts_pairs
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts_pairs
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.complex_pairs import Pair, part_type, stacked, unstacked
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 _AXIS_IS_INPUT = 20  # the opset from which DFT takes its axis as an input

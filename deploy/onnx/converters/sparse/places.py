@@ -1,8 +1,8 @@
 """Indices of sparse tensors as numbers, and back."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 def axes_of(call: NodeView, indices: Value, shape: Value) -> int:

@@ -1,10 +1,10 @@
 """Reductions over groups of chosen rows."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
 from pinnace.deploy.onnx.converters.math.segments import summed
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
@@ -46,11 +46,3 @@ def _grouped(
         counts = g.unsqueeze(counts, *range(1, data.rank))
     counts = g.cast(counts, wide)
     return g.cast(g.op("Div", sums, g.op("Sqrt", counts) if "SqrtN" in name else counts), kind)
-
-
-refuses(
-    "is a step of training: the gradient of a reduction",
-    "SparseSegmentMeanGrad",
-    "SparseSegmentSqrtNGrad",
-    "SparseSegmentSumGrad",
-)

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Held, Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Held, Value
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.framework.specs import TensorSpec
@@ -90,19 +90,3 @@ def export(g: GraphBuilder, call: NodeView, table: Value) -> tuple[Value, Value]
         g.constant(keys, dtype=call.output_spec(0).dtype),
         g.constant(values, dtype=call.output_spec(1).dtype),
     )
-
-
-refuses(
-    "makes or changes a table; an ONNX model has no state",
-    "AnonymousHashTable",
-    "AnonymousMutableHashTable",
-    "HashTableV2",
-    "InitializeTableFromTextFileV2",
-    "InitializeTableV2",
-    "LookupTableImportV2",
-    "LookupTableInsertV2",
-    "LookupTableRemoveV2",
-    "MutableDenseHashTableV2",
-    "MutableHashTableOfTensorsV2",
-    "MutableHashTableV2",
-)

@@ -7,11 +7,12 @@ elements leave the loop as a scan output, so that the list itself never stands i
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.pairs import Pair
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import UnconvertibleError, converts
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.errors import UnconvertibleError
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.complex_pairs import Pair
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.framework.shapes import Shape

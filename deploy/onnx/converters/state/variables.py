@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("ReadVariableOp")
@@ -26,19 +26,3 @@ def is_initialized(g: GraphBuilder, call: NodeView, value: Value) -> Value:
     """Yes: it had a value when it was exported."""
     del call, value
     return g.constant(np.array(True))
-
-
-refuses("only names a variable", "DisableCopyOnRead", "DestroyResourceOp", "VarHandleOp")
-refuses(
-    "is an input and an output more of the model; in a branch or a loop it cannot be",
-    "AssignAddVariableOp",
-    "AssignSubVariableOp",
-    "AssignVariableOp",
-)
-refuses(
-    "assigns a variable; an ONNX model has no state",
-    "ResourceApplyAdam",
-    "ResourceApplyGradientDescent",
-    "ResourceApplyKerasMomentum",
-    "ResourceStridedSliceAssign",
-)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 _CASES = {"StringLower": "LOWER", "StringUpper": "UPPER"}
@@ -44,6 +44,3 @@ def change_case(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     kind = _CASES[call.node.op.name]
     changed = g.op("StringNormalizer", flat, case_change_action=kind, locale="C")
     return g.reshape(g.slice(changed, 0, 0, -1), g.shape_of(x))
-
-
-refuses("ONNX has no operator that looks into strings", "StringLength", "StringStrip", "Substr")

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
@@ -22,6 +22,3 @@ def string_join(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> Value
             total = g.op("StringConcat", total, between)
         total = g.op("StringConcat", total, x)
     return total if len(xs) > 1 else g.op("Identity", total)
-
-
-refuses("ONNX has no reduction of strings", "ReduceJoin", "UnsortedSegmentJoin")

@@ -1,9 +1,9 @@
 """Regular expressions: RE2 on both sides."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts("StaticRegexFullMatch", since=20)
@@ -20,6 +20,3 @@ def regex_full_match(g: GraphBuilder, call: NodeView, x: Value, pattern: Value) 
     return g.op(
         "RegexFullMatch", x, pattern=text.decode() if isinstance(text, bytes) else str(text)
     )
-
-
-refuses("ONNX matches strings, it does not rewrite them", "RegexReplace", "StaticRegexReplace")

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
@@ -41,9 +41,3 @@ def _text(call: NodeView, text: bytes) -> str:
         return text.decode()
     except UnicodeDecodeError:
         call.fail("strings of an ONNX file are UTF-8; the separator is not")
-
-
-refuses(
-    "cuts at every letter of a set, and ONNX at one text",
-    "StringSplit",
-)

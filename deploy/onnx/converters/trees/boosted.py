@@ -1,18 +1,10 @@
 """Boosted trees."""
 
-from pinnace.deploy.onnx.builder import GraphBuilder
-from pinnace.deploy.onnx.calls import NodeView
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.registry import converts, refuses
+from pinnace.deploy.onnx.converters.node_view import NodeView
+from pinnace.deploy.onnx.converters.registry import converts
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
-
-refuses(
-    "keeps trees behind a handle, which an ONNX model has not; ONNX's own trees are in ai.onnx.ml",
-    *("BoostedTreesCreateEnsemble", "BoostedTreesDeserializeEnsemble"),
-    *("BoostedTreesEnsembleResourceHandleOp", "BoostedTreesGetEnsembleStates"),
-    *("BoostedTreesPredict", "BoostedTreesSerializeEnsemble"),
-    "IsBoostedTreesEnsembleInitialized",
-)
 
 
 @converts("BoostedTreesBucketize")

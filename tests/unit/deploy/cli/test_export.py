@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import pytest
 
 import pinnace as tf
-from pinnace.deploy.onnx import exporting
+from pinnace.deploy.onnx.flow import exporting
 from support.command_line import pinnace
 from support.golden import FOLDER
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.serving.versions import find_versions
+from pinnace.serving.models.versions import find_versions
 from support.command_line import pinnace
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pinnace.deploy.cli.main import main
 from pinnace.graph.codec.tensors import encode_tensor
 from pinnace.proto.prediction_log_pb2 import PredictionLog
 from pinnace.storage.record import RecordWriter
-from unit.serving.test_server import process, read_url, wait_for
+from unit.serving.test_process import process, read_url, wait_for
 
 
 def save(folder: Path, offset: float) -> None:

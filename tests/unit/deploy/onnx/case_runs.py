@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.deploy.onnx import ExportReport, export, registry
-from pinnace.deploy.onnx.checking import str_of
+from pinnace.deploy.onnx import ExportReport, export
+from pinnace.deploy.onnx.converters import registry
+from pinnace.deploy.onnx.verification.checking import str_of
 from pinnace.framework import dtypes
 from pinnace.framework.errors import UnimplementedError
 from pinnace.functions.concrete import ConcreteFunction

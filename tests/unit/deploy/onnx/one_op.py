@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 import pinnace.ops  # noqa: F401 (registers the ops)
 from pinnace.deploy.onnx import ExportReport
-from pinnace.deploy.onnx.checking import open_session, run_session
+from pinnace.deploy.onnx.verification.checking import open_session, run_session
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.cuts import SINK, SOURCE, Network
+from pinnace.deploy.onnx.passes.minimum_cut import SINK, SOURCE, Network
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.networks import NETWORKS, conv, image, op, traced, weights
 

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinnace.deploy.onnx import checking, export, samples
-from pinnace.deploy.onnx.reference import reference
-from pinnace.deploy.onnx.samples import runs_of
-from pinnace.deploy.onnx.sources import find_program
+from pinnace.deploy.onnx import export
+from pinnace.deploy.onnx.program.sources import find_program
+from pinnace.deploy.onnx.verification import checking, samples
+from pinnace.deploy.onnx.verification.reference import reference
+from pinnace.deploy.onnx.verification.samples import runs_of
 from pinnace.framework import config, errors
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor

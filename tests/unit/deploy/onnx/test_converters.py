@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinnace.deploy.onnx import lowering as lowering  # registers the converters
-from pinnace.deploy.onnx import registry
+from pinnace.deploy.onnx.converters import registry
+from pinnace.deploy.onnx.flow import lowering as lowering  # registers the converters
 from pinnace.framework.errors import OpError
 from support.opcase import OpCase, all_cases, in_dtype, run
 from unit.deploy.onnx.case_runs import reasons, runs_as_the_kernel, structural

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.deploy.onnx import deadlines, export
+from pinnace.deploy.onnx import export
+from pinnace.deploy.onnx.program import deadlines
 from pinnace.framework import errors
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.networks import traced
@@ -22,7 +23,7 @@ def halved(n: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pinnace.deploy.onnx.samples.FIRST_S", 0.05)
+    monkeypatch.setattr("pinnace.deploy.onnx.verification.samples.FIRST_S", 0.05)
 
 
 def test_inputs_that_let_the_model_run_on_are_passed_over() -> None:

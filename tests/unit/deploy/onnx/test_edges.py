@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import pinnace as tf
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.checking import open_session, run_session
+from pinnace.deploy.onnx.verification.checking import open_session, run_session
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.networks import op, traced

@@ -11,7 +11,8 @@ import onnx
 import pytest
 
 import pinnace as tf
-from pinnace.deploy.onnx import NO_ONNX, ExportReport, checking, export
+from pinnace.deploy.onnx import NO_ONNX, ExportReport, export
+from pinnace.deploy.onnx.verification import checking
 from pinnace.framework import dtypes, errors
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.concrete import ConcreteFunction

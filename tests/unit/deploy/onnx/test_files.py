@@ -10,8 +10,9 @@ import onnx
 import pytest
 
 import pinnace as tf
-from pinnace.deploy.onnx import export, staging, streaming
-from pinnace.deploy.onnx.checking import open_session, run_session
+from pinnace.deploy.onnx import export
+from pinnace.deploy.onnx.files import staging, streaming
+from pinnace.deploy.onnx.verification.checking import open_session, run_session
 from pinnace.framework import errors
 from unit.deploy.onnx.networks import classifier, image, traced
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pinnace.deploy.onnx import ExportReport, export
-from pinnace.deploy.onnx.checking import open_session, run_session, str_of
+from pinnace.deploy.onnx.verification.checking import open_session, run_session, str_of
 from pinnace.framework.errors import UnimplementedError
 from unit.deploy.onnx.one_op import Array
 

@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 import pinnace as tf
-from pinnace.deploy.onnx.checking import open_session, run_session
+from pinnace.deploy.onnx.verification.checking import open_session, run_session
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("onnxruntime")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.checking import open_session, run_session
+from pinnace.deploy.onnx.verification.checking import open_session, run_session
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.networks import conv, image, op, traced

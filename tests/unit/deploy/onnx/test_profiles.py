@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.compatibility import REFUSES
-from pinnace.deploy.onnx.profiles import PROFILES
+from pinnace.deploy.onnx.verification.compatibility import REFUSES
+from pinnace.deploy.onnx.verification.profiles import PROFILES
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.networks import op, traced

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.compatibility import verdicts
+from pinnace.deploy.onnx.verification.compatibility import verdicts
 from pinnace.framework import errors
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.networks import classifier, image, op, traced

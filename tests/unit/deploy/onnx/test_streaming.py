@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
-from pinnace.deploy.onnx import mapped
-from pinnace.deploy.onnx.outline import outline
-from pinnace.deploy.onnx.parts import Value
-from pinnace.deploy.onnx.streaming import ALIGNMENT, Draft, write_aside, write_whole
+from pinnace.deploy.onnx.files.outline import outline
+from pinnace.deploy.onnx.files.streaming import ALIGNMENT, Draft, write_aside, write_whole
+from pinnace.deploy.onnx.ir import mapped_weights
+from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework.dtypes import from_numpy
 from pinnace.framework.errors import DataLossError
 from pinnace.framework.shapes import Shape
@@ -120,8 +120,8 @@ def test_a_factor_is_multiplied_in_on_the_way(
     array = rng.standard_normal(sizes).astype(kind).transpose(axes)
     factor = rng.standard_normal((1 if one else len(array), *[1] * (array.ndim - 1)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mapped, "PIECE", piece)
-        parts = [part.copy() for part in mapped.pieces(array, factor)]
+        patch.setattr(mapped_weights, "PIECE", piece)
+        parts = [part.copy() for part in mapped_weights.pieces(array, factor)]
     wanted = (array.astype(np.float64) * factor).astype(kind)
     np.testing.assert_array_equal(np.concatenate(parts), wanted.reshape(-1))
 
@@ -139,8 +139,8 @@ def test_a_copy_in_another_order_is_that_array(
     array = np.arange(np.prod(sizes)).reshape(sizes).transpose(axes)[::step]
     target = np.full(array.shape, -1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mapped, "_TILE", tile)
-        mapped.copy(target, array)
+        patch.setattr(mapped_weights, "_TILE", tile)
+        mapped_weights.copy(target, array)
     np.testing.assert_array_equal(target, array)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.checking import str_of
+from pinnace.deploy.onnx.verification.checking import str_of
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.one_op import run_model

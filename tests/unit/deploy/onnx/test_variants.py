@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.deploy.cli.main import main
-from pinnace.deploy.onnx import derived, export
-from pinnace.deploy.onnx.accuracy import calibration_feeds, held_out, measure
-from pinnace.deploy.onnx.checking import open_session, run_session
-from pinnace.deploy.onnx.sources import find_program
-from pinnace.deploy.onnx.variants import Mobile
+from pinnace.deploy.onnx import export
+from pinnace.deploy.onnx.derived import artifacts
+from pinnace.deploy.onnx.derived.accuracy import calibration_feeds, held_out, measure
+from pinnace.deploy.onnx.derived.variants import Mobile
+from pinnace.deploy.onnx.program.sources import find_program
+from pinnace.deploy.onnx.verification.checking import open_session, run_session
 from pinnace.framework.errors import (
     FailedPreconditionError,
     InternalError,
@@ -291,7 +292,7 @@ def test_an_ort_file_that_differs_is_not_written(
     concrete = tf.function(lambda x: {"y": model.serve(x)["y"] * 2})
     spec = tf.TensorSpec([None, 64], tf.float32, name="x")
     other = export(concrete.get_concrete_function(spec)).model.SerializeToString()
-    monkeypatch.setattr(derived, "to_mobile", lambda _: Mobile(other, ""))
+    monkeypatch.setattr(artifacts, "to_mobile", lambda _: Mobile(other, ""))
     with pytest.raises(InternalError, match=r"\.ort file differs"):
         export(folder, tmp_path / "m.onnx", ort=True)
     assert not list(tmp_path.iterdir())

@@ -13,10 +13,10 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.web import RUNTIME, find_runtime, tensor_json
+from pinnace.deploy.onnx.derived.web import RUNTIME, find_runtime, tensor_json
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 
-PAGE = Path(__file__).parents[4] / "deploy" / "onnx" / "page"
+PAGE = Path(__file__).parents[4] / "deploy" / "onnx" / "derived" / "page"
 
 
 @pytest.fixture

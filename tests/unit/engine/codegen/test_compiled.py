@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 import pinnace as tf
-from pinnace.engine import workspace
+from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import compiler, loops, recurrences
 from pinnace.framework import config
@@ -35,17 +35,17 @@ def normal(*shape: int) -> Any:
 @pytest.fixture
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every shape is hot as soon as it has memory of its own."""
-    monkeypatch.setattr(workspace, "_HOT_S", 0.0)
+    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
     monkeypatch.setattr(config.settings, "tier", "auto")
 
 
 def fused_places(function: Any, *arguments: Any) -> int:
     """How many clusters a function calls for these arguments."""
     plan = plan_of(function.get_concrete_function(*arguments).graph)
-    key = next(key for key in plan.workspaces._layouts)
-    layout = plan.workspaces._layouts[key]
-    assert layout is not None
-    return sum(name[0] == "f" and name[1:].isdigit() for name in layout.function.__globals__)
+    prepared = next(iter(plan.tiers._tier.prepared.values()))
+    assert prepared is not None
+    names = prepared.layout.function.__globals__
+    return sum(name[0] == "f" and name[1:].isdigit() for name in names)
 
 
 SHAPES = {
@@ -127,7 +127,7 @@ def test_a_value_used_before_the_cluster_is_there_in_time() -> None:
 
 @pytest.mark.parametrize("tier", ["plan", "eager"])
 def test_a_pinned_tier_compiles_nothing(tier: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace, "_HOT_S", 0.0)
+    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
     monkeypatch.setattr(config.settings, "tier", tier)
     asked: list[str] = []
     monkeypatch.setattr(compiler, "request", asked.append)
@@ -212,13 +212,13 @@ def test_a_scalar_loop_is_the_plan_bit_for_bit(name: str, monkeypatch: pytest.Mo
 
 def test_a_compiled_loop_looks_up_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "auto")
-    monkeypatch.setattr(loops, "_TURNS", 100)
+    monkeypatch.setattr(loops, "_ITERATIONS", 100)
     f = tf.function(newton)
     f(np.float32(3), np.int32(2000))
     settle()
     plan = plan_of(f.get_concrete_function(np.float32(3), np.int32(2000)).graph)
     body = next(step for step in plan.steps if "body" in step.node.attrs).node.attrs["body"]
-    loops_of_body = plan_of(body.graph).loops()
+    loops_of_body = plan_of(body.graph).tiers.loops()
     assert loops_of_body is not None
     loop = loops_of_body._loop
     assert loop is not None
@@ -268,9 +268,11 @@ def test_turns_are_what_the_plan_gives_for_every_shape(
         for step in plan_of(f.get_concrete_function().graph).steps
         if "body" in step.node.attrs
     ]
-    turns = plan_of(node.attrs["body"].graph).turns
-    assert turns is not None
-    assert turns._clusters
+    loops = plan_of(node.attrs["body"].graph).tiers.loops()
+    assert loops is not None
+    clusters = loops.clusters
+    assert clusters is not None
+    assert clusters._clusters
     for count in rows:
         x = normal(count, 32)
         h = x.astype(np.float64)
@@ -279,7 +281,7 @@ def test_turns_are_what_the_plan_gives_for_every_shape(
             h = np.tanh(a) / (1 + np.exp(-b)) + np.exp(-a * a) * x
         # float32 through 20 turns that do not magnify.
         np.testing.assert_allclose(f(x, w).numpy(), h, rtol=1e-3, atol=1e-4)
-    assert turns._made is not None
+    assert clusters._made is not None
 
 
 def test_a_turn_with_effects_is_not_watched() -> None:

@@ -27,9 +27,9 @@ import sys
 sys.modules["numba"] = None
 import numpy as np
 import pinnace as tf
-from pinnace.engine import workspace
+from pinnace.engine import tiers
 from pinnace.engine.codegen import compiler
-workspace._HOT_S = 0.0
+tiers._HOT_S = 0.0
 x = np.linspace(-3, 3, 64 * 512, dtype=np.float32).reshape(64, 512)
 f = tf.function(lambda x: tf.tanh(x * 2.0) + tf.exp(-x))
 for _ in range(6):

@@ -193,8 +193,8 @@ def test_a_batch_of_another_size_shares_the_kernel() -> None:
             with Taken() as taken:
                 np.testing.assert_allclose(run(x), wanted, rtol=1e-4, atol=1e-5)
             assert taken.turns == 7
-        assert {text for text in compiler._kernels if "turns" in text} == {
-            text for text in texts if "turns" in text
+        assert {text for text in compiler._kernels if "iterations" in text} == {
+            text for text in texts if "iterations" in text
         }
     finally:
         config.settings.tier = tier

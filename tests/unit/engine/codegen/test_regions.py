@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 import pinnace as tf
-from pinnace.engine import workspace
+from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import clusters, compiler
 from pinnace.engine.codegen.attention import Attention
@@ -35,11 +35,11 @@ RANDOM = np.random.default_rng(0)
 def _hot() -> Iterator[None]:
     """Every shape is hot as soon as it has memory of its own, and every product worth packing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workspace, "_HOT_S", 0.0)
-        patch.setattr(workspace, "_SMALLEST", 0)
+        patch.setattr(tiers, "_HOT_S", 0.0)
+        patch.setattr(tiers, "_SMALLEST", 0)
         patch.setattr(clusters, "_ENTRY_US", -1e9)  # however small
         # Plans that are one kernel have their own tests.
-        patch.setattr(workspace.Workspaces, "_small", lambda *_: None)
+        patch.setattr(tiers.Tiers, "_small", lambda *_: None)
         patch.setattr(tiles, "WORTH_PACKING", 1)
         patch.setattr(config.settings, "tier", "auto")
         patch.setattr(config.settings, "fusion", True)
@@ -61,9 +61,9 @@ def settled(function: Callable[..., Any], *arguments: Any) -> Any:
 def regions(function: Any, *arguments: Any) -> list[Any]:
     """What is compiled of a function for these arguments."""
     plan = plan_of(function.get_concrete_function(*arguments).graph)
-    (layout,) = plan.workspaces._layouts.values()
-    assert layout is not None
-    return [region for region in layout._members.values() if region is not None]
+    (prepared,) = plan.tiers._tier.prepared.values()
+    assert prepared is not None
+    return [region for region in prepared.layout._members.values() if region is not None]
 
 
 def normal(*shape: int) -> Any:
@@ -368,9 +368,9 @@ def test_sizes_are_computed_once_for_each_shape() -> None:
         wanted = 3 * np.exp(-(np.maximum(x.astype(np.float64), 0) * 2 + 1))
         np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
         assert sizes.numpy().tolist() == list(shape)
-    (layout, *_) = plan_of(f.get_concrete_function().graph).workspaces._layouts.values()
-    assert layout is not None
-    assert layout.settled
+    (prepared, *_) = plan_of(f.get_concrete_function().graph).tiers._tier.prepared.values()
+    assert prepared is not None
+    assert prepared.layout.settled
 
 
 def test_views_of_workspace_memory_do_not_leave_a_call() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import workspace
+from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import compiler
 from pinnace.framework import config
@@ -27,7 +27,7 @@ def normal(*shape: int) -> Any:
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every shape is hot as soon as it has been seen three times."""
-    monkeypatch.setattr(workspace, "_HOT_S", 0.0)
+    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
     monkeypatch.setattr(config.settings, "tier", "auto")
 
 
@@ -45,8 +45,8 @@ def flat(results: Any) -> list[Any]:
 def is_one_kernel(function: Any, *arguments: Any) -> bool:
     """Whether calls like this are a kernel's now."""
     plan = plan_of(function.get_concrete_function(*arguments).graph)
-    layouts = [one for one in plan.workspaces._layouts.values() if one is not None]
-    return any(one.small is not None and one.small.kernel.function is not None for one in layouts)
+    prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
+    return any(one.small is not None and one.small.kernel.function is not None for one in prepared)
 
 
 def warmed(function: Any, *arguments: Any) -> Any:

@@ -293,7 +293,7 @@ def test_settings_that_want_plans_as_they_are_get_numpy(
 def test_nothing_is_asked_for_before_it_would_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "_spent", 0.0)
     asked: list[str] = []
-    monkeypatch.setattr(compiled, "_request", asked.append)
+    monkeypatch.setattr(compiled.late, "request_kernel", asked.append)
     monkeypatch.setattr(compiled, "_requested", {})
     assert compiled.made("convolve") is None
     assert asked == []

@@ -10,17 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.functions.control import (
-    case,
-    cond,
-    foldl,
-    foldr,
-    map_fn,
-    scan,
-    switch_case,
-    vectorized_map,
-    while_loop,
-)
+from pinnace.functions.control.conditional import case, cond, switch_case
+from pinnace.functions.control.looping import while_loop
+from pinnace.functions.control.mapping import foldl, foldr, map_fn, scan, vectorized_map
 from pinnace.ops.composites.tensor_array import TensorArray
 from pinnace.ops.control.printing import tf_print
 

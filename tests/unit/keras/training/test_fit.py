@@ -230,7 +230,7 @@ def test_the_first_step_makes_every_variable() -> None:
     made.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     made.fit(X, Y, batch_size=90, verbose=0)
     assert len(made.optimizer.variables) == 2 + 2 * 4
-    functions = [f for key, f in made._step_functions.items() if key[0] == "train"]
+    functions = [f for key, f in made._step_functions.made.items() if key[0] == "train"]
     assert [f.experimental_get_tracing_count() for f in functions] == [1]
 
 
@@ -240,7 +240,7 @@ def test_batches_of_all_sizes_need_two_traces() -> None:
     ends = np.cumsum(sizes)
     source = [(X[e - s : e], Y[e - s : e]) for s, e in zip(sizes, ends, strict=True)]
     made.fit(iter(source), verbose=0)
-    functions = [f for key, f in made._step_functions.items() if key[0] == "train"]
+    functions = [f for key, f in made._step_functions.made.items() if key[0] == "train"]
     assert [f.experimental_get_tracing_count() for f in functions] == [2]
     slow = model(run_eagerly=True)
     slow.fit(iter(source), verbose=0)

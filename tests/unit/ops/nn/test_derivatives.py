@@ -13,7 +13,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import function
 from pinnace.ops import nn
-from pinnace.ops.array import reshaping
+from pinnace.ops.array import permutations
 from pinnace.ops.execute import execute
 from pinnace.ops.registry import lookup
 
@@ -254,7 +254,7 @@ def test_fused_batch_norm_differentiates_as_what_it_stands_for(
 
     def fused(x: Any, scale: Any, offset: Any) -> Any:
         y = nn.fused_batch_norm(
-            reshaping.transpose(x, order),
+            permutations.transpose(x, order),
             scale,
             offset,
             mean.astype(np.float32),
@@ -263,7 +263,7 @@ def test_fused_batch_norm_differentiates_as_what_it_stands_for(
             data_format,
             training,
         )[0]
-        return reshaping.transpose(y, np.argsort(order))
+        return permutations.transpose(y, np.argsort(order))
 
     results = []
     for f, dtype in ((fused, np.float32), (partial(batch_norm, training=training), np.float64)):

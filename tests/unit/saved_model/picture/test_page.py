@@ -12,7 +12,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.control.looping import while_loop
 from pinnace.functions.function import function
-from pinnace.graph.graph import Graph
+from pinnace.graph.graph import Graph, GraphBuilder
 from pinnace.saved_model.options import LoadOptions
 from pinnace.saved_model.picture.page import picture_data, picture_page, signature_page
 from pinnace.saved_model.picture.scene import ROOT, Scene, scene_of
@@ -134,4 +134,4 @@ def test_edges_are_seen_by_the_group_around_both_ends() -> None:
 
 
 def test_an_empty_graph_is_a_page_too() -> None:
-    assert data_of(picture_page(Graph("nothing")))["groups"] == {}
+    assert data_of(picture_page(GraphBuilder("nothing").finish()))["groups"] == {}

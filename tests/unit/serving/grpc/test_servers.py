@@ -21,17 +21,20 @@ from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
 from pinnace.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse, HealthListResponse
 from pinnace.proto.inference_service_pb2 import ModelInferRequest, ModelInferResponse
 from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
-from pinnace.serving.exchange import Exchange, Exchanging
-from pinnace.serving.metrics import Metrics
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.repository import Repository
-from pinnace.serving.servable import Arrays, LoadedModel
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
+from pinnace.serving.models.loaded_model import LoadedModel
+from pinnace.serving.models.repository import Repository
+from pinnace.serving.observing.metrics import Metrics
+from pinnace.serving.requests.exchange import Exchange, Exchanging
+from pinnace.serving.running.signatures import Arrays
 from unit.serving.numpy_models import NumpyModel, write_version
 
 grpc = pytest.importorskip("grpc")
-from pinnace.serving.grpc import core_server  # noqa: E402 - needs grpcio
-from pinnace.serving.grpc.listening import _server_type, listening  # noqa: E402
+from pinnace.serving import acceleration  # noqa: E402
+from pinnace.serving.fast.grpc import core_server  # noqa: E402 - needs grpcio
+from pinnace.serving.grpc.listening import listening  # noqa: E402
+from support.waiting import until_in_loop  # noqa: E402
 
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
 INFER = "/inference.GRPCInferenceService/ModelInfer"
@@ -89,9 +92,7 @@ class World:
 
     async def settled(self, is_so: Callable[[], bool]) -> None:
         """Wait until it is so."""
-        async with asyncio.timeout(WAIT_S):
-            while not is_so():
-                await asyncio.sleep(0.005)
+        await until_in_loop(is_so, WAIT_S)
 
     def count(self, code: int) -> float:
         meters = dict(self.exchange.metrics.everywhere())
@@ -439,8 +440,8 @@ def test_an_address_that_cannot_be_used_is_said(run: Any) -> None:
 def test_another_core_is_left_to_grpc_aio(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert _server_type() is core_server.CoreServer
+    assert acceleration.grpc_server() is core_server.CoreServer
     monkeypatch.setitem(core_server._NEEDED, "CompletionQueue", ("poll", "what it never had"))
     with caplog.at_level(logging.WARNING):
-        assert _server_type() is None
+        assert acceleration.grpc_server() is None
     assert "another core" in caplog.text

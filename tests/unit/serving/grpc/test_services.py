@@ -34,13 +34,13 @@ from pinnace.proto.model_service_pb2 import (
     SignatureDefMap,
 )
 from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
-from pinnace.serving.exchange import Exchange
-from pinnace.serving.metrics import Metrics
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.policies import ApiKeys
-from pinnace.serving.repository import Repository
-from pinnace.serving.servable import LoadedModel
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
+from pinnace.serving.models.loaded_model import LoadedModel
+from pinnace.serving.models.repository import Repository
+from pinnace.serving.observing.metrics import Metrics
+from pinnace.serving.requests.exchange import Exchange
+from pinnace.serving.requests.policies import ApiKeys
 from unit.serving.http.test_examples import OUTPUTS, TEXTS, VALUE, classes, lengths
 from unit.serving.numpy_models import NumpyModel, every_kind, write_version
 

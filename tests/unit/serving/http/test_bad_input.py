@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from unit.serving.http.test_protocol import (
+from unit.serving.http_requests import (
     INFER,
     PREDICT,
+    Way,
     application,
     read_reply,
     request,
@@ -23,7 +24,7 @@ from unit.serving.http.test_protocol import (
 Ask = Callable[[int], Awaitable[None]]
 
 
-def served(tmp_path: Path, is_hot: bool, ask: Ask, **more: Any) -> None:
+def served(tmp_path: Path, way: Way, ask: Ask, **more: Any) -> None:
     """Ask, while another client asks all the time and must not notice."""
 
     async def both(port: int) -> None:
@@ -49,7 +50,7 @@ def served(tmp_path: Path, is_hot: bool, ask: Ask, **more: Any) -> None:
             await task
 
     with application(tmp_path, **more) as (settings, repository):
-        serve(settings, repository, is_hot, both)
+        serve(settings, repository, way, both)
 
 
 async def answer(port: int, *parts: bytes, gap_s: float = 0.0) -> bytes:
@@ -137,9 +138,9 @@ CASES: dict[str, tuple[list[bytes], int, str]] = {
 }
 
 
-@pytest.mark.parametrize("is_hot", [True, False])
+@pytest.mark.parametrize("way", [Way.HOT, Way.PLAIN])
 @pytest.mark.parametrize("case", CASES)
-def test_bad_input_is_refused(tmp_path: Path, case: str, is_hot: bool) -> None:
+def test_bad_input_is_refused(tmp_path: Path, case: str, way: Way) -> None:
     parts, status, message = CASES[case]
 
     async def ask(port: int) -> None:
@@ -150,11 +151,11 @@ def test_bad_input_is_refused(tmp_path: Path, case: str, is_hot: bool) -> None:
         assert error == message if message else len(error) > 10
         assert len(body) < 1000
 
-    served(tmp_path, is_hot, ask)
+    served(tmp_path, way, ask)
 
 
-@pytest.mark.parametrize("is_hot", [True, False])
-def test_a_body_that_drips_is_given_up(tmp_path: Path, is_hot: bool) -> None:
+@pytest.mark.parametrize("way", [Way.HOT, Way.PLAIN])
+def test_a_body_that_drips_is_given_up(tmp_path: Path, way: Way) -> None:
     whole = request(rows(*range(100)))
 
     async def ask(port: int) -> None:
@@ -165,11 +166,11 @@ def test_a_body_that_drips_is_given_up(tmp_path: Path, is_hot: bool) -> None:
             "error": "The body did not arrive within 0.3 s"
         }
 
-    served(tmp_path, is_hot, ask)
+    served(tmp_path, way, ask)
 
 
-@pytest.mark.parametrize("is_hot", [True, False])
-def test_bodies_at_once_take_bounded_memory(tmp_path: Path, is_hot: bool) -> None:
+@pytest.mark.parametrize("way", [Way.HOT, Way.PLAIN])
+def test_bodies_at_once_take_bounded_memory(tmp_path: Path, way: Way) -> None:
     """Clients that announce or send much at once are told to come back."""
     body = b" " * 10**6
     head = HEAD + b"Content-Length: 1000000\r\n\r\n"
@@ -193,11 +194,11 @@ def test_bodies_at_once_take_bounded_memory(tmp_path: Path, is_hot: bool) -> Non
         reply = await answer(port, head, body)
         assert reply.startswith(b"HTTP/1.1 400 "), reply  # room again: it is only no JSON
 
-    served(tmp_path, is_hot, ask, max_inflight_bytes=3_500_000, body_timeout_s=5.0)
+    served(tmp_path, way, ask, max_inflight_bytes=3_500_000, body_timeout_s=5.0)
 
 
-@pytest.mark.parametrize("is_hot", [True, False])
-def test_what_cannot_be_done_in_time_is_refused_at_once(tmp_path: Path, is_hot: bool) -> None:
+@pytest.mark.parametrize("way", [Way.HOT, Way.PLAIN])
+def test_what_cannot_be_done_in_time_is_refused_at_once(tmp_path: Path, way: Way) -> None:
     late = request(rows(1, signature_name="slow"), PREDICT, b"X-Request-Timeout-Ms: 100")
 
     async def ask(port: int) -> None:
@@ -208,4 +209,4 @@ def test_what_cannot_be_done_in_time_is_refused_at_once(tmp_path: Path, is_hot: 
         assert b"retry-after: 1" in reply
         assert b"such a request takes about " in reply
 
-    served(tmp_path, is_hot, ask)
+    served(tmp_path, way, ask)

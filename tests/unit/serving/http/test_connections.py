@@ -3,6 +3,7 @@
 import asyncio
 import re
 import resource
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import Any
 import pytest
 import uvicorn
 
-from pinnace.serving.app import create_app
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
+from pinnace.serving.fast.http.front import bound
+from pinnace.serving.http.application import create_app
 from pinnace.serving.http.bounded_httptools import BoundedHttpTools
 from pinnace.serving.http.connections import MAX_HEADERS, BoundedH11, bounds_of
-from pinnace.serving.http.protocol import bound
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.repository import Repository
-from pinnace.serving.settings import Settings
+from pinnace.serving.models.repository import Repository
+from support.waiting import until_in_loop
 from unit.serving.numpy_models import every_kind, write_version
 
 GOOD = (
@@ -36,6 +38,17 @@ def serve(
     tmp_path: Path, front: str, ask: Callable[[int], Awaitable[None]], **options: Any
 ) -> None:
     """Ask a server on a port of its own, in this thread."""
+
+    async def ask_port(server: uvicorn.Server) -> None:
+        await ask(server.servers[0].sockets[0].getsockname()[1])
+
+    serve_whole(tmp_path, front, ask_port, **options)
+
+
+def serve_whole(
+    tmp_path: Path, front: str, ask: Callable[[uvicorn.Server], Awaitable[None]], **options: Any
+) -> None:
+    """As `serve`, for a test that looks at the server's connections, too."""
     write_version(tmp_path / "m", 7)
     models = (ModelConfig("m", str(tmp_path / "m")),)
     settings = Settings(models=models, file_system_poll_s=0, **options)
@@ -60,10 +73,9 @@ def serve(
         )
         server = uvicorn.Server(config)
         task = asyncio.create_task(server._serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
+        await until_in_loop(lambda: server.started)
         try:
-            await ask(server.servers[0].sockets[0].getsockname()[1])
+            await ask(server)
         finally:
             server.should_exit = True
             await task
@@ -213,16 +225,26 @@ def test_a_client_that_does_not_read_is_given_up(
     body = b'{"signature_name": "echo_float32", "instances": [' + b"1," * 2**20 + b"1]}"
     text = b"POST /v1/models/m:predict HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n%b"
 
-    async def ask(port: int) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1000)
-        writer.write(text % (len(body), body))
-        await asyncio.sleep(3)  # what it has not read by then is gone
-        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-            await asyncio.wait_for(reader.readexactly(4 * 2**20), 10)
-        writer.close()
+    async def ask(server: uvicorn.Server) -> None:
+        listener = server.servers[0].sockets[0]
+        port = listener.getsockname()[1]
+        # Small buffers: a kernel may let them grow until they hold the whole answer.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**16)
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**12)
+        client.connect(("127.0.0.1", port))
+        reader, writer = await asyncio.open_connection(sock=client, limit=1000)
+        try:
+            writer.write(text % (len(body), body))
+            await until_in_loop(lambda: len(server.server_state.connections) == 1)
+            await until_in_loop(lambda: not server.server_state.connections)
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await asyncio.wait_for(reader.readexactly(4 * 2**20), 10)
+        finally:
+            writer.close()
         assert (await sent(port, [GOOD]))[0] == 200
 
-    serve(tmp_path, front, ask)
+    serve_whole(tmp_path, front, ask)
 
 
 def test_there_are_as_many_connections_as_files_allow() -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from pinnace.framework.specs import TensorSpec
 from pinnace.proto.example_pb2 import Example
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
 from pinnace.serving.http.json_examples import read_examples
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.servable import Arrays, LoadedModel
-from pinnace.serving.settings import Settings
+from pinnace.serving.models.loaded_model import LoadedModel
+from pinnace.serving.running.signatures import Arrays
 from unit.serving.memory_server import Server, running
 from unit.serving.numpy_models import NumpyModel, half_plus_two, write_version
 

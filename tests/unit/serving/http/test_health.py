@@ -3,10 +3,10 @@ import re
 import shutil
 from pathlib import Path
 
-from pinnace.serving.app import create_app
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.repository import Repository
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
+from pinnace.serving.http.application import create_app
+from pinnace.serving.models.repository import Repository
 from unit.serving.memory_server import Server, running
 from unit.serving.numpy_models import read_version, write_version
 

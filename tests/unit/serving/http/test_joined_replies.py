@@ -12,19 +12,20 @@ import numpy.typing as npt
 import pytest
 
 from pinnace.framework.specs import TensorSpec
-from pinnace.serving.app import create_app
-from pinnace.serving.batching import BatchOptions
-from pinnace.serving.calls import Reply
-from pinnace.serving.exchange import Exchange, Exchanging, Request
-from pinnace.serving.http.infer import INFER
-from pinnace.serving.http.json_predict import PREDICT
-from pinnace.serving.metrics import Metrics
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.repository import Repository, Which
-from pinnace.serving.runs import Run
-from pinnace.serving.servable import LoadedModel
-from pinnace.serving.settings import Settings
-from pinnace.serving.wires import Wire
+from pinnace.serving import acceleration
+from pinnace.serving.config.batching_config import BatchOptions
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
+from pinnace.serving.http.application import create_app
+from pinnace.serving.models.loaded_model import LoadedModel
+from pinnace.serving.models.repository import Repository
+from pinnace.serving.models.tables import Which
+from pinnace.serving.observing.metrics import Metrics
+from pinnace.serving.requests.exchange import Exchange, Exchanging
+from pinnace.serving.requests.reply import Reply
+from pinnace.serving.requests.request import Request
+from pinnace.serving.requests.wires import Wire
+from pinnace.serving.running.runs import Run
 from unit.serving.numpy_models import NumpyModel, write_version
 
 
@@ -54,7 +55,7 @@ MODEL = LoadedModel(
 
 def predict(*values: Any, name: str = "serving_default", form: str = "instances") -> Any:
     body = json.dumps({"signature_name": name, form: list(values)}).encode()
-    return PREDICT, body, {b"content-type": b"application/json"}
+    return acceleration.predict_wire(), body, {b"content-type": b"application/json"}
 
 
 def infer(array: npt.NDArray[Any], **more: Any) -> Any:
@@ -65,7 +66,11 @@ def infer(array: npt.NDArray[Any], **more: Any) -> Any:
         "parameters": {"binary_data_size": array.nbytes},
     }
     head = json.dumps({"inputs": [described], **more}).encode()
-    return INFER, head + array.tobytes(), {b"inference-header-content-length": b"%d" % len(head)}
+    return (
+        acceleration.infer_wire(),
+        head + array.tobytes(),
+        {b"inference-header-content-length": b"%d" % len(head)},
+    )
 
 
 X = np.float32([[1, 0, -2.5], [float("inf"), 3, float("nan")], [1e-30, 7e9, 0.1]])

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pinnace.serving.command import parse_settings
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
 from unit.serving.memory_server import Server, running
 from unit.serving.numpy_models import read_version, write_version
 

@@ -1,4 +1,7 @@
-"""The Open Inference Protocol, asked with bodies written here by its text (SERVING_API.md 4)."""
+"""The Open Inference Protocol, asked with bodies written here by its text.
+
+Source: docs/reference/serving_api.md 4.
+"""
 
 import json
 import struct
@@ -11,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pinnace.serving.datatypes import BY_NAME, read_tensor, write_tensor
+from pinnace.serving.requests.datatypes import BY_NAME, read_tensor, write_tensor
 from unit.serving.memory_server import Server
 
 LENGTH = "inference-header-content-length"

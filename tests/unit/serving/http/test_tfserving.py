@@ -11,8 +11,8 @@ import httpx
 import numpy as np
 import pytest
 
-from pinnace.serving.model_config import All, ModelConfig
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.model_config import All, ModelConfig
+from pinnace.serving.config.settings import Settings
 from unit.serving.memory_server import Server, running
 from unit.serving.numpy_models import JSON_DTYPES, every_kind, read_version, write_version
 

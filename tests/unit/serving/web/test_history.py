@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.serving.history import MOST_AGE_S, MOST_POINTS, History, quantile
-from pinnace.serving.metrics import BUCKETS_US, Metrics
+from pinnace.serving.observing.history import MOST_AGE_S, MOST_POINTS, History, quantile
+from pinnace.serving.observing.metrics import BUCKETS_US, Metrics
 from unit.serving.memory_server import Server
 
 

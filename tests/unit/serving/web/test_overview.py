@@ -2,9 +2,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pinnace.serving.model_config import All, ModelConfig
-from pinnace.serving.servable import LoadedModel
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.model_config import All, ModelConfig
+from pinnace.serving.config.settings import Settings
+from pinnace.serving.models.loaded_model import LoadedModel
 from unit.serving.memory_server import Server, running
 from unit.serving.numpy_models import half_plus_two, read_version, write_version
 

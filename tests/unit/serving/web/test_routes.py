@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import pinnace as tf
-from pinnace.serving.loading import load_model
-from pinnace.serving.model_config import ModelConfig
-from pinnace.serving.settings import Settings
+from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.settings import Settings
+from pinnace.serving.models.loading import load_model
 from pinnace.serving.web.files import STATIC
 from pinnace.serving.web.routes import OPEN_PATHS
 from unit.serving.memory_server import Server, running
@@ -113,7 +113,7 @@ def test_keys_guard_what_is_said_of_models_but_not_the_files(tmp_path: Path) -> 
 
 def test_starting_imports_nothing_that_only_the_page_needs() -> None:
     program = (
-        "import sys, pinnace.serving.server\n"
+        "import sys, pinnace.serving.process\n"
         "print([n for n in sys.modules if 'picture' in n or n.endswith('web.overview')])"
     )
     run = subprocess.run(

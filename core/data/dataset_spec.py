@@ -1,0 +1,64 @@
+"""DatasetSpec: what is known of a dataset that is part of an element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace import late
+from pinnace.data.elements import compatible, merged
+from pinnace.framework import structure
+from pinnace.framework.specs import TypeSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.data.elements import Nest
+
+
+class DatasetSpec(TypeSpec):
+    """What is known of a dataset that is part of an element.
+
+    Args:
+        element_spec: of its elements.
+        dataset_shape: accepted for TensorFlow's sake.
+    """
+
+    __slots__ = ("element_spec",)
+
+    def __init__(self, element_spec: Nest, dataset_shape: object = ()) -> None:
+        del dataset_shape
+        self.element_spec = element_spec
+
+    @property
+    def value_type(self) -> type:
+        """`Dataset`."""
+        return late.Dataset
+
+    def is_compatible_with(self, spec_or_value: object) -> bool:
+        """Whether a dataset of that spec, or that dataset, may be one of this spec."""
+        other = getattr(spec_or_value, "element_spec", None)
+        return other is not None and compatible(other, self.element_spec)
+
+    def is_subtype_of(self, other: object) -> bool:
+        """Whether every dataset of this spec is one of `other`."""
+        return isinstance(other, DatasetSpec) and compatible(self.element_spec, other.element_spec)
+
+    def most_specific_common_supertype(self, others: Sequence[object]) -> DatasetSpec | None:
+        """The narrowest spec that describes all."""
+        spec = self.element_spec
+        for other in others:
+            if not isinstance(other, DatasetSpec):
+                return None
+            spec = merged(spec, other.element_spec)
+            if spec is None:
+                return None
+        return DatasetSpec(spec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DatasetSpec) and bool(self.element_spec == other.element_spec)
+
+    def __hash__(self) -> int:
+        return hash(tuple(structure.flatten(self.element_spec)))
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec})"

@@ -1,0 +1,49 @@
+"""Datasets as tensors: scalar variants, by which ops read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.data.elements import leaf_array
+from pinnace.data.stage import Run, Stage
+from pinnace.framework import dtypes
+from pinnace.framework.tensor import Tensor, wrap
+from pinnace.ops.functional.python_calls import py_function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Readable:
+    """A dataset, as the op ReduceDataset reads it."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+    def element_arrays(self) -> Iterator[tuple[Any, ...]]:
+        """The leaves of every element, in a new pass."""
+        for element in self.stage.open(Run()):
+            yield tuple([np.asarray(leaf_array(leaf)) for leaf in element])
+
+
+def variant_of(stage: Stage) -> Tensor:
+    """The handle of a dataset for ops."""
+    symbols = stage.symbols()
+    if not symbols:
+        return _variant(stage)
+
+    # Made of tensors of the function that is traced: there when it runs.
+    def made(*tensors: Tensor) -> Tensor:
+        arrays = (np.asarray(tensor._array) for tensor in tensors)
+        return _variant(stage.bound({id(s): a for s, a in zip(symbols, arrays, strict=True)}))
+
+    found: Tensor = py_function(made, symbols, dtypes.variant)
+    return found
+
+
+def _variant(stage: Stage) -> Tensor:
+    array = np.empty((), object)
+    array[()] = Readable(stage)
+    return wrap(array, dtypes.variant)

@@ -1,0 +1,268 @@
+"""The roles of a loop's variables and of the steps of its body, for one set of shapes.
+
+Loop variables are numbers, which lie in registers; float32 arrays, of which an iteration writes one
+of two in alternation; lists, of which an iteration may read elements, take the last one, add one to
+the end, set some, or add to some; and what stays as it is. Numbers come first in an iteration, with
+every check that can fail: one that cannot be taken has changed nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
+from pinnace.engine.codegen.loops import SCALARS, expression, literal
+from pinnace.engine.codegen.statements import is_known
+from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
+from pinnace.ops.kernels import team
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.engine.codegen.loop_lists import Lists
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+# What the text of a step on numbers may call.
+FUNCTIONS = frozenset({"abs", "max", "min", "sqrt"})
+
+
+class Variables:
+    """The variables of a loop, and what the text calls numbers.
+
+    Args:
+        body: the plan of an iteration.
+        values: the loop variables.
+        sizes: the shape of each value of an iteration.
+
+    Attributes:
+        fixed: the values that are the same in each iteration, by place.
+        known: those that shapes alone determine.
+        carried: the loop variables that are arrays and change.
+        shapes: of those, by loop variable.
+        integers, reals: where the numbers of the kernel's tables come from: a loop variable (True)
+            or a fixed value, and which.
+        names: what the text calls numbers.
+
+    Raises:
+        UnsupportedError: a loop variable is none of these.
+    """
+
+    def __init__(
+        self, body: Plan, values: Sequence[Array], sizes: Mapping[Value, tuple[int, ...]]
+    ) -> None:
+        self.fixed: dict[Value, int] = {}
+        self.known: dict[Value, Array] = {}
+        self.carried: list[int] = []
+        self.shapes: dict[int, tuple[int, ...]] = {}
+        self.integers: list[tuple[bool, int]] = []
+        self.reals: list[tuple[bool, int]] = []
+        self.names: dict[Value, str] = {}
+        self._sizes = sizes
+        graph = body.graph
+        for place, (value, result) in enumerate(zip(graph.inputs, graph.outputs, strict=True)):
+            array = values[place]
+            if result is value:
+                self.fix(value)
+            elif value.dtype is dtypes.variant:
+                continue
+            elif np.shape(array) != sizes.get(result, np.shape(array)):
+                raise UnsupportedError(f"loop variable {place} changes its shape")
+            elif array.ndim == 0 and value.dtype.name in SCALARS:
+                self.names[value] = self._number(value, (True, place))
+            elif value.dtype is dtypes.float32 and array.size:
+                self.carried.append(place)
+                self.shapes[place] = array.shape
+            else:
+                raise UnsupportedError(
+                    f"loop variable {place} is {value.dtype.name}{list(array.shape)}"
+                )
+
+    def fix(self, value: Value) -> None:
+        """Take a value for the same in each iteration."""
+        self.fixed.setdefault(value, len(self.fixed))
+
+    def is_constant(self, value: Value) -> bool:
+        """Whether a value is known before the loop runs."""
+        return value in self.known or constant_of(value) is not None
+
+    def name(self, value: Value) -> str | None:
+        """How the text calls a number; None if it is none."""
+        found = self.names.get(value)
+        if found is None:
+            known = self.known.get(value)
+            array = constant_of(value) if known is None else known
+            if array is not None:
+                return literal(array, value.dtype.name)
+            if value in self.fixed and self._sizes[value] == () and value.dtype.name in SCALARS:
+                found = self.names[value] = self._number(value, (False, self.fixed[value]))
+        return found
+
+    def _number(self, value: Value, source: tuple[bool, int]) -> str:
+        """A place in the kernel's tables of numbers; gives the number's name."""
+        real = value.dtype.is_floating
+        table = self.reals if real else self.integers
+        table.append(source)
+        return f"{'r' if real else 'i'}{len(table) - 1}"
+
+
+class Steps:
+    """The steps of an iteration: what is the same in each, what is about numbers, about arrays.
+
+    Args:
+        body: the plan of an iteration.
+        watched: every value of an iteration.
+        sizes: their shapes.
+        variables: of the loop; learns which values are fixed, known, and numbers.
+        lists: among the loop variables.
+
+    Attributes:
+        hoisted: places of the steps that are computed before the first iteration.
+        ahead: the text of those about numbers, and the checks of indices.
+        arrays: those about arrays.
+        items: values that are elements of lists: the list, and the name of the index.
+        slices: values that are a part of a fixed array: that, and the name of the index.
+
+    Raises:
+        UnsupportedError: some step cannot be part of a kernel.
+    """
+
+    def __init__(
+        self,
+        body: Plan,
+        watched: Mapping[Value, Array],
+        sizes: Mapping[Value, tuple[int, ...]],
+        variables: Variables,
+        lists: Lists,
+    ) -> None:
+        self.hoisted: list[int] = []
+        self.ahead: list[str] = []
+        self.arrays: list[Node] = []
+        self.items: dict[Value, tuple[int, str]] = {}
+        self.slices: dict[Value, tuple[Value, str]] = {}
+        self._watched, self._sizes = watched, sizes
+        self._variables, self._lists = variables, lists
+        self._vectors: dict[Value, list[str]] = {}
+        for position, step in enumerate(body.steps):
+            if not (self._list_step(step.node) or self._constant_step(step.node)):
+                self._step(position, step.node)
+        if sum(multiplications(node, sizes) for node in self.arrays) > team.WORTH_PRODUCTS:
+            raise UnsupportedError("products worth sharing between threads")
+
+    def _list_step(self, node: Node) -> bool:
+        """Take a step about a list."""
+        lists = self._lists
+        if node in lists.pops:
+            self._item(node.outputs[1], lists.pops[node], None)
+        elif node in lists.gets:
+            self._item(node.outputs[0], lists.gets[node], node.inputs[1])
+        return node in lists.steps
+
+    def _constant_step(self, node: Node) -> bool:
+        """Take a step of which shapes alone say what it gives, and vectors of numbers."""
+        variables = self._variables
+        if node.op.effect is None and self._is_known(node):
+            for value in node.outputs:
+                variables.known[value] = np.asarray(self._watched[value])
+            return True
+        if node.op.name == "Pack" and all(
+            self._sizes[value] == () and variables.name(value) is not None for value in node.inputs
+        ):
+            self._vectors[node.outputs[0]] = [str(variables.name(v)) for v in node.inputs]
+            return True
+        return False
+
+    def _step(self, position: int, node: Node) -> None:
+        """Take a step that is no other."""
+        variables = self._variables
+        if node.inputs and node.inputs[0] in variables.fixed and self._slice(node):
+            return
+        if all(one in variables.fixed or variables.is_constant(one) for one in node.inputs):
+            self.hoisted.append(position)
+            for value in node.outputs:
+                variables.fix(value)
+            return
+        written = expression(node, [variables.name(v) for v in node.inputs], FUNCTIONS)
+        if written is not None:
+            name = variables.names[node.outputs[0]] = f"s{position}"
+            self.ahead.append(f"{name} = {written}")
+        elif is_known(node):
+            self.arrays.append(node)
+        else:
+            raise UnsupportedError(f"{node.op.name} has no statement")
+
+    def _is_known(self, node: Node) -> bool:
+        """Whether shapes alone say what a step gives."""
+        if node.op.shape_query:
+            return all(value.dtype is not dtypes.variant for value in node.inputs)
+        return bool(node.inputs) and all(map(self._variables.is_constant, node.inputs))
+
+    def _item(self, item: Value, place: int, index: Value | None) -> None:
+        """An element that an iteration begins with: its index is checked, a number is read."""
+        name = f"o{len(self.ahead)}"
+        length = self._lists.length(place)
+        at = f"{length} - iterations - 1" if index is None else self._variables.name(index)
+        if at is None:
+            raise UnsupportedError(f"the index {index} is no number")
+        self.ahead += checked_index(name, at, length)
+        self.items[item] = (place, name)
+        if not self._lists.items[place]:
+            if place in self._lists.changed:
+                raise UnsupportedError(f"list {place}: numbers are read and set")
+            self._variables.names[item] = f"v{name}"
+            self.ahead.append(f"v{name} = {SCALARS[item.dtype.name]}(l{place}[{name}])")
+
+    def _slice(self, node: Node) -> bool:
+        """Take a part of a fixed array, if it is the one under an index on the first axis."""
+        array, item = node.inputs[0], node.outputs[0]
+        if node.op.name == "StridedSlice":
+            begin = self._vectors.get(node.inputs[1])
+            others = ("begin_mask", "ellipsis_mask", "new_axis_mask")
+            if begin is None or len(begin) != 1 or node.attrs["shrink_axis_mask"] != 1:
+                return False
+            if any(node.attrs[name] for name in others):
+                return False
+            index, backwards = begin[0], True
+        elif node.op.name == "GatherV2":
+            axis = constant_of(node.inputs[2])
+            name = self._variables.name(node.inputs[1])
+            if name is None or axis is None or int(axis) or node.attrs.get("batch_dims"):
+                return False
+            index, backwards = name, False
+        else:
+            return False
+        shape = self._sizes[item]
+        if array.dtype is not dtypes.float32 or not math.prod(shape):
+            return False
+        name = f"o{len(self.ahead)}"
+        whole = f"x{self._variables.fixed[array]}"
+        self.ahead += checked_index(name, index, f"{whole}.shape[0]", backwards=backwards)
+        self.slices[item] = (array, name)
+        if not shape:
+            self._variables.names[item] = f"v{name}"
+            self.ahead.append(f"v{name} = T({whole}[{name}])")
+        return True
+
+
+def checked_index(name: str, index: str, length: str, *, backwards: bool = False) -> list[str]:
+    """An index under a name; an iteration in which it is out of range is not taken.
+
+    Args:
+        name: of the index in the text.
+        index: the number.
+        length: of what it is an index of.
+        backwards: whether negative ones count from the end.
+    """
+    ahead = [f"if {name} < 0:", f"    {name} += {length}"] if backwards else []
+    return [
+        f"{name} = int64({index})",
+        *ahead,
+        f"if {name} < 0 or {name} >= {length}:",
+        "    q[-1] = 1",
+        "    break",
+    ]

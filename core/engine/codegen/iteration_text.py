@@ -1,0 +1,355 @@
+"""The text of a loop over arrays: condition, iteration, and the frame around them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.iteration_steps import FUNCTIONS, checked_index
+from pinnace.engine.codegen.loop_lists import BYTES
+from pinnace.engine.codegen.loops import SCALARS, expression, literal
+from pinnace.engine.codegen.statements import HEADER, Place, Statements, array_type
+from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pinnace.engine.codegen.iteration_steps import Steps, Variables
+    from pinnace.engine.codegen.loop_lists import Lists
+    from pinnace.engine.plan import Plan
+    from pinnace.graph.graph import Node, Value
+
+
+class IterationText:
+    """The kernel `kernel(most, …)`: at most so many iterations; it gives how many it took.
+
+    Args:
+        test: the plan of the condition.
+        body: the plan of an iteration.
+        sizes: the shape of each value of an iteration.
+        variables: of the loop.
+        lists: among them.
+        steps: of the body.
+
+    Attributes:
+        text: the kernel's.
+        numbers: its table of sizes.
+        constants: arrays that it is given first.
+        fixed_arrays: places of arrays among the fixed values.
+        summed: the loop variables that an iteration adds to where they lie.
+
+    Raises:
+        UnsupportedError: some step cannot be part of a kernel.
+    """
+
+    def __init__(
+        self,
+        test: Plan,
+        body: Plan,
+        sizes: Mapping[Value, tuple[int, ...]],
+        variables: Variables,
+        lists: Lists,
+        steps: Steps,
+    ) -> None:
+        self._inputs, self._outputs = body.graph.inputs, body.graph.outputs
+        self._sizes, self._variables, self._lists, self._steps = sizes, variables, lists, steps
+        self._writer = Statements(sizes, variables.names, variables.known)
+        self._slots: dict[tuple[int, str], Place] = {}
+        self.fixed_arrays = self._placed_fixed()
+        arrays, self.summed = self._placed_sums(body)
+        begin, alternating, states = self._placed_carried()
+        checks, endings = self._checked_writes()
+        homes = self._homes(arrays, states)
+        copied = self._placed_items()
+        written = {item for _, _, _, item in endings}
+        self._writer.write(
+            arrays, homes, written | {self._outputs[place] for place in variables.carried}
+        )
+        ends = [line for ending in endings for line in self._ending(*ending, homes)]
+        for place, home in states.items():
+            if homes.get(self._outputs[place]) != home:
+                ends.append(self._writer.copy(self._outputs[place], home))
+        ends += self._new_numbers()
+        ends += [f"h{place} = b{place}" for place in states]
+        decision, condition = self._condition(test)
+        iteration = [
+            *condition,
+            f"if not {decision}:",
+            "    break",
+            *steps.ahead,
+            *checks,
+            *alternating,
+            *copied,
+            *self._writer.lines,
+            *ends,
+            "iterations += 1",
+        ]
+        self.numbers, self.constants = self._writer.numbers, self._writer.constants
+        self.text = self._framed(begin, iteration)
+
+    # Where values lie.
+
+    def _placed_fixed(self) -> list[int]:
+        """The places of the loop-invariant float32 arrays that steps over arrays use."""
+        fixed, lists = self._variables.fixed, self._lists
+        used = [array for array, _ in self._steps.slices.values()]
+        used += [node.inputs[-1] for writes in lists.writes.values() for _, node in writes]
+        used += [value for node in self._steps.arrays for value in node.inputs]
+        used += [self._outputs[place] for place in self._variables.carried]
+        found = []
+        for value in dict.fromkeys(used):
+            if value not in fixed or self._variables.name(value) is not None:
+                continue
+            if value.dtype is not dtypes.float32:
+                continue
+            found.append(fixed[value])
+            place = self._writer.at(f"at(x{fixed[value]})", self._sizes[value])
+            self._writer.steady(value, place)
+        return found
+
+    def _placed_sums(self, body: Plan) -> tuple[list[Node], list[int]]:
+        """Steps that are left, and loop variables that a product is added to where they lie."""
+        uses: dict[Value, int] = {}
+        for value in (*(one for step in body.steps for one in step.node.inputs), *self._outputs):
+            uses[value] = uses.get(value, 0) + 1
+        left, summed = list(self._steps.arrays), []
+        for place in self._variables.carried:
+            value, result = self._inputs[place], self._outputs[place]
+            node = result.node
+            if node not in left or node.op.name != "AddV2" or value not in node.inputs:
+                continue
+            other = node.inputs[0] if node.inputs[1] is value else node.inputs[1]
+            alone = (
+                other.node in left
+                and other.node.op.name == "MatMul"
+                and uses[other] == uses[value] == uses[result] == 1
+                and self._sizes[other] == self._sizes[value]
+            )
+            if alone:
+                summed.append(place)
+                left.remove(node)
+                shape = self._variables.shapes[place]
+                self._writer.sums[other.node] = self._writer.at(f"h{place}", shape)
+        return left, summed
+
+    def _placed_carried(self) -> tuple[list[str], list[str], dict[int, Place]]:
+        """The arrays among the loop variables that are written anew in each iteration.
+
+        Returns:
+            What is done before the first iteration, what at the beginning of each, and where the
+            next states go.
+        """
+        writer = self._writer
+        begin, alternating = [], []
+        states: dict[int, Place] = {}
+        for place in self._variables.carried:
+            shape = self._variables.shapes[place]
+            if place in self.summed:
+                size = writer.number(math.prod(shape))
+                begin.append(f"h{place} = at(y{place})")
+                begin.append(f"copy_rows(at(c{place}), {size}, h{place}, {size}, 1, {size})")
+                continue
+            begin.append(f"h{place} = at(c{place})")
+            size = writer.number(4 * math.prod(shape))
+            alternating.append(f"b{place} = at(y{place}) + {size} * (iterations & 1)")
+            states[place] = writer.at(f"b{place}", shape)
+            writer.places[self._inputs[place]] = writer.at(f"h{place}", shape)
+        return begin, alternating, states
+
+    def _homes(self, arrays: Sequence[Node], states: Mapping[int, Place]) -> dict[Value, Place]:
+        """Values that are made where they will be kept: the next state, the end of a list."""
+        homes: dict[Value, Place] = {}
+        made = {value for node in arrays for value in node.outputs}
+        for place, home in states.items():
+            if self._outputs[place] in made:
+                homes.setdefault(self._outputs[place], home)
+        for place in self._lists.pushed:
+            ((_, node),) = self._lists.writes[place]
+            if node.inputs[1] in made and self._lists.items[place]:
+                homes.setdefault(node.inputs[1], self._slot(place, "iterations"))
+        return homes
+
+    def _slot(self, place: int, index: str) -> Place:
+        """Where an element of a list that is written lies."""
+        if (place, index) not in self._slots:
+            item = self._lists.items[place]
+            size = self._writer.number(BYTES[self._lists.holds(place)] * math.prod(item))
+            address = f"(at(u{place}) + {size} * {index})"
+            self._slots[place, index] = self._writer.at(address, item)
+        return self._slots[place, index]
+
+    def _placed_items(self) -> list[str]:
+        """Elements that an iteration reads; those of a list that changes are copied."""
+        writer, lists = self._writer, self._lists
+        lines = []
+        for value, (array, name) in self._steps.slices.items():
+            if shape := self._sizes[value]:
+                size = writer.number(4 * math.prod(shape))
+                address = writer.places[array].address
+                writer.places[value] = writer.at(f"({address} + {size} * {name})", shape)
+        for value, (place, name) in self._steps.items.items():
+            item = lists.items[place]
+            if not item:
+                continue
+            address = f"(at(l{place}) + l{place}.strides[0] * {name})"
+            step = f"(l{place}.strides[1] // 4)"
+            if place in lists.changed:
+                if lists.holds(place) != "float32":
+                    raise UnsupportedError(f"list {place}: truth values are read and set")
+                source, target = self._slot(place, name), writer.reserve(item)
+                rows, width = writer.number(math.prod(item[:-1])), writer.number(item[-1])
+                lines.append(
+                    f"copy_rows({source.address}, {source.step}, {target.address}, "
+                    f"{target.step}, {rows}, {width})"
+                )
+                writer.places[value] = target
+            elif place in lists.same:
+                writer.steady(value, Place(f"at(l{place})", step, False))
+            elif lists.is_strided(place):
+                writer.places[value] = Place(address, step, False)
+            else:
+                writer.places[value] = writer.at(address, item)
+        return lines
+
+    # How an iteration ends.
+
+    def _checked_writes(self) -> tuple[list[str], list[tuple[int, str, str, Value]]]:
+        """The checks of indices that are written to, and what is written at the end.
+
+        Returns:
+            Lines; for each write the list, the index there, its kind, and the element.
+        """
+        checks: list[str] = []
+        ends: list[tuple[int, str, str, Value]] = []
+        for place, writes in self._lists.writes.items():
+            for kind, node in writes:
+                if kind == "pop":
+                    continue
+                item = node.inputs[-1]
+                if kind == "push":
+                    ends.append((place, "iterations", kind, item))
+                    continue
+                index = self._variables.name(node.inputs[1])
+                if index is None:
+                    raise UnsupportedError(f"{node}: the index is no number")
+                name = f"e{len(ends)}"
+                checks += checked_index(name, index, self._lists.length(place))
+                ends.append((place, name, kind, item))
+        return checks, ends
+
+    def _ending(
+        self, place: int, index: str, kind: str, item: Value, homes: Mapping[Value, Place]
+    ) -> list[str]:
+        """The lines that put an element into a list, or add it to one that is there."""
+        flag = [] if kind == "push" else [f"g{place}[{index}] = 1"]
+        if not self._lists.items[place]:
+            sign = "+=" if kind == "add" else "="
+            return [f"u{place}[{index}] {sign} {self._value_of(item)}", *flag]
+        slot = self._slot(place, index)
+        if kind == "push" and homes.get(item) == slot:
+            return []
+        copied = self._writer.copy(item, slot)
+        if kind != "add":
+            return [copied, *flag]
+        added = copied.replace("copy_rows(", "add_rows(", 1)
+        return [f"if g{place}[{index}]:", f"    {added}", "else:", f"    {copied}", *flag]
+
+    def _value_of(self, value: Value) -> str:
+        """A number, wherever it is."""
+        name = self._variables.name(value)
+        if name is not None:
+            return name
+        place = self._writer.places.get(value)
+        if place is None or value.dtype is not dtypes.float32:
+            raise UnsupportedError(f"{value} is no number")
+        return f"floats({place.address}, 1)[0]"
+
+    def _new_numbers(self) -> list[str]:
+        """All at once: one variable's new value may be another's old one."""
+        pairs = []
+        for name, _, sources in self._tables():
+            for index, (loop, number) in enumerate(sources):
+                if loop:
+                    kind = SCALARS[self._inputs[number].dtype.name]
+                    value = self._value_of(self._outputs[number])
+                    pairs.append((f"{name}{index}", f"{kind}({value})"))
+        if not pairs:
+            return []
+        return [f"{', '.join(a for a, _ in pairs)} = {', '.join(b for _, b in pairs)}"]
+
+    # Around an iteration.
+
+    def _condition(self, test: Plan) -> tuple[str, list[str]]:
+        """The name of the condition in the text, and the lines that compute it."""
+        numbers = map(self._variables.name, self._inputs)
+        names = dict(zip(test.graph.inputs, numbers, strict=True))
+        lines = []
+
+        def name(value: Value) -> str | None:
+            array = constant_of(value)
+            return names.get(value) if array is None else literal(array, value.dtype.name)
+
+        for position, step in enumerate(test.steps):
+            written = expression(step.node, [name(v) for v in step.node.inputs], FUNCTIONS)
+            if written is None:
+                raise UnsupportedError(f"{step.node.op.name} in the condition")
+            lines.append(f"p{position} = {written}")
+            names[step.node.outputs[0]] = f"p{position}"
+        result = test.graph.outputs[0]
+        decision = name(result)
+        if decision is None or result.dtype is not dtypes.bool:
+            raise UnsupportedError("the condition is no number")
+        return decision, lines
+
+    def _framed(self, begin: Sequence[str], iteration: Sequence[str]) -> str:
+        """The whole text: numbers out of their tables, the loop, numbers back into the tables."""
+        writer = self._writer
+        fixed = list(self._variables.fixed)
+        loaded, stored = [], []
+        for name, table, sources in self._tables():
+            for index, (loop, number) in enumerate(sources):
+                value = self._inputs[number] if loop else fixed[number]
+                kind = SCALARS[value.dtype.name]
+                loaded.append(f"{name}{index} = {kind}({table}[{index}])")
+                if loop:
+                    stored.append(f"{table}[{index}] = {name}{index}")
+        lines = [
+            *(*writer.memory(), *loaded, *writer.before, *begin),
+            "iterations = 0",
+            "while iterations < most:",
+            *(f"    {line}" for line in iteration),
+            *(*stored, writer.release(), "return iterations"),
+        ]
+        arguments = list(self._arguments(fixed))
+        kinds = ", ".join(kind for _, kind in arguments)
+        return (
+            f"{HEADER}@njit([int64(int64, {kinds})],\n"
+            '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
+            f"def kernel(most, {', '.join(name for name, _ in arguments)}):\n"
+            + "".join(f"    {line}\n" for line in lines)
+        )
+
+    def _tables(self) -> tuple[tuple[str, str, list[tuple[bool, int]]], ...]:
+        """For integers and reals: letter of their names, name of the table, sources."""
+        return (("i", "q", self._variables.integers), ("r", "f", self._variables.reals))
+
+    def _arguments(self, fixed: Sequence[Value]) -> Iterator[tuple[str, str]]:
+        """Names and kinds of what the kernel takes, after how many iterations at most."""
+        yield from (("n", "TABLE"), ("q", "TABLE"), ("f", "REALS"), ("lengths", "TABLE"))
+        for index in range(len(self.constants)):
+            yield f"k{index}", "READ"
+        for place in self.fixed_arrays:
+            yield f"x{place}", array_type(self._sizes[fixed[place]], "float32", True)
+        for place in self._variables.carried:
+            yield f"c{place}", array_type(self._variables.shapes[place], "float32", True)
+        for place in self._variables.carried:
+            yield f"y{place}", "WRITTEN"
+        for place in self._lists.read:
+            yield f"l{place}", self._lists.array_type(place, readonly=True)
+        for place in self._lists.pushed:
+            yield f"u{place}", self._lists.array_type(place, readonly=False)
+        for place in self._lists.changed:
+            yield f"u{place}", self._lists.array_type(place, readonly=False)
+            yield f"g{place}", "BYTES"

@@ -1,0 +1,91 @@
+"""Loops over arrays: what is elementwise in an iteration becomes kernels.
+
+Inference seldom knows the shapes in a loop's body (what comes out of a list of tensors has any), so
+one iteration is watched. Another call may bring other shapes: such clusters check theirs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.engine.codegen.regions import fuse
+from pinnace.engine.waiting import is_tried
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.engine.plan import Plan
+    from pinnace.engine.steps import Region
+    from pinnace.framework.tensor import Array
+
+# Clusters called with other shapes than theirs this often are given up.
+_MISSES = 256
+
+
+class LoopClusters:
+    """A plan's function with clusters in it, once their kernels are made."""
+
+    def __init__(self, plan: Plan, fused: Mapping[int, Region | None]) -> None:
+        self._plan = plan
+        self._plain: Callable[..., Any] = plan.run
+        self.fused = fused
+        self._clusters = [one for one in fused.values() if one is not None]
+        self._made: Callable[..., Any] | None = None
+
+    def wait(self) -> None:
+        """Until the compiler is through with all kernels."""
+        for cluster in self._clusters:
+            is_tried(cluster.kernel, wait=True)
+
+    def is_made(self) -> bool:
+        """Whether all kernels are there."""
+        return bool(self._clusters) and all(one.kernel.function for one in self._clusters)
+
+    def keep(self, fused: Mapping[int, Region | None]) -> None:
+        """Go on with these clusters alone."""
+        self.fused = fused
+        self._clusters = [one for one in fused.values() if one is not None]
+        self._made = None
+
+    def function(self) -> Callable[..., Any]:
+        """The function to call from now on."""
+        if self._made is None:
+            if not self._clusters or not all(one.kernel.done.is_set() for one in self._clusters):
+                return self._plain
+            if not all(one.kernel.function for one in self._clusters):
+                self._clusters = []
+                return self._plain
+            self._made = self._compiled()
+        if any(one.misses > _MISSES for one in self._clusters):
+            self._clusters, self._made = [], None
+            return self._plain
+        return self._made
+
+    def _compiled(self) -> Callable[..., Any]:
+        source = self._plan.source
+        return source.compiled(
+            lambda: [source.unpacking(), "    pass", *source.body({}, self.fused)]
+        )
+
+
+def loop_clusters_of(plan: Plan, values: Sequence[Array]) -> LoopClusters | None:
+    """A loop's body with clusters, their kernels asked for; None if there is nothing to gain.
+
+    Args:
+        plan: of the body; watched for an iteration, whose results are dropped.
+        values: the loop variables.
+    """
+    if any(step.node.op.effect not in {None, "read"} for step in plan.steps):
+        return None  # an iteration more would be seen
+    if any(step.node.op.wants_ctx for step in plan.steps):
+        return None
+    with np.errstate(all="ignore"):
+        try:
+            watched = plan.source.recording()(values)
+        except Exception:
+            return None  # such as an index out of range: the loop was not to run once more
+    sizes = {value: np.shape(array) for value, array in watched.items()}
+    fused = fuse(plan.steps, sizes, plan.graph.outputs, checked=True)
+    return LoopClusters(plan, fused) if fused else None

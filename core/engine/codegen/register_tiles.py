@@ -1,0 +1,374 @@
+"""Register tiles: sums of products that stay in vector registers from the first to the last.
+
+A tile is some rows by some vectors of columns. For each step k of the sum one vector of b is
+loaded, and each row's number of a is broadcast and multiplied into that row. Where a row's numbers
+lie is an offset of its own, so that one tile serves products of matrices, convolutions (rows are
+windows) and their filter gradients (rows are taps). `CHANNELWISE` tiles load a vector of a instead:
+depthwise convolutions. How many rows fit follows from the processor's registers.
+
+Importing this module imports Numba.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+_FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
+_BYTE = ir.IntType(8)
+# The mode of a tile that adds to what c holds.
+ACCUMULATE = 1
+
+
+def _registers() -> tuple[int, int, int]:
+    """(numbers in a vector, rows of a tile, its vectors) for the processor at hand."""
+    features = binding.get_host_cpu_features()
+    if features.get("avx512f"):
+        return 16, 14, 2
+    if features.get("avx2"):
+        return 8, 6, 2
+    return 4, 6, 2
+
+
+LANES, ROWS, VECTORS = _registers()
+WIDE, NARROW = LANES * VECTORS, LANES
+# For few columns: half a vector takes some processors half the time, if its rows' addresses all
+# stay in registers, too. Two such tiles are one of the others.
+HALF, HALF_ROWS = min(LANES, 8), ROWS // 2
+EIGHT = min(8, ROWS)
+
+
+def _integer(value: int) -> Any:
+    return ir.Constant(_I64, value)
+
+
+class _Writer:
+    """One tile in LLVM's language."""
+
+    def __init__(
+        self, builder: Any, rows: int, vectors: int, lanes: int, channelwise: bool
+    ) -> None:
+        self.builder = builder
+        self.rows, self.vectors, self.lanes = rows, vectors, lanes
+        self.channelwise = channelwise
+        self.vector = ir.VectorType(_FLOAT, lanes)
+        self.mask = ir.VectorType(ir.IntType(1), lanes)
+
+    def _function(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        module = self.builder.module
+        found = module.globals.get(name)
+        return found or ir.Function(module, ir.FunctionType(result, arguments), name)
+
+    def _number_pointer(self, address: Any) -> Any:
+        return self.builder.inttoptr(address, _FLOAT.as_pointer())
+
+    def _spread(self, scalar: Any, kind: Any) -> Any:
+        one = self.builder.insert_element(
+            ir.Constant(kind, ir.Undefined), scalar, ir.Constant(_I32, 0)
+        )
+        zeros = ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
+        return self.builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
+
+    def _load(self, pointer: Any, mask: Any) -> Any:
+        kind = self.vector.as_pointer()
+        load = self._function(
+            f"llvm.masked.load.v{self.lanes}f32.p0",
+            self.vector,
+            [kind, _I32, self.mask, self.vector],
+        )
+        zero = ir.Constant(self.vector, [0.0] * self.lanes)
+        at = self.builder.bitcast(pointer, kind)
+        return self.builder.call(load, [at, ir.Constant(_I32, 4), mask, zero])
+
+    def _store(self, value: Any, pointer: Any, mask: Any) -> None:
+        kind = self.vector.as_pointer()
+        store = self._function(
+            f"llvm.masked.store.v{self.lanes}f32.p0",
+            ir.VoidType(),
+            [self.vector, kind, _I32, self.mask],
+        )
+        at = self.builder.bitcast(pointer, kind)
+        self.builder.call(store, [value, at, ir.Constant(_I32, 4), mask])
+
+    def _table(self, address: Any) -> list[Any]:
+        """A number of the table per row."""
+        table = self.builder.inttoptr(address, _I64.as_pointer())
+        return [
+            self.builder.load(self.builder.gep(table, [_integer(row)])) for row in range(self.rows)
+        ]
+
+    def write(self, arguments: list[Any]) -> None:
+        """The body of `tile`; see `_tile`."""
+        (
+            a,
+            a_table,
+            c,
+            c_table,
+            b,
+            b_step,
+            sections,
+            count,
+            length,
+            a_step,
+            columns,
+            init,
+            mode,
+        ) = arguments
+        builder, rows, vectors = self.builder, range(self.rows), range(self.vectors)
+        numbers = ir.VectorType(_I32, self.lanes)
+        positions = ir.Constant(numbers, list(range(self.lanes)))
+        masks = []
+        for j in vectors:
+            left = builder.trunc(builder.sub(columns, _integer(j * self.lanes)), _I32)
+            masks.append(
+                builder.icmp_signed(
+                    "<", positions, self._spread(left, ir.VectorType(_I32, self.lanes))
+                )
+            )
+        a_pointer, b_pointer = self._number_pointer(a), self._number_pointer(b)
+        a_rows = [builder.gep(a_pointer, [offset]) for offset in self._table(a_table)]
+        c_pointer = self._number_pointer(c)
+        c_rows = [builder.gep(c_pointer, [offset]) for offset in self._table(c_table)]
+        starts = self._starts(c_rows, init, masks, mode)
+        section_table = builder.inttoptr(sections, _I64.as_pointer())
+        before = builder.block
+        section, inner, after, done = (
+            builder.append_basic_block(name) for name in ("section", "k", "after", "done")
+        )
+        builder.branch(section)
+
+        builder.position_at_end(section)
+        s = builder.phi(_I64)
+        s.add_incoming(_integer(0), before)
+        b_section = builder.phi(b_pointer.type)
+        b_section.add_incoming(b_pointer, before)
+        sums_section = self._phis(starts, before)
+        offset = builder.load(builder.gep(section_table, [s]))
+        builder.branch(inner)
+
+        builder.position_at_end(inner)
+        k = builder.phi(_I64)
+        k.add_incoming(_integer(0), section)
+        at = builder.phi(_I64)
+        at.add_incoming(offset, section)
+        b_at = builder.phi(b_pointer.type)
+        b_at.add_incoming(b_section, section)
+        sums_inner = self._phis(sums_section, section)
+        fma = self._function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
+        b_vectors = [
+            self._load(builder.gep(b_at, [_integer(j * self.lanes)]), masks[j]) for j in vectors
+        ]
+        sums = []
+        for i in rows:
+            pointer = builder.gep(a_rows[i], [at])
+            if self.channelwise:
+                factor = self._load(pointer, masks[0])
+            else:
+                factor = self._spread(builder.load(pointer), self.vector)
+            sums += [
+                builder.call(fma, [factor, b_vectors[j], sums_inner[i * self.vectors + j]])
+                for j in vectors
+            ]
+        k_next = builder.add(k, _integer(1))
+        b_next = builder.gep(b_at, [b_step])
+        k.add_incoming(k_next, inner)
+        at.add_incoming(builder.add(at, a_step), inner)
+        b_at.add_incoming(b_next, inner)
+        self._join(sums_inner, sums, inner)
+        builder.cbranch(builder.icmp_signed("<", k_next, length), inner, after)
+
+        builder.position_at_end(after)
+        s_next = builder.add(s, _integer(1))
+        s.add_incoming(s_next, after)
+        b_section.add_incoming(b_next, after)
+        self._join(sums_section, sums, after)
+        builder.cbranch(builder.icmp_signed("<", s_next, count), section, done)
+
+        builder.position_at_end(done)
+        for index, value in enumerate(sums):
+            i, j = divmod(index, self.vectors)
+            self._store(value, builder.gep(c_rows[i], [_integer(j * self.lanes)]), masks[j])
+
+    def _phis(self, values: list[Any], block: Any) -> list[Any]:
+        made = [self.builder.phi(self.vector) for _ in values]
+        self._join(made, values, block)
+        return made
+
+    @staticmethod
+    def _join(phis: list[Any], values: list[Any], block: Any) -> None:
+        for phi, value in zip(phis, values, strict=True):
+            phi.add_incoming(value, block)
+
+    def _either(self, mode: Any, bit: int, yes: Any, no: Any) -> list[Any]:
+        """The result of `yes` or `no`, as the bit of the mode selects."""
+        builder = self.builder
+        first, second, joined = (
+            builder.append_basic_block(name) for name in ("yes", "no", "joined")
+        )
+        flag = builder.icmp_signed("!=", builder.and_(mode, _integer(bit)), _integer(0))
+        builder.cbranch(flag, first, second)
+        builder.position_at_end(first)
+        values = yes()
+        builder.branch(joined)
+        builder.position_at_end(second)
+        others = no()
+        builder.branch(joined)
+        builder.position_at_end(joined)
+        phis = self._phis(values, first)
+        self._join(phis, others, second)
+        return phis
+
+    def _starts(self, c_rows: list[Any], init: Any, masks: list[Any], mode: Any) -> list[Any]:
+        """The sums before the first step: what c holds, or the same numbers for every row."""
+        builder = self.builder
+
+        def held() -> list[Any]:
+            return [
+                self._load(builder.gep(row, [_integer(j * self.lanes)]), masks[j])
+                for row in c_rows
+                for j in range(self.vectors)
+            ]
+
+        def given() -> list[Any]:
+            pointer = self._number_pointer(init)
+            one = [
+                self._load(builder.gep(pointer, [_integer(j * self.lanes)]), masks[j])
+                for j in range(self.vectors)
+            ]
+            return one * self.rows
+
+        return self._either(mode, ACCUMULATE, held, given)
+
+
+def _tile(rows: int, vectors: int, *, lanes: int = LANES, channelwise: bool = False) -> Any:
+    """An intrinsic: a tile of `rows` by `vectors` of `lanes` numbers.
+
+    Its arguments: addresses of a, of a's offsets (one per row, in numbers), of c and its offsets;
+    address of b and its step from k to k + 1; address of the offsets that sections of the sum add
+    to a, how many sections, how many steps each, a's step; how many columns count; address of the
+    numbers that sums begin with; mode.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        # A function of its own, so that a kernel with several tiles keeps its registers apart.
+        name = f"pinnace_tile_{rows}_{vectors}_{lanes}_{int(channelwise)}"
+        function = builder.module.globals.get(name)
+        if function is None:
+            kind = ir.FunctionType(ir.VoidType(), [_I64] * len(arguments))
+            function = ir.Function(builder.module, kind, name)
+            function.linkage = "internal"
+            function.attributes.add("noinline")
+            inside = ir.IRBuilder(function.append_basic_block("entry"))
+            _Writer(inside, rows, vectors, lanes, channelwise).write(list(function.args))
+            inside.ret_void()
+        builder.call(function, arguments)
+        return context.get_dummy_value()
+
+    def typed(
+        context: Any, a: Any, a_table: Any, c: Any, c_table: Any, b: Any, b_step: Any,
+        sections: Any, count: Any, length: Any, a_step: Any, columns: Any, init: Any, mode: Any,
+    ) -> Any:  # fmt: skip
+        del context
+        kinds = (a, a_table, c, c_table, b, b_step, sections, count, length, a_step, columns)
+        return types.void(*kinds, init, mode), generate
+
+    return intrinsic(typed)
+
+
+wide: Any = _tile(ROWS, VECTORS)
+narrow: Any = _tile(ROWS, 1)
+half: Any = _tile(HALF_ROWS, 1, lanes=HALF)
+# For what is left of a product with few rows.
+eight: Any = _tile(EIGHT, VECTORS)
+four: Any = _tile(4, VECTORS)
+two: Any = _tile(2, VECTORS)
+one: Any = _tile(1, VECTORS)
+channelwise: Any = _tile(ROWS, 1, channelwise=True)
+
+
+def _move_type(context: Any, target: Any, source: Any, count: Any) -> Any:
+    """Copy `count` numbers from one address to another."""
+    del context
+
+    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        byte = _BYTE.as_pointer()
+        target, source, count = arguments
+        kind = ir.FunctionType(ir.VoidType(), [byte, byte, _I64, ir.IntType(1)])
+        name = "llvm.memcpy.p0.p0.i64"
+        copy = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        size = builder.mul(count, _integer(4))
+        places = [builder.inttoptr(one, byte) for one in (target, source)]
+        builder.call(copy, [*places, size, ir.Constant(ir.IntType(1), 0)])
+        return compiled.get_dummy_value()
+
+    return types.void(target, source, count), generate
+
+
+move: Any = intrinsic(_move_type)
+
+
+def _clear_type(context: Any, target: Any, count: Any) -> Any:
+    """Put `count` zeros at an address."""
+    del context
+
+    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        byte = _BYTE.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, _BYTE, _I64, ir.IntType(1)])
+        name = "llvm.memset.p0.i64"
+        fill = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        size = builder.mul(arguments[1], _integer(4))
+        place = builder.inttoptr(arguments[0], byte)
+        builder.call(fill, [place, ir.Constant(_BYTE, 0), size, ir.Constant(ir.IntType(1), 0)])
+        return compiled.get_dummy_value()
+
+    return types.void(target, count), generate
+
+
+clear: Any = intrinsic(_clear_type)
+
+
+@njit  # type: ignore[misc,unused-ignore] # Numba has no types
+def pad(
+    x: Any, scratch: Any, images: Any, top: Any, rows: Any, left: Any, width: Any, q: Any
+) -> None:
+    """Rows `top` to `top + rows` of some images, from column `left` on, zeros around the image.
+
+    Args:
+        x: address of the first image.
+        scratch: address of [images, rows, width, C].
+        images: how many.
+        top: the first row; negative above the image.
+        rows: how many.
+        left: the first column, negative to the left of the image.
+        width: how many columns.
+        q: the kernel's table, for the sizes and strides of x.
+    """
+    height, columns, channels = q[6], q[7], q[8]
+    image_step, row_step, step = q[31], q[32], q[33]
+    first = min(max(left, 0), columns)
+    last = max(min(left + width, columns), first)
+    before = min(first - left, width)
+    kept = min(last - first, width - before)
+    rest = width - before - kept
+    for i in range(images):
+        for r in range(rows):
+            target = scratch + 4 * (i * rows + r) * width * channels
+            y = top + r
+            if y < 0 or y >= height:
+                clear(target, width * channels)
+                continue
+            clear(target, before * channels)
+            target += 4 * before * channels
+            source = x + 4 * (i * image_step + y * row_step + first * step)
+            if step == channels:
+                move(target, source, kept * channels)
+            else:
+                for pixel in range(kept):
+                    move(target + 4 * pixel * channels, source + 4 * pixel * step, channels)
+            clear(target + 4 * kept * channels, rest * channels)

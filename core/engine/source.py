@@ -1,0 +1,290 @@
+"""The source of a plan: its steps as a Python function, in several forms.
+
+Names of values, and what the functions see under their names, are the same in all forms: a thread
+that writes one has the lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import config, errors
+from pinnace.framework.visible_text import visible
+from pinnace.graph.graph import Value, constant_of
+from pinnace.ops.array.constants import CONST
+from pinnace.ops.kernels import weights
+from pinnace.ops.kernels.poison import fill
+from pinnace.ops.opdef import explain
+from pinnace.ops.running import RunContext
+from pinnace.ops.state.variables import READ_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.engine.steps import Region, Step
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Graph
+
+# The source begins with the def and one line each for arguments and buffers; step k is on line
+# k + this.
+_FIRST_LINE = 4
+_NOTHING: Mapping[int, Region | None] = MappingProxyType({})
+_SETTLED: Mapping[Value, Array] = MappingProxyType({})
+_UNNAMED: Mapping[str, Any] = MappingProxyType({})
+_UNCHECKED: Mapping[int, Sequence[tuple[str, Region]]] = MappingProxyType({})
+
+
+def _is_steady(value: Any) -> bool:
+    """Whether the array is a variable's or a constant: those are never written to."""
+    return isinstance(value, Value) and (value.node.op is CONST or value.node.op is READ_VARIABLE)
+
+
+class Source:
+    """A graph's steps as source.
+
+    Args:
+        graph: the graph.
+        steps: its nodes in the order they run, each with what dies after it.
+    """
+
+    def __init__(self, graph: Graph, steps: Sequence[Step]) -> None:
+        self._graph = graph
+        self._steps = steps
+        self._writing = threading.RLock()
+        self._names: dict[Value, str] = {}
+        self._globals: dict[str, Any] = {}
+        self._file = f"<plan of {graph.name}>"
+
+    def compiled(
+        self,
+        write: Callable[[], Sequence[str]],
+        own: Mapping[str, Any] = _UNNAMED,
+        arguments: str = "arguments, ctx",
+    ) -> Callable[..., Any]:
+        """A function of the source in one of its forms.
+
+        Regions and constants get their names while the source is written: threads that write for
+        other shapes wait, or a function would call what another one's name means.
+
+        Args:
+            write: gives the lines of the function's body, each step on its own.
+            own: what only this function sees.
+            arguments: what the function takes.
+        """
+        with self._writing:
+            lines = [f"def run({arguments}):", *write()]
+            namespace = {**self._globals, **own}
+        exec(compile("\n".join(lines) + "\n", self._file, "exec"), namespace)
+        return namespace["run"]  # type: ignore[no-any-return]
+
+    def plain(self, *, looks: bool = False) -> Callable[..., Any]:
+        """The steps, one kernel each, in new memory.
+
+        Args:
+            looks: see `body`.
+        """
+        return self.compiled(lambda: [self.unpacking(), "    pass", *self.body(looks=looks)])
+
+    def recording(self) -> Callable[[Sequence[Array]], dict[Value, Any]]:
+        """A function like the plan's that gives every value, for plans without effects."""
+
+        def lines() -> list[str]:
+            calls = [f"    {self._call(index, step, {})}" for index, step in enumerate(self._steps)]
+            return [self.unpacking(), *calls, "    return locals()"]
+
+        run = self.compiled(lines)
+
+        def record(arrays: Sequence[Array]) -> dict[Value, Any]:
+            found = run(arrays, RunContext())
+            return {
+                value: found.get(name, self._globals.get(name))
+                for value, name in list(self._names.items())
+            }
+
+        return record
+
+    def unpacking(self) -> str:
+        """The line that gives the arguments their names."""
+        names = [self.name(value) for value in self._graph.inputs]
+        return f"    {', '.join(names)}, = arguments" if names else "    pass"
+
+    def body(
+        self,
+        buffers: dict[Value, str] | None = None,
+        fused: Mapping[int, Region | None] = _NOTHING,
+        *,
+        looks: bool = False,
+        settled: Mapping[Value, Array] = _SETTLED,
+        checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
+    ) -> list[str]:
+        """The steps as source lines, and the return.
+
+        Args:
+            buffers: names of the arrays that values are written into.
+            fused: for a place, what runs there instead; None where that is nothing.
+            looks: ask after each step whether the run is to end; there must be a context then.
+            settled: values that the source finds under their names: their steps are left out.
+            checks: for a place, what is called after its step, by its name in the source: with the
+                inputs of a region, and with what the steps of that made.
+        """
+        lines = []
+        plain = not fused and not checks
+        deaths = [step.dies for step in self._steps] if plain else self.deaths(fused, checks)
+        for index, step in enumerate(self._steps):
+            outputs = step.node.outputs
+            if outputs and all(value in settled for value in outputs):
+                call = "pass"
+            elif index not in fused:
+                call = self._call(index, step, buffers or {})
+            else:
+                call = self._call_fused(index, fused[index], buffers or {})
+            if config.settings.poison and buffers and call != "pass":
+                call = f"{self._poisoning(index, fused, buffers)}{call}"
+            lines.append(f"    {call}")
+            for name, checked in checks.get(index, ()):
+                given, made = (
+                    "".join(f"{self.name(value)}, " for value in values)
+                    for values in (checked.cluster.inputs, checked.cluster.outputs)
+                )
+                lines[-1] += f"; {name}(({given}), ({made}))"
+            dead = [
+                self.name(value)
+                for value in deaths[index]
+                if (buffers is None or value not in buffers) and value not in settled
+            ]
+            if dead:
+                lines[-1] += f"; del {', '.join(dead)}"
+            if looks:  # on the step's line: errors are located by it
+                lines[-1] += "; ctx.cancelled and ctx.check()"
+        results = [self._result(value) for value in self._graph.outputs]
+        lines.append(f"    return ({', '.join(results)}{',' if results else ''})")
+        return lines
+
+    def _poisoning(
+        self, index: int, fused: Mapping[int, Region | None], buffers: Mapping[Value, str]
+    ) -> str:
+        """The lines that fill the buffers a step, or the kernel in its place, writes into."""
+        region = fused.get(index)
+        made = self._steps[index].node.outputs if region is None else region.cluster.outputs
+        fills = [f"{self.bind('poison', fill)}({buffers[one]}); " for one in made if one in buffers]
+        return "".join(fills)
+
+    def deaths(
+        self,
+        fused: Mapping[int, Region | None],
+        checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
+    ) -> list[list[Value]]:
+        """For each place the values that nothing needs after it.
+
+        Args:
+            fused: see `body`.
+            checks: see `body`.
+        """
+        last: dict[Value, int] = {}
+        for place, step in enumerate(self._steps):
+            if place not in fused:
+                touched = [*step.node.inputs, *step.node.outputs]
+            else:
+                cluster = fused[place]
+                touched = (
+                    [] if cluster is None else [*cluster.cluster.inputs, *cluster.cluster.outputs]
+                )
+            for _, checked in checks.get(place, ()):
+                touched = [*touched, *checked.cluster.inputs, *checked.cluster.outputs]
+            for value in touched:
+                last[value] = place
+        kept = set(self._graph.outputs)
+        dies: list[list[Value]] = [[] for _ in self._steps]
+        for value, place in last.items():
+            if value not in kept and constant_of(value) is None:
+                dies[place].append(value)
+        return dies
+
+    def call_of(self, place: int) -> str:
+        """The statement of one step."""
+        return self._call(place, self._steps[place], {})
+
+    def _result(self, value: Value) -> str:
+        self._globals["asarray"] = np.asarray
+        return f"asarray({self.name(value)})"
+
+    def name(self, value: Value) -> str:
+        """The Python name of a value in the source."""
+        found = self._names.get(value)
+        if found is None:
+            with self._writing:
+                found = self._names.get(value)
+                if found is None:
+                    array = constant_of(value)
+                    found = f"{'v' if array is None else 'c'}{len(self._names)}"
+                    self._names[value] = found if array is None else self.bind(found, array)
+        return found
+
+    def bind(self, name: str, thing: object) -> str:
+        """Make a thing known to the source under a name."""
+        self._globals[name] = thing
+        return name
+
+    def _call(self, index: int, step: Step, buffers: dict[Value, str]) -> str:
+        node = step.node
+        op = node.op
+        names = [self.name(value) for value in node.inputs]
+        if op.packs and len(names) == 2 and _is_steady(node.inputs[1]):
+            names[1] = f"{self.bind('note', weights.note)}({names[1]})"
+        arguments = [
+            f"({''.join(f'{name}, ' for name in given)})" if isinstance(given, tuple) else given
+            for given in op.pack_inputs(names, node.attrs)
+        ]
+        arguments.extend(
+            f"{name}={self.bind(f'o{index}_{name}', node.attrs[name])}" for name in op.kernel_attrs
+        )
+        if op.wants_ctx:
+            own = f".of({self.bind(f'n{index}', node)})" if op.effect == "random" else ""
+            arguments.append(f"ctx=ctx{own}")
+        if node.outputs and node.outputs[0] in buffers:
+            arguments.append(f"out={buffers[node.outputs[0]]}")
+        call = f"{self.bind(f'k{index}', op.kernel)}({', '.join(arguments)})"
+        if not node.outputs:
+            return call
+        names = [self.name(value) for value in node.outputs]
+        if len(op.outputs) == 1 and not op.outputs[0].is_list:
+            return f"{names[0]} = {call}"
+        return f"{', '.join(names)}, = {call}"
+
+    def _call_fused(self, index: int, fused: Region | None, buffers: dict[Value, str]) -> str:
+        if fused is None:
+            return "pass"
+        cluster = fused.cluster
+        inputs = "".join(f"{self.name(value)}, " for value in cluster.inputs)
+        outs = "".join(f"{buffers.get(value)}, " for value in cluster.outputs)
+        names = "".join(f"{self.name(value)}, " for value in cluster.outputs)
+        return f"{names}= {self.bind(f'f{index}', fused)}(({inputs}), ({outs}))"
+
+    def locate(self, error: Exception) -> None:
+        """Say at which node it failed, once, in the error itself."""
+        trace = error.__traceback__
+        line = None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        index = None if line is None else line - _FIRST_LINE
+        if index is None or not 0 <= index < len(self._steps) or getattr(error, "located", False):
+            return
+        step = self._steps[index]
+        node = step.node
+        where = f"\n  node {node.name!r}" + (f", called at {node.source}" if node.source else "")
+        if isinstance(error, errors.OpError):
+            # The text may come from a model or a request, and ends in logs and on terminals.
+            error.message = visible(f"{error.message}{where}")
+            error.args = (error.message, *error.args[1:])
+            error.located = True  # type: ignore[attr-defined]
+        elif type(error) in {ValueError, IndexError, TypeError}:
+            specs = node.op.pack_inputs([value.spec for value in node.inputs], node.attrs)
+            made = errors.InvalidArgumentError(explain(node.op, str(error), specs) + where)
+            made.located = True  # type: ignore[attr-defined]
+            raise made from error

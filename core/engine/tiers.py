@@ -1,0 +1,306 @@
+"""The compiled forms of a plan: for each set of argument shapes, how its calls run.
+
+Cold: step by step, in new memory. Leased: in memory that is used again from call to call
+(`layout`); a workspace belongs to one call at a time, and calls that run at once each lease their
+own from a bounded pool. Compiled: its regions, or all of it, as machine code (`promotion`). Each
+tier that settings may choose has its own.
+
+Everything that changes is here, under one lock; what calls run (plans, layouts, kernels) never
+does.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pinnace.engine.blas import has_products, one_thread
+from pinnace.engine.layout import Layout, buffered, candidates
+from pinnace.engine.promotion import Promotion, is_compiling
+from pinnace.engine.shares import Shares
+from pinnace.framework import config
+from pinnace.graph.graph import constant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from pinnace.engine.codegen.small_plans import SmallPlan
+    from pinnace.engine.loop_tiers import LoopTiers
+    from pinnace.engine.plan import Plan
+    from pinnace.engine.poisoned import Poisoned
+    from pinnace.engine.promotion import Trial
+    from pinnace.framework.tensor import Array
+    from pinnace.ops.running import RunContext
+
+    # What a call runs in place of the plain plan.
+    Leased: TypeAlias = "Workspace | SmallPlan | Trial | Poisoned"
+
+# Below this a new array costs less than passing `out` (bytes).
+_SMALLEST = 16384
+# How many argument shapes a plan prepares memory for, how many spare workspaces it keeps for each,
+# and how many bytes of those beyond the first of each.
+_SHAPES = 8
+_SPARE = 4
+_MOST_SPARE_BYTES = 1 << 28
+# A shape is prepared when it is seen for this many-th time.
+_PATIENCE = 3
+# Seconds that a shape has run for when its elementwise steps are compiled: what has cost that much
+# will cost it again. Compiling takes another thread about as long, once per machine.
+_HOT_S = 0.25
+# What `Prepared.seconds` is when no more is to be compiled, and when all is before the call.
+_SETTLED_S, _FORCED_S = float("-inf"), float("inf")
+# Steps of a plan that may become one kernel.
+_FEWEST, _MOST = 4, 256
+
+
+class Prepared:
+    """How calls with one set of argument shapes run.
+
+    Args:
+        layout: where intermediate results go.
+        small: the plan as one kernel, which runs instead, once that has proved right.
+
+    Attributes:
+        promotion: what is to become of it once it is hot, None if it stays as it is.
+        seconds: what its calls took so far, if it may be promoted.
+        uses: how often it was leased, lately.
+        spare: workspaces that no call has.
+    """
+
+    __slots__ = ("layout", "promotion", "seconds", "small", "spare", "uses")
+
+    def __init__(self, layout: Layout, small: SmallPlan | None = None) -> None:
+        self.layout = layout
+        self.small = small
+        self.promotion: Promotion | None = None
+        self.seconds = _SETTLED_S
+        self.uses = 0
+        self.spare: list[Workspace] = []
+
+    def settle(self) -> None:
+        """Let it stay as it is."""
+        self.seconds, self.promotion = _SETTLED_S, None
+
+
+class Workspace:
+    """The buffers of one call."""
+
+    __slots__ = ("buffers", "prepared")
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.prepared = prepared
+        self.buffers = [np.empty(shape, dtype) for shape, dtype in prepared.layout.slots]
+
+    def run(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
+    ) -> tuple[Array, ...]:
+        """The plan's outputs, intermediate results in these buffers.
+
+        Args:
+            arrays: arguments of the plan.
+            context: of the run.
+            looks: ask between steps whether the run is to end.
+        """
+        layout = self.prepared.layout
+        function = layout.looking if looks else layout.function
+        start = perf_counter()
+        if layout.has_products:
+            with one_thread:
+                results = function(arrays, context, self.buffers)
+        else:
+            results = function(arrays, context, self.buffers)
+        self.prepared.seconds += perf_counter() - start
+        return results  # type: ignore[no-any-return]
+
+
+class _Tier:
+    """The compiled forms of a plan in one tier."""
+
+    __slots__ = ("name", "prepared", "shares")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        # By argument shapes; None where there is nothing to gain.
+        self.prepared: dict[Hashable, Prepared | None] = {}
+        self.shares: Shares[Prepared] = Shares(self.prepared, _SHAPES, _PATIENCE)
+
+
+class Tiers:
+    """The compiled forms of one plan so far."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._lock = threading.Lock()
+        # What was compiled in one tier is nothing for another: plans that are pinned call no
+        # kernels, and `compiled` takes kernels that nothing has proved.
+        self._tier = _Tier("auto")
+        self._tiers = {"auto": self._tier}
+        # If the plan is the body of loops: how they run, by tier.
+        self._loops: dict[str, LoopTiers] = {}
+        self._candidates = candidates(plan)
+        self._has_products = has_products(step.node for step in plan.steps)
+        self._is_small = _is_small(plan)
+        self._worthwhile = bool(self._candidates) or self._has_products or self._is_small
+
+    # Calls.
+
+    def lease(self, arrays: Sequence[Array]) -> Leased | None:
+        """The compiled form that runs arguments of these shapes; None if nothing is gained."""
+        if not self._worthwhile:
+            return None
+        tier = self._tier
+        if config.settings.tier != tier.name:
+            tier = self._change_tier()
+        key = tuple([array.shape for array in arrays])
+        prepared = tier.prepared.get(key)
+        if prepared is None:
+            if key in tier.prepared or tier.name == "eager":
+                return None
+            prepared = self._prepare(tier, key, arrays)
+            if prepared is None:
+                return None
+        prepared.uses += 1
+        if prepared.seconds > _HOT_S:
+            found = self._promoted(tier, key, prepared, arrays)
+            if not isinstance(found, Prepared):
+                return found
+            prepared = found
+        if prepared.small is not None:
+            return prepared.small
+        with self._lock:
+            if prepared.spare:
+                return prepared.spare.pop()
+        return Workspace(prepared)
+
+    def give_back(self, leased: Leased) -> None:
+        """The call is over."""
+        if not isinstance(leased, Workspace):
+            return
+        prepared = leased.prepared
+        with self._lock:
+            spare = prepared.spare
+            if not spare or (
+                len(spare) < _SPARE
+                and self._spare_bytes() + prepared.layout.bytes <= _MOST_SPARE_BYTES
+            ):
+                spare.append(leased)
+
+    def _spare_bytes(self) -> int:
+        held = [one for one in self._tier.prepared.values() if one is not None]
+        return sum(one.layout.bytes * max(len(one.spare) - 1, 0) for one in held)
+
+    def _change_tier(self) -> _Tier:
+        """Go on with what there is in the tier that was chosen."""
+        with self._lock:
+            name = config.settings.tier
+            self._tier = self._tiers.setdefault(name, _Tier(name))
+            return self._tier
+
+    def _prepare(self, tier: _Tier, key: Hashable, arrays: Sequence[Array]) -> Prepared | None:
+        with self._lock:
+            forced = tier.name == "compiled"
+            if key in tier.prepared:
+                return tier.prepared[key]
+            if forced:
+                tier.shares.drop_least()
+            uses = 1 if forced else tier.shares.admit(key)
+            if not uses:
+                return None
+            layout = self.layout_for(arrays, anyway=forced)
+            if layout is None:
+                tier.prepared[key] = None
+                return None
+            prepared = tier.prepared[key] = Prepared(layout)
+            prepared.promotion = Promotion(self._plan, layout, arrays, self._small)
+            prepared.seconds = _FORCED_S if forced else 0.0
+            prepared.uses = uses
+            return prepared
+
+    def _promoted(
+        self, tier: _Tier, key: Hashable, prepared: Prepared, arrays: Sequence[Array]
+    ) -> Prepared | SmallPlan | Trial:
+        """The hot layout, the trial this call runs in its place, or the promoted code."""
+        promotion = prepared.promotion
+        if promotion is None:
+            return prepared  # it has just been replaced
+        found = promotion.advance(arrays, forced=prepared.seconds == _FORCED_S)
+        if found is None:
+            if promotion.is_over:
+                prepared.settle()
+            return prepared
+        if isinstance(found, Layout):
+            better = Prepared(found)
+        elif hasattr(found, "verdict"):
+            return found
+        else:
+            better = Prepared(prepared.layout, found)
+        with self._lock:
+            better.uses = prepared.uses
+            if tier.prepared.get(key) is prepared:
+                tier.prepared[key] = better
+            prepared.settle()
+        return better
+
+    def _small(self, arrays: Sequence[Array]) -> SmallPlan | None:
+        """The plan as one kernel, asked for; None if it cannot be, or settings do not want it."""
+        if not self._is_small or not is_compiling():
+            return None
+        from pinnace.engine.codegen.small_plans import small_plan_of
+
+        return small_plan_of(self._plan, arrays)
+
+    def layout_for(self, arrays: Sequence[Array], *, anyway: bool) -> Layout | None:
+        """Memory and threads for these arguments, from the shapes that inference finds.
+
+        Args:
+            arrays: arguments of the plan.
+            anyway: also where there is no memory to reuse and no product.
+        """
+        from pinnace.engine.sizes import sizes_for
+
+        known, settled = sizes_for(self._plan, arrays)
+        sizes = buffered(known, self._candidates, _SMALLEST)
+        if not sizes and not self._has_products and not self._is_small and not anyway:
+            return None
+        for value, array in zip(self._plan.graph.inputs, arrays, strict=True):
+            known[value] = array.shape
+        for step in self._plan.steps:
+            for value in step.node.inputs:
+                constant = constant_of(value)
+                if constant is not None:
+                    known[value] = np.shape(constant)
+        results = set(self._plan.graph.outputs)
+        settled = {value: array for value, array in settled.items() if value not in results}
+        return Layout(self._plan, known, sizes, self._has_products, settled=settled)
+
+    # Loops.
+
+    def loops(self) -> LoopTiers | None:
+        """How loops with this body run in the tier that is chosen; None if by plans alone."""
+        tier = config.settings.pinned_tier
+        if tier in {"plan", "eager"}:
+            return None
+        found = self._loops.get(tier)
+        if found is None:
+            from pinnace.engine.loop_tiers import LoopTiers
+
+            with self._lock:
+                found = self._loops.get(tier)
+                if found is None:
+                    found = self._loops[tier] = LoopTiers(self._plan, forced=tier == "compiled")
+        return found
+
+    def iteration(self) -> Callable[..., Any]:
+        """The function that runs the plan once, as part of a run that has set up everything."""
+        loops = self._loops.get(config.settings.pinned_tier) if self._loops else None
+        return self._plan.run if loops is None else loops.function()
+
+
+def _is_small(plan: Plan) -> bool:
+    """Whether a plan is of a length that may become one kernel, and changes nothing."""
+    return _FEWEST <= len(plan.steps) <= _MOST and all(
+        step.node.op.effect in {None, "read"} and not step.node.op.wants_ctx for step in plan.steps
+    )

@@ -1,0 +1,78 @@
+"""The side effects of `import pinnace` on its process: all of them, each with its reason.
+
+`core/__init__.py` calls these, in this order:
+
+- `load_numpy`: NumPy is imported with the idle threads of its OpenBLAS told to sleep soon.
+- `ignore_float_warnings`: NumPy's RuntimeWarning is silenced for calls out of this library.
+- `collector_paused`: Python's cyclic garbage collector is off while modules are imported.
+- `public_imports.install`: two finders on `sys.meta_path`, for `import pinnace.linalg` and such.
+
+Elsewhere, since it belongs to what stands there:
+
+- `engine/threads.py` sets the threads of BLAS, where PINNACE_THREADS says how many.
+- `ops/kernels/compiled.py`, `ops/kernels/team.py`: a forked child forgets its parent's threads.
+- ml_dtypes tells NumPy of its types.
+
+Nothing else: `tests/unit/framework/test_importing.py` compares the process before and after.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_VARIABLE = "OPENBLAS_THREAD_TIMEOUT"
+_TICKS = "20"  # 0.3 to 0.5 ms: longer than the gaps between the products of a training step
+
+
+def load_numpy() -> None:
+    """Import NumPy so that the idle threads of its OpenBLAS sleep soon.
+
+    By default each looks for work for 2**26 ticks of the processor's clock before it sleeps, at its
+    start as well: a core is busy for 20 ms and more whenever NumPy is imported. Whoever loads NumPy
+    first, or sets OPENBLAS_THREAD_TIMEOUT, decides otherwise.
+
+    Source:
+        OpenBLAS' list of runtime variables; its Makefile.rule for the default, a power of 2 of
+        ticks. The variable is read when the library is loaded.
+    """
+    if "numpy" in sys.modules or _VARIABLE in os.environ:
+        return
+    os.environ[_VARIABLE] = _TICKS
+    try:
+        importlib.import_module("numpy")
+    finally:
+        del os.environ[_VARIABLE]  # processes that this one starts decide for themselves
+
+
+def ignore_float_warnings() -> None:
+    """Overflow, 0/0 and the like are values in ops (inf, nan), not warnings.
+
+    Where a program turned warnings into errors, ops catch them and run once more with NumPy's
+    floating-point warnings off.
+    """
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pinnace\.")
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Turn the cyclic garbage collector off inside the block.
+
+    Imported modules are not garbage, and traversing them repeatedly takes a tenth of the time of
+    an import.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,72 @@
+"""The arguments of a call as tensors, in the dtype the layer computes in."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import structure
+from pinnace.framework.columns import is_column
+from pinnace.framework.composite import is_composite
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.tensor import Tensor
+from pinnace.framework.variable import Variable
+from pinnace.keras import masks
+from pinnace.keras.plain_lists import is_values
+from pinnace.keras.symbolic import KerasTensor
+from pinnace.ops.array import casting
+
+if TYPE_CHECKING:
+    from pinnace.keras.layer import Layer
+
+
+def converted(
+    layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
+    """Arguments as tensors, floats cast; whether a KerasTensor is among them."""
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        args = (_cast(layer, args[0], layer._takes_floats),)
+        if not kwargs or (len(kwargs) == 1 and "training" in kwargs):
+            return args, kwargs, False
+    elif args and is_values(args[0]):
+        args = (convert_to_tensor(args[0]), *args[1:])
+    symbolic = False
+
+    def leaf(x: Any) -> Any:
+        nonlocal symbolic
+        if isinstance(x, Tensor):
+            return _cast(layer, x)
+        if isinstance(x, KerasTensor):
+            symbolic = True
+        elif isinstance(x, Variable):
+            return _cast(layer, x.value())
+        elif is_column(x) and not is_composite(x):
+            return _cast(layer, convert_to_tensor(x))
+        return x
+
+    if args and layer._takes_floats:
+        first = structure.map_structure(leaf, args[0])
+        args = (structure.map_structure(functools.partial(_as_float, layer), first), *args[1:])
+    args = tuple([structure.map_structure(leaf, arg) for arg in args])
+    kwargs = {key: structure.map_structure(leaf, value) for key, value in kwargs.items()}
+    return args, kwargs, symbolic
+
+
+def _as_float(layer: Layer, x: Any) -> Any:
+    return _cast(layer, x, True) if isinstance(x, Tensor) else x
+
+
+def _cast(layer: Layer, x: Tensor, numbers: bool = False) -> Tensor:
+    """`x` in the dtype the layer computes in, if both are floats, or `numbers` of any kind."""
+    wanted = layer._policy._compute
+    found = x.dtype
+    if found is wanted or not wanted.is_floating:
+        return x
+    if found.is_floating:
+        if not layer._autocast:
+            return x
+    elif not numbers or not (found.is_integer or found.is_bool):
+        return x
+    cast = casting.cast(x, wanted)
+    masks.attach(cast, getattr(x, "_keras_mask", None))
+    return cast

@@ -1,0 +1,111 @@
+"""What a SavedModel has of a model besides its variables: signatures and functions."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import structure
+from pinnace.framework.containers import ListWrapper
+from pinnace.framework.specs import TensorSpec
+from pinnace.functions.function import Function, trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.functions.concrete import ConcreteFunction
+    from pinnace.keras.models.model import Model
+
+
+def default_signatures(model: Model) -> dict[str, ConcreteFunction]:
+    """serving_default: by input names, training=False; gives output_0, … or a dict's keys.
+
+    Empty for a model that was never called and has functions of its own: those are saved.
+    """
+    if model._call_specs is None and _has_functions(model):
+        return {}
+    named, rebuild = _named_inputs(model)
+
+    def serve(**inputs: Any) -> dict[str, Any]:
+        return _named_outputs(model(rebuild(inputs), training=False))
+
+    concrete, _ = trace(serve, (), named, "serving_default")
+    concrete.by_name = True
+    return {"serving_default": concrete}
+
+
+def functions_for_saving(model: Model) -> dict[str, Any]:
+    """What a restored model has: `call` for inputs as they were, variables and losses.
+
+    `call` and `__call__` are one function, traced for `training` and not. A loss is a function
+    without arguments, since what it gives changes with the weights.
+    """
+    parts: dict[str, Any] = {
+        "variables": ListWrapper(model.variables),
+        "trainable_variables": ListWrapper(model.trainable_variables),
+        "non_trainable_variables": ListWrapper(model.non_trainable_variables),
+    }
+    specs = model._call_specs
+    if specs is None:
+        return parts
+
+    def call(inputs: Any, training: bool = False) -> Any:
+        return model(inputs, training=training)
+
+    function = Function(call, name="__call__")
+    for training in (False, True):
+        function.get_concrete_function(specs, training=training)
+    losses = ListWrapper(_loss_functions(model))
+    return {"__call__": function, "call": function, **parts, "losses": losses}
+
+
+def _has_functions(model: Model) -> bool:
+    """Whether `function` made some of the methods or attributes."""
+    own = [vars(kind).values() for kind in type(model).__mro__]
+    return any(isinstance(x, Function) for x in itertools.chain(vars(model).values(), *own))
+
+
+def _loss_functions(model: Model) -> list[Function]:
+    """The penalties of the weights, each as a function."""
+
+    def function(index: int) -> Function:
+        return Function(lambda: model._penalty_store.of_weights()[index], [], name=f"loss_{index}")
+
+    return [function(index) for index in range(len(model._penalty_store.of_weights()))]
+
+
+def _known_specs(model: Model) -> Any:
+    if model._call_specs is None:
+        raise ValueError(
+            f"{model._described()} does not know its inputs yet\n"
+            "  Try: call it on data, fit it, or begin a Sequential with Input(shape)"
+        )
+    return model._call_specs
+
+
+def _named_inputs(model: Model) -> tuple[dict[str, TensorSpec], Callable[[dict[str, Any]], Any]]:
+    """The inputs by name, and how to get the argument of `call` from them."""
+    specs = _known_specs(model)
+    flat = structure.flatten(specs)
+    if isinstance(specs, dict):
+        names = [str(key) for key in sorted(specs)]
+    else:
+        names = [spec.name or "" for spec in flat]
+        if len(set(names)) < len(names) or "" in names:
+            only = len(names) == 1
+            names = ["inputs"] if only else [f"inputs_{i}" for i in range(len(names))]
+    named = {
+        name: TensorSpec.of(spec.shape, spec.dtype, name)
+        for name, spec in zip(names, flat, strict=True)
+    }
+
+    def rebuild(inputs: dict[str, Any]) -> Any:
+        return structure.pack_sequence_as(specs, [inputs[name] for name in names])
+
+    return named, rebuild
+
+
+def _named_outputs(outputs: Any) -> dict[str, Any]:
+    if isinstance(outputs, dict):
+        return {str(key): value for key, value in outputs.items()}
+    return {f"output_{index}": y for index, y in enumerate(structure.flatten(outputs))}

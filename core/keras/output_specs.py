@@ -1,0 +1,37 @@
+"""The specs of a layer's outputs, for inputs that are known by their specs only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.context import state
+from pinnace.functions.function import trace
+from pinnace.keras import masks
+from pinnace.keras.call_signature import CallSignature, as_shapes, as_specs
+
+if TYPE_CHECKING:
+    from pinnace.keras.layer import Layer
+
+
+def traced(layer: Layer, specs: tuple[Any, ...], options: dict[str, Any], given: Any = None) -> Any:
+    """What `call` gives for these specs, found by tracing it; `given` may carry masks."""
+    outer, known = state.scope, masks.foreseen(given or (specs, options))
+
+    def call(held: Any, *inputs: Any, **others: Any) -> Any:
+        state.scope = outer  # weights are named as in a call from here
+        masks.attach((inputs, others), held)
+        return layer(*inputs, **others)
+
+    concrete, _ = trace(call, (known, *specs), options, f"{layer._name}_shapes")
+    layer._output_specs = concrete.structured_outputs
+    return concrete.structured_outputs
+
+
+def by_shapes(layer: Layer, specs: tuple[Any, ...]) -> Any:
+    """The outputs' specs from the subclass's own `compute_output_shape`."""
+    if not layer.built:
+        layer._build_for(CallSignature(type(layer).call), specs, {})
+    shapes = layer.compute_output_shape(*[as_shapes(spec) for spec in specs])
+    found = as_specs(shapes, layer.compute_dtype)
+    layer._output_specs = found
+    return found

@@ -1,0 +1,30 @@
+"""Part: what a layer or model is made of, with a subject and state of its own."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+
+class Part:
+    """A part of a layer, as an attribute of it.
+
+    It is no Trackable, so that what it holds are no children of the layer: its lists and dicts stay
+    plain, and checkpoints see nothing of them.
+
+    Args:
+        owner: the layer.
+    """
+
+    _owner: Any
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def of(self, owner: Any) -> Self:
+        """This part if it is the owner's; else, where the owner is a copy, one like it."""
+        if self._owner is owner:
+            return self
+        twin = copy.copy(self)
+        twin._owner = owner
+        return twin

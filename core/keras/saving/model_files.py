@@ -1,0 +1,43 @@
+"""Files that hold a model whole: which kind a path or its first bytes mean."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from pinnace.keras.saving import keras_files, older_files
+
+if TYPE_CHECKING:
+    from pinnace.keras.models.model import Model
+
+_OLDER = (".h5", ".hdf5")
+
+
+def read(path: str, compiles: bool) -> Any:
+    """The model of a file."""
+    if _begins_as_zip(path):
+        return keras_files.read(path, compiles)
+    return older_files.read(path, compiles)
+
+
+def _begins_as_zip(path: str) -> bool:
+    """Whether it is a .keras file: by its first bytes, for any file may have any name."""
+    with open(path, "rb") as file:  # noqa: PTH123 (a text)
+        head = file.read(8)
+    if head.startswith(b"\x89HDF"):
+        return False
+    return head.startswith(b"PK") or not path.endswith(_OLDER)
+
+
+def write(model: Model, path: str, with_optimizer: bool) -> None:
+    """Write a model as the file that the ending of its path says."""
+    if not model.built:
+        raise ValueError(
+            f"Model.save: {model.name!r} has no weights before it is built\n"
+            "  Try: call it on data, fit it, or build(shape)"
+        )
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120 (a text)
+    if path.endswith(_OLDER):
+        older_files.write(model, path, with_optimizer)
+    else:
+        keras_files.write(model, path, with_optimizer)

@@ -1,0 +1,171 @@
+"""Compilation: what `compile` tells a model, and how outputs become a loss and metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from pinnace.framework import structure
+from pinnace.keras import registry
+from pinnace.keras.metrics.means import Mean
+from pinnace.keras.metrics.metric import Metric
+from pinnace.keras.part import Part
+from pinnace.keras.training.compiled_loss import CompileLoss
+from pinnace.keras.training.compiled_metrics import CompileMetrics
+from pinnace.keras.training.outputs import names_of_outputs
+from pinnace.ops.array import casting, shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.keras.models.model import Model
+
+# What says how steps are run, and not what they compute.
+_HOW = ("jit_compile", "steps_per_execution", "auto_scale_loss")
+
+
+class OlderCompileOptions(TypedDict, total=False):
+    """Arguments of `compile` in older programs; they have no effect."""
+
+    distribute: Any
+    target_tensors: Any
+    sample_weight_mode: Any
+
+
+class Compilation(Part):
+    """What `compile` told a model.
+
+    Attributes:
+        given: its arguments by name; None before it is called.
+        loss: the losses of all outputs as one, if there are any.
+        metrics: the metrics of all outputs as one.
+        tracker: the mean of the loss.
+        run_eagerly: whether steps are run as plain Python.
+    """
+
+    _owner: Model
+
+    def __init__(self, owner: Model) -> None:
+        super().__init__(owner)
+        self.given: dict[str, Any] | None = None
+        self.loss: CompileLoss | None = None
+        self.metrics: CompileMetrics | None = None
+        self.tracker: Mean | None = None
+        self.run_eagerly = False
+
+    def set(self, given: dict[str, Any]) -> None:
+        """Take the arguments of `compile`, by name."""
+        names = names_of_outputs(self._owner)
+        loss = given["loss"]
+        losses = None if loss is None else CompileLoss(loss, given["loss_weights"], names)
+        self.metrics = CompileMetrics(
+            given["metrics"], given["weighted_metrics"], output_names=names
+        )
+        self.loss = losses
+        self.given = given
+        self.tracker = Mean(name="loss")
+        self.run_eagerly = given["run_eagerly"]
+
+    def require(self, who: str) -> None:
+        """Raise ValueError before `compile` was called."""
+        if self.given is None:
+            raise ValueError(
+                f"{who}: {self._owner._described()} must be compiled first: model.compile(...)"
+            )
+
+    def config(self) -> dict[str, Any] | None:
+        """What `compile` was given, as JSON can hold it."""
+        if self.given is None:
+            return None
+        given = {**self.given, "optimizer": self._owner.optimizer, "jit_compile": False}
+        return {k: registry.serialize_keras_object(v) for k, v in given.items()}
+
+    # Metrics.
+
+    def all_metrics(self) -> list[Metric]:
+        """The loss's mean, what `compile` was given as one, and the attributes of layers."""
+        found: dict[int, Metric] = {}
+        for metric in self._own_metrics():
+            found[id(metric)] = metric
+        for layer in self._owner._flatten_layers():
+            for child in layer._trackable_children().values():
+                items = (
+                    child._trackable_children().values()
+                    if hasattr(child, "_plain_type")
+                    else [child]
+                )
+                for item in items:
+                    if isinstance(item, Metric):
+                        found[id(item)] = item
+        for metric in () if self.metrics is None else self.metrics.metrics:
+            found.pop(id(metric), None)
+        return list(found.values())
+
+    def _own_metrics(self) -> list[Metric]:
+        """The loss's mean, what `compile` was given, means of the losses of several outputs."""
+        found: list[Metric] = [] if self.tracker is None else [self.tracker]
+        if self.metrics is not None and not self.metrics.is_empty:
+            found.append(self.metrics)
+        return [*found, *([] if self.loss is None else self.loss.trackers)]
+
+    # Loss and metrics of a batch.
+
+    def total_loss(self, y: Any, y_pred: Any, sample_weight: Any) -> Any:
+        """The loss of one batch and what layers add; see `Model.compute_loss`."""
+        self.require("compute_loss")
+        parts = []
+        if self.loss is not None and y is not None:
+            parts.append(self.loss(y, y_pred, sample_weight))
+        parts.extend(casting.cast(loss, "float32") for loss in self._owner.losses)
+        if not parts:
+            raise ValueError(
+                f"{self._owner._described()}: there is no loss\n"
+                "  Try: compile(loss=...) and a y, or add_loss in a layer"
+            )
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def update_metrics(self, y: Any, y_pred: Any, sample_weight: Any) -> None:
+        """Take one batch into account."""
+        self.require("compute_metrics")
+        if y is not None and self.metrics is not None:
+            self.metrics.update_state(y, y_pred, sample_weight)
+
+    def note_loss(self, loss: Any, x: Any) -> None:
+        """Take a loss into account in its mean, weighted by the number of samples."""
+        first = structure.flatten(x)[0]
+        size = first.shape[0] if first.shape.rank else 1
+        count = shapes.shape(first)[0] if size is None else float(size)
+        if self.tracker is not None:
+            self.tracker.update_state(loss, sample_weight=casting.cast(count, "float32"))
+
+
+def without_effect(
+    steps: Any, jit_compile: Any, auto_scale_loss: Any, older: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """The arguments of `compile` that were given and have no effect, and why.
+
+    Raises:
+        TypeError: an argument that `compile` does not have.
+        ValueError: fewer than one step.
+    """
+    unknown = sorted(set(older) - OlderCompileOptions.__optional_keys__)
+    if unknown:
+        raise TypeError(f"compile: unknown arguments {', '.join(unknown)}")
+    if isinstance(steps, bool) or steps < 1:
+        raise ValueError(f"compile: steps_per_execution must be at least 1, got {steps}")
+    told = (
+        ("steps_per_execution", steps != 1, "a step costs little to start"),
+        ("jit_compile", jit_compile is True, "what is compiled is chosen by measurement"),
+        ("auto_scale_loss", not auto_scale_loss, "no loss is scaled: all is float32"),
+        *((name, value is not None, "it is of Keras 2") for name, value in older.items()),
+    )
+    return [(name, why) for name, is_given, why in told if is_given]
+
+
+def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `compile` that `Compilation.config` told."""
+    # What a file says of how Keras runs steps, nobody here asked for.
+    told = {k: v for k, v in config.items() if k not in _HOW}
+    return {k: registry.deserialize_keras_object(v) for k, v in told.items()}

@@ -1,0 +1,130 @@
+"""Evaluator: `evaluate` and `predict`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from pinnace.framework import structure
+from pinnace.keras.callbacks.callback_list import CallbackList
+from pinnace.keras.no_effect import no_effect
+from pinnace.keras.part import Part
+from pinnace.keras.training.data_adapter import Batches, batches_of
+from pinnace.keras.training.step_functions import in_order, numbers_of, tensors_of
+
+if TYPE_CHECKING:
+    from pinnace.keras.models.model import Model
+
+
+class Evaluator(Part):
+    """Runs a model over data without training."""
+
+    _owner: Model
+
+    def evaluate(
+        self,
+        x: Any,
+        y: Any,
+        batch_size: int | None,
+        verbose: int | str,
+        sample_weight: Any,
+        steps: int | None,
+        callbacks: Any,
+        return_dict: bool,
+    ) -> Any:
+        """Loss and metrics over all batches; see `Model.evaluate`."""
+        self._owner._compilation.require("evaluate")
+        batches = batches_of("evaluate", x, y, sample_weight, batch_size=batch_size, steps=steps)
+        hooks = CallbackList(
+            callbacks, model=self._owner, verbose=verbose, batches=batches, kind="test"
+        )
+        try:
+            logs = self.test_over(batches, hooks)
+        finally:
+            hooks.close()
+        return logs if return_dict else in_order(self._owner, logs)
+
+    def test_over(self, batches: Batches, hooks: CallbackList) -> dict[str, Any]:
+        """One epoch of testing; gives what the metrics say."""
+        steps = self._owner._step_functions
+        plain = steps.is_plain("test")
+        hooks.on_test_begin()
+        logs: dict[str, Any] = {}
+        function = None
+        for index, batch in enumerate(batches.epoch()):
+            if function is None or not batches.alike:
+                function = steps.function_for("test", batch, plain, first=function is None)
+            if hooks.wants_batches:
+                hooks.on_test_batch_begin(index)
+            result = function(*tensors_of(batch))
+            if not plain:
+                logs = result
+            if hooks.progress is not None:
+                hooks.progress.advance(index, lambda found=logs: self.logs(found, plain))  # type: ignore[misc]  # binds the value
+            if hooks.wants_batches:
+                hooks.on_test_batch_end(index, self.logs(logs, plain))
+            if getattr(self._owner, "stop_evaluating", False):
+                break
+        logs = self.logs(logs, plain)
+        hooks.on_test_end(logs)
+        return logs
+
+    def logs(self, logs: dict[str, Any], plain: bool) -> dict[str, Any]:
+        """What a step gave, or what the metrics say, as numbers by name in alphabetical order."""
+        return numbers_of(self._owner.get_metrics_result() if plain else logs)
+
+    def predict(
+        self, x: Any, batch_size: int | None, verbose: int | str, steps: int | None, callbacks: Any
+    ) -> Any:
+        """The outputs for all batches, joined, as arrays; see `Model.predict`."""
+        batches = batches_of("predict", x, batch_size=batch_size, steps=steps)
+        hooks = CallbackList(
+            callbacks, model=self._owner, verbose=verbose, batches=batches, kind="predict"
+        )
+        try:
+            collected = self._predict_over(batches, hooks)
+        finally:
+            hooks.close()
+        if not collected:
+            raise ValueError("predict: there must be at least one batch, got none")
+        return structure.map_structure(_joined, *collected)
+
+    def _predict_over(self, batches: Batches, hooks: CallbackList) -> list[Any]:
+        """The outputs of each batch."""
+        steps = self._owner._step_functions
+        hooks.on_predict_begin()
+        collected: list[Any] = []
+        for index, batch in enumerate(batches.epoch()):
+            if hooks.wants_batches:
+                hooks.on_predict_batch_begin(index)
+            outputs = steps.function("predict", batch, quiet=False)(*tensors_of(batch))
+            collected.append(outputs)
+            if hooks.progress is not None:
+                hooks.progress.advance(index, dict)
+            if hooks.wants_batches:
+                hooks.on_predict_batch_end(index, {"outputs": outputs})
+        hooks.on_predict_end()
+        return collected
+
+
+def _joined(*parts: Any) -> Any:
+    arrays = [np.asarray(part) for part in parts]
+    return arrays[0].copy() if len(arrays) == 1 else np.concatenate(arrays)
+
+
+class OlderOptions(TypedDict, total=False):
+    """Arguments of older programs, which say how many workers read ahead; they have no effect."""
+
+    workers: int
+    use_multiprocessing: bool
+    max_queue_size: int
+
+
+def without_effect(who: str, kwargs: OlderOptions) -> None:
+    """Warn of arguments of older programs; TypeError for what never was one."""
+    unknown = sorted(set(kwargs) - OlderOptions.__optional_keys__)
+    if unknown:
+        raise TypeError(f"{who}: unknown arguments {', '.join(unknown)}")
+    for name in kwargs:
+        no_effect(who, name, "a PyDataset has workers of its own")

@@ -1,0 +1,203 @@
+"""StepFunctions: what happens to one batch, as plain Python or as one traced function."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import structure
+from pinnace.framework.context import init_scope
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
+from pinnace.functions.function import Function
+from pinnace.keras.part import Part
+from pinnace.keras.training.data_adapter import Batch, batches_of, unpack_x_y_sample_weight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.keras.models.model import Model
+
+# Batches that hold all there is.
+_WHOLE = 2**31 - 1
+
+
+class StepFunctions(Part):
+    """The functions of a model that train on, test or predict one batch.
+
+    Attributes:
+        made: (kind, whether it is quiet, whether it is Python, layout of the batch) -> function.
+    """
+
+    _owner: Model
+
+    def __init__(self, owner: Model) -> None:
+        super().__init__(owner)
+        self.made: dict[Any, Callable[..., Any]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Traced functions are traced again."""
+        return {**vars(self), "made": {}}
+
+    def clear(self) -> None:
+        """What a step does has changed."""
+        self.made = {}
+
+    def function(self, kind: str, batch: Batch, *, quiet: bool) -> Callable[..., Any]:
+        """Takes a batch's tensors, flat; gives the step's result, or nothing if `quiet`."""
+        key = (kind, quiet, self._owner.run_eagerly, _layout(batch))
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = self._make(kind, batch, quiet)
+        return found
+
+    def _make(self, kind: str, batch: Batch, quiet: bool) -> Callable[..., Any]:
+        step = getattr(self._owner, f"{kind}_step")
+        given = structure.map_structure(lambda x: x is not None, batch)
+
+        def run(*tensors: Any) -> Any:
+            filled = iter(tensors)
+            data = structure.map_structure(
+                lambda is_there: next(filled) if is_there else None, given
+            )
+            # Keras: a batch of x alone is x, not a tuple, unless x is one itself.
+            alone = len(data) == 1 and not isinstance(data[0], (list, tuple))
+            result = step(data[0] if alone else data)
+            return None if quiet else result
+
+        if self._owner.run_eagerly:
+            return run
+        # The first batch size has a graph of its own, all others share one.
+        return Function(run, reduce_retracing=True, name=f"{kind}_function")
+
+    def is_plain(self, kind: str) -> bool:
+        """Whether a step does what Model's does, so that its result is that of the metrics."""
+        return not self._owner._overrides(f"{kind}_step", "compute_metrics", "get_metrics_result")
+
+    # Before the first step.
+
+    def function_for(
+        self, kind: str, batch: Batch, plain: bool, *, first: bool
+    ) -> Callable[..., Any]:
+        """The step for a batch; before the first one of an epoch the metrics forget."""
+        if first:
+            self.prepare(batch, training=kind == "train")
+            self._owner.reset_metrics()
+        return self.function(kind, batch, quiet=plain)
+
+    def prepare(self, batch: Batch, *, training: bool) -> None:
+        """Make weights, metrics and the optimizer's variables, so that no step makes any."""
+        model = self._owner
+        loss, metrics = model._compilation.loss, model._compilation.metrics
+        needed = not model.built or (
+            metrics is not None
+            and (not metrics.built or (training and not self._optimizer_built()))
+        )
+        if not needed:
+            return
+        x, y, _ = unpack_x_y_sample_weight(batch)
+        y_pred = self._outputs_for(x)
+        if y_pred is not None and y is not None and metrics is not None:
+            open_y = structure.map_structure(_open_batch, y)
+            if loss is not None and loss._pairs is None:
+                loss.build(open_y, y_pred)
+            if not metrics.built:
+                metrics.build(open_y, y_pred)
+        # Layers that only the step itself calls are built in it, and the optimizer after them.
+        whole = all(layer.built for layer in model._flatten_layers(include_self=False))
+        if training and whole and model.optimizer is not None and not self._optimizer_built():
+            with init_scope():
+                model.optimizer.build(model.trainable_variables)
+
+    def _optimizer_built(self) -> bool:
+        return self._owner.optimizer is None or self._owner.optimizer.built
+
+    def _outputs_for(self, x: Any) -> Any:
+        """Specs of the outputs; None if only a step of its own knows how to call the model."""
+        try:
+            return self._owner.compute_output_spec(structure.map_structure(_open_batch, x))
+        except Exception:
+            # A call that needs to know the batch size is tried with it.
+            with contextlib.suppress(Exception):
+                return self._owner.compute_output_spec(structure.map_structure(_spec, x))
+            if self._owner._overrides("train_step"):
+                return None
+            raise
+
+    # One batch alone.
+
+    def on_batch(
+        self, kind: str, x: Any, y: Any, weight: Any, class_weight: Any, return_dict: bool
+    ) -> Any:
+        """Train or test on one batch; see `Model.train_on_batch`."""
+        who = f"{kind}_on_batch"
+        self._owner._compilation.require(who)
+        batches = batches_of(who, x, y, weight, batch_size=_WHOLE, class_weight=class_weight)
+        batch = next(batches.epoch())
+        self.prepare(batch, training=kind == "train")
+        self._owner.reset_metrics()  # Keras: what is told is of this batch alone
+        logs = self.function(kind, batch, quiet=False)(*tensors_of(batch))
+        found = numbers_of(logs)
+        return found if return_dict else in_order(self._owner, found)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for one batch, as arrays."""
+        batch = next(batches_of("predict_on_batch", x, batch_size=_WHOLE).epoch())
+        outputs = self.function("predict", batch, quiet=False)(*tensors_of(batch))
+        return structure.map_structure(lambda y: y.numpy(), outputs)
+
+
+def tensors_of(batch: Batch) -> list[Tensor]:
+    """The tensors of a batch, flat."""
+    return [x for x in structure.flatten(batch) if x is not None]
+
+
+def in_order(model: Model, logs: dict[str, Any]) -> Any:
+    """The loss, then the metrics in the order of `model.metrics`; the loss alone as a number."""
+    names: list[str] = []
+    for metric in model.metrics:
+        names += [m.name for m in getattr(metric, "metrics", [metric])]
+    known = [name for name in dict.fromkeys(names) if name in logs]
+    # Keras: those that are named after an output too come last, by name.
+    values = [logs[name] for name in (*known, *sorted(set(logs) - set(known)))]
+    return values[0] if len(values) == 1 else values
+
+
+def numbers_of(logs: dict[str, Any]) -> dict[str, Any]:
+    """What a step gave as numbers, in alphabetical order; what a dict in it holds stands beside."""
+    found: dict[str, Any] = {}
+    for name in sorted(logs):
+        value = logs[name]
+        found.update(numbers_of(value) if isinstance(value, dict) else {name: python_number(value)})
+    return found
+
+
+def python_number(value: Any) -> Any:
+    """A scalar tensor as a float; other tensors as arrays."""
+    if isinstance(value, Tensor):
+        return float(value) if value.ndim == 0 else value.numpy()
+    return value
+
+
+def _layout(batch: Batch) -> object:
+    """The structure of a batch, hashable."""
+
+    def layout(part: Any) -> object:
+        if isinstance(part, dict):
+            return ("dict", tuple((key, layout(part[key])) for key in sorted(part)))
+        if isinstance(part, (list, tuple)):
+            return (type(part).__name__, tuple([layout(item) for item in part]))
+        return part is None
+
+    return tuple([layout(part) for part in batch])
+
+
+def _spec(x: Any) -> Any:
+    return TensorSpec.of(x.shape, x.dtype) if isinstance(x, Tensor) else x
+
+
+def _open_batch(x: Any) -> Any:
+    """The spec of a tensor, the batch axis left open."""
+    if not isinstance(x, Tensor) or not x.shape.rank:
+        return _spec(x)
+    return TensorSpec((None, *x.shape[1:]), x.dtype)

@@ -1,0 +1,172 @@
+"""Trainer: `fit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.keras.callbacks.callback_list import CallbackList
+from pinnace.keras.part import Part
+from pinnace.keras.training.data_adapter import (
+    Batches,
+    array_parts,
+    batches_of,
+    split,
+    unpack_x_y_sample_weight,
+)
+from pinnace.keras.training.step_functions import tensors_of
+
+if TYPE_CHECKING:
+    from pinnace.keras.callbacks.history import History
+    from pinnace.keras.models.model import Model
+
+
+class Trainer(Part):
+    """Trains a model over epochs.
+
+    Attributes:
+        first_epoch: where the next training begins at the earliest: set by a callback that found
+            training interrupted.
+    """
+
+    _owner: Model
+
+    def __init__(self, owner: Model) -> None:
+        super().__init__(owner)
+        self.first_epoch = 0
+
+    def fit(
+        self,
+        x: Any,
+        y: Any,
+        batch_size: int | None,
+        epochs: int,
+        verbose: int | str,
+        callbacks: Any,
+        validation_split: float,
+        validation_data: Any,
+        shuffle: bool | str,
+        class_weight: Any,
+        sample_weight: Any,
+        initial_epoch: int,
+        steps_per_epoch: int | None,
+        validation_steps: int | None,
+        validation_batch_size: int | None,
+        validation_freq: Any,
+    ) -> History:
+        """Train; see `Model.fit`."""
+        self._owner._compilation.require("fit")
+        if validation_split and validation_data is None:
+            parts = array_parts("fit", x, y, sample_weight)
+            training, validation_data = split(parts, validation_split)
+            x, y, sample_weight = unpack_x_y_sample_weight(training)
+        batches = batches_of(
+            "fit",
+            x,
+            y,
+            sample_weight,
+            batch_size=batch_size,
+            steps=steps_per_epoch,
+            shuffle=shuffle,
+            class_weight=class_weight,
+        )
+        test_batches = self._validation_batches(
+            validation_data, validation_batch_size or batch_size, validation_steps
+        )
+        hooks = CallbackList(
+            callbacks,
+            model=self._owner,
+            verbose=verbose,
+            batches=batches,
+            kind="train",
+            epochs=epochs,
+            initial_epoch=initial_epoch,
+        )
+        self._owner.stop_training = False
+        try:
+            self._train_epochs(
+                hooks, batches, test_batches, range(initial_epoch, epochs), validation_freq
+            )
+        finally:
+            hooks.close()
+        return hooks.history
+
+    def _train_epochs(
+        self,
+        hooks: CallbackList,
+        batches: Batches,
+        test_batches: Batches | None,
+        epochs: range,
+        validation_freq: Any,
+    ) -> None:
+        hooks.on_train_begin()
+        logs: dict[str, Any] = {}
+        # Set by a callback that found training interrupted.
+        first, self.first_epoch = self.first_epoch, 0
+        for epoch in range(max(first, epochs.start), epochs.stop):
+            logs = self._train_over(epoch, batches, hooks)
+            if test_batches is not None and _is_due(epoch, validation_freq):
+                quiet = CallbackList(
+                    hooks.others(),
+                    model=self._owner,
+                    verbose=0,
+                    batches=test_batches,
+                    kind="test",
+                    add=False,
+                )
+                found = self._owner._model_evaluator.test_over(test_batches, quiet)
+                logs.update({f"val_{name}": value for name, value in found.items()})
+            hooks.on_epoch_end(epoch, logs)
+            batches.end_epoch()
+            if self._owner.stop_training:
+                break
+        optimizer = self._owner.optimizer
+        if optimizer is not None and optimizer.built and epochs:
+            optimizer.finalize_variable_values(self._owner.trainable_variables)
+        hooks.on_train_end(logs)
+
+    def _train_over(self, epoch: int, batches: Batches, hooks: CallbackList) -> dict[str, Any]:
+        """One epoch of training; gives what the metrics say."""
+        steps, evaluator = self._owner._step_functions, self._owner._model_evaluator
+        plain = steps.is_plain("train")
+        hooks.on_epoch_begin(epoch)
+        logs: dict[str, Any] = {}
+        function = None
+        index = -1
+        for index, batch in enumerate(batches.epoch()):
+            if function is None or not batches.alike:
+                function = steps.function_for("train", batch, plain, first=function is None)
+            if hooks.wants_batches:
+                hooks.on_train_batch_begin(index)
+            result = function(*tensors_of(batch))
+            if not plain:
+                logs = result
+            if hooks.progress is not None:
+                hooks.progress.advance(index, lambda found=logs: evaluator.logs(found, plain))  # type: ignore[misc]  # binds the value
+            if hooks.wants_batches:
+                hooks.on_train_batch_end(index, evaluator.logs(logs, plain))
+            if self._owner.stop_training:
+                break
+        if index < 0:
+            raise ValueError(
+                "fit: there must be at least one batch in an epoch, got none"
+                + ("\n  Try: an iterable that can be iterated over again" if epoch else "")
+            )
+        return evaluator.logs(logs, plain)
+
+    @staticmethod
+    def _validation_batches(data: Any, batch_size: int | None, steps: int | None) -> Batches | None:
+        if data is None:
+            return None
+        if isinstance(data, (tuple, list)):
+            x, y, sample_weight = unpack_x_y_sample_weight(tuple(data))
+            return batches_of(
+                "fit: validation_data", x, y, sample_weight, batch_size=batch_size, steps=steps
+            )
+        return batches_of("fit: validation_data", data, steps=steps)
+
+
+def _is_due(epoch: int, frequency: Any) -> bool:
+    """Whether to test after an epoch, which is counted from 0."""
+    if isinstance(frequency, int):
+        return (epoch + 1) % frequency == 0
+    return epoch + 1 in frequency

@@ -1,0 +1,51 @@
+"""The names of `keras.utils`; a file of that name would be a grab-bag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.keras.encoding import normalize as normalize
+from pinnace.keras.encoding import to_categorical as to_categorical
+from pinnace.keras.folders import image_dataset_from_directory as image_dataset_from_directory
+from pinnace.keras.folders import text_dataset_from_directory as text_dataset_from_directory
+from pinnace.keras.names import clear_session as clear_session
+from pinnace.keras.pictures import array_to_img as array_to_img
+from pinnace.keras.pictures import img_to_array as img_to_array
+from pinnace.keras.pictures import load_img as load_img
+from pinnace.keras.pictures import save_img as save_img
+from pinnace.keras.py_dataset import PyDataset as PyDataset
+from pinnace.keras.registry import custom_object_scope as custom_object_scope
+from pinnace.keras.registry import deserialize_keras_object as deserialize_keras_object
+from pinnace.keras.registry import get_custom_objects as get_custom_objects
+from pinnace.keras.registry import get_registered_name as get_registered_name
+from pinnace.keras.registry import get_registered_object as get_registered_object
+from pinnace.keras.registry import register_keras_serializable as register_keras_serializable
+from pinnace.keras.registry import serialize_keras_object as serialize_keras_object
+from pinnace.keras.seeds import set_random_seed as set_random_seed
+from pinnace.keras.sequences import pad_sequences as pad_sequences
+from pinnace.keras.sequences import timeseries_dataset_from_array as timeseries_dataset_from_array
+from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x_y_sample_weight
+from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight
+
+if TYPE_CHECKING:
+    from pinnace.keras.downloads import get_file as get_file
+
+# Older names.
+Sequence = PyDataset
+CustomObjectScope = custom_object_scope
+
+
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> Any:
+        # It needs archives, digests and connections, which most programs do not.
+        if name == "get_file":
+            from pinnace.keras.downloads import get_file
+
+            return get_file
+        message = f"module 'pinnace.keras.utils' has no attribute {name!r}"
+        raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "get_file"})

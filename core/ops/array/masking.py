@@ -1,0 +1,89 @@
+"""Parts chosen by a mask."""
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Tensor, TensorLike
+from pinnace.ops.array import gathering, joining, reshaping, selecting, shapes
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.math import reduction
+
+__all__ = ["boolean_mask"]
+
+
+@takes_composites(ragged="gathering:boolean_mask")
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, axis: Any = None, name: str | None = None
+) -> Tensor:
+    """The parts of `tensor` where `mask` is true, one after the other.
+
+    Args:
+        tensor: [a, m, b]: groups of axes.
+        mask: [m], bool, of known rank, at least 1.
+        axis: where `m` begins in the shape of `tensor`; None is 0.
+        name: name of the node while tracing.
+
+    Returns:
+        [a, count, b], dtype of `tensor`.
+
+    Raises:
+        ValueError: the shape of `mask` is not that of these axes, or its rank is 0 or unknown.
+    """
+    x = convert_to_tensor(tensor)
+    chosen = convert_to_tensor(mask, dtypes.bool)
+    width = chosen.shape.rank
+    if width is None:
+        message = "boolean_mask: the rank of mask must be known"
+        raise ValueError(message)
+    if not width:
+        message = "boolean_mask: mask must have at least one axis, got a scalar"
+        raise ValueError(message)
+    first = _first_axis(x, axis, width)
+    part = x.shape[first : first + width] if x.shape.rank is not None else Shape(None)
+    if not part.is_compatible_with(chosen.shape):
+        message = (
+            f"boolean_mask: mask must have the shape of axes {first} to {first + width - 1} of "
+            "tensor, "
+            f"got {chosen.shape.text} and {part.text}\n  tensor: {x.dtype.name}{x.shape.text}"
+        )
+        raise ValueError(message)
+    if width > 1:
+        x = _merged(x, first, width)
+        chosen = reshaping.reshape(chosen, [-1])
+    positions = reshaping.reshape(selecting.where(chosen), [-1])
+    return gathering.gather(x, positions, axis=first, name=name)
+
+
+def _first_axis(x: Tensor, axis: Any, width: int) -> int:
+    if axis is None:
+        return 0
+    first = int(axis)
+    if first < 0:
+        rank = x.shape.rank
+        if rank is None:
+            message = "boolean_mask: the rank of tensor must be known where axis is negative"
+            raise ValueError(message)
+        first += rank
+    if x.shape.rank is not None and not 0 <= first <= x.shape.rank - width:
+        message = (
+            f"boolean_mask: axes {first} to {first + width - 1} must be axes of tensor\n"
+            f"  tensor: {x.dtype.name}{x.shape.text}"
+        )
+        raise ValueError(message)
+    return first
+
+
+def _merged(x: Tensor, first: int, width: int) -> Tensor:
+    """`x` with the axes from `first` to `first + width` as one."""
+    if x.shape.is_fully_defined():
+        known: list[Any] = x.shape.as_list()
+        count = int(np.prod(known[first : first + width], dtype=np.int64))
+        return reshaping.reshape(x, [*known[:first], count, *known[first + width :]])
+    sizes = shapes.shape(x)
+    rows = reduction.reduce_prod(sizes[first : first + width], [0])
+    parts = [sizes[:first], reshaping.reshape(rows, [1]), sizes[first + width :]]
+    return reshaping.reshape(x, joining.concat(parts, 0))

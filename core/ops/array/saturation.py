@@ -1,0 +1,61 @@
+"""Casts that stop at the ends of a dtype's range."""
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import DType
+from pinnace.framework.tensor import Tensor, TensorLike
+from pinnace.ops.array import casting, constants
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.math import arithmetic, complexes
+
+__all__ = ["saturate_cast"]
+
+
+@takes_composites(values=1)
+def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
+    """`value` as another dtype, values outside of its range at the end of the range.
+
+    Args:
+        value: [...], a number type.
+        dtype: the dtype of the result.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], `dtype`.
+    """
+    kind = dtypes.as_dtype(dtype)
+    x = convert_to_tensor(value)
+    if x.dtype.is_complex and not kind.is_complex:
+        x = complexes.real(x)
+    if kind.is_integer or kind.is_floating:
+        low, high = _limits(x.dtype, kind)
+        if low is not None:
+            x = arithmetic.maximum(x, constants.constant(low, x.dtype))
+        if high is not None:
+            x = arithmetic.minimum(x, constants.constant(high, x.dtype))
+    return casting.cast(x, kind, name)
+
+
+def _limits(source: DType, target: DType) -> tuple[Any, Any]:
+    """The ends of `source` that `target` can hold; None for an end where it holds all."""
+    if not (source.is_integer or source.is_floating):
+        return None, None
+    ends: list[Any] = []
+    for mine, theirs, inward in (
+        (source.min, target.min, np.inf),
+        (source.max, target.max, -np.inf),
+    ):
+        wide = max(mine, theirs) if inward > 0 else min(mine, theirs)
+        if wide == mine:
+            ends.append(None)
+            continue
+        end = np.asarray(theirs, source.numpy)[()]
+        # The end of an integer range may round to a float outside of it: take the next one inside.
+        if source.is_floating and (float(end) < theirs if inward > 0 else float(end) > theirs):
+            end = np.nextafter(end, end.dtype.type(inward))
+        ends.append(end)
+    return ends[0], ends[1]

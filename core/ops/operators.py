@@ -1,0 +1,109 @@
+"""The operators of tensors and variables: `x + y` is `add(x, y)`.
+
+The functions are bound here, all of them, to the class that declares them. They are the functions
+themselves, not methods that call them: that would be a tenth of the time of a small sum.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.tensor import Operands, Tensor, TensorLike
+from pinnace.ops.array import slicing
+from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.math import (
+    arithmetic,
+    bits,
+    comparison,
+    division,
+    exponents,
+    logic,
+    polar,
+    products,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@takes_composites(values=2)
+def and_(x: TensorLike, y: TensorLike) -> Tensor:
+    """Whether both are true, of bools; the bits that both have, of integers."""
+    x, y = arithmetic.as_pair(x, y)
+    return logic.logical_and(x, y) if x.dtype.is_bool else bits.bitwise_and(x, y)
+
+
+@takes_composites(values=2)
+def or_(x: TensorLike, y: TensorLike) -> Tensor:
+    """Whether one is true, of bools; the bits that one has, of integers."""
+    x, y = arithmetic.as_pair(x, y)
+    return logic.logical_or(x, y) if x.dtype.is_bool else bits.bitwise_or(x, y)
+
+
+@takes_composites(values=2)
+def xor(x: TensorLike, y: TensorLike) -> Tensor:
+    """Whether just one is true, of bools; the bits that just one has, of integers."""
+    x, y = arithmetic.as_pair(x, y)
+    return logic.logical_xor(x, y) if x.dtype.is_bool else bits.bitwise_xor(x, y)
+
+
+@takes_composites(values=1)
+def invert(x: TensorLike) -> Tensor:
+    """The other truth, of bools; the other bits, of integers."""
+    x = convert_to_tensor(x)
+    return logic.logical_not(x) if x.dtype.is_bool else bits.invert(x)
+
+
+def _positive(x: Operands) -> Tensor:
+    return arithmetic.add(x, 0)
+
+
+def _equal(x: Operands, y: object) -> Tensor | bool:
+    return comparison.same(x, y) if y is not None else False
+
+
+def _not_equal(x: Operands, y: object) -> Tensor | bool:
+    return comparison.differs(x, y) if y is not None else True
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The function of y and x: what y's operator does with x in front of it."""
+    return lambda y, x: function(x, y)
+
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": arithmetic.add,
+    "and": and_,
+    "floordiv": division.floordiv,
+    "mod": division.floormod,
+    "mul": arithmetic.multiply,
+    "or": or_,
+    "pow": exponents.pow,
+    "sub": arithmetic.subtract,
+    "truediv": division.truediv,
+    "xor": xor,
+}
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "abs": polar.abs,
+    "eq": _equal,
+    "ge": comparison.greater_equal,
+    "getitem": slicing.getitem,
+    "gt": comparison.greater,
+    "invert": invert,
+    "le": comparison.less_equal,
+    "lt": comparison.less,
+    # x @ y of tensors alone: to look for composites takes a tenth of the time of a small product.
+    "matmul": inspect.unwrap(products.matmul),
+    "ne": _not_equal,
+    "neg": arithmetic.negative,
+    "pos": _positive,
+    "rmatmul": _reflected(products.matmul),
+}
+
+for _name, _function in _BINARY.items():
+    setattr(Operands, f"__{_name}__", _function)
+    setattr(Operands, f"__r{_name}__", _reflected(_function))
+for _name, _function in _OTHERS.items():
+    setattr(Operands, f"__{_name}__", _function)

@@ -1,0 +1,318 @@
+"""The accuracy of a smaller variant: its outputs compared with those of the float32 file."""
+
+import math
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnace.deploy.onnx.derived.variants import FLOAT16_LARGEST
+from pinnace.deploy.onnx.program.sources import Program
+from pinnace.deploy.onnx.verification.checking import run_session
+from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array
+
+Feeds = dict[str, Array]
+_ROWS = 16  # examples in one run
+_HELD_OUT = 5  # every fifth run is for the comparison, not for the calibration
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAccuracy:
+    """The accuracy of one output, measured against float32.
+
+    Attributes:
+        largest: the largest absolute difference.
+        relative: the same, divided by the largest absolute value of the output.
+        mean: the mean absolute difference.
+        sqnr: signal to noise in dB; infinite if nothing differs, None for outputs without floats.
+        top1: how many rows (0 to 1) have their largest value in the same place; None if the output
+            has no rows of two values or more.
+        rows: how many rows that is a share of; 0 where `top1` is None.
+    """
+
+    largest: float
+    relative: float
+    mean: float
+    sqnr: float | None
+    top1: float | None
+    rows: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, which has no infinity."""
+        sqnr = None if self.sqnr is None or math.isinf(self.sqnr) else self.sqnr
+        return {
+            "largest": self.largest,
+            "relative": self.relative,
+            "mean": self.mean,
+            "sqnr_db": sqnr,
+            "top1": self.top1,
+            "rows": self.rows,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class VariantReport:
+    """A file that is not float32.
+
+    Attributes:
+        kind: float16, int8 or int8_static.
+        outputs: name in the file -> what it costs there.
+        compared: on which inputs: "held-out", "calibration" (there was nothing to hold out),
+            "sample" or "random".
+        batches: how many sets of inputs were compared.
+        calibrated: how many sets the ranges come from; 0 if there was no calibration.
+        float32_bytes: size of the float32 file.
+        file_bytes: size of this one.
+        notes: what else was changed.
+    """
+
+    kind: str
+    outputs: Mapping[str, OutputAccuracy]
+    compared: str
+    batches: int
+    calibrated: int
+    float32_bytes: int
+    file_bytes: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def largest_relative(self) -> float:
+        """The largest difference from float32, relative to its output's largest value."""
+        return max((one.relative for one in self.outputs.values()), default=0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "kind": self.kind,
+            "outputs": {name: one.as_dict() for name, one in self.outputs.items()},
+            "compared": self.compared,
+            "batches": self.batches,
+            "calibrated": self.calibrated,
+            "float32_bytes": self.float32_bytes,
+            "file_bytes": self.file_bytes,
+            "notes": list(self.notes),
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        size = self.file_bytes / self.float32_bytes
+        found = [
+            f"{self.kind}: {self.file_bytes:,} bytes, {size:.0%} of float32",
+            f"against float32, on {self.batches} sets of inputs ({self.compared}):",
+        ]
+        for name, one in self.outputs.items():
+            line = (
+                f"  {name}: largest difference {one.largest:.2e} "
+                f"({one.relative:.2%} of the largest value), mean {one.mean:.2e}"
+            )
+            if one.sqnr is not None:
+                line += f", SQNR {one.sqnr:.1f} dB"
+            if one.top1 is not None:
+                line += f", top-1 the same in {one.top1:.1%} of {one.rows} rows"
+            found.append(line)
+        return found + [f"  {note}" for note in self.notes]
+
+
+def measure(
+    kind: str, names: Sequence[str], feeds: Iterable[Mapping[str, Array]], exact: Any, small: Any
+) -> dict[str, OutputAccuracy]:
+    """Run both sessions on the same inputs.
+
+    Args:
+        kind: for errors.
+        names: of the outputs, in order.
+        feeds: inputs by name.
+        exact: session of the float32 file.
+        small: session of the other.
+
+    Raises:
+        FailedPreconditionError: where float32 is finite, the other is not; or they differ in shape.
+    """
+    pairs: list[list[tuple[Array, Array]]] = [[] for _ in names]
+    for given in feeds:
+        wanted, got = run_session(exact, given), run_session(small, given)
+        for name, found, a, b in zip(names, pairs, wanted, got, strict=True):
+            if a.shape != b.shape or a.dtype != b.dtype:
+                message = (
+                    f"export: as {kind} output {name!r} is {b.dtype}{list(b.shape)}, "
+                    f"as float32 {a.dtype}{list(a.shape)}"
+                )
+                raise FailedPreconditionError(message)
+            if a.dtype.kind == "f" and not np.array_equal(np.isfinite(a), np.isfinite(b)):
+                message = (
+                    f"export: as {kind} output {name!r} is NaN or infinite where float32 is not "
+                    "(values inside pass its range)\n"
+                    "  Try: int8_static=calibration.npz, or float32"
+                )
+                raise FailedPreconditionError(message)
+            found.append((a, b))
+    return {name: _accuracy(found) for name, found in zip(names, pairs, strict=True)}
+
+
+def overflows(
+    feeds: Sequence[Mapping[str, Array]], exact: Any, watching: Any, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Notes on values that float16 cannot hold: a PC's runtime computes in float32 between them.
+
+    Args:
+        feeds: inputs by name.
+        exact: session of the float32 file.
+        watching: session of the float16 file that gives the inner values `names` last.
+        names: of these.
+
+    Raises:
+        FailedPreconditionError: an output itself is beyond float16.
+    """
+    found: set[str] = set()
+    outputs = [one.name for one in exact.get_outputs()]
+    for given in feeds:
+        for name, array in zip(outputs, run_session(exact, given), strict=True):
+            if array.dtype.kind == "f" and np.any(
+                np.abs(array[np.isfinite(array)]) > FLOAT16_LARGEST
+            ):
+                message = (
+                    f"export: output {name!r} has values beyond ±{FLOAT16_LARGEST:.0f}, the "
+                    "largest of float16\n  Try: --int8, or float32"
+                )
+                raise FailedPreconditionError(message)
+        inner = run_session(watching, given)[-len(names) :] if names else []
+        found.update(
+            name for name, array in zip(names, inner, strict=True) if np.isinf(array).any()
+        )
+    first = [name for name in names if name in found][:3]
+    if not first:
+        return ()
+    return (
+        (
+            f"{len(found)} values inside are infinite where the processor computes in float16, "
+            f"among them {', '.join(map(repr, first))}"
+        ),
+    )
+
+
+def _accuracy(pairs: Sequence[tuple[Array, Array]]) -> OutputAccuracy:
+    exact, small = ([x.reshape(-1) for x in side] for side in zip(*pairs, strict=True))
+    a, b = np.concatenate(exact), np.concatenate(small)
+    if a.dtype == object:
+        wrong = float(np.mean(a != b)) if a.size else 0.0
+        return OutputAccuracy(float(wrong > 0), wrong, wrong, None, None)
+    floats = a.dtype.kind == "f"
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    finite = np.isfinite(a)
+    a, b = a[finite], b[finite]
+    gaps = np.abs(a - b)
+    largest, size = float(gaps.max(initial=0)), float(np.abs(a).max(initial=0))
+    sqnr = None
+    if floats:
+        noise, signal = float(np.sum(gaps**2)), float(np.sum(a**2))
+        sqnr = math.inf if not noise else 10 * math.log10(signal / noise) if signal else -math.inf
+    mean = float(gaps.mean()) if gaps.size else 0.0
+    relative = largest / size if size else largest
+    return OutputAccuracy(largest, relative, mean, sqnr, *_top1(pairs))
+
+
+def _top1(pairs: Sequence[tuple[Array, Array]]) -> tuple[float | None, int]:
+    """The share of rows whose largest value is in the same place, and how many rows there are."""
+    rows = [
+        np.argmax(a, -1).reshape(-1) == np.argmax(b, -1).reshape(-1)
+        for a, b in pairs
+        if a.dtype.kind == "f" and a.ndim > 1 and a.shape[-1] > 1 and a.size
+    ]
+    if not rows:
+        return None, 0
+    agree = np.concatenate(rows)
+    return float(np.mean(agree)), agree.size
+
+
+def calibration_feeds(
+    given: str | os.PathLike[str] | Mapping[str, Any], program: Program
+) -> list[Feeds]:
+    """The calibration data, in batches of a few examples.
+
+    Args:
+        given: an `.npz` file, or arrays by name: each of the shape of its input, with any number of
+            examples on the first axis if that is unknown; or with an axis of examples before it.
+        program: whose inputs.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidArgumentError: it is no such file, or an array does not fit its input.
+    """
+    arrays = _arrays(given)
+    if set(arrays) != set(program.inputs):
+        message = (
+            f"export: the calibration must have the inputs {sorted(program.inputs)}, "
+            f"got {sorted(arrays)}"
+        )
+        raise InvalidArgumentError(message)
+    split = {name: list(_runs(name, arrays[name], program.inputs[name])) for name in arrays}
+    counts = {name: len(runs) for name, runs in split.items()}
+    if len(set(counts.values())) != 1 or not all(counts.values()):
+        message = (
+            "export: the inputs of the calibration must have equally many examples, at least one; "
+            f"runs of up to {_ROWS} examples: {counts}"
+        )
+        raise InvalidArgumentError(message)
+    count = next(iter(counts.values()))
+    return [{name: split[name][i] for name in program.inputs} for i in range(count)]
+
+
+def held_out(feeds: Sequence[Feeds]) -> tuple[list[Feeds], list[Feeds], str]:
+    """Batches to calibrate with, batches to compare on, and where the latter come from."""
+    if len(feeds) < 2:
+        return list(feeds), list(feeds), "calibration"
+    kept = [one for i, one in enumerate(feeds) if (i + 1) % _HELD_OUT]
+    rest = [one for i, one in enumerate(feeds) if (i + 1) % _HELD_OUT == 0]
+    if not rest:
+        kept, rest = list(feeds[:-1]), [feeds[-1]]
+    return kept, rest, "held-out"
+
+
+def _arrays(given: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Array]:
+    if isinstance(given, Mapping):
+        return {str(name): np.asarray(value) for name, value in given.items()}
+    path = Path(given)
+    if not path.is_file():
+        message = f"export: there is no calibration file {os.fspath(given)!r}"
+        raise NotFoundError(message)
+    try:
+        with path.open("rb") as file:
+            archive: Any = np.load(file, allow_pickle=False)
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        message = (
+            f"export: {os.fspath(given)!r} cannot be read as .npz: {error}"
+            "\n  Try: np.savez(path, input_name=array)"
+        )
+        raise InvalidArgumentError(message) from error
+
+
+def _runs(name: str, array: Array, spec: TensorSpec) -> Iterator[Array]:
+    sizes = list(spec.shape)
+    rank = len(sizes)
+    if array.ndim not in (rank, rank + 1) or not _fits(array.shape[array.ndim - rank :], sizes):
+        message = (
+            f"export: calibration of {name!r} has shape {list(array.shape)}; wanted {spec.text}, "
+            "or one axis more in front"
+        )
+        raise InvalidArgumentError(message)
+    if array.dtype.kind in "OSU" or not np.can_cast(array.dtype, spec.dtype.numpy, "same_kind"):
+        message = f"export: calibration of {name!r} is {array.dtype}; wanted {spec.dtype.name}"
+        raise InvalidArgumentError(message)
+    array = array.astype(spec.dtype.numpy)
+    if array.ndim > rank:
+        yield from array
+    elif rank and sizes[0] is None:
+        yield from (array[i : i + _ROWS] for i in range(0, len(array), _ROWS))
+    else:
+        yield array
+
+
+def _fits(shape: Sequence[int], sizes: Sequence[int | None]) -> bool:
+    return all(wanted in (None, size) for size, wanted in zip(shape, sizes, strict=True))

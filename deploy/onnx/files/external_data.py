@@ -1,0 +1,64 @@
+"""The files that hold an ONNX model's external weights: beside it, or the model is refused.
+
+What a file names is read with the server's rights, and answers show it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_MOST_LEVELS = 64  # of graphs within graphs
+
+
+def check_external_data(path: Path) -> None:
+    """Check that all external weights of an ONNX file lie in its folder, links followed.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        FailedPreconditionError: onnx is not installed, or some weights lie elsewhere.
+        InvalidArgumentError: it is no ONNX file.
+    """
+    try:
+        import onnx  # late: an extra
+    except ImportError:
+        raise FailedPreconditionError(
+            "ONNX models need onnx and ONNX Runtime\n  Try: pip install 'pinnace[onnx]'"
+        ) from None
+    try:
+        model = onnx.load(str(path), load_external_data=False)
+    except Exception as error:  # protobuf's own, or the operating system's
+        raise InvalidArgumentError(f"{path}: no ONNX file: {error}") from None
+    root = path.parent.resolve()
+    for location in sorted(set(_locations(model))):
+        if not (root / location).resolve().is_relative_to(root):
+            raise FailedPreconditionError(
+                f"{path}: names weights in '{location[:200]}', which lies outside of its folder\n"
+                "  Try: put them beside the model"
+            )
+
+
+def _locations(message: Any, level: int = 0) -> Iterator[str]:
+    """The files that the tensors of a message lie in."""
+    if level > _MOST_LEVELS:
+        raise InvalidArgumentError(f"the model has more than {_MOST_LEVELS} levels of messages")
+    if message.DESCRIPTOR.name == "TensorProto":
+        for entry in message.external_data:
+            if entry.key == "location":
+                yield entry.value
+        return
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for one in value if _is_list(value) else (value,):
+                yield from _locations(one, level + 1)
+
+
+def _is_list(value: Any) -> bool:
+    return not hasattr(value, "DESCRIPTOR")

@@ -1,0 +1,382 @@
+"""export: freeze, fold, lower, improve, write, check, compare, put in place; a step a function."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from pinnace.deploy.onnx.derived.accuracy import VariantReport, calibration_feeds
+from pinnace.deploy.onnx.derived.artifacts import mobile_files, page_of, smaller_form
+from pinnace.deploy.onnx.derived.variants import mobile_paths
+from pinnace.deploy.onnx.derived.web import Page, check_page, find_runtime, write_page
+from pinnace.deploy.onnx.errors import ExportRefusedError
+from pinnace.deploy.onnx.files.description import describe_model
+from pinnace.deploy.onnx.files.staging import Stage, refuse_size, staged
+from pinnace.deploy.onnx.files.streaming import Draft
+from pinnace.deploy.onnx.flow.lowering import lower
+from pinnace.deploy.onnx.flow.options import Options, one_kind
+from pinnace.deploy.onnx.ir.mapped_weights import release_all, releasing, trim
+from pinnace.deploy.onnx.passes.pipeline import improve
+from pinnace.deploy.onnx.program.freezing import freeze
+from pinnace.deploy.onnx.program.sources import Program, find_program, refuse_own_files
+from pinnace.deploy.onnx.program.states import with_states
+from pinnace.deploy.onnx.report.changes import Change, applied
+from pinnace.deploy.onnx.report.export_report import ExportReport
+from pinnace.deploy.onnx.report.files import write_refusal, write_report
+from pinnace.deploy.onnx.report.nodes import lines_of, nodes_of
+from pinnace.deploy.onnx.verification.checking import (
+    Comparison,
+    check_structure,
+    compare,
+    feeds_of,
+    open_session,
+)
+from pinnace.deploy.onnx.verification.compatibility import verdicts
+from pinnace.deploy.onnx.verification.profiles import refuse_strangers
+from pinnace.deploy.onnx.verification.reference import reference
+from pinnace.deploy.onnx.verification.samples import Run, runs_of
+from pinnace.engine.passes.fold import fold
+from pinnace.framework.errors import OpError
+from pinnace.framework.tensor import Array
+from pinnace.framework.versions import VERSION
+from pinnace.storage.atomic import write_file
+
+if TYPE_CHECKING:
+    from pinnace.deploy.onnx.flow.cutting import Cut
+
+# From so many bytes of weights on, ONNX Runtime gets no copies of them in other layouts.
+_LARGE = 4 << 20
+
+
+def export(
+    model: object,
+    path: str | os.PathLike[str] | None = None,
+    signature: str = "serving_default",
+    opset: int = 18,
+    ir_version: int = 8,
+    verify: bool = True,
+    *,
+    sample: Mapping[str, Any] | None = None,
+    float16: bool = False,
+    int8: bool = False,
+    int8_static: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    external_data: bool | None = None,
+    ort: bool = False,
+    web: str | os.PathLike[str] | None = None,
+    web_runtime: str | os.PathLike[str] | None = None,
+    report: str | os.PathLike[str] | None = None,
+    cut_strings: bool = False,
+    profile: str | None = None,
+    verify_timeout_s: float = 60.0,
+    tags: str | Sequence[str] | None = None,
+    shapes: Mapping[str, Any] | None = None,
+) -> ExportReport:
+    """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
+
+    A smaller form (at most one of `float16`, `int8`, `int8_static`) is made of the float32 file
+    once that is verified; what it costs is measured against it and stands in `report.variant`.
+
+    Args:
+        model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` or
+            `saved_model.load_frozen_graph` gave, a Keras model, or a ConcreteFunction.
+        path: of the file; None writes none, the message is in the report.
+        signature: which one; of a model with one signature that one, whatever its name.
+        opset: version of the operators, 18 to 26; 18 runs everywhere.
+        ir_version: version of the format, 8 to 13.
+        verify: whether ONNX Runtime is asked to load the model and to give the same outputs.
+        sample: inputs to compare on, by name; None draws some.
+        float16: weights and arithmetic in half precision; inputs and outputs stay as they are.
+        int8: weights of matrix products in 8 bits, those of activations found at run time: for
+            transformers and dense networks.
+        int8_static: everything in 8 bits, QuantizeLinear and DequantizeLinear around each op, also
+            of convolutions: the `.npz` file, or the arrays by input, of examples to find the
+            ranges with. Every fifth run of them is left out, and compared on.
+        external_data: whether weights from a kilobyte on stand in a file of their own, `path` with
+            `.data` behind it; None does that where one file cannot hold them, at 2 GiB.
+        ort: whether to write `.ort` beside the file as well, ONNX Runtime's format for phones, and
+            the list of operators that a reduced build of it needs.
+        web: folder for a page that runs the model in the browser and checks itself; it loads
+            nothing from elsewhere.
+        web_runtime: the folder, npm package or project with the files of onnxruntime-web; None
+            looks for `node_modules` here and above.
+        report: a `.json` or `.md` file that tells the same as what is returned, or why the model
+            was refused.
+        cut_strings: whether what the model does with strings, which ONNX has few operators for, is
+            left out: the file takes token ids then, and beside it stand `.tokenizer.json`, which
+            says how these are made, and `tokenizer.js` and `tokenizer.py`, which do it.
+        profile: where the file has to run: "server" (ONNX Runtime from 1.19 on), "node", "browser"
+            (WebAssembly), "webgpu", "phone", or "everywhere" for all but "webgpu".
+        verify_timeout_s: the longest that one run of the check may take, in pinnace and in ONNX
+            Runtime, in seconds.
+        tags: which of several graphs of a folder; None takes the only one, or that for serving.
+        shapes: of inputs by name, None for a size that may be any; for inputs of unknown rank,
+            which ONNX cannot have, and where a fixed size is wanted.
+
+    Returns:
+        What was written and how well it agrees.
+
+    Raises:
+        UnimplementedError: the model has ops that cannot be written in ONNX; the message names all
+            of them with
+            their nodes and the lines that called them.
+        NotFoundError: there is no such model or signature, or the folder of `path` does not exist.
+        InvalidArgumentError: a wrong option, an input of unknown rank, a weight that is NaN, a
+            calibration that does not fit, a smaller form that would change nothing, or a file that
+            a runtime of the profile would not take.
+        FailedPreconditionError: onnxruntime or its tools are missing, or a smaller form gives NaN
+            where float32 does not, or an output is beyond float16.
+        DeadlineExceededError: a run of the check took longer than `verify_timeout_s`.
+        InternalError: what was made is not valid, or differs from the model. Nothing is written.
+    """
+    options = Options(
+        path=path,
+        signature=signature,
+        opset=opset,
+        ir_version=ir_version,
+        verify=verify,
+        sample=sample,
+        kind=one_kind(float16=float16, int8=int8, int8_static=int8_static is not None),
+        calibration=int8_static,
+        external_data=external_data,
+        ort=ort,
+        web=web,
+        web_runtime=web_runtime,
+        report=report,
+        cut_strings=cut_strings,
+        profile=profile,
+        verify_timeout_s=verify_timeout_s,
+        tags=[tags] if isinstance(tags, str) else tags,
+        shapes=shapes,
+    )
+    options.check()
+    refuse_own_files(model, path)
+    try:
+        found = _export(model, options)
+    except OpError as error:
+        if report is not None:
+            write_refusal(report, error, options)
+        raise
+    if report is not None:
+        write_report(report, found)
+    return found
+
+
+def _export(model: object, options: Options) -> ExportReport:
+    found = find_program(model, options.signature, options.tags, options.shapes)
+    whole = with_states(replace(found, limit_s=options.verify_timeout_s))
+    trim(whole.weights)
+    cut = _cut(whole, options) if options.cut_strings else None
+    program = whole if cut is None else cut.program
+    runtime = None
+    if options.web is not None:
+        runtime = find_runtime(options.web_runtime)
+        check_page(program.inputs, program.outputs)
+    given = options.calibration
+    examples = None if given is None else calibration_feeds(given, program)
+    with staged(options.path) as stage, releasing(whole.weights if whole.is_ours else ()):
+        converted = _write(stage, program, options)
+        trim(whole.weights)
+        names = converted.names
+        outline, structure = stage.outline()
+        check_structure(outline)
+        runs = _run(whole, options, cut)
+        comparison = None
+        if options.verify:
+            session = open_session(outline, lean=converted.weight_bytes > _LARGE)
+            comparison = compare(program, session, runs)
+            del session
+            release_all()
+        variant = None
+        if options.kind is not None:
+            structure, variant = _smaller(stage, converted, program, runs, examples, options)
+        page = _derive(stage, converted, program, runs, variant, options)
+        report = ExportReport(
+            path=None if options.path is None else os.fspath(options.path),
+            signature=program.signature,
+            opset=options.opset,
+            ir_version=options.ir_version,
+            inputs=dict(program.inputs),
+            outputs={names[name]: spec for name, spec in program.outputs.items()},
+            output_names={name: after for name, after in names.items() if name != after},
+            op_counts=dict(sorted(Counter(n.op_type for n in structure.graph.node).items())),
+            source_counts=converted.source_counts,
+            casts=dict(sorted(converted.casts.items())),
+            dropped=converted.dropped if cut is None else cut.dropped,
+            improved=converted.improved,
+            nodes=nodes_of(structure, converted.origins, converted.lines),
+            runtimes=tuple(verdicts(structure, stage.size, is_aside=stage.data is not None)),
+            differences=_differences(comparison, names),
+            batches=0 if comparison is None else comparison.batches,
+            file_bytes=stage.size,
+            weight_bytes=converted.weight_bytes,
+            data_path=_data_path(stage, options),
+            variant=variant,
+            ort_path=os.fspath(mobile_paths(options.path)[0])
+            if options.ort and options.path is not None
+            else None,
+            tokenizer=None if cut is None else cut.document,
+            tokenizer_path=None if cut is None else cut.path,
+            _message=stage.message() if options.path is None else None,
+        )
+        refuse_strangers(options.profile, report.runtimes)
+        stage.commit()
+        for place, content in page.mobile.items():
+            write_file(place, content)
+        if cut is not None:
+            cut.write()
+        if page.web is not None and options.web is not None and runtime is not None:
+            write_page(options.web, page.web, runtime)
+    return report
+
+
+def _cut(whole: Program, options: Options) -> "Cut":
+    from pinnace.deploy.onnx.flow.cutting import cut_off
+
+    return cut_off(whole, options.opset, options.path)
+
+
+@dataclass(slots=True)
+class _Converted:
+    """Facts about the conversion that are reported once the file is written.
+
+    Attributes:
+        names: name of an output in the signature -> in the file.
+    """
+
+    names: Mapping[str, str]
+    weight_bytes: int
+    source_counts: dict[str, int]
+    casts: dict[str, int]
+    dropped: dict[str, int]
+    improved: Change
+    origins: dict[str, str]
+    lines: dict[str, str]
+
+
+def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
+    frozen = freeze(program)
+    folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
+    try:
+        g, source_counts = lower(folded, program.inputs, options.opset)
+    except ExportRefusedError as error:
+        if options.cut_strings:
+            raise
+        from pinnace.deploy.onnx.flow.cutting import with_advice
+
+        raise with_advice(error, program, folded) from None
+    improved = applied(g, improve)
+    written = describe_model(g, program, options.ir_version, VERSION)
+    converted = _Converted(
+        written.output_names,
+        written.draft.weight_bytes,
+        source_counts,
+        g.casts,
+        frozen.dropped,
+        improved,
+        {node.name: node.origin for node in g.all_nodes()},
+        lines_of(folded),
+    )
+    return converted, written.draft
+
+
+def _write(stage: Stage, program: Program, options: Options) -> _Converted:
+    """The graph lives in here only: what follows needs the memory."""
+    converted, draft = _convert(program, options)
+    for what, is_wanted in (
+        (str(options.kind), options.kind is not None),
+        ("ort=True", options.ort),
+        ("web=FOLDER", options.web is not None),
+    ):
+        if is_wanted:
+            refuse_size(draft.weight_bytes, what, "export without it")
+    aside = options.external_data
+    if aside is None:
+        aside = not draft.fits and options.path is not None
+    if not aside and not draft.fits:
+        refuse_size(draft.weight_bytes, "one file", "external_data=True, and a path")
+    stage.write(draft, aside=aside and draft.has_large)
+    return converted
+
+
+def _run(program: Program, options: Options, cut: "Cut | None") -> Sequence[Run]:
+    if not options.needs_runs:
+        return ()
+    with reference(plain=program.is_ours):
+        runs = runs_of(program, options.sample) if cut is None else cut.runs(options.sample)
+    if program.is_ours:
+        program.concrete.drop_plan()  # what it packed and keeps is not needed again
+    release_all()
+    trim(program.weights)
+    return runs
+
+
+def _smaller(
+    stage: Stage,
+    converted: _Converted,
+    program: Program,
+    runs: Sequence[Run],
+    examples: list[dict[str, Array]] | None,
+    options: Options,
+) -> tuple[onnx.ModelProto, VariantReport]:
+    kind = str(options.kind)
+    model, variant = smaller_form(
+        kind,
+        program,
+        stage.message(),
+        [converted.names[name] for name in program.outputs],
+        feeds_of(program, runs),
+        "random" if options.sample is None else "sample",
+        examples,
+    )
+    stage.replace(model.SerializeToString(deterministic=True))
+    outline, structure = stage.outline()
+    check_structure(outline)
+    return structure, variant
+
+
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """The files written beside it."""
+
+    mobile: Mapping[Any, bytes]
+    web: Page | None
+
+
+def _derive(
+    stage: Stage,
+    converted: _Converted,
+    program: Program,
+    runs: Sequence[Run],
+    variant: VariantReport | None,
+    options: Options,
+) -> _Derived:
+    if not options.ort and options.web is None:
+        return _Derived({}, None)
+    serialised = stage.content()
+    mobile: Mapping[Any, bytes] = {}
+    if options.ort and options.path is not None:
+        mobile = mobile_files(serialised, program, runs, options.path, variant)
+    page = None
+    if options.web is not None:
+        page = page_of(serialised, program, converted.names, runs, variant)
+    return _Derived(mobile, page)
+
+
+def _differences(
+    comparison: Comparison | None, names: Mapping[str, str]
+) -> dict[str, tuple[float, float]]:
+    if comparison is None:
+        return {}
+    return {
+        names[name]: (largest, comparison.relative[name])
+        for name, largest in comparison.largest.items()
+    }
+
+
+def _data_path(stage: Stage, options: Options) -> str | None:
+    if stage.data is None or options.path is None:
+        return None
+    return f"{os.fspath(options.path)}.data"

@@ -1,0 +1,211 @@
+"""Lowering a frozen graph to ONNX operators, op by op; all refusals are collected."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pinnace.deploy.onnx.converters import registry
+from pinnace.deploy.onnx.converters.node_view import NodeView, program_of
+from pinnace.deploy.onnx.converters.unsupported import NO_ONNX
+from pinnace.deploy.onnx.errors import Refusal, refused
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.complex_pairs import Pair, by_parts, constant_pair, part_type
+from pinnace.deploy.onnx.ir.graph import Held, Value
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import InternalError, UnimplementedError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph import graph
+from pinnace.graph.walk import ordered
+
+
+def lower(
+    program: graph.Graph, inputs: Mapping[str, TensorSpec], opset: int
+) -> tuple[GraphBuilder, dict[str, int]]:
+    """The graph in ONNX operators, and how often each op of the program was converted.
+
+    Args:
+        program: frozen and folded.
+        inputs: name -> spec, in the order of the graph's inputs.
+        opset: version of the operators.
+
+    Raises:
+        UnimplementedError: some nodes have no counterpart; the message names all of them.
+    """
+    g = GraphBuilder(opset)
+    lowering = _Lowering()
+    _refuse_complex("input", {name: spec.dtype for name, spec in inputs.items()})
+    arguments = [g.input(name, spec) for name, spec in inputs.items()]
+    results = lowering.nodes(g, program, arguments)
+    if lowering.refused:
+        raise refused(program.name, lowering.refusals)
+    outputs = dict(zip(program.output_names, results, strict=True))
+    _refuse_complex("output", {name: value.dtype for name, value in outputs.items()})
+    for name, value in outputs.items():
+        g.output(name, value)
+    return g, dict(sorted(lowering.counts.items()))
+
+
+def _refuse_complex(what: str, types: Mapping[str, DType]) -> None:
+    """Complex numbers live inside of a model only."""
+    for name, dtype in types.items():
+        if dtype.is_complex:
+            message = (
+                f"export: {what} {name!r} is {dtype.name}; an ONNX model neither takes nor gives "
+                f"complex numbers\n  Try: the real and the imaginary part as two {what}s"
+            )
+            raise UnimplementedError(message)
+
+
+class _Lowering:
+    """The state of one conversion: values converted, and refusals.
+
+    Attributes:
+        refused: (op, reason) -> the nodes.
+        counts: op -> how often.
+    """
+
+    def __init__(self) -> None:
+        self.refused: dict[tuple[str, str], list[graph.Node]] = {}
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def refusals(self) -> list[Refusal]:
+        """What could not be converted, by op."""
+        return [
+            Refusal(op, reason, tuple((node.name, node.source or None) for node in nodes))
+            for (op, reason), nodes in sorted(self.refused.items())
+        ]
+
+    def nodes(
+        self, g: GraphBuilder, program: graph.Graph, arguments: Sequence[Value | None]
+    ) -> list[Value]:
+        """Convert every node that the graph's results need; the results.
+
+        Args:
+            g: where the operators go.
+            program: without calls.
+            arguments: one per input; None for one that ONNX has no type for.
+        """
+        pairs = zip(program.inputs, arguments, strict=True)
+        values = {value: argument for value, argument in pairs if argument is not None}
+        given = {value.node for value in program.inputs}
+        takers: dict[graph.Value, list[graph.Node | None]] = {}
+        for value in program.outputs:
+            takers.setdefault(value, []).append(None)
+        nodes = ordered(program)
+        for node in nodes:
+            for value in node.inputs:
+                takers.setdefault(value, []).append(node)
+        for node in nodes:
+            if node in given or node.op.traceless:
+                continue
+            if node.op.name == "Const":
+                _constant(g, node, values)
+                continue
+            self.counts[node.op.name] += 1
+            reason = self._convert(g, node, values, takers)
+            if reason:
+                self.refused.setdefault((node.op.name, reason), []).append(node)
+                for output in node.outputs:  # to go on, and find the others
+                    values[output] = _stand_in(g, output.spec)
+        return [values[value] for value in program.outputs]
+
+    def function(
+        self,
+        g: GraphBuilder,
+        ref: graph.FunctionRef | graph.Graph,
+        arguments: Sequence[Value | None],
+    ) -> list[Value]:
+        """Convert what a function does with these arguments, in place."""
+        program = ref if isinstance(ref, graph.Graph) else program_of(ref)
+        return self.nodes(g, program, arguments)
+
+    def _convert(
+        self,
+        g: GraphBuilder,
+        node: graph.Node,
+        values: dict[graph.Value, Value],
+        takers: Mapping[graph.Value, Sequence[graph.Node | None]],
+    ) -> str:
+        """Convert one node; why not, if it cannot be."""
+        name = node.op.name
+        converter = registry.find(name)
+        if converter is None:
+            return NO_ONNX.get(name, "there is no converter for it yet")
+        if converter.since > g.opset:
+            return f"needs opset {converter.since}, got {g.opset}"
+        missing = [value for value in node.inputs if value not in values]
+        if missing:
+            return f"takes a {missing[0].dtype.name}, which ONNX does not have"
+        is_complex = any(v.dtype.is_complex for v in (*node.inputs, *node.outputs))
+        function = registry.of_pairs(name) if is_complex else None
+        if is_complex and function is None and not registry.goes_by_parts(name):
+            return "there is no converter for it with complex numbers, which ONNX has not"
+        packed = node.op.pack_inputs([values[value] for value in node.inputs], node.attrs)
+        try:
+            with g.scope(node.name):
+                view = NodeView(node, self.function, values, takers)
+                if function is not None:
+                    result = function(g, view, *packed)
+                elif is_complex:
+                    result = by_parts(converter.function, g, view, packed)
+                else:
+                    result = converter.function(g, view, *packed)
+            results = result if isinstance(result, tuple) else (result,)
+            _keep(name, node, results, values)
+        except UnimplementedError as error:
+            return error.message
+        except Exception:
+            if not self.refused:
+                raise
+            # It was given the placeholder of a refused node, which is reported in the end.
+            values.update((output, _stand_in(g, output.spec)) for output in node.outputs)
+        return ""
+
+
+def _stand_in(g: GraphBuilder, spec: TensorSpec) -> Value:
+    """A placeholder for a refused node's output; behind a handle its shape is unknown."""
+    if spec.dtype.onnx is None:
+        return Value("refused", spec.dtype, Shape(None))
+    if not spec.dtype.is_complex:
+        return g.input("refused", spec)
+    part = TensorSpec.of(spec.shape, part_type(spec.dtype))
+    return Pair(g.input("refused", part), g.input("refused", part))
+
+
+def _constant(g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Value]) -> None:
+    output = node.outputs[0]
+    dtype = node.attrs["dtype"]
+    if dtype.is_complex:
+        values[output] = constant_pair(g, np.asarray(node.attrs["value"]), node.name, dtype)
+        return
+    if dtype.onnx is None:
+        held = np.asarray(node.attrs["value"])
+        if not held.ndim:
+            values[output] = Held(node.name, dtype, held[()])
+        return
+    values[output] = g.constant(np.asarray(node.attrs["value"]), node.name, dtype)
+
+
+def _keep(
+    name: str, node: graph.Node, results: tuple[Value | None, ...], values: dict[graph.Value, Value]
+) -> None:
+    if len(results) < len(node.outputs):
+        message = f"the converter of {name} gives {len(results)} of {len(node.outputs)} outputs"
+        raise InternalError(message)
+    for output, value in zip(node.outputs, results, strict=False):
+        if value is None:
+            continue
+        if output.dtype.onnx is None:  # a handle: the value is what stands behind it
+            values[output] = value
+            continue
+        if value.dtype is not output.dtype:
+            message = (
+                f"the converter of {name} gives {value.dtype.name}, the op "
+                f"{output.dtype.name} (node {node.name!r})"
+            )
+            raise InternalError(message)
+        value.refine(output.shape)
+        values[output] = value

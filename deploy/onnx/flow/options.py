@@ -1,0 +1,123 @@
+"""The options of an export."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pinnace.deploy.onnx.derived.variants import KINDS
+from pinnace.deploy.onnx.verification.profiles import check_profile
+from pinnace.framework.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+)
+from pinnace.storage.atomic import refuse_device
+
+StrPath = str | os.PathLike[str]
+
+# ONNX Runtime 1.31 refuses 27; below 18 reductions take their axes otherwise.
+OPSETS = range(18, 27)
+IR_VERSIONS = range(8, 14)
+REPORTS = (".json", ".md")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The arguments of `export`, which explains them.
+
+    Attributes:
+        kind: of `variants.KINDS`, None for float32.
+        calibration: what `int8_static` was.
+    """
+
+    path: StrPath | None
+    signature: str
+    opset: int
+    ir_version: int
+    verify: bool
+    sample: Mapping[str, Any] | None
+    kind: str | None
+    calibration: StrPath | Mapping[str, Any] | None
+    external_data: bool | None
+    ort: bool
+    web: StrPath | None
+    web_runtime: StrPath | None
+    report: StrPath | None
+    cut_strings: bool
+    profile: str | None
+    verify_timeout_s: float = 60.0
+    tags: Sequence[str] | None = None
+    shapes: Mapping[str, Any] | None = None
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether pinnace itself must run the model."""
+        return self.verify or self.kind is not None or self.ort or self.web is not None
+
+    def check(self) -> None:
+        """Refuse contradictory options before any work is done.
+
+        Raises:
+            InvalidArgumentError: an option is wrong, or two do not fit.
+            NotFoundError: the folder of the report does not exist.
+            FailedPreconditionError: the report's place is a folder, or a device.
+        """
+        for name, value, allowed in (
+            ("opset", self.opset, OPSETS),
+            ("ir_version", self.ir_version, IR_VERSIONS),
+        ):
+            if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
+                message = (
+                    f"export: {name} must be from {allowed.start} to {allowed.stop - 1}, "
+                    f"got {value!r}"
+                )
+                raise InvalidArgumentError(message)
+        check_profile(self.profile)
+        seconds = self.verify_timeout_s
+        if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
+            message = f"export: verify_timeout_s must be a number of seconds, got {seconds!r}"
+            raise InvalidArgumentError(message)
+        if self.ort and self.path is None:
+            message = "export: ort=True writes a file beside `path`; path is None"
+            raise InvalidArgumentError(message)
+        if self.external_data and self.path is None:
+            message = "export: external_data=True writes a file beside `path`; path is None"
+            raise InvalidArgumentError(message)
+        if self.report is not None:
+            self._check_report(Path(self.report))
+
+    def _check_report(self, place: Path) -> None:
+        if place.suffix not in REPORTS:
+            message = (
+                f"export: a report ends in {' or '.join(REPORTS)}, got {os.fspath(place)!r}: "
+                "the ending says in which form it is written"
+            )
+            raise InvalidArgumentError(message)
+        if not place.absolute().parent.is_dir():
+            message = f"export: there is no folder for the report {os.fspath(place)!r}"
+            raise NotFoundError(message)
+        if place.is_dir():
+            message = (
+                f"export: the report {os.fspath(place)!r} is a folder; a file's name is wanted"
+            )
+            raise FailedPreconditionError(message)
+        refuse_device(Path(os.path.realpath(place)))
+        if self.path is not None and os.path.realpath(place) == os.path.realpath(self.path):
+            message = f"export: model and report cannot both be written to {os.fspath(place)!r}"
+            raise InvalidArgumentError(message)
+
+
+def one_kind(**chosen: bool) -> str | None:
+    """The one precision that was chosen; None for float32.
+
+    Raises:
+        InvalidArgumentError: there are several.
+    """
+    kinds = [kind for kind in KINDS if chosen[kind]]
+    if len(kinds) > 1:
+        message = f"export: a file has one precision; got {' and '.join(kinds)}"
+        raise InvalidArgumentError(message)
+    return kinds[0] if kinds else None

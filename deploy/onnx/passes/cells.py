@@ -1,0 +1,349 @@
+"""The recurrent cells of a loop body: LSTM, GRU or plain, recognised by what it computes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pinnace.deploy.onnx.errors import UnconvertibleError
+from pinnace.deploy.onnx.passes.gates import (
+    CHOICE,
+    ITEM,
+    LINE,
+    NAMED,
+    PART,
+    PRODUCT,
+    STATE,
+    UNARY,
+    Atom,
+    Forms,
+    Sum,
+    alone,
+    scaled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pinnace.deploy.onnx.ir.graph import OnnxGraph, Value
+    from pinnace.framework.tensor import Array
+
+
+class Activation(NamedTuple):
+    """A function of ONNX's recurrent operators, and its numbers."""
+
+    name: str
+    alpha: float | None = None
+    beta: float | None = None
+
+
+class Rows(NamedTuple):
+    """Columns of a row that is given, times constants."""
+
+    source: Atom
+    start: int
+    stop: int
+    factor: Array
+
+
+class Gate(NamedTuple):
+    """What an activation is of: rows that are given, the state before, and a constant.
+
+    Attributes:
+        rows: of what is given.
+        recurrent: [units, units].
+        shift: [units].
+        inner: the constant that is added to the state's part alone.
+    """
+
+    rows: list[Rows]
+    recurrent: Array
+    shift: Array
+    inner: Array
+
+
+class Cell(NamedTuple):
+    """A cell.
+
+    Attributes:
+        kind: LSTM, GRU or RNN.
+        hidden: the place of its state among the loop's.
+        memory: the place of an LSTM's second state.
+        mask: the truth values that tell in which steps the states change; None for in all.
+        output: what is its state after a step that counts.
+        gates: in ONNX's order.
+        activations: in ONNX's order.
+        is_reset_after: whether a GRU multiplies its state before it is reset.
+    """
+
+    kind: str
+    hidden: int
+    memory: int | None
+    mask: Value | None
+    output: Atom
+    gates: list[Gate]
+    activations: list[Activation]
+    is_reset_after: bool = False
+
+    @property
+    def units(self) -> int:
+        """The width of its state."""
+        return self.output.width
+
+
+class Change(NamedTuple):
+    """How a state changes: to `name`, where the mask is true."""
+
+    mask: Value | None
+    name: Atom
+    meaning: Sum
+
+
+class Body:
+    """The cells of a loop body.
+
+    Args:
+        body: of a Loop that has its number of steps from outside.
+
+    Attributes:
+        forms: of the body's values.
+        cells: in an order in which they can run.
+    """
+
+    def __init__(self, body: OnnxGraph) -> None:
+        self.states = body.inputs[2:]
+        self.after = [value for _, value in body.outputs[1 : 1 + len(self.states)]]
+        self.forms = Forms(body, _names(self.after))
+        self.cells: list[Cell] = []
+        self._changes: dict[int, Change] = {}
+        for place in range(len(self.states)):
+            change = self._change(place)
+            if change is not None:
+                self._changes[place] = change
+        left = set(self._changes)
+        while True:
+            found = next((cell for place in sorted(left) if (cell := self._cell(place))), None)
+            if found is None:
+                break
+            self.cells.append(found)
+            left -= {found.hidden, found.memory}
+
+    def _change(self, place: int) -> Change | None:
+        try:
+            found = alone(self.forms.of(self.after[place]))
+        except UnconvertibleError:
+            return None
+        if found is None or found.kind != NAMED:
+            return None
+        meaning = self.forms.meanings[found]
+        choice = alone(meaning)
+        if choice is None or choice.kind != CHOICE:
+            return Change(None, found, meaning)
+        mask, new, old = choice.of
+        before, name = alone(old), alone(new)
+        if before is None or before.kind != STATE or before.of != (place,):
+            return None
+        if name is None or name.kind != NAMED:
+            return None
+        return Change(mask, name, self.forms.meanings[name])
+
+    def _cell(self, place: int) -> Cell | None:
+        for match in (self._long, self._gated, self._plain):
+            try:
+                found = match(place, self._changes[place])
+            except UnconvertibleError:
+                continue
+            if found is not None:
+                return found
+        return None
+
+    # The kinds of cells.
+
+    def _long(self, place: int, change: Change) -> Cell | None:
+        """LSTM: h' = o * act(c'), c' = f * c + i * g."""
+        product = alone(change.meaning)
+        if product is None or product.kind != PRODUCT:
+            return None
+        for o, outer in (product.of, product.of[::-1]):
+            last, inside = activation(outer)
+            name = alone(inside)
+            for other, theirs in self._changes.items():
+                if other != place and name is theirs.name and theirs.mask is change.mask:
+                    memory = self._memory(place, other, o, theirs.meaning)
+                    if memory is not None:
+                        gates, first, middle = memory
+                        functions = [first, middle, last]
+                        return Cell(
+                            "LSTM", place, other, change.mask, change.name, gates, functions
+                        )
+        return None
+
+    def _memory(
+        self, place: int, other: int, o: Atom, meaning: Sum
+    ) -> tuple[list[Gate], Activation, Activation] | None:
+        products = [_factors(atom, factor, 1.0) for atom, factor in meaning.terms.items()]
+        if len(products) != 2 or np.any(meaning.shift) or None in products:
+            return None
+        state = self._state(other)
+        kept = [pair for pair in products if pair is not None and state in pair]
+        new = [pair for pair in products if pair is not None and state not in pair]
+        if len(kept) != 1 or len(new) != 1:
+            return None
+        f = kept[0][1] if kept[0][0] is state else kept[0][0]
+        rule, forget = activation(f)
+        output_rule, output = activation(o)
+        for i, g in (new[0], new[0][::-1]):
+            (input_rule, entry), (middle, middle_sum) = activation(i), activation(g)
+            if not rule == output_rule == input_rule:
+                continue
+            sums = (entry, output, forget, middle_sum)
+            return [self._gate(part, place) for part in sums], rule, middle
+        return None
+
+    def _gated(self, place: int, change: Change) -> Cell | None:
+        """GRU: h' = z * h + (1 - z) * g, or the other way round."""
+        terms, state = change.meaning.terms, self._state(place)
+        if len(terms) != 3 or np.any(change.meaning.shift):
+            return None
+        ups = [atom for atom, factor in terms.items() if _is_all(factor, 1.0)]
+        downs = [atom for atom, factor in terms.items() if _is_all(factor, -1.0)]
+        if len(ups) != 2 or len(downs) != 1 or downs[0].kind != PRODUCT:
+            return None
+        for z, part in (downs[0].of, downs[0].of[::-1]):
+            if part not in ups:
+                continue
+            rest = ups[0] if ups[1] is part else ups[1]
+            other = _other(rest, z)
+            if other is None or (part is not state and other is not state):
+                continue
+            rule, total = activation(z)
+            if part is state:  # h - z * h + z * g: z stands for 1 - z
+                if rule.name != "Sigmoid":
+                    continue
+                total = scaled(total, np.array(-1.0))
+            found = self._candidate(place, other if part is state else part, rule)
+            if found is not None:
+                reset, new, middle, is_after = found
+                return Cell(
+                    "GRU",
+                    place,
+                    None,
+                    change.mask,
+                    change.name,
+                    [self._gate(total, place), reset, new],
+                    [rule, middle],
+                    is_after,
+                )
+        return None
+
+    def _candidate(
+        self, place: int, g: Atom, rule: Activation
+    ) -> tuple[Gate, Gate, Activation, bool] | None:
+        """The gate that resets the state, the one of the new state, and when it is reset."""
+        middle, total = activation(g)
+        state = self._state(place)
+        if state in total.terms:
+            return None
+        for atom, factor in total.terms.items():
+            if atom.kind != PRODUCT:
+                continue
+            rest = Sum({a: f for a, f in total.terms.items() if a is not atom}, total.shift)
+            for r, inner in (atom.of, atom.of[::-1]):
+                reset_rule, reset = activation(r)
+                if reset_rule != rule:
+                    continue
+                gate = self._gate(rest, place)
+                if inner is state:
+                    matrix = np.diag(factor) if factor.ndim == 1 else factor
+                    new, is_after = gate._replace(recurrent=matrix), False
+                elif inner.kind == LINE and _is_all(factor, 1.0):
+                    line: Sum = inner.of[0]
+                    if set(line.terms) != {state}:
+                        continue
+                    held = self._gate(line, place)
+                    new = gate._replace(recurrent=held.recurrent, inner=held.shift)
+                    is_after = True
+                else:
+                    continue
+                return self._gate(reset, place), new, middle, is_after
+        return None
+
+    def _plain(self, place: int, change: Change) -> Cell | None:
+        """A plain cell: h' = act(x W + h R + b)."""
+        found = alone(change.meaning)
+        if found is not None:
+            rule, total = activation(found)
+        else:
+            rule, total = Activation("Affine", 1.0, 0.0), change.meaning
+        if self._state(place) not in total.terms:
+            return None
+        gate = self._gate(total, place)
+        return Cell("RNN", place, None, change.mask, change.name, [gate], [rule])
+
+    # Their parts.
+
+    def _state(self, place: int) -> Atom:
+        width = self.states[place].size(-1)
+        return self.forms.atom(STATE, (place,), int(width or 0))
+
+    def _gate(self, total: Sum, place: int) -> Gate:
+        state, rows = self._state(place), []
+        units = total.width
+        recurrent: Array = np.zeros((units, units))
+        if state.width != units:
+            raise UnconvertibleError
+        for atom, factor in total.terms.items():
+            if atom is state:
+                recurrent = np.diag(factor) if factor.ndim == 1 else factor
+                continue
+            base, start, stop = atom.of if atom.kind == PART else (atom, 0, atom.width)
+            earlier = any(base is cell.output for cell in self.cells)
+            if base.kind != ITEM and not earlier:
+                raise UnconvertibleError
+            rows.append(Rows(base, start, stop, factor))
+        return Gate(rows, recurrent, total.shift, np.zeros(units))
+
+
+def _names(after: Collection[Value]) -> set[Value]:
+    """The states after a step, and their values where they change."""
+    found = set(after)
+    for value in after:
+        if value.node is not None and value.node.kind == "Where":
+            new = value.node.inputs[1]
+            if new is not None:
+                found.add(new)
+    return found
+
+
+def activation(atom: Atom) -> tuple[Activation, Sum]:
+    """The function that an atom is, and of what; the identity if it is none."""
+    if atom.kind == LINE:
+        return Activation("Affine", 1.0, 0.0), atom.of[0]
+    if atom.kind == "Clip":
+        total, low, high = atom.of
+        if (low, high) != (0.0, 1.0):
+            raise UnconvertibleError
+        return Activation("HardSigmoid", 1.0, 0.0), total
+    if atom.kind == "HardSigmoid" or atom.kind in UNARY:
+        return Activation(atom.kind, *atom.of[1:]), atom.of[0]
+    return Activation("Affine", 1.0, 0.0), Sum({atom: np.ones(atom.width)}, np.zeros(atom.width))
+
+
+def _is_all(factor: Array, number: float) -> bool:
+    return factor.ndim == 1 and bool(np.all(factor == number))
+
+
+def _factors(atom: Atom, factor: Array, number: float) -> tuple[Atom, Atom] | None:
+    if atom.kind != PRODUCT or not _is_all(factor, number):
+        return None
+    return atom.of[0], atom.of[1]
+
+
+def _other(product: Atom, factor: Atom) -> Atom | None:
+    """The other factor of a product."""
+    if product.kind != PRODUCT or factor not in product.of:
+        return None
+    first: Atom = product.of[0]
+    second: Atom = product.of[1]
+    return second if first is factor else first

@@ -1,0 +1,73 @@
+"""The layouts in which operators take and give values, and how they are rewritten."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
+from pinnace.deploy.onnx.ir.graph import Node, Value
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Array
+
+# How an input is taken: in the node's own layout, with channels last, or as it comes.
+OWN, LAST, ANY = "own", "last", "any"
+FIRST = "first"
+
+Rewrite: TypeAlias = Callable[
+    [GraphBuilder, Node, "Roles", bool, Sequence[bool], Sequence[Shape | None]], None
+]
+
+
+@dataclass(slots=True)
+class Roles:
+    """The layouts that a node takes and gives.
+
+    Attributes:
+        takes: how it takes each input.
+        gives: the outputs that come in the node's own layout; the others have channels last.
+        fixed: FIRST if its own layout is channels first whatever it costs.
+        rewrite: `rewrite(g, node, roles, is_first, forms, shapes)` makes the node work in the
+            layouts chosen: `forms` says which inputs come with channels first, and `shapes` are the
+            inputs' with channels last.
+        feeds: for a flattening: the matrix products it feeds.
+    """
+
+    takes: list[str]
+    gives: set[Value] = field(default_factory=set)
+    fixed: str = ""
+    rewrite: Rewrite | None = None
+    feeds: list[Node] = field(default_factory=list)
+
+
+def first_axes(rank: int) -> list[int]:
+    """The transposition that puts channels first."""
+    return [0, rank - 1, *range(1, rank - 1)]
+
+
+def last_axes(rank: int) -> list[int]:
+    """The transposition that puts channels last."""
+    return [0, *range(2, rank), 1]
+
+
+def moved_axis(axis: int, rank: int) -> int:
+    """Where an axis of the channels-last layout is with channels first."""
+    axis %= rank
+    if axis == 0:
+        return 0
+    return 1 if axis == rank - 1 else axis + 1
+
+
+def is_free(shape: Shape) -> bool:
+    """Whether both layouts have the elements in one order: one channel, or one place."""
+    sizes = list(shape)
+    return sizes[-1] == 1 or all(size == 1 for size in sizes[1:-1])
+
+
+def constant_first(array: Array, rank: int) -> Array:
+    """A constant operand that broadcasts against [n, ..., c], for [n, c, ...]."""
+    if array.ndim == 0:
+        return array
+    whole = array.reshape((1,) * (rank - array.ndim) + array.shape).transpose(first_axes(rank))
+    while whole.ndim and whole.shape[0] == 1:
+        whole = whole[0]
+    return whole

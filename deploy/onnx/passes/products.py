@@ -1,0 +1,157 @@
+"""Matrix products of flattened rows, and reshapes with redundant sizes.
+
+x [..., k] as rows, times a matrix, back in x's axes, is MatMul of x itself; and a size that is
+copied, or follows from the others, need not be computed.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pinnace.deploy.onnx.ir.builder import GraphBuilder, bodies_of
+from pinnace.deploy.onnx.ir.graph import Node, Value
+from pinnace.deploy.onnx.ir.size_origins import Size, elements, origin
+
+
+class _Product(NamedTuple):
+    """A product of rows.
+
+    Attributes:
+        x: what the rows were.
+        lead: how many of its axes are those of the result.
+        inner: the sizes of the result's other axes.
+        weights: [k, m].
+        shift: what is added, [m].
+    """
+
+    x: Value
+    lead: int
+    inner: list[int]
+    weights: Value
+    shift: Value | None
+
+
+def unfold_products(g: GraphBuilder) -> None:
+    """Rewrite the graph, and the bodies of its nodes."""
+    places: dict[Value, Value] = {}
+    nodes, g.nodes = g.nodes, []
+    for node in nodes:
+        node.inputs = [None if v is None else places.get(v, v) for v in node.inputs]
+        for body in bodies_of(node):
+            body.replace(places)
+            unfold_products(body)
+        product = _product_of(node)
+        shifted = _shifted(node)
+        with g.scope(node.origin):
+            if product is not None:
+                made = _written(g, product)
+            elif shifted is not None:
+                made = _turned(g, *shifted)
+            else:
+                _say_less(g, node)
+                g.nodes.append(node)
+                continue
+        made.refine(node.outputs[0].shape)
+        places[node.outputs[0]] = made
+    g.outputs = [(name, places.get(value, value)) for name, value in g.outputs]
+    g.prune()
+
+
+def _product_of(node: Node) -> _Product | None:
+    """What a Reshape gives, as a product of something that has its first axes."""
+    rows = node.inputs[0] if node.kind == "Reshape" else None
+    product = rows.node if rows is not None else None
+    if rows is None or product is None or product.kind not in {"MatMul", "Gemm"} or rows.rank != 2:
+        return None
+    flat, weights = product.inputs[:2]
+    before = flat.node if flat is not None else None
+    if product.attrs or weights is None or before is None or before.kind != "Reshape":
+        return None
+    x, target, sizes = before.inputs[0], node.outputs[0], node.inputs[1]
+    if x is None or sizes is None or x.shape.rank is None or target.shape.rank is None:
+        return None
+    if weights.array is None or weights.rank != 2 or target.rank < 3:
+        return None
+    k, m = (int(size or 0) for size in weights.shape)
+    for lead in range(min(x.rank, target.rank) - 1, 0, -1):
+        if x.shape[lead:].num_elements() == k and target.shape[lead:].num_elements() == m:
+            break
+    else:
+        return None
+    wanted = elements(sizes)
+    unsure = 0
+    for axis in range(lead):
+        known = target.size(axis)
+        told: Size = known if known is not None else wanted[axis] if wanted else None
+        unsure += told is None or told != origin(x, axis)
+    # The sizes have one product on both sides: one that is not proved is proved by the others.
+    if unsure > 1:
+        return None
+    inner = [int(size) for size in target.shape[lead:] if size is not None]
+    shift = product.inputs[2] if len(product.inputs) > 2 else None
+    return _Product(x, lead, inner, weights, shift)
+
+
+def _written(g: GraphBuilder, product: _Product) -> Value:
+    x, lead = product.x, product.lead
+    kept = [0] * lead
+    if x.rank != lead + 1:
+        x = g.op("Reshape", x, g.ints(*kept, int(product.weights.shape[0] or 0)))
+    made = g.op("MatMul", x, product.weights)
+    if product.shift is not None:
+        made = g.op("Add", made, product.shift)
+    if len(product.inner) == 1:
+        return made
+    return g.op("Reshape", made, g.ints(*kept, *product.inner))
+
+
+def _shifted(node: Node) -> tuple[Value, Value, Value] | None:
+    """A constant added to a split last axis: what was split, into which sizes, and the constant."""
+    if node.kind != "Add":
+        return None
+    for place in (0, 1):
+        constant, split = node.inputs[place], node.inputs[1 - place]
+        before = split.node if split is not None else None
+        if constant is None or constant.array is None or before is None or before.kind != "Reshape":
+            continue
+        x, sizes = before.inputs[0], before.inputs[1]
+        array = sizes.array if sizes is not None else None
+        if x is None or sizes is None or array is None or x.shape.rank is None:
+            continue
+        lead = x.rank - 1
+        inner = [int(n) for n in array[lead:]]
+        whole = constant.shape.as_list() == inner and len(inner) > 1
+        if whole and not np.any(array[:lead]) and "allowzero" not in before.attrs:
+            return x, sizes, constant
+    return None
+
+
+def _turned(g: GraphBuilder, x: Value, sizes: Value, constant: Value) -> Value:
+    """The constant added before the split."""
+    return g.op("Reshape", g.op("Add", x, g.op("Reshape", constant, g.ints(-1))), sizes)
+
+
+def _say_less(g: GraphBuilder, node: Node) -> None:
+    """Sizes of a Reshape that are copied, or follow from the others, as 0 and -1."""
+    sizes = node.inputs[1] if node.kind == "Reshape" else None
+    x = node.inputs[0]
+    if sizes is None or sizes.array is not None or x is None or x.shape.rank is None:
+        return
+    wanted, target = elements(sizes), node.outputs[0].shape
+    if wanted is None or target.rank != len(wanted):
+        return
+    said: list[int] = []
+    for axis, told in enumerate(wanted):
+        size = target[axis] if told is None else told
+        if isinstance(size, int):
+            if size <= 0:
+                return  # 0 would copy
+            said.append(size)
+        elif size is not None and axis < x.rank and size == origin(x, axis):
+            said.append(0)
+        else:
+            said.append(-1)
+    # Beside a size that is copied, and may be 0, no other can follow from the rest.
+    if said.count(-1) + (0 in said and -1 in said) <= 1:
+        node.inputs[1] = g.ints(*said)
+        node.attrs.pop("allowzero", None)

@@ -1,0 +1,181 @@
+"""Variables that a function assigns become inputs and outputs of the stateless model."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pinnace.deploy.onnx.program.sources import Program, State
+from pinnace.deploy.onnx.program.tensor_arrays import with_lists
+from pinnace.engine.passes.decide import decided
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import as_dtype
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
+from pinnace.graph.walk import ordered
+from pinnace.ops.array.constants import CONST
+from pinnace.ops.registry import lookup
+
+_AWKWARD = re.compile(r"[^A-Za-z0-9_.-]")
+# Op that assigns -> op that computes what it assigns, from the value, then its other inputs.
+_COMPUTED = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
+_SCATTERS = {
+    f"ResourceScatter{before}{kind}": f"TensorScatter{kind}"
+    for before in ("", "Nd")
+    for kind in ("Add", "Sub", "Min", "Max", "Update")
+}
+_LARGEST_TOLD = 64  # elements of a first value that the metadata tells
+
+
+def with_states(program: Program) -> Program:
+    """The program with one more input and output for each variable that it assigns.
+
+    It stays as it is where an assignment is inside of a branch or a loop, or one that cannot be
+    computed: `freeze` refuses it.
+    """
+    if not _assigns(program.concrete.graph):  # most models, without the work of inlining them
+        return program
+    graph = with_lists(decided(program.concrete.graph))
+    count = len(program.inputs)
+    places = {value: index for index, value in enumerate(graph.inputs[count:])}
+    assigned: dict[int, None] = {}
+    for node in ordered(graph):
+        if node.op.effect != "write" or not node.inputs:
+            if _assigns(*_functions_of(node)):
+                return program
+            continue
+        root = root_of(node.inputs[0])
+        handles = [value for value in node.inputs if value.dtype is dtypes.resource]
+        known = node.op.name == "AssignVariableOp" or node.op.name in {**_COMPUTED, **_SCATTERS}
+        if node.op.name == "DestroyResourceOp":
+            continue
+        if not known or len(handles) != 1 or root not in places:
+            return program
+        assigned[places[root]] = None
+    if not assigned:
+        return program
+    return _extended(program, sorted(assigned))
+
+
+def _extended(program: Program, places: list[int]) -> Program:
+    inputs, outputs = dict(program.inputs), dict(program.outputs)
+    facts = dict(program.facts)
+    states = []
+    told = []
+    for place in places:
+        resource: Any = np.asarray(program.concrete.captured[place]._array)[()]
+        name = _AWKWARD.sub("_", str(resource.name or f"variable_{place}").removesuffix(":0"))
+        state = State(place, _free(f"state_in_{name}", inputs), _free(f"state_out_{name}", outputs))
+        spec = TensorSpec(resource.shape, as_dtype(resource.dtype), name=state.given)
+        if not spec.shape.is_fully_defined():
+            return program
+        inputs[state.given] = outputs[state.left] = spec
+        states.append(state)
+        told.append(f"{state.given} -> {state.left}")
+        first = np.asarray(resource.read())
+        if first.size <= _LARGEST_TOLD and first.dtype != object:
+            facts[f"{state.given}.first"] = str(first.tolist())
+    facts["states"] = "; ".join(told)
+    return replace(program, inputs=inputs, outputs=outputs, facts=facts, states=tuple(states))
+
+
+def _free(wanted: str, taken: Mapping[str, object]) -> str:
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name
+
+
+def _assigns(*graphs: Graph) -> bool:
+    """Whether a graph, or a function that one of its nodes calls, assigns something."""
+    waiting, seen = list(graphs), set(graphs)  # a function may call itself
+    while waiting:
+        for node in ordered(waiting.pop()):
+            if node.op.traceless:  # no later run sees it
+                continue
+            called = _functions_of(node)
+            if node.op.effect == "write" and not called:  # a call does what it calls does
+                return True
+            waiting.extend(graph for graph in called if graph not in seen)
+            seen.update(called)
+    return False
+
+
+def _functions_of(node: Node) -> list[Graph]:
+    return [
+        ref.graph
+        for attr in node.attrs.values()
+        for ref in (attr if isinstance(attr, tuple) else (attr,))
+        if isinstance(ref, FunctionRef)
+    ]
+
+
+def root_of(handle: Value) -> Value:
+    """The argument that a handle comes from."""
+    while handle.node.op.alias:
+        handle = handle.node.inputs[handle.index]
+    return handle
+
+
+def assign(node: Node, copy: Copy, root: Value) -> bool:
+    """Keep what a node assigns as the value behind a handle; False if it assigns nothing."""
+    name = node.op.name
+    if name == "AssignVariableOp":
+        copy.values[root] = copy.values[node.inputs[1]]
+        return True
+    before = copy.values[root]
+    given = [copy.values[value] for value in node.inputs[1:]]
+    if name in _COMPUTED:
+        copy.values[root] = _added(copy.target, _COMPUTED[name], node.name, before, *given)
+        return True
+    if name not in _SCATTERS:
+        return False
+    indices, updates = given
+    if "Nd" not in name:
+        indices = _rows(copy.target, indices, node.name)
+        updates = _spread(copy.target, before, indices, updates, node.name)
+    copy.values[root] = _added(copy.target, _SCATTERS[name], node.name, before, indices, updates)
+    return True
+
+
+def _added(graph: GraphBuilder, op: str, name: str, before: Value, *rest: Value) -> Value:
+    definition = lookup(op)
+    attrs = {"T": before.dtype}
+    if rest and op.startswith("TensorScatter"):
+        attrs = {"T": before.dtype, "Tindices": rest[0].dtype}
+    return graph.add_raw(definition, (before, *rest), attrs, name, [before.spec]).outputs[0]
+
+
+def _constant(graph: GraphBuilder, array: Any, name: str) -> Value:
+    value = np.asarray(array, np.int32)
+    spec = TensorSpec.of(Shape.of(value.shape), dtypes.int32)
+    attrs = {"value": value, "dtype": dtypes.int32}
+    return graph.add_raw(CONST, (), attrs, name, [spec]).outputs[0]
+
+
+def _rows(graph: GraphBuilder, indices: Value, name: str) -> Value:
+    """[...] as [..., 1]: places along the first axis."""
+    rank = indices.shape.rank or 0
+    spec = TensorSpec.of(Shape([*indices.shape, 1]), indices.dtype)
+    attrs = {"T": indices.dtype, "Tdim": dtypes.int32}
+    inputs = (indices, _constant(graph, rank, f"{name}/axis"))
+    return graph.add_raw(lookup("ExpandDims"), inputs, attrs, f"{name}/rows", [spec]).outputs[0]
+
+
+def _spread(graph: GraphBuilder, before: Value, indices: Value, updates: Value, name: str) -> Value:
+    """One number as updates of every row."""
+    if updates.shape.rank != 0 or before.shape.rank is None:
+        return updates
+    sizes = [*list(indices.shape)[:-1], *list(before.shape)[1:]]
+    if None in sizes:
+        return updates
+    spec = TensorSpec.of(Shape(sizes), updates.dtype)
+    attrs = {"T": updates.dtype, "Tidx": dtypes.int32}
+    inputs = (updates, _constant(graph, sizes, f"{name}/sizes"))
+    made = graph.add_raw(lookup("BroadcastTo"), inputs, attrs, f"{name}/updates", [spec])
+    return made.outputs[0]

@@ -1,0 +1,143 @@
+"""ExportReport: what was written, and the measurements on it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pinnace.deploy.onnx.derived.accuracy import VariantReport
+from pinnace.deploy.onnx.report.changes import Change
+from pinnace.deploy.onnx.report.nodes import NodeReport
+from pinnace.deploy.onnx.verification.compatibility import Verdict
+from pinnace.framework.specs import TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """An export that succeeded.
+
+    Attributes:
+        path: of the file, None if none was asked for.
+        signature: which signature.
+        opset: version of the operators.
+        ir_version: version of the format.
+        inputs: name in the file -> spec.
+        outputs: name in the file -> spec.
+        output_names: name in the signature -> name in the file, where they differ.
+        op_counts: ONNX operator -> how often it stands in the file.
+        source_counts: op of the program -> how often it was converted.
+        casts: `"Conv float64 -> float32"` -> how often a type had to be computed in another.
+        dropped: effects that ONNX has no counterpart of, and that were left out: op -> how often.
+        improved: operators before and after the passes.
+        nodes: the nodes of the file, and where each comes from.
+        runtimes: which runtimes take the file, and why others do not.
+        differences: output -> the largest |ONNX Runtime - pinnace|, and the same divided by the
+            output's largest absolute value; empty if nothing was compared.
+        batches: how many sets of inputs were compared.
+        unconvertible: always empty: what cannot be converted is an error.
+        file_bytes: size of the file, with that of its weights' file.
+        weight_bytes: size of the float32 weights.
+        data_path: of the weights' file, None if they are in the file itself.
+        variant: what a smaller form of the file costs; None for float32. The differences above are
+            those of float32, which it was made of.
+        ort_path: of the `.ort` file, None if none was asked for.
+        tokenizer: what turns the model's strings into `inputs`, as `tokenizer.js` and
+            `tokenizer.py` are given it; None if nothing was cut off.
+        tokenizer_path: of the file with it.
+    """
+
+    path: str | None
+    signature: str
+    opset: int
+    ir_version: int
+    inputs: Mapping[str, TensorSpec]
+    outputs: Mapping[str, TensorSpec]
+    output_names: Mapping[str, str]
+    op_counts: Mapping[str, int]
+    source_counts: Mapping[str, int]
+    casts: Mapping[str, int]
+    dropped: Mapping[str, int]
+    improved: Change
+    nodes: tuple[NodeReport, ...]
+    runtimes: tuple[Verdict, ...]
+    differences: Mapping[str, tuple[float, float]]
+    batches: int
+    file_bytes: int
+    weight_bytes: int
+    data_path: str | None = None
+    unconvertible: Mapping[str, str] = field(default_factory=dict)
+    variant: VariantReport | None = None
+    ort_path: str | None = None
+    tokenizer: Mapping[str, Any] | None = field(default=None, repr=False)
+    tokenizer_path: str | None = None
+    _message: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def model(self) -> Any:
+        """The `onnx.ModelProto`, with its weights; of a written file, as it is now."""
+        if self._message is not None or self.path is None:
+            return self._message
+        import onnx
+
+        return onnx.load(self.path)
+
+    @property
+    def node_count(self) -> int:
+        """How many operators the file has."""
+        return sum(self.op_counts.values())
+
+    @property
+    def transposes(self) -> int:
+        """How many Transpose nodes are left."""
+        return self.op_counts.get("Transpose", 0)
+
+    @property
+    def largest_difference(self) -> float | None:
+        """The largest |ONNX Runtime - pinnace|, over all outputs; None if nothing was compared."""
+        return max((one for one, _ in self.differences.values()), default=None)
+
+    @property
+    def largest_relative(self) -> float | None:
+        """The same, each output divided by its largest absolute value."""
+        return max((one for _, one in self.differences.values()), default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the model, for JSON."""
+        return {
+            "path": self.path,
+            "signature": self.signature,
+            "opset": self.opset,
+            "ir_version": self.ir_version,
+            "inputs": {name: spec.text for name, spec in self.inputs.items()},
+            "outputs": {name: spec.text for name, spec in self.outputs.items()},
+            "output_names": dict(self.output_names),
+            "node_count": self.node_count,
+            "op_counts": dict(self.op_counts),
+            "source_counts": dict(self.source_counts),
+            "transposes": self.transposes,
+            "casts": dict(self.casts),
+            "dropped": dict(self.dropped),
+            "largest_difference": self.largest_difference,
+            "largest_relative": self.largest_relative,
+            "batches": self.batches,
+            "differences": {name: list(pair) for name, pair in self.differences.items()},
+            "file_bytes": self.file_bytes,
+            "weight_bytes": self.weight_bytes,
+            "data_path": self.data_path,
+            "improved": self.improved.as_dict(),
+            "runtimes": [one.as_dict() for one in self.runtimes],
+            "nodes": [one.as_dict() for one in self.nodes],
+            "variant": None if self.variant is None else self.variant.as_dict(),
+            "ort_path": self.ort_path,
+            "tokenizer": None if self.tokenizer is None else _outline(self.tokenizer),
+            "tokenizer_path": self.tokenizer_path,
+        }
+
+
+def _outline(tokenizer: Mapping[str, Any]) -> dict[str, Any]:
+    """A tokenizer without its vocabulary."""
+    return {
+        "inputs": dict(tokenizer["inputs"]),
+        "outputs": dict(tokenizer["outputs"]),
+        "steps": dict(sorted(Counter(step["op"] for step in tokenizer["steps"]).items())),
+    }

@@ -1,1 +1,0 @@
-"""Strings that ONNX has no operators for: the part of a model before its token ids, as data."""

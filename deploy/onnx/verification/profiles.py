@@ -1,0 +1,55 @@
+"""Profiles: an export for one gives a file that all its runtimes take, or none.
+
+A profile changes no operator. Those of ONNX Runtime's own domain (`com.microsoft`) would shut all
+other runtimes out, and ONNX Runtime puts them into a graph itself when it loads one: written into
+the file they gave the same numbers in the same time.
+"""
+
+from collections.abc import Iterable
+
+from pinnace.deploy.onnx.verification.compatibility import REFUSES, Verdict
+from pinnace.framework.errors import InvalidArgumentError
+
+# How the names of its runtimes begin.
+_SERVER = ("onnxruntime 1.",)
+_NODE = ("onnxruntime-node",)
+_BROWSER = ("onnxruntime-web 1.30 (WebAssembly)",)
+_PHONE = ("onnxruntime-android", "onnxruntime-objc", "onnxruntime-react-native")
+PROFILES: dict[str, tuple[str, ...]] = {
+    "server": _SERVER,
+    "node": _NODE,
+    "browser": _BROWSER,
+    "webgpu": ("onnxruntime-web 1.30 (WebGPU)",),
+    "phone": _PHONE,
+    "everywhere": (*_SERVER, *_NODE, *_BROWSER, *_PHONE),
+}
+
+
+def check_profile(profile: str | None) -> None:
+    """Refuse an unknown profile.
+
+    Raises:
+        InvalidArgumentError: there is no such profile.
+    """
+    if profile is not None and profile not in PROFILES:
+        known = ", ".join(PROFILES)
+        message = f"export: there is no profile {profile!r}\n  profiles: {known}"
+        raise InvalidArgumentError(message)
+
+
+def refuse_strangers(profile: str | None, verdicts: Iterable[Verdict]) -> None:
+    """Refuse a file that a runtime of the profile does not take.
+
+    Raises:
+        InvalidArgumentError: with each such runtime, why, and what would help.
+    """
+    if profile is None:
+        return
+    lines = []
+    for verdict in verdicts:
+        if verdict.runtime.startswith(PROFILES[profile]) and verdict.answer == REFUSES:
+            lines.append(f"  {verdict.runtime}: {'; '.join(verdict.reasons)}")
+            lines += [f"    Try: {change}" for change in verdict.changes]
+    if lines:
+        head = f"export: the file would not run everywhere that profile {profile!r} means"
+        raise InvalidArgumentError("\n".join([head, *lines]))

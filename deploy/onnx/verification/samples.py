@@ -1,0 +1,237 @@
+"""Sample inputs that a model is run on, on both sides, and its outputs.
+
+The numbers come from this project's own generator: the same in every version of NumPy, whose
+generators need not be loaded.
+"""
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pinnace.deploy.onnx.program.deadlines import FIRST_S
+from pinnace.deploy.onnx.program.sources import Program
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import DeadlineExceededError, FailedPreconditionError, OpError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array
+from pinnace.ops.kernels.philox import KeyCounter, key_counter_from_seed, normal, uniform_int
+
+# Sizes to try for unknown axes; every batch meets every size.
+_BATCHES = (2, 1, 3, 4)
+_SIZES = (2, 3, 1, 8, 16, 32, 5, 64, 224)
+_TRIES = 48
+# Where one row takes longer (seconds), it is run alone here and as the last of two by ONNX Runtime.
+_DEAR_S = 0.1
+_SEED = 20_261_120
+_WORDS = np.array([b"", b"a", b"pinnace", b"two words"], object)
+
+
+class Run(NamedTuple):
+    """Inputs that both sides run on, and the reference outputs.
+
+    Attributes:
+        inputs: in order.
+        outputs: what pinnace makes of them.
+        wide: inputs of more rows, whose last ones are `inputs`: the other side gets these. Who runs
+            one row alone and who runs it in company agree only if no size is fixed, and no row
+            depends on others.
+    """
+
+    inputs: list[Array]
+    outputs: tuple[Array, ...]
+    wide: list[Array] | None = None
+
+
+class _Patience:
+    """How long a run on drawn inputs may take: a loop may never end on some, and on others it may.
+
+    Args:
+        most_s: for one run, and for all that were too long together.
+    """
+
+    def __init__(self, most_s: float) -> None:
+        self._next_s = min(FIRST_S, most_s)
+        self._left_s = self._most_s = most_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no time for another."""
+        return self._left_s <= 0
+
+    def outcome(self, program: Program, arrays: list[Array]) -> tuple[Array, ...] | None:
+        """The program's outputs; None if it refuses the inputs, or takes too long."""
+        if self.is_over:
+            return None
+        try:
+            return program.run(arrays, self._next_s)
+        except DeadlineExceededError:
+            self._left_s -= self._next_s
+            self._next_s = min(2 * self._next_s, self._most_s)
+            return None
+        except (OpError, ValueError, IndexError, TypeError, MemoryError):
+            return None
+
+
+def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = _WORDS) -> list[Run]:
+    """Inputs, and pinnace's outputs for them.
+
+    Args:
+        program: the model.
+        sample: inputs by name; None draws some.
+        words: what strings are drawn from.
+
+    Raises:
+        FailedPreconditionError: no inputs were found.
+    """
+    patience = _Patience(program.limit_s)
+    if sample is not None:
+        found = [_sample(program, sample)]
+    else:
+        found = list(_drawn(program, words, patience))
+    if not found:
+        wanted = ", ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items())
+        within = f" within {program.limit_s:g} s" if patience.is_over else ""
+        message = (
+            f"export: no inputs were found that the model itself can be run on{within}, so "
+            "nothing could be compared\n"
+            f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}}); "
+            "at the command line --sample FILE.npz"
+        )
+        raise FailedPreconditionError(message)
+    return found
+
+
+def _sample(program: Program, sample: Mapping[str, Any]) -> Run:
+    if set(sample) != set(program.inputs):
+        message = (
+            f"export: sample must have the inputs {sorted(program.inputs)}, got {sorted(sample)}"
+        )
+        raise FailedPreconditionError(message)
+    arrays = [_of_type(sample[name], spec.dtype) for name, spec in program.inputs.items()]
+    try:
+        return Run(arrays, program.run(arrays))
+    except DeadlineExceededError as error:
+        remedy = "a sample that takes less, a larger verify_timeout_s, or verify=False"
+        raise DeadlineExceededError(f"{error.message}\n  Try: {remedy}") from error
+
+
+def _of_type(given: Any, dtype: DType) -> Array:
+    """An input given by the caller; strings become bytes."""
+    array = np.asarray(given)
+    if dtype is not dtypes.string:
+        return array.astype(dtype.numpy)
+    texts = np.empty(array.size, object)
+    texts[:] = [t.encode() if isinstance(t, str) else t for t in array.reshape(-1).tolist()]
+    return texts.reshape(array.shape)
+
+
+def _drawn(program: Program, words: Array, patience: _Patience) -> Iterator[Run]:
+    """Random inputs that the program takes: of every unknown axis two sizes if it can be."""
+    streams = (key_counter_from_seed((_SEED, number)) for number in itertools.count())
+    shapes = [list(spec.shape) for spec in program.inputs.values()]
+    missing = {
+        "batch": 2 if any(None in shape[:1] for shape in shapes) else 0,
+        "inner": 2 if any(None in shape[1:] for shape in shapes) else 0,
+    }
+    seen: dict[str, set[int]] = {"batch": set(), "inner": set()}
+    found = 0
+    for attempt in range(_TRIES):
+        if patience.is_over:
+            return
+        size = {"batch": _BATCHES[attempt % len(_BATCHES)], "inner": _SIZES[attempt % len(_SIZES)]}
+        wanted = [kind for kind in seen if len(seen[kind]) < missing[kind]]
+        if found and wanted and all(size[kind] in seen[kind] for kind in wanted):
+            continue
+        high = 2 if attempt % 2 else 10
+        arrays = [
+            _draw(next(streams), spec, size["batch"], size["inner"], high, words)
+            for spec in program.inputs.values()
+        ]
+        alone = None if found or missing["inner"] else _last_row(program, arrays)
+        if alone is not None:
+            began = time.perf_counter()
+            expected = patience.outcome(program, alone)
+            if expected is not None:
+                is_dear = time.perf_counter() - began > _DEAR_S
+                if is_dear and _has_rows(program, expected):
+                    yield Run(alone, expected, arrays)
+                    return
+                yield Run(alone, expected)
+                found += 1
+                seen["batch"].add(1)
+        expected = patience.outcome(program, arrays)
+        if expected is None:
+            continue
+        found += 1
+        for kind, sizes in seen.items():
+            sizes.add(size[kind])
+        yield Run(arrays, expected)
+        if found >= 2 and all(len(seen[kind]) >= missing[kind] for kind in seen):
+            return
+
+
+def more_of(
+    program: Program, feeds: Sequence[Mapping[str, Array]], rows: int, most_s: float
+) -> Iterator[Mapping[str, Array]]:
+    """The inputs, then others of the shapes of the last, until there are enough rows.
+
+    Args:
+        program: whose inputs they are.
+        feeds: inputs by name that the program takes.
+        rows: how many examples to give, counted on the first axis.
+        most_s: seconds after which no more are given: a large network is not run a hundred times.
+    """
+    yield from feeds
+    began = time.perf_counter()
+    shapes = {name: array.shape for name, array in feeds[-1].items()}
+    each = max((shape[0] if shape else 1 for shape in shapes.values()), default=1)
+    streams = (key_counter_from_seed((_SEED + 1, number)) for number in itertools.count())
+    for _ in range(-(-rows // max(each, 1))):
+        if time.perf_counter() - began > most_s:
+            return
+        yield {
+            name: _draw(next(streams), TensorSpec(shapes[name], spec.dtype), 1, 1, 10, _WORDS)
+            for name, spec in program.inputs.items()
+        }
+
+
+def _last_row(program: Program, arrays: list[Array]) -> list[Array] | None:
+    """The last row of each input, where all have as many, and more than one."""
+    for spec, array in zip(program.inputs.values(), arrays, strict=True):
+        if not spec.shape.rank or spec.shape[0] is not None or len(array) < 2:
+            return None
+    return [array[-1:] for array in arrays]
+
+
+def _has_rows(program: Program, outputs: tuple[Array, ...]) -> bool:
+    """Whether each output is one row of any number."""
+    specs = program.outputs.values()
+    return all(
+        spec.shape.rank and spec.shape[0] is None and len(array) == 1
+        for spec, array in zip(specs, outputs, strict=True)
+    )
+
+
+def _draw(
+    stream: KeyCounter, spec: TensorSpec, batch: int, inner: int, high: int, words: Array
+) -> Array:
+    shape = [
+        (batch if axis == 0 else inner) if n is None else n for axis, n in enumerate(spec.shape)
+    ]
+    dtype = spec.dtype
+    if dtype.is_floating:
+        drawn = np.float64 if dtype is dtypes.float64 else np.float32
+        return normal(stream, shape, np.dtype(drawn)).astype(dtype.numpy)
+
+    def below(limit: int) -> Array:
+        return uniform_int(stream, shape, 0, limit, np.dtype(np.int64))
+
+    if dtype.is_integer:
+        return below(high).astype(dtype.numpy)
+    if dtype.is_bool:
+        return below(2).astype(np.bool_)
+    return np.asarray(words[below(len(words))], object).reshape(shape)

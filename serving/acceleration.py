@@ -1,0 +1,108 @@
+"""The parts of `fast` that the rest of the server uses, and their fallbacks without it.
+
+Nothing else imports `fast`: the server is complete without that folder, and answers the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.serving.errors import LOG
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Mapping
+
+    from pinnace.serving.fast.grpc.core_server import CoreServer
+    from pinnace.serving.grpc.methods import Take
+    from pinnace.serving.requests.exchange import Exchange
+    from pinnace.serving.requests.wires import Wire
+
+_FOLDER = "pinnace.serving.fast"
+
+
+def predict_wire() -> Wire:
+    """TensorFlow Serving's predict over HTTP."""
+    try:
+        from pinnace.serving.fast.http.predict import RowsPredict
+    except ModuleNotFoundError as error:
+        _check_absent(error)
+        from pinnace.serving.http.json_predict import JsonPredict
+
+        return JsonPredict()
+    return RowsPredict()
+
+
+def infer_wire() -> Wire:
+    """The Open Inference Protocol's infer over HTTP."""
+    try:
+        from pinnace.serving.fast.http.infer import RowsInfer
+    except ModuleNotFoundError as error:
+        _check_absent(error)
+        from pinnace.serving.http.infer import Infer
+
+        return Infer()
+    return RowsInfer()
+
+
+def http_front(exchange: Exchange) -> type[asyncio.Protocol] | None:
+    """The class that reads HTTP connections in place of uvicorn's own; needs httptools.
+
+    Args:
+        exchange: that answers.
+    """
+    try:
+        from pinnace.serving.fast.http.front import bound
+    except ModuleNotFoundError as error:
+        _check_absent(error)
+        return None
+    return bound(exchange)
+
+
+def grpc_server() -> type[CoreServer] | None:
+    """The server on grpcio's core; None where that is not as it is known."""
+    try:
+        from pinnace.serving.fast.grpc.core_server import CoreServer, is_known
+    except ModuleNotFoundError as error:
+        if _is_absent(error):
+            return None
+        known = False
+    except ImportError:
+        known = False
+    else:
+        known = is_known()
+    if known:
+        return CoreServer
+    LOG.warning("this grpcio has another core than is known: gRPC is served by grpc.aio, slower")
+    return None
+
+
+def quick_methods(exchange: Exchange) -> Mapping[str, Take]:
+    """The functions that begin gRPC answers without a task, by path: for the core server.
+
+    Args:
+        exchange: that answers.
+    """
+    from pinnace.serving.fast.grpc.packed_requests import takers
+
+    return takers(exchange)
+
+
+def reply_observer() -> Callable[[float, float], None] | None:
+    """The callback for a reply after which no request is open: when it came, and when it went."""
+    try:
+        from pinnace.serving.fast.lingering import Lingering
+    except ModuleNotFoundError as error:
+        _check_absent(error)
+        return None
+    return Lingering().note_reply
+
+
+def _is_absent(error: ModuleNotFoundError) -> bool:
+    return (error.name or "").startswith(_FOLDER)
+
+
+def _check_absent(error: ModuleNotFoundError) -> None:
+    """Raise unless the missing module is the folder itself, and not an import inside it."""
+    if not _is_absent(error):
+        raise error

@@ -1,0 +1,1 @@
+"""The configuration of a server: settings, and the text files TensorFlow Serving reads as well."""

@@ -1,0 +1,240 @@
+"""The gRPC methods on grpcio's core, as grpcio's own servers use it, without their layers.
+
+grpc.aio takes three tasks, a dozen futures and a wake-up of the event loop for each of four events
+of a call: four fifths of what a call costs there. Here events are plain callbacks. They are read
+where they are handled, on the event loop, as long as there are any; a thread waits for the next one
+only while there are none, so that a loop at work is never woken.
+
+The core's Python side, `cygrpc`, is not documented; grpcio 1.66 to 1.85 have the same. Where it is
+not what `is_known` looks for, `aio_server` serves instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from grpc._cython import cygrpc  # type: ignore[attr-defined]  # the stubs know no core
+
+from pinnace.framework.errors import DEADLINE_EXCEEDED, UNAVAILABLE, UnavailableError
+from pinnace.serving.errors import LOG
+from pinnace.serving.fast.grpc.core_call import CoreCall, Route
+from pinnace.serving.grpc.methods import headers_of
+from pinnace.serving.requests.reply import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import grpc
+
+    from pinnace.serving.grpc.methods import Metadata, Methods
+
+_ASKED = 32  # calls that the core may hand over before it is asked for more
+_MOST_EVENTS = 256  # in one turn of the event loop: then others have theirs
+_MAX_HEADERS = 256  # sets of metadata that are remembered
+_MOMENT_S = 1.0  # in which a message arrives where nothing is wrong
+_LAST_S = 5.0  # for calls that were cancelled to be over
+_CALL = "call"
+_END = "end"
+_NEEDED = {
+    "CompletionQueue": ("poll", "shutdown"),
+    "Server": (
+        *("add_http2_port", "register_completion_queue", "request_call", "start"),
+        *("shutdown", "cancel_all_calls", "destroy"),
+    ),
+    "Call": ("start_server_batch", "peer"),
+    "RequestCallEvent": ("call", "call_details", "invocation_metadata", "success", "tag"),
+    "BatchOperationEvent": ("batch_operations", "success", "tag"),
+    "CompletionType": ("queue_timeout", "queue_shutdown"),
+    "ReceiveMessageOperation": ("message",),
+    "ReceiveCloseOnServerOperation": ("cancelled",),
+    "SendInitialMetadataOperation": (),
+    "SendMessageOperation": (),
+    "SendStatusFromServerOperation": (),
+}
+
+
+def is_known() -> bool:
+    """Whether grpcio's core has what this server uses."""
+    return all(
+        hasattr(cygrpc, name) and all(hasattr(getattr(cygrpc, name), part) for part in parts)
+        for name, parts in _NEEDED.items()
+    )
+
+
+class CoreServer:
+    """A gRPC server on grpcio's core. It belongs to the running event loop.
+
+    Args:
+        methods: that it answers.
+        options: of the channel, as gRPC names them.
+        guard: raises what refuses a call of this path and these headers.
+        message_s: longest time for the message of a call to arrive.
+        slow_messages: that may take longer than a moment to arrive, at once.
+
+    Attributes:
+        receiving: calls whose message did not arrive yet, and since when.
+        loop: that it belongs to.
+        routes: its methods by path, as the core has it.
+        guard: as above.
+        tasks: those of calls that are being answered, kept alive.
+        streams: those of them that go on until somebody ends them.
+    """
+
+    def __init__(
+        self,
+        methods: Methods,
+        options: Sequence[tuple[str, int]],
+        guard: Callable[[str, Mapping[bytes, bytes]], None] | None,
+        *,
+        message_s: float = 30.0,
+        slow_messages: int = 1024,
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.receiving: dict[CoreCall, float] = {}
+        self._message_s = message_s
+        self._slow_messages = slow_messages
+        self._sweep: asyncio.TimerHandle | None = None
+        self.guard = guard
+        self.routes = {
+            path.encode(): Route(path, methods) for path in (*methods.unary, *methods.streams)
+        }
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.streams: set[asyncio.Task[None]] = set()
+        self._queue = cygrpc.CompletionQueue()
+        self._server = cygrpc.Server(tuple(options), False)
+        self._server.register_completion_queue(self._queue)
+        self._headers: dict[Metadata, Mapping[bytes, bytes]] = {}
+        self._turns = threading.Lock()  # free for a moment when the thread is to look for events
+        self._turns.acquire()
+        self._thread: threading.Thread | None = None
+        self._is_ending = False
+        self._ended = self.loop.create_future()  # no call is left
+        self._emptied = self.loop.create_future()  # no event is left
+
+    def add_port(self, address: str, credentials: grpc.ServerCredentials | None) -> int:
+        """Listen on an address, `host:port`; the port.
+
+        Raises:
+            UnavailableError: it cannot be used.
+        """
+        # The core's own form of credentials is theirs alone.
+        given = () if credentials is None else (credentials._credentials,)  # type: ignore[attr-defined]
+        try:
+            port = int(self._server.add_http2_port(address.encode(), *given))
+        except RuntimeError as error:
+            raise UnavailableError(f"gRPC address {address} cannot be used: {error}") from None
+        if not port:
+            raise UnavailableError(f"gRPC address {address} cannot be used")
+        return port
+
+    async def start(self) -> None:
+        """Answer from now on."""
+        self._server.start()
+        for _ in range(_ASKED):
+            self._server.request_call(self._queue, self._queue, _CALL)
+        self._thread = threading.Thread(target=self._wait, name="pinnace-grpc", daemon=True)
+        self._thread.start()
+        self._sweep = self.loop.call_later(_MOMENT_S, self._end_slow)
+
+    def _end_slow(self) -> None:
+        """End calls whose messages take too long, or are too many that take long.
+
+        A message is held as far as it came, and nobody counts it before it is there.
+        """
+        self._sweep = self.loop.call_later(_MOMENT_S, self._end_slow)
+        if not self.receiving:
+            return
+        now = time.monotonic()
+        slow = [call for call, since in self.receiving.items() if now - since > _MOMENT_S]
+        late = [call for call in slow if now - self.receiving[call] > self._message_s]
+        for call in late:
+            text = f"The message did not arrive within {self._message_s:g} s"
+            call.answer(Reply(text.encode(), DEADLINE_EXCEEDED))
+        # Those that began first have had most of the time.
+        for call in slow[len(late) : len(slow) - self._slow_messages]:
+            call.answer(Reply(b"Too many messages arrive slowly; try again later", UNAVAILABLE))
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls, and end those that are still there after a time."""
+        if self._thread is None or self._is_ending:
+            return
+        self._is_ending = True
+        if self._sweep is not None:
+            self._sweep.cancel()
+        self._server.shutdown(self._queue, _END)
+        for stream in list(self.streams):
+            stream.cancel()
+        done, _ = await asyncio.wait((self._ended,), timeout=grace_s)
+        if not done:
+            self._server.cancel_all_calls()
+            done, _ = await asyncio.wait((self._ended,), timeout=_LAST_S)
+            if not done:
+                LOG.error("gRPC calls do not end; the server goes without them")
+                return
+        for task in list(self.tasks):
+            task.cancel()
+        self._server.destroy()
+        self._queue.shutdown()
+        await self._emptied
+        await asyncio.to_thread(self._thread.join)
+
+    def headers(self, metadata: Metadata) -> Mapping[bytes, bytes]:
+        """Metadata as the exchange reads them; most calls have those of another one."""
+        found = self._headers.get(metadata)
+        if found is None:
+            found = headers_of(metadata)
+            if len(self._headers) >= _MAX_HEADERS:
+                self._headers.clear()
+            self._headers[metadata] = found
+        return found
+
+    def _wait(self) -> None:
+        """In a thread: wait for an event, and until the loop has seen to it and those after it."""
+        while not self._emptied.done():
+            event = self._queue.poll()
+            is_last = event.completion_type == cygrpc.CompletionType.queue_shutdown
+            try:
+                self.loop.call_soon_threadsafe(self._turn, event)
+            except RuntimeError:  # the loop is closed: nobody answers any more
+                return
+            del event  # what it holds may be waited for
+            if is_last:
+                return
+            self._turns.acquire()
+
+    def _turn(self, event: Any = None) -> None:
+        """On the loop: see to the events that are there; if there are none, let the thread wait."""
+        if event is not None:
+            self._see(event)
+        poll, none = self._queue.poll, cygrpc.CompletionType.queue_timeout
+        seen = 0
+        while seen < _MOST_EVENTS and not self._emptied.done():
+            event = poll(0)
+            if event.completion_type == none:
+                break
+            seen += 1
+            self._see(event)
+        if seen and not self._emptied.done():
+            self.loop.call_soon(self._turn)
+        else:
+            self._turns.release()
+
+    def _see(self, event: Any) -> None:
+        tag = event.tag
+        try:
+            if tag is _CALL:
+                if event.success and not self._is_ending:
+                    self._server.request_call(self._queue, self._queue, _CALL)
+                if event.success:
+                    CoreCall(self, event).begin()
+            elif tag is _END:
+                self._ended.set_result(None)
+            elif event.completion_type == cygrpc.CompletionType.queue_shutdown:
+                self._emptied.set_result(None)
+            else:
+                tag(event)
+        except Exception:
+            LOG.exception("an event of gRPC's core could not be understood")

@@ -1,0 +1,302 @@
+"""Requests whose last bytes are the numbers of their only tensor, known by the bytes before them.
+
+A client sends the same message again and again with other numbers at its end. Protobuf reads a
+message from its first byte to its last: where the beginning and the length are those of a message
+that was read once, so is everything that it says, but for the numbers. Replies are made the same
+way: what stands around their numbers is found by writing two of them that differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pinnace.serving.messages.fields import has_few_fields, refusal
+from pinnace.serving.requests.reply import Reply
+from pinnace.serving.requests.request import Request
+from pinnace.serving.requests.wires import Decoded
+from pinnace.serving.running.packed_rows import PackedRows, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.serving.grpc.methods import Quick, Take
+    from pinnace.serving.models.servable import Servable
+    from pinnace.serving.models.tables import Which
+    from pinnace.serving.requests.exchange import Exchange
+    from pinnace.serving.requests.wires import Wire
+    from pinnace.serving.running.packed_rows import RowKind
+    from pinnace.serving.running.signatures import Array, Arrays
+
+_MAX_BYTES = 2**20  # larger requests are read in threads
+_MAX_HEAD_BYTES = 4096
+_MAX_FORMS = 256
+_MAX_FIELDS = 32  # of a message that has a form
+_MAX_AROUND = 64
+_PATIENCE = 64  # forms that are learned before any of them came again
+# Every byte differs, and no list of integers has the same length for both.
+_PATTERNS = (b"\xc1", b"\x3e")
+
+
+class Reading(NamedTuple):
+    """The parsed content of a message.
+
+    Attributes:
+        which: the version that it asks for.
+        rest: everything else but the tensor; to be compared.
+        name: of the only input.
+        dtype: of its elements, as they stand in the message.
+        shape: of it.
+        raw: its elements.
+    """
+
+    which: Which
+    rest: object
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    raw: bytes
+
+
+class Reader(NamedTuple):
+    """How messages of one kind are read.
+
+    Attributes:
+        read: what a message says; None if it is not of one tensor of numbers, or is none at all.
+        wire: the full reading of the same message.
+        api: as metrics call it.
+    """
+
+    read: Callable[[bytes], Reading | None]
+    wire: Callable[[bytes], Wire]
+    api: str
+
+
+class PackedForm:
+    """All messages with one beginning and one length, as a wire.
+
+    Args:
+        reader: of such messages.
+        head: the beginning.
+        reading: of one of them.
+    """
+
+    entrypoint = "GRPC"
+
+    __slots__ = ("_dtype", "_name", "_reader", "_shape", "api", "head", "request", "which")
+
+    def __init__(self, reader: Reader, head: bytes, reading: Reading) -> None:
+        self._reader = reader
+        self._name = reading.name
+        self._dtype = reading.dtype
+        self._shape = reading.shape
+        self.api = reader.api
+        self.head = head
+        self.which = reading.which
+        self.request: Request | None = None  # the last one
+
+    def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes]) -> Decoded:
+        """The request that the message holds.
+
+        Raises:
+            OpError: the version cannot be asked that.
+        """
+        known = servable.remembered.get(self)
+        if known is None:
+            decoded = self._reader.wire(body).decode(servable, body, headers)
+            known = _Known(servable, decoded, self._name, self._dtype, self._shape)
+            servable.remember(self, known)
+            return decoded
+        if known.kind is None:
+            return self._reader.wire(body).decode(servable, body, headers)
+        feeds = PackedRows(known.kind, body[len(self.head) :], self._shape[0])
+        return Decoded(known.signature_name, feeds, known.encode, known.encode)
+
+    def is_quick(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes], ___: int) -> bool:
+        """Whether the version takes rows of this form as they are."""
+        known = servable.remembered.get(self)
+        return known is not None and known.kind is not None
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+
+class PackedForms:
+    """The forms of messages that were seen.
+
+    Args:
+        reader: of the messages.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._forms: dict[int, list[PackedForm]] = {}  # by length
+        self._count = 0
+        self._patience = _PATIENCE
+        self._missed = 0
+
+    def find(self, data: bytes) -> PackedForm | None:
+        """The form of a message; None if it must be read."""
+        for form in self._forms.get(len(data), ()):
+            if data.startswith(form.head):
+                if self._patience < _PATIENCE:
+                    self._patience += 1
+                return form
+        if len(data) > _MAX_BYTES or sys.byteorder != "little":
+            return None
+        # A client whose messages all begin in other ways is not learned from each time.
+        self._missed += 1
+        if self._patience <= 0 and self._missed % 16:
+            return None
+        self._patience -= 1
+        return self._learn(data)
+
+    def _learn(self, data: bytes) -> PackedForm | None:
+        if not has_few_fields(data, _MAX_FIELDS):
+            return None
+        read = self._reader.read
+        reading = read(data)
+        if reading is None or not reading.shape or not reading.raw:
+            return None
+        begin = len(data) - len(reading.raw)
+        head = data[:begin]
+        if not 0 < begin <= _MAX_HEAD_BYTES:
+            return None
+        # With other numbers at its end it must be the same message with these numbers.
+        for pattern in _PATTERNS:
+            tail = pattern * len(reading.raw)
+            if read(head + tail) != reading._replace(raw=tail):
+                return None
+        if self._count >= _MAX_FORMS:
+            self._forms.clear()
+            self._count = 0
+        form = PackedForm(self._reader, head, reading)
+        self._forms.setdefault(len(data), []).append(form)
+        self._count += 1
+        return form
+
+
+class _Known:
+    """The facts that follow from a form for one version.
+
+    Attributes:
+        kind: of the rows; None if the version takes no such rows, or the form is read in full.
+        signature_name: which signature runs.
+        encode: makes the replies.
+    """
+
+    __slots__ = ("encode", "kind", "signature_name")
+
+    def __init__(
+        self,
+        servable: Servable,
+        decoded: Decoded,
+        name: str,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+    ) -> None:
+        self.signature_name = decoded.signature_name
+        self.encode = RowReplies(decoded.encode)
+        self.kind: RowKind | None = None
+        if shape[0] > 0 and decoded.signature_name in servable.signatures:
+            signature = servable.signatures[decoded.signature_name]
+            self.kind = kind_of(signature, name, dtype, shape[1:])
+
+
+class RowReplies:
+    """Replies of one form for requests that ran together.
+
+    Args:
+        encode: makes one of them; it has `wanted`, the names of the outputs that it writes.
+    """
+
+    __slots__ = ("_around", "_encode", "_wanted")
+
+    def __init__(self, encode: Callable[[Arrays], Reply]) -> None:
+        self._encode = encode
+        self._wanted: Sequence[str] = getattr(encode, "wanted", ())
+        self._around: dict[object, tuple[bytes, bytes] | None] = {}
+
+    def __call__(self, outputs: Arrays) -> Reply:
+        """The reply."""
+        return self._encode(outputs)
+
+    def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
+        """The reply to each of several requests whose rows ran together; None if it cannot."""
+        if len(self._wanted) != 1:
+            return None
+        name = self._wanted[0]
+        array = np.asarray(outputs[name])
+        if array.dtype.kind not in "fiu" or not array.size or not array.dtype.isnative:
+            return None
+        raw = array.tobytes()
+        row_bytes = array.nbytes // len(array)
+        around: dict[int, tuple[bytes, bytes]] = {}
+        replies = []
+        begin = 0
+        for count in rows:
+            end = begin + count * row_bytes
+            found = around.get(count)
+            if found is None:
+                known = self._around_of(name, array, count)
+                if known is None:
+                    return None
+                found = around[count] = known
+            replies.append(Reply(found[0] + raw[begin:end] + found[1], 0))
+            begin = end
+        return replies
+
+    def _around_of(self, name: str, array: Array, count: int) -> tuple[bytes, bytes] | None:
+        key = (count, array.shape[1:], array.dtype)
+        try:
+            return self._around[key]
+        except KeyError:
+            pass
+        if len(self._around) >= _MAX_AROUND:
+            self._around.clear()
+        found = self._around[key] = self._find_around(name, array, count)
+        return found
+
+    def _find_around(self, name: str, array: Array, count: int) -> tuple[bytes, bytes] | None:
+        size = array.nbytes // len(array) * count
+        shape = (count, *array.shape[1:])
+        one, other = (
+            self._encode({name: np.frombuffer(pattern * size, array.dtype).reshape(shape)}).body
+            for pattern in _PATTERNS
+        )
+        begin = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+        end = begin + size
+        head, tail = one[:begin], one[end:]
+        if one != head + _PATTERNS[0] * size + tail or other != head + _PATTERNS[1] * size + tail:
+            return None
+        return head, tail
+
+
+def taker(exchange: Exchange, forms: PackedForms) -> Take:
+    """Answers messages whose form is known, without a task and without reading them.
+
+    Args:
+        exchange: that answers.
+        forms: of the method's messages.
+    """
+
+    def take(data: bytes, call: Quick) -> bool:
+        form = forms.find(data)
+        if form is None:
+            return False
+        headers = call.headers()
+        request = form.request
+        if exchange.policies or exchange.observers:  # they want to know who asks
+            request = Request(form, form.which, headers, call.peer(), len(data))
+        elif request is None or request.headers is not headers:
+            request = form.request = Request(form, form.which, headers, "", len(data))
+        exchanging = exchange.open(request, call.answer)
+        if not exchanging.is_over:
+            call.exchanging = exchanging
+            exchanging.start(data, within_s=call.time_remaining())
+        return True
+
+    return take

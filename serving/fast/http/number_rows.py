@@ -1,0 +1,169 @@
+"""Bodies of predict that are rows of numbers and nothing else, read by machine code.
+
+The reader (`digit_reader`) is made in the background once a server has seen many numbers; until
+then, where it cannot be made, and for what it does not answer, the other parsers do the same more
+slowly.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.serving.running.packed_rows import PackedRows, RowKind, kind_of
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.serving.models.servable import Servable
+
+_BLANKS = rb"[ \t\r\n]*"
+_NAME = rb'"signature_name"%b:%b"([A-Za-z0-9_.\-]{0,256})"' % (_BLANKS, _BLANKS)
+_HEAD = re.compile(
+    rb'%b\{%b(?:%b%b,%b)?"instances"%b:%b\[' % (_BLANKS, _BLANKS, _NAME, *(_BLANKS,) * 4)
+)
+_TAIL = re.compile(rb"%b(?:,%b%b%b)?\}%b" % (_BLANKS, _BLANKS, _NAME, _BLANKS, _BLANKS))
+_NARROW = np.dtype(np.float32)
+_WORTH_BYTES = 2**25  # of numbers: after so many more will come, and the reader pays
+_KEPT_NUMBERS = 2**20  # of a thread's scratch memory, between bodies
+_SEEN = "number rows"  # among what a version remembers: the last text around numbers
+_MAX_AROUND = 512  # bytes of it that are kept
+
+_read_bytes = 0
+_reader: Callable[..., Any] | None = None  # once it pays, and is there
+
+
+class _Scratch(threading.local):
+    """Memory of a thread that numbers are read into."""
+
+    def __init__(self) -> None:
+        self.kept = (np.empty(2**14, np.float32), 2**14, np.empty(3, np.int64))
+
+    def room(self, count: int) -> Any:
+        """Memory for so many numbers, more than there is."""
+        made = np.empty(count, np.float32)
+        if count <= _KEPT_NUMBERS:
+            self.kept = (made, count, self.kept[2])
+        return made
+
+
+_SCRATCH = _Scratch()
+
+
+class _Seen:
+    """What stood around the numbers of a body, and what it says: clients write the same again.
+
+    Args:
+        head: text before the numbers.
+        tail: text after them.
+        width: of a row, as the reader tells it.
+        name: of the signature.
+        kind: of the rows.
+    """
+
+    __slots__ = ("head", "kind", "name", "size", "tail", "width")
+
+    def __init__(self, head: bytes, tail: bytes, width: int, name: str, kind: RowKind) -> None:
+        self.head = head
+        self.size = len(head)
+        self.tail = tail
+        self.width = width
+        self.name = name
+        self.kind = kind
+
+
+def read_rows(servable: Servable, body: bytes, begin: int = 0) -> tuple[str, PackedRows] | None:
+    """The signature that a body asks, and rows for its only input, which is float32.
+
+    Args:
+        servable: that answers.
+        body: ends with the bytes.
+        begin: where it begins in them.
+
+    Returns:
+        None for anything else, right or wrong.
+    """
+    read = _reader
+    if read is None:
+        return None
+    seen: _Seen | None = servable.remembered.get(_SEEN)
+    if seen is not None and body.startswith(seen.head, begin):
+        first = begin + seen.size
+    else:
+        seen, head = None, _HEAD.match(body, begin)
+        if head is None:
+            return None
+        first = head.end()
+    numbers, most, found = _SCRATCH.kept
+    size = (len(body) - begin) // 2
+    if size > most:
+        numbers = _SCRATCH.room(size)
+    count = read(np.frombuffer(body, np.uint8), first, numbers, found)
+    if count < 0:
+        return None
+    rows, width, end = found.tolist()
+    if seen is None or width != seen.width or body[end:] != seen.tail:
+        seen = _understood(servable, body, begin, first, width, end)
+        if seen is None:
+            return None
+    return seen.name, PackedRows(seen.kind, numbers[:count].tobytes(), rows)
+
+
+def _understood(
+    servable: Servable, body: bytes, begin: int, first: int, width: int, end: int
+) -> _Seen | None:
+    """The parsed text before and after the numbers of a body; None for any other text."""
+    head, tail = _HEAD.match(body, begin), _TAIL.fullmatch(body, end)
+    if head is None or tail is None:
+        return None
+    before, after = head[1], tail[1]
+    if before is not None and after is not None:
+        return None
+    named = before if after is None else after
+    name = DEFAULT_SIGNATURE if named is None else named.decode()
+    kind = _kind(servable, name, () if width < 0 else (width,))
+    if kind is None:
+        return None
+    found = _Seen(body[begin:first], body[end:], width, name, kind)
+    if len(found.head) + len(found.tail) <= _MAX_AROUND:
+        servable.remember(_SEEN, found)
+    return found
+
+
+def note_numbers(size: int) -> None:
+    """Note a body that would have been read here; have the reader made once that pays.
+
+    Args:
+        size: of the body.
+    """
+    global _read_bytes, _reader
+    if _reader is not None:
+        return
+    _read_bytes += size
+    if _read_bytes >= _WORTH_BYTES:
+        try:
+            from pinnace.serving.fast.http.digit_reader import (
+                reader,  # late: few processes come here
+            )
+
+            _reader = reader()
+        except OSError:  # no file descriptor is free
+            _read_bytes = 0
+
+
+def _kind(servable: Servable, name: str, shape: tuple[int, ...]) -> RowKind | None:
+    key = (name, shape, "float32")
+    found: RowKind | None = servable.remembered.get(key)
+    if found is None:
+        signature = servable.signatures.get(name)
+        if signature is None or len(signature.inputs) != 1:
+            return None
+        (only,) = signature.inputs
+        found = kind_of(signature, only, _NARROW, shape)
+        if found is not None:
+            servable.remember(key, found)
+    return found

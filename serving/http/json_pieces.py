@@ -1,0 +1,273 @@
+"""Large JSON texts, read some elements at a time: other threads run in between.
+
+A parser written in C holds the interpreter until it is done: for a megabyte of empty lists, texts
+or objects some 50 ms, in which no other model answers. Here NumPy finds the commas of a text and
+how deep each stands, the text is cut at commas, and each piece goes through the parser as a list or
+an object of its own. Whatever is wrong with a text is wrong with one of its pieces, since every
+byte but brackets, commas and the names of large members is in one.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pinnace.framework.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pinnace.serving.http.json_text import Json
+
+    # The value of a piece that begins at an offset of the text.
+    ParsePiece: TypeAlias = Callable[[bytes, int], Json]
+
+PIECE_ITEMS = 4096  # of a list, for what goes over all of them
+
+_SMALL_BYTES = 2**16
+_FEW_TOKENS = 2**13  # parsed in a millisecond
+_PIECE_BYTES = 2**14
+_BLOCK_BYTES = 2**17
+_DEEPEST = 64  # lists in lists that are cut; no tensor has as many axes
+_NONE = 127
+
+_BLANKS = b" \t\r\n"
+_LEADING_BLANKS = re.compile(rb"[ \t\r\n]*")
+_NAME = re.compile(rb'[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*:', re.DOTALL)
+_CLOSING = {ord("["): ord("]"), ord("{"): ord("}")}
+
+_STEPS = np.zeros(256, np.int8)
+_STEPS[[ord("["), ord("{")]] = 1
+_STEPS[[ord("]"), ord("}")]] = -1
+
+
+def is_long(body: bytes) -> bool:
+    """Whether a parser would hold the interpreter for long: a glance at the bytes."""
+    if len(body) <= _SMALL_BYTES:
+        return False
+    begin = _skip_blanks(body, 0)
+    if body[begin : begin + 1] not in (b"[", b"{"):
+        return False
+    tokens = body.count(b",")
+    return tokens > _FEW_TOKENS or tokens + body.count(b"[") + body.count(b"{") > _FEW_TOKENS
+
+
+def parse_in_pieces(body: bytes, parse: ParsePiece, first_wins: bool = False) -> Json:
+    """The list or object that a text begins with; what stands after it need only be UTF-8.
+
+    Args:
+        body: JSON in UTF-8, for which `is_long` holds.
+        parse: the parser of pieces; raises where one is no JSON, or not all of it.
+        first_wins: whether of two equal keys of an object the first counts, else the last.
+
+    Raises:
+        InvalidArgumentError: the text says no value; the message has the offset.
+    """
+    begin = _skip_blanks(body, 0)
+    levels, end = _comma_levels(body, begin)
+    try:
+        body[end:].decode()
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(
+            f"JSON Parse error: Invalid UTF-8 at offset: {end + error.start}"
+        ) from None
+    return _Splitter(body, levels, parse, first_wins).container(begin, end, 1)
+
+
+def pieces_of(items: Iterable[Any], count: int = PIECE_ITEMS) -> Iterator[list[Any]]:
+    """Items in lists of at most so many, for calls into C that others need not wait for."""
+    left = iter(items)
+    while piece := list(islice(left, count)):
+        yield piece
+
+
+def drop_items(value: Json) -> None:
+    """Shorten the long lists of a value that nothing needs any more.
+
+    Freeing such a list in one step holds the interpreter as long as parsing it in one would.
+    """
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict) and len(value) < PIECE_ITEMS:
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            if len(value) < PIECE_ITEMS // 16:
+                pending.extend(value)
+            while len(value) > PIECE_ITEMS:
+                del value[-PIECE_ITEMS:]
+
+
+class _Splitter:
+    """A text that is split at commas.
+
+    Args:
+        body: the text.
+        levels: of each byte that is a comma between elements, how many brackets are open there.
+        parse: as of `parse_in_pieces`.
+        first_wins: the same.
+    """
+
+    def __init__(
+        self, body: bytes, levels: npt.NDArray[np.int8], parse: ParsePiece, first_wins: bool
+    ) -> None:
+        self._body = body
+        self._levels = levels
+        self._parse = parse
+        self._first_wins = first_wins
+
+    def container(self, begin: int, end: int, depth: int) -> Json:
+        """The list or object whose brackets are at `begin` and before `end`.
+
+        Args:
+            begin: offset of its first byte.
+            end: offset behind its last one.
+            depth: how many brackets are open within it.
+        """
+        if depth > _DEEPEST:
+            raise InvalidArgumentError("JSON Parse error: nested too deeply")
+        body = self._body
+        if body[end - 1] != _CLOSING[body[begin]]:
+            raise InvalidArgumentError(
+                f"JSON Parse error: Expecting '{chr(_CLOSING[body[begin]])}' at offset: {end - 1}"
+            )
+        if body[begin] == ord("["):
+            items: list[Json] = []
+            for piece in self._pieces(begin, end, depth, is_list=True):
+                items += piece
+            return items
+        members: dict[str, Json] = {}
+        for piece in self._pieces(begin, end, depth, is_list=False):
+            if self._first_wins:
+                piece = {name: piece[name] for name in piece if name not in members}
+            members.update(piece)
+        return members
+
+    def _pieces(self, begin: int, end: int, depth: int, is_list: bool) -> Iterator[Any]:
+        """The lists or objects that together are the one of `container`."""
+        body = self._body
+        commas = np.flatnonzero(self._levels[begin:end] == depth)
+        commas += begin
+        opening, closing = (b"[", b"]") if is_list else (b"{", b"}")
+        first = begin + 1
+        for last in self._ends(commas, first, end - 1):
+            piece = None
+            if last - first > 2 * _PIECE_BYTES:  # one large element
+                piece = self._element(first, last, depth, is_list)
+            if piece is None:
+                piece = self._parse(opening + body[first:last] + closing, first - 1)
+            if not piece and len(commas):
+                raise InvalidArgumentError(f"JSON Parse error: Expecting value at offset: {last}")
+            yield piece
+            first = last + 1
+
+    def _ends(self, commas: npt.NDArray[np.intp], first: int, end: int) -> Iterator[int]:
+        """Where the pieces end: at commas, so that none is long but an element that is."""
+        at = 0
+        while first < end:
+            # The last comma within a piece's length, or the next one.
+            found = int(np.searchsorted(commas, first + _PIECE_BYTES, "right"))
+            at = max(found - 1, at)
+            if at >= len(commas):
+                break
+            last = int(commas[at])
+            yield last
+            first, at = last + 1, at + 1
+        yield end
+
+    def _element(self, first: int, last: int, depth: int, is_list: bool) -> Json:
+        """A list or object of one large element or member; None where it is not to be cut."""
+        body = self._body
+        name: Any = None
+        if not is_list:
+            match = _NAME.match(body, first, last)
+            if match is None:
+                return None
+            name = self._parse(b"[" + match.group(1) + b"]", match.start(1) - 1)
+            first = match.end()
+        first = _skip_blanks(body, first)
+        last = first + len(body[first:last].rstrip(_BLANKS))
+        if first >= last or body[first] not in _CLOSING:
+            return None
+        value = self.container(first, last, depth + 1)
+        return [value] if name is None else {name[0]: value}
+
+
+def _skip_blanks(body: bytes, begin: int) -> int:
+    """The offset of the first byte that is none, or of the end."""
+    found = _LEADING_BLANKS.match(body, begin)
+    return begin if found is None else found.end()
+
+
+def _comma_levels(body: bytes, begin: int) -> tuple[npt.NDArray[np.int8], int]:
+    """How many brackets are open at each comma, and where the value ends.
+
+    Args:
+        body: a text.
+        begin: of a list or object.
+
+    Returns:
+        [bytes of the text]: the number at commas between elements, another one elsewhere; and the
+        offset behind the value's last byte.
+    """
+    data = np.frombuffer(body, np.uint8)
+    levels = np.full(len(data), _NONE, np.int8)
+    depth = 0
+    is_text = False
+    is_escaped = False
+    has_escapes = body.find(b"\\") >= 0
+    for start in range(begin, len(data), _BLOCK_BYTES):
+        block = data[start : start + _BLOCK_BYTES]
+        quotes = block == ord('"')
+        if has_escapes:
+            is_escaped = _ignore_escaped(block, quotes, is_escaped)
+        steps = _STEPS[block]
+        commas = block == ord(",")
+        if is_text or quotes.any():
+            within = np.bitwise_xor.accumulate(quotes)
+            if is_text:
+                np.logical_not(within, out=within)
+            is_text = bool(within[-1])
+            outside = np.logical_not(within, out=within)
+            steps *= outside
+            commas &= outside
+        depths = np.cumsum(steps, dtype=np.int32)
+        depths += depth
+        ends = np.flatnonzero(depths == 0)
+        places = np.flatnonzero(commas)
+        levels[start + places] = np.minimum(depths[places], _NONE - 1)
+        if len(ends):
+            end = start + int(ends[0]) + 1
+            levels[end:] = _NONE
+            return levels, end
+        depth = int(depths[-1])
+    what = "Unterminated string" if is_text else f"{depth} brackets are never closed"
+    raise InvalidArgumentError(f"JSON Parse error: {what} at offset: {len(body)}")
+
+
+def _ignore_escaped(
+    block: npt.NDArray[np.uint8], quotes: npt.NDArray[np.bool_], is_escaped: bool
+) -> bool:
+    """Take out the quotes that stand behind an odd number of backslashes.
+
+    Args:
+        block: some bytes of a text.
+        quotes: which of them are quotes; changed.
+        is_escaped: whether the first byte stands behind an odd number of backslashes.
+
+    Returns:
+        Whether the byte after the block stands behind an odd number of backslashes.
+    """
+    places = np.arange(len(block), dtype=np.int32)
+    others = np.where(block != ord("\\"), places, np.int32(-2 if is_escaped else -1))
+    # The last byte before each that is no backslash: what lies between are backslashes.
+    np.maximum.accumulate(others, out=others)
+    before = np.empty_like(others)
+    before[0] = -2 if is_escaped else -1
+    before[1:] = others[:-1]
+    quotes &= ((places - before) & 1).astype(bool)
+    return bool((len(block) - int(others[-1])) % 2 == 0)

@@ -1,0 +1,374 @@
+"""TensorFlow Serving's inference requests over gRPC, as wires: one object for each request.
+
+Source: TensorFlow Serving, apis/predict.proto, apis/inference.proto;
+docs/reference/serving_api.md 2.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.graph.codec.dtypes import decode_dtype
+from pinnace.graph.codec.shapes import encode_shape
+from pinnace.graph.codec.tensors import decode_tensor, encode_tensor, list_tensor
+from pinnace.proto.inference_pb2 import (
+    ClassificationResponse,
+    ModelSpec,
+    RegressionResponse,
+)
+from pinnace.proto.predict_pb2 import PredictResponse
+from pinnace.proto.tensor_pb2 import TensorProto
+from pinnace.serving.messages.fields import refusal
+from pinnace.serving.requests.classify_regress import classifications, example_feeds, regressions
+from pinnace.serving.requests.datatypes import MAX_RANK, SLICE
+from pinnace.serving.requests.expansion import COPIES, check_expansion
+from pinnace.serving.requests.reply import Reply
+from pinnace.serving.requests.wires import Decoded
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
+from pinnace.storage.varints import field_header
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.proto.inference_pb2 import ClassificationRequest, Input, RegressionRequest
+    from pinnace.proto.predict_pb2 import PredictRequest
+    from pinnace.serving.models.servable import Servable
+    from pinnace.serving.running.signatures import Array, Arrays
+
+
+# Numbers whose bytes are those of the machine, and their lists.
+_LISTS: Mapping[DType, str] = (
+    {
+        dtypes.float32: "float_val",
+        dtypes.float64: "double_val",
+        dtypes.int32: "int_val",
+        dtypes.int64: "int64_val",
+    }
+    if sys.byteorder == "little"
+    else {}
+)
+
+
+# The numbers of the fields of those lists that hold the bytes of their elements.
+_PACKED = {dtypes.float32: 5, dtypes.float64: 6}
+_CONTENT = 4  # the number of `tensor_content`
+_MAP_KEY, _MAP_VALUE = 1, 2  # the fields of an entry of a map
+
+
+class Predict:
+    """One PredictRequest.
+
+    Args:
+        message: the request.
+        as_content: answer with raw bytes, not with lists of values.
+    """
+
+    api = "predict"
+    entrypoint = "GRPC"
+
+    def __init__(self, message: PredictRequest, as_content: bool = False) -> None:
+        self._message = message
+        self._as_content = as_content
+
+    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
+        """The request that the message holds.
+
+        Raises:
+            FailedPreconditionError: there is no such signature.
+            InvalidArgumentError: tensors cannot be read, or an output is asked that is not there.
+        """
+        name = signature_name(servable, self._message.model_spec)
+        given = self._message.inputs
+        inputs = servable.signatures[name].inputs
+        if given.keys() != inputs.keys():
+            raise InvalidArgumentError(
+                f"input size does not match signature: {len(given)}!={len(inputs)} "
+                f"len({{{','.join(sorted(given))}}}) != len({{{','.join(sorted(inputs))}}})"
+            )
+        feeds = {}
+        for key, value in given.items():
+            array = _raw_array(value, inputs[key])
+            if array is None:
+                _check_filled(value, f"input '{key[:200]}'")
+                array = decode_tensor(value, f"input '{key[:200]}'")
+            feeds[key] = array
+        wanted = self._wanted(servable.signatures[name].outputs)
+        return Decoded(name, feeds, _Predicted(servable, name, wanted, self._as_content))
+
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Whether the tensors are bytes."""
+        return all(tensor.tensor_content for tensor in self._message.inputs.values())
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+    def _wanted(self, outputs: Mapping[str, object]) -> list[str]:
+        asked = list(self._message.output_filter)
+        for name in asked:
+            if name not in outputs:
+                known = ", ".join(sorted(outputs))
+                raise InvalidArgumentError(
+                    f"output tensor alias not found in signature: {name}; there are {known}"
+                )
+        if len(set(asked)) != len(asked):
+            raise InvalidArgumentError("duplicate output tensor alias in output_filter")
+        return asked or list(outputs)
+
+
+class _Predicted:
+    """Outputs as a PredictResponse. It holds neither the request nor the version.
+
+    Args:
+        servable: that answers.
+        signature: of it that was run.
+        wanted: names of the outputs.
+        as_content: write raw bytes, not lists of values.
+    """
+
+    __slots__ = ("_as_content", "_name", "_signature", "_version", "wanted")
+
+    def __init__(
+        self, servable: Servable, signature: str, wanted: list[str], as_content: bool
+    ) -> None:
+        self._name = servable.name
+        self._version = servable.version
+        self._signature = signature
+        self._as_content = as_content
+        self.wanted = wanted
+
+    def __call__(self, outputs: Arrays) -> Reply:
+        """The response."""
+        response = PredictResponse()
+        large: list[bytes | memoryview] = []
+        for key in self.wanted:
+            parts = _large_entry(key, outputs[key], self._as_content)
+            if parts is None:
+                _put(response.outputs[key], outputs[key], self._as_content)
+            else:
+                large += parts
+        spec = response.model_spec
+        spec.name, spec.version.value = self._name, self._version
+        spec.signature_name = self._signature
+        body = response.SerializeToString()
+        return Reply(b"".join([body, *large]) if large else body, 0)
+
+
+class Classify:
+    """One ClassificationRequest.
+
+    Args:
+        message: the request.
+    """
+
+    api = "classify"
+    entrypoint = "GRPC"
+
+    def __init__(self, message: ClassificationRequest) -> None:
+        self._message = message
+
+    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
+        """The request that the message holds.
+
+        Raises:
+            FailedPreconditionError: there is no such signature, or it reads no Examples.
+            InvalidArgumentError: there is no example.
+        """
+        name = signature_name(servable, self._message.model_spec)
+        examples = read_input(self._message.input)
+
+        def encode(outputs: Arrays) -> Reply:
+            response = ClassificationResponse()
+            for row in classifications(outputs, len(examples)):
+                classes = response.result.classifications.add().classes
+                for label, score in row:
+                    classes.add(label=label, score=score)
+            describe(response.model_spec, servable, name)
+            return Reply(response.SerializeToString(), 0)
+
+        return Decoded(name, example_feeds(servable, name, examples), encode)
+
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Never: each example is written again."""
+        return False
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+
+class Regress:
+    """One RegressionRequest.
+
+    Args:
+        message: the request.
+    """
+
+    api = "regress"
+    entrypoint = "GRPC"
+
+    def __init__(self, message: RegressionRequest) -> None:
+        self._message = message
+
+    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
+        """The request that the message holds.
+
+        Raises:
+            FailedPreconditionError: there is no such signature, or it reads no Examples.
+            InvalidArgumentError: there is no example.
+        """
+        name = signature_name(servable, self._message.model_spec)
+        examples = read_input(self._message.input)
+
+        def encode(outputs: Arrays) -> Reply:
+            response = RegressionResponse()
+            for value in regressions(outputs, len(examples)):
+                response.result.regressions.add(value=value)
+            describe(response.model_spec, servable, name)
+            return Reply(response.SerializeToString(), 0)
+
+        return Decoded(name, example_feeds(servable, name, examples), encode)
+
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Never: each example is written again."""
+        return False
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+
+def _raw_array(message: TensorProto, spec: TensorSpec) -> Array | None:
+    """The numbers of most requests: raw bytes of the dtype that the signature has.
+
+    Returns:
+        None where only the full rules can tell what they are, or what is wrong.
+    """
+    content = message.tensor_content
+    dtype = spec.dtype
+    dims = message.tensor_shape.dim
+    if not content or message.dtype != dtype.enum or dtype not in _LISTS or len(dims) > MAX_RANK:
+        return None
+    shape = [dim.size for dim in dims]
+    if math.prod(shape) * dtype.numpy.itemsize != len(content) or min(shape, default=0) < 0:
+        return None
+    return np.frombuffer(content, dtype.numpy).reshape(shape)
+
+
+def _check_filled(message: TensorProto, where: str) -> None:
+    """Raise unless a tensor may be filled with copies of its last value.
+
+    Raises:
+        InvalidArgumentError: it has more axes than any tensor.
+        RequestTooLargeError: it may not.
+    """
+    dims = message.tensor_shape.dim
+    if len(dims) > MAX_RANK:
+        raise InvalidArgumentError(f"{where}: a tensor has at most {MAX_RANK} axes")
+    dtype = decode_dtype(message.dtype, f"{where}.dtype")
+    texts = message.string_val
+    if message.tensor_content and dtype is not dtypes.string:
+        return  # as many bytes as the shape needs, or it is refused
+    count = math.prod([max(dim.size, 0) for dim in dims])
+    size = dtype.numpy.itemsize
+    if dtype is dtypes.string:
+        size += len(texts[-1]) if texts else 0
+    if count * size >= 2**63:
+        raise InvalidArgumentError(f"{where}: its shape is larger than any tensor can be")
+    # What is there without being filled in is no more than a few times the body.
+    check_expansion(COPIES * size * count, f"{where} of {count} elements")
+
+
+def _large_entry(key: str, array: Array, as_content: bool) -> list[bytes | memoryview] | None:
+    """A large output as its entry of `PredictResponse.outputs`, its numbers as they lie in memory.
+
+    A message would copy them three times, and other threads wait for each copy. Fields of a message
+    may stand behind it, so the entry follows the rest of the response.
+
+    Returns:
+        None where a message is as good.
+    """
+    if array.dtype == object or array.size <= SLICE:
+        return None
+    dtype = dtypes.from_numpy(array.dtype)
+    number = _CONTENT if as_content else _PACKED.get(dtype)
+    if dtype not in _LISTS or number is None:
+        return None
+    head = TensorProto(dtype=dtype.enum, tensor_shape=encode_shape(Shape.of(array.shape)))  # type: ignore[arg-type]
+    start = head.SerializeToString() + field_header(number, array.nbytes)
+    name = key.encode()
+    entry = field_header(_MAP_KEY, len(name)) + name
+    entry += field_header(_MAP_VALUE, len(start) + array.nbytes) + start
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    outputs = PredictResponse.OUTPUTS_FIELD_NUMBER
+    return [field_header(outputs, len(entry) + array.nbytes) + entry, raw]
+
+
+def _put(message: TensorProto, array: Array, as_content: bool) -> None:
+    """Write an output; TensorFlow Serving's way: lists of values, unless bytes are asked for."""
+    dtype = None if array.dtype == object else dtypes.from_numpy(array.dtype)
+    values = None if dtype is None else _LISTS.get(dtype)
+    if dtype is None or values is None:
+        message.CopyFrom(encode_tensor(array) if as_content else list_tensor(array))
+        return
+    message.dtype = dtype.enum  # type: ignore[assignment]  # the stubs want the enum's own int
+    message.tensor_shape.SetInParent()
+    dims = message.tensor_shape.dim
+    for size in array.shape:
+        dims.add().size = size
+    if as_content:
+        message.tensor_content = array.tobytes()
+        return
+    field = getattr(message, values)
+    flat = array.ravel()
+    for begin in range(0, flat.size, SLICE):
+        field.extend(flat[begin : begin + SLICE].tolist())
+
+
+def signature_name(servable: Servable, spec: ModelSpec) -> str:
+    """The signature that a request names.
+
+    Raises:
+        FailedPreconditionError: the version has none of this name.
+    """
+    name = spec.signature_name or DEFAULT_SIGNATURE
+    if name not in servable.signatures:
+        known = ", ".join(sorted(servable.signatures))
+        raise FailedPreconditionError(
+            f'Serving signature key "{name}" not found; there are: {known}'
+        )
+    return name
+
+
+def read_input(message: Input) -> list[bytes]:
+    """The examples of a request, serialized, each with the context before its own features.
+
+    Raises:
+        InvalidArgumentError: there are none.
+    """
+    kind = message.WhichOneof("kind")
+    if kind == "example_list":
+        context, examples = b"", message.example_list.examples
+    elif kind == "example_list_with_context":
+        both = message.example_list_with_context
+        context, examples = both.context.SerializeToString(), both.examples
+    else:
+        raise InvalidArgumentError("Input is empty: there must be at least one example")
+    check_expansion(len(context) * len(examples), "the context before each example")
+    return [context + example.SerializeToString() for example in examples]
+
+
+def describe(spec: ModelSpec, servable: Servable, name: str) -> None:
+    """Say in a response which version and signature answered."""
+    spec.name = servable.name
+    spec.version.value = servable.version
+    spec.signature_name = name

@@ -1,0 +1,91 @@
+"""PredictionLogs, the records of warm-up files and of recorded requests.
+
+Source: TensorFlow Serving, apis/prediction_log.proto;
+docs/reference/serving_api.md 3, warm-up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import DecodeError
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.graph.codec.tensors import encode_tensor
+from pinnace.proto.inference_pb2 import ClassificationRequest, RegressionRequest
+from pinnace.proto.prediction_log_pb2 import PredictionLog
+from pinnace.serving.messages.prediction import Classify, Predict, Regress, describe
+from pinnace.serving.requests.classify_regress import CLASSIFY
+from pinnace.storage.record import read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pinnace.serving.models.servable import Servable
+    from pinnace.serving.requests.wires import Wire
+    from pinnace.serving.running.signatures import Arrays
+
+
+def wires_of(log: PredictionLog) -> list[Wire]:
+    """The requests of one record; more than one for a MultiInference.
+
+    Raises:
+        InvalidArgumentError: it holds none that can be answered here.
+    """
+    kind = log.WhichOneof("log_type")
+    if kind == "predict_log":
+        return [Predict(log.predict_log.request)]
+    if kind == "classify_log":
+        return [Classify(log.classify_log.request)]
+    if kind == "regress_log":
+        return [Regress(log.regress_log.request)]
+    if kind == "multi_inference_log":
+        request = log.multi_inference_log.request
+        wires: list[Wire] = []
+        for task in request.tasks:
+            if task.method_name == CLASSIFY:
+                asked = ClassificationRequest(model_spec=task.model_spec, input=request.input)
+                wires.append(Classify(asked))
+            else:
+                wanted = RegressionRequest(model_spec=task.model_spec, input=request.input)
+                wires.append(Regress(wanted))
+        return wires
+    raise InvalidArgumentError(f"a record of kind {kind or 'none'} cannot be answered")
+
+
+def read_logs(path: Path) -> Iterator[PredictionLog]:
+    """The PredictionLogs of a TFRecord file.
+
+    Raises:
+        OpError: the file is damaged; the message names the record.
+    """
+    for i, record in enumerate(read_records(path)):
+        try:
+            yield PredictionLog.FromString(record)
+        except DecodeError:
+            raise InvalidArgumentError(f"{path}: record {i} is no PredictionLog") from None
+
+
+def encode_log(
+    servable: Servable, signature_name: str, feeds: Arrays, outputs: Arrays, at_s: float
+) -> bytes:
+    """A PredictionLog, serialized.
+
+    Args:
+        servable: that answered.
+        signature_name: of the signature that ran.
+        feeds: what it got.
+        outputs: what it gave.
+        at_s: when, in seconds since 1970.
+    """
+    log = PredictionLog()
+    request, response = log.predict_log.request, log.predict_log.response
+    describe(request.model_spec, servable, signature_name)
+    describe(response.model_spec, servable, signature_name)
+    for name, array in feeds.items():
+        request.inputs[name].CopyFrom(encode_tensor(array))
+    for name, array in outputs.items():
+        response.outputs[name].CopyFrom(encode_tensor(array))
+    log.log_metadata.timestamp_secs = int(at_s)
+    return log.SerializeToString()

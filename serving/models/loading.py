@@ -1,0 +1,208 @@
+"""A folder → a loaded model: the only place of the server that touches SavedModels."""
+
+from __future__ import annotations
+
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
+from pinnace.graph.effects import has_loops, is_pure
+from pinnace.serving.errors import LOG, one_line
+from pinnace.serving.models.loaded_model import LoadedModel, SignatureDefinition, TensorDefinition
+from pinnace.serving.models.private_copy import copy_privately, held_copy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.graph.graph import Graph
+    from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
+    from pinnace.serving.running.signatures import Arrays, Runnable
+
+SERVING_TAG = "serve"
+
+
+class LoadedFunction(Protocol):
+    """The part of a `ConcreteFunction` that the server relies on."""
+
+    @property
+    def array_inputs(self) -> Mapping[str, TensorSpec]:
+        """`{name: spec}`."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it runs."""
+
+    @property
+    def array_outputs(self) -> Mapping[str, TensorSpec]:
+        """`{name: spec}`."""
+
+    def run_arrays(self, feeds: Arrays) -> Arrays:
+        """The outputs for these inputs."""
+
+
+class FunctionSignature:
+    """A loaded function as a signature.
+
+    Args:
+        function: of a loaded model.
+    """
+
+    __slots__ = ("graph", "inputs", "is_bounded", "is_pure", "outputs", "run_arrays")
+
+    def __init__(self, function: LoadedFunction) -> None:
+        self.inputs = dict(function.array_inputs)
+        self.outputs = dict(function.array_outputs)
+        self.run_arrays = function.run_arrays
+        self.graph = function.graph
+        self.is_pure = is_pure(self.graph)
+        self.is_bounded = not has_loops(self.graph)
+
+
+def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
+    """The SavedModel in a folder, ready to run.
+
+    Args:
+        path: of the folder that holds `saved_model.pb`, or one ONNX file; or of an ONNX file.
+        tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
+
+    Raises:
+        DataLossError: a variable does not match its checksum.
+        NotFoundError: there is no SavedModel.
+        FailedPreconditionError: it has no signature to serve.
+        OpError: it cannot be read or run; the message says why.
+    """
+    if _onnx_file(path) is None and not (path / "saved_model.pb").is_file():
+        raise NotFoundError(f"{path}: saved_model.pb is missing")
+    file = _onnx_file(path)
+    if file is not None:
+        from pinnace.deploy.onnx.files.external_data import check_external_data
+
+        check_external_data(file)  # before it is copied, for a copy has no links
+    copy = held_copy(path) or copy_privately(path)
+    if copy is None:
+        return _load(path, tags)
+    inside = copy.path / path.name if path.is_file() else copy.path
+    try:
+        model = _load(inside, tags)
+    except OpError as error:
+        copy.release()
+        if path.is_file() and isinstance(error, InvalidArgumentError):
+            return _load_in_place(path, error)
+        raise type(error)(str(error).replace(str(inside), str(path))) from error
+    except BaseException:
+        copy.release()
+        raise
+    weakref.finalize(model.owner, copy.release)
+    return model
+
+
+def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:
+    """An ONNX file whose copy cannot be loaded: its weights may lie in files of any name."""
+    model = _load(path)
+    LOG.warning(
+        "%s is served from its own files, which must not be cut short: its copy cannot be loaded: "
+        "%s (put it into a folder with its weights)",
+        path,
+        one_line(reason),
+    )
+    return model
+
+
+def _load(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
+    file = _onnx_file(path)
+    if file is None:
+        return _load_saved_model(path, tags)
+    from pinnace.serving.models.engines import load_onnx
+
+    return load_onnx(file)
+
+
+def _load_saved_model(path: Path, tags: Sequence[str]) -> LoadedModel:
+    # Imported here: the rest of the server, and `serving.client`, run without the loader.
+    from pinnace.framework.variable import forget_values
+    from pinnace.saved_model.missing_kernels import unsupported_signatures
+    from pinnace.saved_model.options import LoadOptions
+    from pinnace.saved_model.reading import load
+
+    loaded = load(str(path), tags or None, LoadOptions(verify=True))
+    signatures: dict[str, Runnable] = {
+        name: FunctionSignature(function) for name, function in loaded.signatures.items()
+    }
+    variables = {
+        id(variable): variable
+        for function in loaded.signatures.values()
+        for variable in function.variables
+    }
+    forget = partial(forget_values, tuple(variables.values()))
+    missing = {
+        name: "; ".join(map(str, ops))
+        for name, ops in unsupported_signatures(loaded.signatures).items()
+    }
+    definitions = read_definitions(path, tags)
+    return LoadedModel(signatures, definitions, loaded, missing=missing, forget=forget)
+
+
+def _onnx_file(path: Path) -> Path | None:
+    """The ONNX file that a version is, if it is no SavedModel."""
+    if path.is_file():
+        return path
+    files = sorted(path.glob("*.onnx"))
+    return files[0] if len(files) == 1 and not (path / "saved_model.pb").is_file() else None
+
+
+def read_definitions(path: Path, tags: Sequence[str] = ()) -> dict[str, SignatureDefinition]:
+    """The signatures of a SavedModel as its file has them, those that cannot be run included.
+
+    Args:
+        path: of the folder that holds `saved_model.pb`.
+        tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
+
+    Raises:
+        DataLossError: the file is no SavedModel.
+        InvalidArgumentError: it has nothing to serve.
+    """
+    from google.protobuf.message import DecodeError
+
+    from pinnace.proto.saved_model_pb2 import SavedModel
+
+    message = SavedModel()
+    try:
+        message.ParseFromString((path / "saved_model.pb").read_bytes())
+    except DecodeError:
+        raise DataLossError(f"{path / 'saved_model.pb'}: not a SavedModel, or cut short") from None
+    graph = _served_graph(list(message.meta_graphs), tags)
+    if graph is None:
+        wanted = ", ".join(tags) or SERVING_TAG
+        raise InvalidArgumentError(f"{path / 'saved_model.pb'}: no graph is tagged '{wanted}'")
+    return {name: _decode_signature(signature) for name, signature in graph.signature_def.items()}
+
+
+def _served_graph(graphs: list[MetaGraphDef], tags: Sequence[str]) -> MetaGraphDef | None:
+    if tags:
+        return next((one for one in graphs if set(one.meta_info_def.tags) == set(tags)), None)
+    tagged = [graph for graph in graphs if SERVING_TAG in graph.meta_info_def.tags]
+    exact = [graph for graph in tagged if list(graph.meta_info_def.tags) == [SERVING_TAG]]
+    return next(iter(exact + tagged), None)
+
+
+def _decode_signature(message: SignatureDef) -> SignatureDefinition:
+    return SignatureDefinition(
+        {name: _decode_tensor(info) for name, info in message.inputs.items()},
+        {name: _decode_tensor(info) for name, info in message.outputs.items()},
+        message.method_name,
+    )
+
+
+def _decode_tensor(message: TensorInfo) -> TensorDefinition:
+    from pinnace.proto.types_pb2 import DataType
+
+    shape = message.tensor_shape
+    known = DataType.DESCRIPTOR.values_by_number.get(message.dtype)
+    return TensorDefinition(
+        "DT_INVALID" if known is None else known.name,
+        message.name,
+        None if shape.unknown_rank else tuple(dim.size for dim in shape.dim),
+    )

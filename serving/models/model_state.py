@@ -1,0 +1,122 @@
+"""A model that is served: its table, and what went wrong with it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import (
+    INVALID_ARGUMENT,
+    OK,
+    DeadlineExceededError,
+    NotFoundError,
+    OpError,
+    exception_type_from_error_code,
+)
+from pinnace.serving.errors import LOG, canonical_code, one_line
+from pinnace.serving.models.tables import Table
+from pinnace.serving.models.versions import State, VersionStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from pinnace.serving.config.model_config import ModelConfig
+
+
+_MOST_TRIES = 2**31
+
+
+@dataclass(slots=True)
+class _Failure:
+    """A version that did not load, and when it may be tried again."""
+
+    fingerprint: tuple[object, ...]
+    tries: int
+    at_s: float
+
+
+class ServedModel:
+    """A model as the repository sees it. Only a writing thread changes it.
+
+    Args:
+        config: what it was told.
+        aside: its shadow versions.
+
+    Attributes:
+        table: what requests read.
+        failures: versions that did not load.
+        problem: why its folder cannot be looked at; None if it can.
+        is_wanted: whether it is served; not after a client unloaded it.
+    """
+
+    def __init__(self, config: ModelConfig, aside: frozenset[int]) -> None:
+        self.config = config
+        self.table = Table(aside=aside)
+        self.failures: dict[int, _Failure] = {}
+        self.problem: OpError | None = None
+        self.is_wanted = True
+
+    def may_try(
+        self, version: int, fingerprint: tuple[object, ...], max_retries: int, retry_s: float
+    ) -> bool:
+        """Whether a version may be loaded now.
+
+        Args:
+            version: its number.
+            fingerprint: of its files: a version that changed may be tried at once.
+            max_retries: of one that did not.
+            retry_s: time between these.
+        """
+        failure = self.failures.get(version)
+        if failure is None or failure.fingerprint != fingerprint:
+            return True
+        waited = time.monotonic() - failure.at_s >= retry_s
+        return failure.tries <= max_retries and waited
+
+    def note_failure(self, version: int, fingerprint: tuple[object, ...], error: Exception) -> None:
+        """A version did not load."""
+        before = self.failures.get(version)
+        tries = before.tries if before is not None and before.fingerprint == fingerprint else 0
+        if isinstance(error, DeadlineExceededError):
+            tries = _MOST_TRIES  # each try may leave a thread behind
+        self.failures[version] = _Failure(fingerprint, tries + 1, time.monotonic())
+        status = VersionStatus(version, State.END, canonical_code(error), one_line(error))
+        self.table = self.table.with_status(status)
+
+    def forget_failures(self, found: AbstractSet[int]) -> None:
+        """Forget the versions that did not load and are not there any longer.
+
+        Args:
+            found: versions that are there.
+        """
+        for version in self.failures.keys() - found:
+            del self.failures[version]
+            self.table = self.table.without_status(version)
+
+    def log_failure(self, version: int) -> None:
+        """Let the log say why a version did not load."""
+        status = self.table.statuses.get(version)
+        if status is not None:
+            name, message = self.config.name, status.message
+            LOG.error("model '%s' version %d was not loaded: %s", name, version, message)
+
+    def why_silent(self) -> OpError:
+        """Why none of its versions answers."""
+        name, base = self.config.name, self.config.base_path
+        if self.problem is not None:
+            return type(self.problem)(f"model '{name}': {self.problem}")
+        failed = [s for s in self.table.statuses.values() if s.code != OK]
+        if not failed and self.table.servables:
+            return NotFoundError(
+                f"model '{name}': {base} has only shadows, versions "
+                f"{sorted(self.table.servables)}: another version must answer"
+            )
+        if not failed:
+            return NotFoundError(
+                f"model '{name}': no version under {base}: there must be "
+                f"{base}/<number>/saved_model.pb or {base}/saved_model.pb"
+            )
+        status = max(failed, key=lambda s: s.version)
+        kind = exception_type_from_error_code(status.code or INVALID_ARGUMENT)
+        return kind(f"model '{name}' version {status.version}: {status.message}")

@@ -1,0 +1,291 @@
+"""A version's folder → a copy that no other process changes, mapped in its place.
+
+Weights are mapped from their file. Whoever cuts that file short in place (`cp`, `rsync --inplace`,
+a full disk under a writer) would end every process that maps it, by SIGBUS; a hard link would be
+the same file, and be cut with it. So the files are copied, whatever their size: where the file
+system shares blocks between copies (btrfs, xfs) this costs nothing, elsewhere the space of one
+version in the folder for temporary files, and a read that loading needs anyway. Workers share one
+copy, so that the system still keeps the weights once. Where there is no space, the original is
+mapped, and the log says so.
+
+A copy is locked by who uses it; the system takes the locks from who is killed, and the next copy
+that is made removes those that nobody uses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+import weakref
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import UnavailableError
+from pinnace.serving.errors import LOG
+
+try:
+    import fcntl
+except ImportError:  # Windows: it lets nobody cut a file that is mapped
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NEEDLESS = {"assets.extra"}  # read once, from where it is
+SPARE_BYTES = 2**24  # that a copy leaves to others
+_LOCK = ".lock"
+_WEIGHTS = (".data", "_data", ".bin", ".weights")
+
+_Files = dict[Path, tuple[int, ...]]
+
+
+class PrivateCopy:
+    """A copy in use.
+
+    Args:
+        path: of the copy.
+        descriptor: of its folder, locked.
+        keeps: leave it where it is when nobody uses it.
+    """
+
+    def __init__(self, path: Path, descriptor: int, keeps: bool = False) -> None:
+        self.path = path
+        self.keeps = keeps
+        self._descriptor = descriptor
+        self._process = os.getpid()
+        _IN_USE.add(self)
+
+    def release(self) -> None:
+        """Use it no longer: the last one who does removes it. Does nothing the second time."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor < 0 or self._process != os.getpid():
+            return
+        if not self.keeps:
+            with contextlib.suppress(OSError), locked(self.path.parent):
+                if _is_unused(descriptor):
+                    shutil.rmtree(self.path, ignore_errors=True)
+        os.close(descriptor)
+
+    def discard(self) -> None:
+        """Remove it: no other process knows it."""
+        descriptor, self._descriptor = self._descriptor, -1
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(descriptor)
+
+
+_IN_USE: weakref.WeakSet[PrivateCopy] = weakref.WeakSet()
+
+
+def release_copies() -> None:
+    """Release every copy of this process: a forked worker ends without Python's own clean-up."""
+    for copy in list(_IN_USE):
+        copy.release()
+
+
+def held_copy(path: Path) -> PrivateCopy | None:
+    """The copy that lies here, if this process uses it already; it is in use once more then."""
+    for copy in list(_IN_USE):
+        if copy.path in (path, path.parent):
+            return open_copy(copy.path, keeps=copy.keeps)
+    return None
+
+
+def copy_privately(path: Path) -> PrivateCopy | None:
+    """A copy of a version; None where none can be made, and the log says why.
+
+    Args:
+        path: a folder; or a file, which is copied with those whose names begin as its own: where
+            a large ONNX model has its weights.
+
+    Raises:
+        UnavailableError: it changes while it is copied.
+    """
+    if fcntl is None:
+        return None
+    folder = path.parent if path.is_file() else path
+    try:
+        files = _list_files(path)
+        root = make_root()
+        key = _name_files(files)
+        with locked(root):
+            sweep(root)
+            found = open_copy(root / key)
+            if found is not None:
+                return found
+            part = root / f".{key}.{secrets.token_hex(8)}"
+            part.mkdir(mode=0o700)
+            copy = open_copy(part)
+        if copy is None:
+            raise FileNotFoundError(2, "was removed", str(part))
+        try:
+            _copy_files(folder, files, part)
+            _check_unchanged(path, files)
+            with locked(root):
+                return _publish(copy, root / key)
+        except BaseException:
+            copy.release()
+            raise
+    except OSError as error:
+        LOG.warning(
+            "%s is served from its own files, which must not be cut short: no copy could be made: "
+            "%s (set TMPDIR to a folder with space)",
+            path,
+            error.strerror or error,
+        )
+        return None
+
+
+def _publish(copy: PrivateCopy, path: Path) -> PrivateCopy:
+    """Let other processes find a copy; theirs, if one was quicker."""
+    found = open_copy(path)
+    if found is None:
+        copy.path.rename(path)
+        copy.path = path
+        return copy
+    copy.discard()
+    return found
+
+
+def _list_files(path: Path) -> _Files:
+    """The files of a version, by their path in its folder, and what changes when they do."""
+    found: _Files = {}
+    if path.is_file():
+        for file in sorted(path.parent.iterdir()):
+            if file == path or (_is_beside(file.name, path) and file.is_file()):
+                found[Path(file.name)] = _facts_of(file.stat())
+        return found
+    folder = path
+    for where, folders, names in os.walk(folder, followlinks=True):
+        base = Path(where)
+        folders[:] = sorted(set(folders) - _NEEDLESS) if base == folder else sorted(folders)
+        for name in sorted(names):
+            facts = (base / name).stat()
+            if stat.S_ISREG(facts.st_mode):
+                found[(base / name).relative_to(folder)] = _facts_of(facts)
+    return found
+
+
+def _facts_of(facts: os.stat_result) -> tuple[int, ...]:
+    times = (facts.st_mtime_ns, facts.st_ctime_ns)
+    return (facts.st_dev, facts.st_ino, facts.st_size, *times)
+
+
+def _is_beside(name: str, file: Path) -> bool:
+    """Whether a file has the weights of an ONNX file, by the names that exporters give them."""
+    return name.startswith(file.name) or name in {file.stem + end for end in _WEIGHTS}
+
+
+def _check_unchanged(path: Path, files: _Files) -> None:
+    if _list_files(path) != files:
+        raise UnavailableError(f"{path}: changes while it is read; trying again later")
+
+
+def _name_files(files: _Files) -> str:
+    digest = blake2b(digest_size=16)
+    for path, facts in files.items():
+        digest.update(f"{path}\0{facts}\0".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def make_root() -> Path:
+    """The folder of the copies of this user."""
+    return private_folder(Path(tempfile.gettempdir()) / f"pinnace-{os.getuid()}")
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made if need be.
+
+    Raises:
+        PermissionError: others may write there.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    facts = path.lstat()
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or facts.st_mode & 0o077:
+        raise PermissionError(13, f"{path} can be written by others")
+    return path
+
+
+@contextlib.contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """Be the only one who looks for, adds and removes copies."""
+    descriptor = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def open_copy(path: Path, keeps: bool = False) -> PrivateCopy | None:
+    """A copy that is there, in use from now on.
+
+    Args:
+        path: of the copy.
+        keeps: leave it where it is when nobody uses it.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return PrivateCopy(path, descriptor, keeps)
+
+
+def _is_unused(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def sweep(root: Path, spared: int = 0) -> None:
+    """Remove unused copies: of processes that were killed, or of the past.
+
+    Args:
+        root: their folder, locked.
+        spared: how many of them stay, the newest ones.
+    """
+    unused: list[tuple[int, Path]] = []
+    for path in root.iterdir():
+        if path.name == _LOCK or not path.is_dir():
+            continue
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if _is_unused(descriptor):
+                is_part = path.name.startswith(".")
+                unused.append((-1 if is_part else os.fstat(descriptor).st_mtime_ns, path))
+        finally:
+            os.close(descriptor)
+    parts = sum(time < 0 for time, _ in unused)
+    for _, path in sorted(unused)[: max(len(unused) - spared, parts)]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _copy_files(folder: Path, files: _Files, to: Path) -> None:
+    size = sum(facts[2] for facts in files.values())
+    if shutil.disk_usage(to).free < size + SPARE_BYTES:
+        raise OSError(28, f"{to.parent} has no space for {size} bytes")
+    for path in files:
+        target = to / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (folder / path).open("rb") as source, target.open("xb") as file:
+            _copy_bytes(source.fileno(), file.fileno())
+
+
+def _copy_bytes(source: int, target: int) -> None:
+    """Copy a file within the system, which shares blocks where it can."""
+    if hasattr(os, "copy_file_range"):
+        with contextlib.suppress(OSError):  # not between these file systems
+            while os.copy_file_range(source, target, 2**30):
+                pass
+    # From where that ended, if it did not reach the end.
+    while data := os.read(source, 2**20):
+        view = memoryview(data)
+        while view:
+            view = view[os.write(target, view) :]

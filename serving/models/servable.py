@@ -1,0 +1,187 @@
+"""One loaded version of a model: its signatures, and where they run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.config.batching_config import BatchOptions
+from pinnace.serving.running.batching import count_elements, has_open_batch
+from pinnace.serving.running.call import Call
+from pinnace.serving.running.lanes import Lane
+from pinnace.serving.running.run_times import RunTimes
+from pinnace.serving.running.threads import RunThreads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.serving.models.loaded_model import LoadedModel
+    from pinnace.serving.running.signatures import Arrays, Guard, Runnable
+
+_CODERS = 2  # so few, for each takes the memory that one request may
+_MAX_REMEMBERED = 1024
+
+
+class Servable:
+    """One loaded version of a model: each signature with the lane where its calls wait.
+
+    Args:
+        name: of the model.
+        version: of the model.
+        model: what was loaded.
+        threads: for long runs; 0 is one per core.
+        inline_s: expected time up to which a run is short, and runs on the event loop.
+        max_waiting: calls that may wait, per signature.
+        batching: how calls are joined; None joins none.
+        checks_batches: compare the first joined batches with the same calls alone.
+        guard: makes a signature's function keep to limits.
+
+    Attributes:
+        coders: threads that read large requests and write large answers.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: int,
+        model: LoadedModel,
+        *,
+        threads: int = 0,
+        inline_s: float = 0.001,
+        max_waiting: int = 1024,
+        batching: BatchOptions | None = None,
+        checks_batches: bool = True,
+        guard: Guard = lambda run: run,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.model = model
+        self.signatures = model.signatures
+        self.examples: dict[str, Arrays] = {}  # small requests that it answered, by signature
+        self.remembered: dict[object, Any] = {}  # what wires made out of its signatures
+        options = batching or BatchOptions()
+        self._closed = False
+        count = threads or options.threads or os.cpu_count() or 1
+        self._runners = RunThreads(f"pinnace-{name}-{version}", count)
+        self.coders = RunThreads(f"pinnace-{name}-{version}-code", _CODERS)
+        self._times = {key: RunTimes() for key in model.signatures}
+        self._runs = {
+            key: guard(signature.run_arrays) for key, signature in self.signatures.items()
+        }
+        self.lanes = {
+            key: Lane(
+                f"Model '{name}' version {version}",
+                self._runs[key],
+                self._times[key],
+                options,
+                may_join=batching is not None and _may_join(signature),
+                is_checked=checks_batches,
+                # A loop that was short may be endless with other inputs.
+                inline_s=inline_s if getattr(signature, "is_bounded", True) else 0.0,
+                runners=self._runners,
+                max_waiting=options.max_waiting or max_waiting,
+            )
+            for key, signature in model.signatures.items()
+        }
+
+    def signature(self, name: str) -> Runnable:
+        """The signature of this name.
+
+        Raises:
+            InvalidArgumentError: there is none.
+        """
+        signature = self.signatures.get(name)
+        if signature is None:
+            known = ", ".join(f'"{key}"' for key in sorted(self.signatures)) or "none"
+            raise InvalidArgumentError(
+                f'Serving signature name: "{name}" not found in signature def; there are: {known}'
+            )
+        return signature
+
+    @property
+    def stuck_runs(self) -> int:
+        """Abandoned runs that do not end."""
+        return self._runners.lost
+
+    def remember(self, key: object, value: object) -> None:
+        """Keep what was made out of a signature in `remembered`, which clients cannot make grow."""
+        if self._closed:
+            return  # what is remembered may hold the version, which is to go
+        if len(self.remembered) >= _MAX_REMEMBERED:
+            self.remembered.clear()
+        self.remembered[key] = value
+
+    async def run(
+        self, signature_name: str, feeds: Arrays, timeout_s: float | None = None
+    ) -> Arrays:
+        """The outputs of a signature, from the event loop.
+
+        Args:
+            signature_name: which one to run.
+            feeds: arrays that fit it.
+            timeout_s: longest time to wait for a runner and the run.
+
+        Raises:
+            DeadlineExceededError: that time ran out. A run that began goes on, and its answer is
+                dropped.
+            UnavailableError: too many calls wait.
+        """
+        future: asyncio.Future[Arrays] = asyncio.get_running_loop().create_future()
+
+        def finish(outputs: Arrays | None, error: BaseException | None) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            elif outputs is not None:
+                future.set_result(outputs)
+
+        deadline = float("inf") if timeout_s is None else time.perf_counter() + timeout_s
+        allowed_s = float("inf") if timeout_s is None else timeout_s
+        call = Call(feeds, finish, deadline, allowed_s)
+        self.lanes[signature_name].submit(call)
+        try:
+            return await future
+        finally:
+            call.cancel()
+
+    def run_now(self, signature_name: str, feeds: Arrays, guard: Guard | None = None) -> Arrays:
+        """The outputs of a signature, in this thread.
+
+        Args:
+            signature_name: which one to run.
+            feeds: arrays that fit it.
+            guard: makes its function keep to limits, in place of those of all runs.
+        """
+        begin = time.perf_counter()
+        run = self._runs[signature_name]
+        if guard is not None:
+            run = guard(self.signatures[signature_name].run_arrays)
+        outputs = run(feeds)
+        self._times[signature_name].record(count_elements(feeds), time.perf_counter() - begin)
+        return outputs
+
+    def warm_up(self, requests: Mapping[str, Arrays]) -> None:
+        """Run each signature once before the version answers.
+
+        Args:
+            requests: inputs by name, by signature.
+        """
+        for signature_name, feeds in requests.items():
+            self.run_now(signature_name, feeds)
+
+    def close(self) -> None:
+        """Give the threads back when they are done; whoever holds the version can still run it."""
+        self._closed = True
+        self.remembered.clear()
+        self._runners.close()
+        self.coders.close()
+
+
+def _may_join(signature: Runnable) -> bool:
+    return (
+        signature.is_pure and has_open_batch(signature.inputs) and has_open_batch(signature.outputs)
+    )

@@ -1,0 +1,79 @@
+"""Where the versions of a model lie: in folders of this machine, or at a URL."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from pinnace.serving.models.versions import find_versions, take_fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+# Of two letters at least: `c:/models` is a path.
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)(?:::|://)")
+
+
+class Place(Protocol):
+    """Where one version lies."""
+
+    def fingerprint(self) -> tuple[object, ...]:
+        """A fingerprint that changes when the version's files are replaced."""
+
+    def fetched(self) -> AbstractContextManager[Path]:
+        """Its folder or file on this machine, at least as long as the block lasts.
+
+        Raises:
+            OpError: it cannot be had.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPlace:
+    """A folder or file of this machine.
+
+    Attributes:
+        path: of it.
+    """
+
+    path: Path
+
+    def fingerprint(self) -> tuple[object, ...]:
+        """A fingerprint that changes with the version's files: their sizes and times."""
+        return take_fingerprint(self.path)
+
+    @contextmanager
+    def fetched(self) -> Iterator[Path]:
+        """The path."""
+        yield self.path
+
+
+def is_remote(base_path: str) -> bool:
+    """Whether models there are fetched: a URL of any scheme but `file`."""
+    match = _URL.match(base_path)
+    return match is not None and match[1].lower() not in ("file", "local")
+
+
+def find_places(base_path: str) -> Mapping[int, Place]:
+    """The versions of a model, by number.
+
+    Args:
+        base_path: folder of numbered folders, or a SavedModel or ONNX file, which is its own
+            version 1; on this machine or at a URL.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        UnavailableError: it cannot be asked now.
+        OpError: nobody knows how to ask it.
+    """
+    if is_remote(base_path):
+        from pinnace.serving.models.remote import find_remote_versions  # late: an extra
+
+        return find_remote_versions(base_path)
+    match = _URL.match(base_path)
+    local = base_path[match.end() :] if match is not None else base_path
+    return {version: LocalPlace(path) for version, path in find_versions(local).items()}

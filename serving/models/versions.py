@@ -1,0 +1,98 @@
+"""Versions of a model: where they lie on the disk, and where they stand in their life."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from pathlib import Path
+
+from pinnace.framework.errors import CODE_NAMES, OK, NotFoundError
+
+_MAX_VERSION = 2**63 - 1
+_KERAS_FILES = (".keras", ".h5", ".hdf5")
+
+
+class State(enum.IntEnum):
+    """Life of a version; the numbers are those of `ModelVersionStatus.State`."""
+
+    UNKNOWN = 0
+    START = 10
+    LOADING = 20
+    AVAILABLE = 30
+    UNLOADING = 40
+    END = 50
+
+
+@dataclass(frozen=True, slots=True)
+class VersionStatus:
+    """Where a version stands.
+
+    Attributes:
+        version: its number.
+        state: of its life.
+        code: canonical code of what went wrong; OK if nothing did.
+        message: what went wrong.
+    """
+
+    version: int
+    state: State
+    code: int = OK
+    message: str = ""
+
+    @property
+    def code_name(self) -> str:
+        """The name of `code`: `OK`, `NOT_FOUND`."""
+        return CODE_NAMES.get(self.code, "UNKNOWN")
+
+
+def find_versions(base_path: str) -> dict[int, Path]:
+    """The versions on the disk, by number.
+
+    Args:
+        base_path: folder of numbered folders; a folder that is itself a SavedModel is its own
+            version 1, as is an ONNX file.
+
+    Raises:
+        NotFoundError: there is no such folder.
+    """
+    base = Path(base_path)
+    if (base / "saved_model.pb").is_file() or (base.suffix == ".onnx" and base.is_file()):
+        return {1: base}
+    try:
+        names = sorted(entry.name for entry in base.iterdir() if entry.is_dir())
+    except NotADirectoryError:
+        advice = ""
+        if base.suffix in _KERAS_FILES:
+            advice = f"\n  Try: pinnace edit {base} {base.with_suffix('') / '1'}"
+        raise NotFoundError(
+            f"{base_path}: is a file; a model that is served is a SavedModel, a folder of numbered "
+            f"ones, or a .onnx file{advice}"
+        ) from None
+    except OSError as error:
+        raise NotFoundError(f"{base_path}: cannot be read: {error.strerror}") from None
+    found: dict[int, Path] = {}
+    for name in names:
+        version = version_named(name)
+        if version is not None:
+            found.setdefault(version, base / name)
+    return found
+
+
+def version_named(name: str) -> int | None:
+    """The version that a folder's name is; None if it is no number."""
+    is_number = name.isascii() and name.isdigit() and len(name) < 40
+    return int(name) if is_number and int(name) <= _MAX_VERSION else None
+
+
+def take_fingerprint(path: Path) -> tuple[object, ...]:
+    """A fingerprint that changes with the version's files: their sizes and times."""
+    prints: list[object] = []
+    parts = [path] if path.is_file() else [path / "saved_model.pb", *sorted(path.glob("*.onnx"))]
+    for file in (*parts, *sorted((path / "variables").glob("*"))):
+        try:
+            stat = file.stat()
+        except OSError:
+            prints.append(None)
+        else:
+            prints.append((file.name, stat.st_size, stat.st_mtime_ns))
+    return tuple(prints)

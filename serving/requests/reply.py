@@ -1,0 +1,28 @@
+"""An answer, whatever protocol and front carry it.
+
+One is made for every request, so that it is a plain class: a frozen dataclass takes several times
+as long to make.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+ReplyHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
+
+
+class Reply:
+    """An answer, whatever carries it.
+
+    Args:
+        body: of the answer.
+        status: of HTTP.
+        headers: names in lower case, and values; length and connection are the front's business.
+    """
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, body: bytes, status: int = 200, headers: ReplyHeaders = ()) -> None:
+        self.body = body
+        self.status = status
+        self.headers = headers

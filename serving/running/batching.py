@@ -1,0 +1,121 @@
+"""Calls of one signature joined along their first axis, and their outputs taken apart again.
+
+Source: TensorFlow Serving, batching_session.cc and its knobs; docs/reference/serving_api.md 3.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.serving.running.packed_rows import PackedRows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.serving.running.signatures import Array, Arrays
+
+
+def has_open_batch(specs: Mapping[str, TensorSpec]) -> bool:
+    """Whether each of them has a first axis of no fixed size."""
+    return bool(specs) and all(
+        spec.shape.dims is not None and len(spec.shape.dims) > 0 and spec.shape.dims[0] is None
+        for spec in specs.values()
+    )
+
+
+def batch_key(feeds: Arrays) -> tuple[int, tuple[tuple[int, ...], ...]] | None:
+    """The rows of a call, and the shape of one row of each input: with equal shapes calls can join.
+
+    Returns:
+        None where inputs disagree on the number of rows, or have none.
+    """
+    if type(feeds) is PackedRows:
+        return feeds.rows, feeds.kind.key
+    rows = -1
+    shapes = []
+    for array in feeds.values():
+        shape = array.shape
+        if not shape or (rows >= 0 and shape[0] != rows):
+            return None
+        rows = shape[0]
+        shapes.append(shape[1:])
+    return None if rows <= 0 else (rows, tuple(shapes))
+
+
+def count_elements(feeds: Arrays) -> int:
+    """The elements of all inputs together."""
+    if type(feeds) is PackedRows:
+        return feeds.rows * feeds.kind.row_elements
+    return sum([array.size for array in feeds.values()])
+
+
+def join(parts: Sequence[Arrays], padded_rows: int) -> dict[str, Array]:
+    """The inputs of calls as those of one; its last row is repeated where rows are missing.
+
+    Args:
+        parts: feeds with equal row shapes.
+        padded_rows: of the result, at least those of the parts together.
+    """
+    joined: dict[str, Array] = {}
+    first = parts[0]
+    if type(first) is PackedRows:
+        kind = first.kind
+        raws = [part.raw for part in parts if type(part) is PackedRows and part.kind is kind]
+        if len(raws) == len(parts):
+            return kind.joined(raws, padded_rows)
+    for name in first:
+        arrays = [part[name] for part in parts]
+        missing = padded_rows - sum(map(len, arrays))
+        if missing:
+            arrays.append(np.repeat(arrays[-1][-1:], missing, axis=0))
+        joined[name] = np.concatenate(arrays)
+    return joined
+
+
+def can_split(outputs: Arrays, padded_rows: int) -> bool:
+    """Whether each output has one row for each row that went in."""
+    return all(array.ndim and len(array) == padded_rows for array in outputs.values())
+
+
+def split(outputs: Arrays, rows: Sequence[int]) -> list[dict[str, Array]]:
+    """The outputs of each call out of those of their batch.
+
+    Args:
+        outputs: of the batch; see `can_split`.
+        rows: of each call, in order.
+    """
+    parts: list[dict[str, Array]] = []
+    begin = 0
+    for count in rows:
+        end = begin + count
+        parts.append({name: array[begin:end] for name, array in outputs.items()})
+        begin = end
+    return parts
+
+
+def agree(joined: Arrays, alone: Arrays) -> bool:
+    """Whether a call got in a batch what it gets alone.
+
+    Products of other sizes add in another order: float32 results differ by some 1e-6 of the largest
+    one then, and deep models by more; a row that depends on its neighbours differs by far more.
+    """
+    if joined.keys() != alone.keys():
+        return False
+    for name, expected in alone.items():
+        found = joined[name]
+        if found.shape != expected.shape or found.dtype != expected.dtype:
+            return False
+        if expected.dtype.kind in "fc" or (
+            expected.dtype.itemsize == 2 and expected.dtype.kind == "V"
+        ):
+            wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+            a, b = found.astype(wide), expected.astype(wide)
+            size = np.abs(b[np.isfinite(b)]).max(initial=0.0)
+            if not np.allclose(a, b, rtol=1e-3, atol=1e-4 * size + 1e-30, equal_nan=True):
+                return False
+        elif not np.array_equal(found, expected):
+            return False
+    return True

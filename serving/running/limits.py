@@ -1,0 +1,149 @@
+"""How long a run of a model may take, and how much memory.
+
+Plans look between their steps and at each turn of a loop whether their run is to end; a thread says
+so when time is over, or when nobody waits for the run any longer. Memory is counted where arrays
+are made. A single step that takes long is not interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pinnace.engine.allocation import bounded
+from pinnace.framework.context import state
+from pinnace.framework.errors import DeadlineExceededError
+from pinnace.ops.running import Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.serving.running.call import Call
+    from pinnace.serving.running.signatures import Arrays
+
+_clock = time.perf_counter  # that of calls' deadlines; the thread must not see a test's
+_LOOKS = 10  # that the watching thread takes in the time of a run
+_SHORTEST_LOOK_S = 0.002
+_LONGEST_LOOK_S = 0.02
+_IDLE_S = 5.0  # after which the watching thread ends
+_PART = 2  # of the memory that there is: what a run may take by default
+_CGROUP_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+class _Asked(threading.local):
+    """Who waits for what this thread runs."""
+
+    calls: Sequence[Call] = ()
+
+
+ASKED = _Asked()
+
+
+def default_run_bytes() -> int:
+    """Half of the memory that this process may have: of the machine, or of its container."""
+    try:
+        found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0
+    for name in _CGROUP_FILES:
+        with contextlib.suppress(OSError, ValueError):
+            found = min(found, int(Path(name).read_text()))
+    return found // _PART
+
+
+class RunLimits:
+    """Limits of each run.
+
+    Args:
+        max_run_s: seconds; 0 for no limit.
+        max_run_bytes: of the arrays that a run makes; 0 for no limit.
+    """
+
+    def __init__(self, max_run_s: float, max_run_bytes: int) -> None:
+        self._max_run_s = max_run_s
+        self._max_run_bytes = max_run_bytes
+        self._running: dict[Stop, tuple[float, Sequence[Call]]] = {}
+        self._lock = threading.Lock()
+        self._is_watched = False
+
+    def no_longer_than(self, seconds: float) -> RunLimits:
+        """These limits, and at most so many seconds."""
+        shorter = min(seconds, self._max_run_s) if self._max_run_s else seconds
+        return RunLimits(shorter, self._max_run_bytes)
+
+    def guard(self, run: Callable[[Arrays], Arrays]) -> Callable[[Arrays], Arrays]:
+        """A function that does the same within the limits.
+
+        Args:
+            run: of a signature.
+
+        Returns:
+            A function that raises DeadlineExceededError or ResourceExhaustedError beyond them, or
+            `run` itself if there are none.
+        """
+        if not self._max_run_s and not self._max_run_bytes:
+            return run
+
+        seconds, most_bytes, running = self._max_run_s, self._max_run_bytes, self._running
+
+        def within(feeds: Arrays) -> Arrays:
+            if not seconds:
+                with bounded(most_bytes):
+                    return run(feeds)
+            stop = Stop()
+            before, state.stop = state.stop, stop
+            running[stop] = (_clock() + seconds, ASKED.calls)
+            if not self._is_watched:
+                self._watch()
+            try:
+                if not most_bytes:
+                    return run(feeds)
+                with bounded(most_bytes):
+                    return run(feeds)
+            finally:
+                state.stop = before
+                del running[stop]
+
+        return within
+
+    def _watch(self) -> None:
+        with self._lock:
+            if self._is_watched:
+                return
+            self._is_watched = True
+        threading.Thread(target=self._look, name="pinnace-limits", daemon=True).start()
+
+    def _look(self) -> None:
+        seconds = f"{self._max_run_s:g}"
+        pause = min(max(self._max_run_s / _LOOKS, _SHORTEST_LOOK_S), _LONGEST_LOOK_S)
+        used = _clock()
+        while True:
+            time.sleep(pause)
+            now = _clock()
+            for stop, (deadline, calls) in list(self._running.items()):
+                used = now
+                if stop.reason is not None:
+                    continue
+                if now >= deadline:
+                    message = f"a run may take {seconds} s, and this one was not done"
+                    stop.end(DeadlineExceededError(message))
+                elif calls and all(call.is_over or call.deadline <= now for call in calls):
+                    stop.end(DeadlineExceededError("nobody waits for the run any longer"))
+            if now - used > _IDLE_S:
+                with self._lock:
+                    self._is_watched = False
+                if not self._running:
+                    return
+                # A run began just now, and may have seen that it was watched.
+                with self._lock:
+                    if self._is_watched:
+                        return
+                    self._is_watched = True
+                used = now
+
+
+NO_LIMITS = RunLimits(0, 0)

@@ -1,0 +1,165 @@
+"""Feeds that came as one run of bytes and stay bytes until they are joined with others.
+
+To join the bytes of sixty requests and look at them as one array costs what two small arrays cost;
+an array for each request, checked and joined, costs more than a small model's run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from pinnace.serving.running.signatures import Runnable
+
+    Array = npt.NDArray[Any]
+    Raw = bytes | bytearray | memoryview
+
+
+class RowKind:
+    """Rows that one signature takes as its only input, whatever their number.
+
+    Args:
+        signature: that takes them.
+        name: of the input.
+        source: how an element stands in the bytes.
+        dtype: of the input.
+        shape: of a row.
+
+    Attributes:
+        key: what calls must agree in to be joined, as of `batching.batch_key`.
+        row_elements: elements of a row.
+        row_bytes: bytes of a row.
+    """
+
+    __slots__ = (
+        "dtype",
+        "key",
+        "name",
+        "row_bytes",
+        "row_elements",
+        "shape",
+        "signature",
+        "source",
+    )
+
+    def __init__(
+        self,
+        signature: Runnable,
+        name: str,
+        source: np.dtype[Any],
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+    ) -> None:
+        self.signature = signature
+        self.name = name
+        self.source = source
+        self.dtype = dtype
+        self.shape = shape
+        self.key = (shape,)
+        self.row_elements = math.prod(shape)
+        self.row_bytes = self.row_elements * source.itemsize
+
+    def arrays(self, raw: Raw, rows: int) -> dict[str, Array]:
+        """The feeds that so many rows are."""
+        array: Array = np.frombuffer(raw, self.source).reshape(rows, *self.shape)
+        if self.source != self.dtype:
+            with np.errstate(over="ignore"):
+                array = array.astype(self.dtype)
+        elif not array.flags.aligned:  # kernels want it; bytes may begin anywhere
+            array = array.copy()
+        return {self.name: array}
+
+    def joined(self, raws: Sequence[Raw], padded_rows: int) -> dict[str, Array]:
+        """The feeds of several calls of this kind as those of one, as of `batching.join`."""
+        raw = b"".join(raws)
+        missing = padded_rows * self.row_bytes - len(raw)
+        if missing:
+            row = raw[-self.row_bytes :]
+            raw += row * (missing // self.row_bytes)
+        return self.arrays(raw, padded_rows)
+
+
+class PackedRows(Mapping[str, "npt.NDArray[Any]"]):
+    """Feeds of one input whose bytes follow each other.
+
+    Args:
+        kind: of the rows.
+        raw: their bytes: as many as the rows have.
+        rows: how many; at least one.
+    """
+
+    __slots__ = ("_arrays", "kind", "raw", "rows")
+
+    def __init__(self, kind: RowKind, raw: Raw, rows: int) -> None:
+        self.kind = kind
+        self.raw = raw
+        self.rows = rows
+        self._arrays: dict[str, Array] | None = None
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The same as arrays."""
+        found = self._arrays
+        if found is None:
+            found = self._arrays = self.kind.arrays(self.raw, self.rows)
+        return found
+
+    def __getitem__(self, name: str) -> Array:
+        """[rows, ...]."""
+        return self.arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The name of the input."""
+        return iter((self.kind.name,))
+
+    def __len__(self) -> int:
+        """Always 1."""
+        return 1
+
+
+def kind_of(
+    signature: Runnable,
+    name: str,
+    source: np.dtype[Any],
+    shape: tuple[int, ...],
+    *,
+    casts: bool = False,
+) -> RowKind | None:
+    """The kind of rows that a signature takes.
+
+    Args:
+        signature: to feed.
+        name: of the input.
+        source: how an element stands in the bytes.
+        shape: of a row.
+        casts: whether float64 may stand for any float, as it does in JSON.
+
+    Returns:
+        None if the signature takes no such rows, or takes another number of them than it is given:
+        then `feeds.check_feeds` has the words for it.
+    """
+    inputs = signature.inputs
+    spec = inputs.get(name)
+    if spec is None or len(inputs) != 1:
+        return None
+    dtype = np.dtype(spec.dtype.numpy)
+    if source.hasobject or (
+        source != dtype and not (casts and source == np.float64 and dtype.kind == "f")
+    ):
+        return None
+    dims = spec.shape.dims
+    if dims is not None:
+        if len(dims) != 1 + len(shape) or dims[0] is not None:
+            return None
+        wanted = zip(dims[1:], shape, strict=True)
+        if any(want is not None and want != size for want, size in wanted):
+            return None
+    return RowKind(signature, name, source, dtype, shape)

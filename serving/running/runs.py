@@ -1,0 +1,94 @@
+"""Calls that run together: what they were, when they ran, and who is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from pinnace.serving.running.batching import split
+
+if TYPE_CHECKING:
+    from pinnace.serving.running.call import Call
+    from pinnace.serving.running.signatures import Arrays
+
+Outcome: TypeAlias = "tuple[Arrays | None, BaseException | None]"
+
+
+class Run:
+    """Calls that run together.
+
+    Args:
+        calls: in order.
+        rows: of each call; empty if it cannot be joined.
+        total: rows of all calls.
+        padded_rows: rows that are run; 0 if they cannot be told.
+        elements: of all inputs together.
+
+    Attributes:
+        started: on `time.perf_counter`'s clock.
+        ended: on the same.
+        is_counted: whether metrics know of it.
+        outputs: of all rows; None if the calls ran alone.
+        outcomes: of each call, where they ran alone.
+    """
+
+    __slots__ = (
+        "calls",
+        "elements",
+        "ended",
+        "is_counted",
+        "outcomes",
+        "outputs",
+        "padded_rows",
+        "rows",
+        "started",
+        "total",
+    )
+
+    def __init__(
+        self, calls: list[Call], rows: list[int], total: int, padded_rows: int, elements: int
+    ) -> None:
+        self.calls = calls
+        self.rows = rows
+        self.total = total
+        self.padded_rows = padded_rows
+        self.elements = elements
+        self.started = self.ended = 0.0
+        self.is_counted = False
+        self.outputs: Arrays | None = None
+        self.outcomes: list[Outcome] = []
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the calls make another run than they would make alone."""
+        return len(self.calls) > 1 or self.padded_rows > self.total
+
+    def settle(self) -> None:
+        """Tell everyone who waits, once. On the event loop."""
+        outputs = self.outputs
+        if outputs is None:
+            for call, (found, error) in zip(self.calls, self.outcomes, strict=True):
+                call.settle(found, error)
+        elif self._is_of_one_group():
+            self.calls[0].settle_run(self, outputs)
+        else:
+            self.settle_apart(outputs)
+        # They know it, and it knew them: requests would be garbage that only a search finds.
+        self.calls, self.outcomes, self.outputs = [], [], None
+
+    def _is_of_one_group(self) -> bool:
+        group = self.calls[0].group
+        if group is None:
+            return False
+        for call in self.calls:  # noqa: SIM110 (a generator costs more than it looks at)
+            if call.group is not group:
+                return False
+        return True
+
+    def settle_apart(self, outputs: Arrays) -> None:
+        """Hand each call its rows of the outputs.
+
+        Args:
+            outputs: of the run.
+        """
+        for call, part in zip(self.calls, split(outputs, self.rows), strict=True):
+            call.settle(part, None)

@@ -1,0 +1,36 @@
+"""Runnable signatures, from named arrays to named arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pinnace.framework.specs import TensorSpec
+
+DEFAULT_SIGNATURE = "serving_default"
+
+Array: TypeAlias = npt.NDArray[Any]
+Arrays: TypeAlias = Mapping[str, Array]
+Guard: TypeAlias = Callable[[Callable[[Arrays], Arrays]], Callable[[Arrays], Arrays]]
+
+
+class Runnable(Protocol):
+    """A signature: named arrays in, named arrays out. Many threads may run it at once."""
+
+    @property
+    def inputs(self) -> Mapping[str, TensorSpec]:
+        """The specs of the inputs."""
+
+    @property
+    def outputs(self) -> Mapping[str, TensorSpec]:
+        """The specs of the outputs."""
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether running it changes nothing, so that it may be run again, or with other rows."""
+
+    def run_arrays(self, feeds: Arrays) -> Arrays:
+        """The outputs for these inputs."""

@@ -1,0 +1,81 @@
+"""The pages that `make pages` writes from the code have everything that there is."""
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from architecture.sources import ROOT
+
+# Ops whose cases ran in ONNX Runtime, by what had to be known of their inputs: fewer is a converter
+# that has lost something.
+RAN = {"ranks": 331, "sizes": 25, "first argument": 7}
+
+# Public names of modules that show none of their own.
+MODULES = {"tf.deploy", "tf.serving", "tf.raw_ops", "tf.math.histograms", "tf.strings.splitting"}
+
+
+def rows(page: str, folder: Path) -> dict[str, list[list[str]]]:
+    """Heading -> the cells of its rows, of a page written in a process of its own.
+
+    What other tests register or import must not be on it.
+    """
+    command = [sys.executable, ROOT / "tools" / "pages.py", page, "--into", folder]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    found: dict[str, list[list[str]]] = {}
+    heading = ""
+    for line in (folder / page).read_text().splitlines():
+        if line.startswith("## "):
+            heading = line.removeprefix("## ")
+            found[heading] = []
+        elif line.startswith("| ") and not line.startswith(("| op", "| name |", "| flag |")):
+            cells = re.split(r"(?<!\\)\|", line)[1:-1]
+            found[heading].append([cell.strip().strip("`") for cell in cells])
+    return found
+
+
+def test_every_public_name_has_a_line_that_says_what_it_is(tmp_path: Path) -> None:
+    page = rows("api.md", tmp_path)
+    listed = (ROOT / "docs" / "public_names.txt").read_text().split()
+    names = {re.sub("^pinnace", "tf", name) for name in listed}
+    spaces = {name.rpartition(".")[0] for name in names}
+    missing = [
+        name
+        for name in names - spaces - set(page) - MODULES
+        for space, _, last in [name.rpartition(".")]
+        if page.get(space) and last not in {row[0] for row in page[space]}
+    ]
+    assert not missing, f"not in api.md: {sorted(missing)}"
+    silent = [f"{space}.{row[0]}" for space, found in page.items() for row in found if not row[1]]
+    assert not silent, f"no docstring: {silent}"
+
+
+def test_every_op_has_a_row_with_its_signature(tmp_path: Path) -> None:
+    page = rows("ops.md", tmp_path)
+    names = [row[0] for found in page.values() for row in found]
+    assert len(names) == len(set(names)) > 700
+    assert all(re.search("->", row[1]) for found in page.values() for row in found)
+    assert {"math/arithmetic", "nn/smooth"} <= set(page)
+
+
+def test_every_flag_says_what_it_does(tmp_path: Path) -> None:
+    page = rows("flags.md", tmp_path)
+    said = [row for found in page.values() for row in found]
+    assert [row for row in said if len(row) != 2 or not all(row)] == []
+    assert {"--host HOST", "--enable_batching BOOL"} <= {row[0] for row in said}
+
+
+def test_every_op_is_converted_or_refused_and_those_ran_that_did(tmp_path: Path) -> None:
+    page = rows("onnx_coverage.md", tmp_path)
+    refused = {name for row in page.pop("Not converted") for name in row[0].split(", ")}
+    converted = [row for found in page.values() for row in found]
+    names = {row[0] for row in converted}
+    assert not names & refused
+    ran = Counter(row[3] for row in converted)
+    at_least = ran["ranks"]
+    assert at_least >= RAN["ranks"], "set RAN only if it is meant"
+    assert at_least + ran["sizes"] >= RAN["ranks"] + RAN["sizes"]
+    assert ran.total() - ran["-"] >= sum(RAN.values())
+    ops = [row[0] for found in rows("ops.md", tmp_path).values() for row in found]
+    assert set(ops) == names | refused

@@ -1,0 +1,134 @@
+"""Bodies that machine code reads are decoded as by the full rules, and others left to them."""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinnace.serving.fast.http import digit_reader as engine
+from pinnace.serving.fast.http import number_rows
+from pinnace.serving.fast.http.predict import RowsPredict
+from pinnace.serving.http.json_tensors import decode_feeds, parse_predict
+from pinnace.serving.models.loaded_model import LoadedModel
+from pinnace.serving.models.servable import Servable
+from unit.serving.numpy_models import echo, sum_and_difference
+
+pytest.importorskip("numba")
+
+SERVABLE = Servable(
+    "m",
+    1,
+    LoadedModel(
+        {
+            "serving_default": echo("float32", shape=[None, 2]),
+            "any": echo("float32"),
+            "plain": echo("float32", shape=[None]),
+            "double": echo("float64"),
+            "two": sum_and_difference(),
+        }
+    ),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _reader_is_made() -> Iterator[None]:
+    kernel = engine.requested()
+    assert kernel.done.wait(timeout=120)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(number_rows, "_reader", kernel.function)
+        yield
+
+
+ROWS = st.one_of(
+    st.lists(st.lists(st.floats(width=32), min_size=2, max_size=2), min_size=1, max_size=5),
+    st.lists(st.floats(-10, 10), min_size=1, max_size=5),
+    st.lists(st.lists(st.integers(0, 255), max_size=3), max_size=3),
+)
+
+
+@given(
+    ROWS,
+    st.sampled_from([None, "serving_default", "any", "plain", "double", "two", "none"]),
+    st.booleans(),
+    st.sampled_from([None, 0, 1]),
+)
+def test_both_ways_agree(value: object, name: str | None, is_first: bool, indent: int) -> None:
+    pairs = {"instances": value} if name is None else {"instances": value, "signature_name": name}
+    body = json.dumps({key: pairs[key] for key in sorted(pairs, reverse=is_first)}, indent=indent)
+    found = number_rows.read_rows(SERVABLE, body.encode())
+    behind = number_rows.read_rows(SERVABLE, b"[[head]]" + body.encode(), 8)
+    assert (found is None) == (behind is None)
+    if found is not None and behind is not None:
+        assert (found[0], found[1].raw, found[1].rows) == (
+            behind[0],
+            behind[1].raw,
+            behind[1].rows,
+        )
+    if found is None:
+        return
+    call = parse_predict(body.encode())
+    assert found[0] == call.signature_name
+    feeds = decode_feeds(call, SERVABLE.signature(call.signature_name).inputs)
+    assert found[1]["x"].dtype == np.float32
+    np.testing.assert_array_equal(found[1]["x"], feeds["x"])
+
+
+def test_what_clients_send_is_read_here() -> None:
+    for body in (
+        b'{"instances":[[1,2.5],[3e-1,-4]]}',
+        b' { "instances" : [ [ 1 , 2 ] ] } \n',
+        b'{"signature_name":"any","instances":[[[1,2]]]}'.replace(b"[[[1,2]]]", b"[[1,2,3]]"),
+        b'{"instances":[1,2],"signature_name":"plain"}',
+    ):
+        assert number_rows.read_rows(SERVABLE, body) is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b'{"instances":[[1,2]]',
+        b'{"instances":[[1,2]]} more',
+        b'{"instances":[[1,2]],"instances":[[3,4]]}',
+        b'{"signature_name":"any","instances":[[1,2]],"signature_name":"any"}',
+        b'{"instances":[[1,2]],"other":1}',
+        b'{"inputs":[[1,2]]}',
+        b'{"instances":[[1,2,3]]}',
+        b'{"instances":[1,2]}',
+        b'{"instances":[[1,2]],"signature_name":"double"}',
+        b'{"instances":[[1,2]],"signature_name":"none"}',
+        b'{"instances":[[1,2]],"signature_name":"\\u0061ny"}',
+    ],
+)
+def test_the_rest_is_left_to_the_full_rules(body: bytes) -> None:
+    assert number_rows.read_rows(SERVABLE, body) is None
+
+
+def test_memory_of_large_bodies_is_not_kept() -> None:
+    body = json.dumps({"instances": [[0.5, 0.25]] * 600_000}).encode()
+    found = number_rows.read_rows(SERVABLE, body)
+    assert found is not None
+    assert found[1].rows == 600_000
+    assert len(number_rows._SCRATCH.kept[0]) <= number_rows._KEPT_NUMBERS
+
+
+def test_nobody_asks_for_machine_code_before_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(number_rows, "_reader", None)
+    monkeypatch.setattr(number_rows, "_read_bytes", 0)
+    monkeypatch.setattr(engine, "reader", lambda: asked.append(1))
+    body = b'{"instances":[[1,2]]}'
+    np.testing.assert_array_equal(RowsPredict().decode(SERVABLE, body, {}).feeds["x"], [[1, 2]])
+    assert not asked
+    monkeypatch.setattr(number_rows, "_read_bytes", number_rows._WORTH_BYTES)
+    RowsPredict().decode(SERVABLE, b'{"instances":[1],"signature_name":"double"}', {})
+    RowsPredict().decode(
+        SERVABLE, b'{"instances":[{"a":[1,2],"b":[3,4]}],"signature_name":"two"}', {}
+    )
+    assert not asked  # those would not be read by it
+    np.testing.assert_array_equal(RowsPredict().decode(SERVABLE, body, {}).feeds["x"], [[1, 2]])
+    assert asked

@@ -1,0 +1,36 @@
+"""Writes the pages of the documentation that follow from the code, into build/docs/."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import api_page
+import flag_table
+import onnx_coverage
+import op_table
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "docs"
+PAGES = {
+    "api.md": api_page.page,
+    "flags.md": flag_table.page,
+    "ops.md": op_table.page,
+    "onnx_coverage.md": onnx_coverage.page,  # the last: it imports tests
+}
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pages", nargs="*", default=list(PAGES), metavar="PAGE", help="all if none")
+    parser.add_argument("--into", type=Path, default=FOLDER, metavar="FOLDER")
+    options = parser.parse_args()
+    folder: Path = options.into
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in options.pages:
+        (folder / name).write_text(PAGES[name]())
+        print(folder / name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
