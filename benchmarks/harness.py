@@ -1,9 +1,9 @@
 """Pairs of measurements: the same work here and by a peer, in two processes, in turn.
 
-A benchmark is a file in cases/ with a `CASE` and, unless it is a `ProcessCase`, a function
-`ours() -> Work`. What a peer does for it is a function `theirs() -> Work` in a file of the same
-name in peers/<peer>/. Inputs and expected results stand in the case, computed by NumPy; the case
-imports `pinnace` inside `ours`, so that the peer's process can read the case without it.
+A benchmark is an entry of `CASES` in a file of cases/, a family of them: its aims and, unless it is
+a `ProcessCase`, `work(tf) -> Work`, which is called with pinnace and, in the peer's process, with
+TensorFlow. `variants` are other programs of ours to compare it with. Inputs and expected results
+stand in the family's file, computed by NumPy; the file imports neither library.
 
 Both sides run in processes of their own with the same number of threads and without OPENBLAS_*
 (a pinned OPENBLAS_CORETYPE halves NumPy's speed) and PYTHONDONTWRITEBYTECODE. A side checks its
@@ -19,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,8 +29,10 @@ FOLDER = Path(__file__).resolve().parent
 THREADS = 2
 OURS = "pinnace"
 
-# Peer -> the variable that names its interpreter; a peer that is not here runs in ours (NumPy).
-INTERPRETERS = {"tensorflow": "PINNACE_TF_PYTHON"}
+TENSORFLOW = "tensorflow"
+
+# Peer -> the variable that names its interpreter; a peer that is not here runs in ours.
+INTERPRETERS = {TENSORFLOW: "PINNACE_TF_PYTHON"}
 # Whole processes run ours as people install it, not as a checkout that is edited.
 INSTALLED = "PINNACE_WHEEL_PYTHON"
 
@@ -75,10 +78,14 @@ class Case:
         sample_s: a sample calls `run` as often as fits into this.
         warm_up_s: how long both sides run before anything counts: more where machine code is made
             in the background, once per machine.
+        work: the program, given either library.
+        variants: peer -> another program of ours.
     """
 
     title: str
     aims: dict[str, float]
+    work: Callable[[Any], Work] | None = None
+    variants: Mapping[str, Callable[[Any], Work]] = field(default_factory=dict)
     memory_aims: dict[str, float] = field(default_factory=dict)
     model: str | None = None
     rounds: int = 7
@@ -220,17 +227,23 @@ class Worker:
         return "".join(self._log.readlines()[-20:])
 
 
+@cache
+def _families() -> dict[str, tuple[str, Case]]:
+    families = sorted(file.stem for file in (FOLDER / "cases").glob("[!_]*.py"))
+    cases = [(family, importlib.import_module(f"cases.{family}").CASES) for family in families]
+    return {name: (family, case) for family, found in cases for name, case in found.items()}
+
+
 def discover() -> dict[str, Case]:
     """Name -> case, of the files in cases/."""
-    names = sorted(file.stem for file in (FOLDER / "cases").glob("[!_]*.py"))
-    return {name: importlib.import_module(f"cases.{name}").CASE for name in names}
+    return {name: case for name, (_, case) in sorted(_families().items())}
 
 
-def peers_of(name: str, case: Case) -> list[str]:
+def peers_of(case: Case) -> list[str]:
     """The peers that a case can be compared with."""
     if isinstance(case, ProcessCase):
         return [peer for peer in case.commands if peer != OURS]
-    return sorted(file.parent.name for file in (FOLDER / "peers").glob(f"*/{name}.py"))
+    return sorted([TENSORFLOW, *case.variants])
 
 
 def interpreter_of(side: str, case: Case | None = None) -> str | None:
@@ -246,9 +259,9 @@ def compare(name: str, case: Case, peer: str | None, *, short: bool = False) -> 
     """Measure a case on our side and, unless `peer` is None, on the peer's.
 
     Args:
-        name: file name of the case.
-        case: what the file says.
-        peer: folder in peers/ or key of `commands`.
+        name: its key in `CASES`.
+        case: what stands there.
+        peer: `tensorflow` or a key of `variants` or `commands`.
         short: one round of one sample, to see that the benchmark works.
     """
     rounds = 1 if short else case.rounds
@@ -303,7 +316,8 @@ def _request(name: str, case: Case, side: str, *, short: bool) -> dict[str, Any]
     request["rests"] = not short
     if isinstance(case, ProcessCase):
         return {**request, "command": case.commands[side]}
-    return {**request, "bench": name, "peer": None if side == OURS else side}
+    family, _ = _families()[name]
+    return {**request, "family": family, "bench": name, "peer": None if side == OURS else side}
 
 
 def _summary(turns: list[Turn]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def main() -> int:
         if case.model and not networks.reachable(case.model):
             print(f"{name}: skipped, TensorFlow has not written {case.model} yet. Try: make bench")
             continue
-        reachable = [peer for peer in peers_of(name, case) if interpreter_of(peer)]
+        reachable = [peer for peer in peers_of(case) if interpreter_of(peer)]
         wanted: list[str | None] = [None] if options.short or not reachable else [*reachable]
         for peer in wanted:
             print(f"{name}: {case.title}" + (f", against {peer}" if peer else ""), flush=True)
@@ -44,7 +44,7 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     """The command line's options."""
     parser = argparse.ArgumentParser(description="pinnace's benchmarks")
-    parser.add_argument("--only", action="append", metavar="NAME", help="file name in cases/")
+    parser.add_argument("--only", action="append", metavar="NAME", help="name of a case")
     parser.add_argument("--short", action="store_true", help="one sample each, without peers")
     parser.add_argument("--strict", action="store_true", help="exit 1 when an aim is missed")
     parser.add_argument("--json", type=Path, default=FOLDER / "results.json")

@@ -1,7 +1,8 @@
 """One side of a pair: reads requests from its input, a line of JSON each, and answers with times.
 
-{"bench": name, "peer": null or a folder of peers/, "repeat": k, "sample_s": s, "warm_up_s": w,
-"rests": whether what goes on in the background is waited for} times a `Work`;
+{"family": file in cases/, "bench": name, "peer": null, "tensorflow" or a variant, "repeat": k,
+"sample_s": s, "warm_up_s": w, "rests": whether what goes on in the background is waited for} times
+a `Work`;
 {"command": [...], "repeat": k} times fresh processes of this interpreter. The answer is
 {"seconds": [per call, k of them], "peak_bytes": n} or {"error": text}.
 """
@@ -29,17 +30,15 @@ PAUSE_S, BUSY = 0.1, 0.5  # a process that takes this part of a pause has not co
 class Bench:
     """A `Work` that was found right and warm, and how many calls make a sample."""
 
-    def __init__(
-        self, name: str, peer: str | None, sample_s: float, warm_up_s: float, rests: bool
-    ) -> None:
-        if peer is None:
-            work = importlib.import_module(f"cases.{name}").ours()
-        else:
-            work = importlib.import_module(f"peers.{peer}.{name}").theirs()
-        self.work: Work = work
+    def __init__(self, request: dict[str, Any]) -> None:
+        # Nothing of the other families: their inputs would be memory that is measured.
+        case = importlib.import_module(f"cases.{request['family']}").CASES[request["bench"]]
+        peer, sample_s, warm_up_s = (request[k] for k in ("peer", "sample_s", "warm_up_s"))
+        tf = importlib.import_module("tensorflow" if peer == "tensorflow" else "pinnace")
+        self.work: Work = case.variants.get(peer, case.work)(tf)
         self.work.check()
         self.calls = self._warm_up(sample_s, warm_up_s)
-        end = time.perf_counter() + (LONGEST_S if rests else 0)
+        end = time.perf_counter() + (LONGEST_S if request["rests"] else 0)
         # What was made is taken up by later calls, which may ask for more: twice.
         while time.perf_counter() < end and not (self._rests() and self._rests()):
             self.calls = self._warm_up(sample_s, warm_up_s)
@@ -74,8 +73,7 @@ def time_calls(benches: dict[str, Bench], request: dict[str, Any]) -> dict[str, 
     """Answer a request for calls within this process."""
     name = request["bench"]
     if name not in benches:
-        told = (request["peer"], request["sample_s"], request["warm_up_s"], request["rests"])
-        benches[name] = Bench(name, *told)
+        benches[name] = Bench(request)
     bench = benches[name]
     bench.sample()  # after the other side's turn caches and clocks are cold
     seconds = [bench.sample() for _ in range(request["repeat"])]

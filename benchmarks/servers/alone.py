@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from pinnace.framework import config
-from pinnace.serving.loading import load_model
+from pinnace.serving.models.loading import load_model
 from servers.models import rows
 
 _PAUSE_S = 1e-4

@@ -2,13 +2,13 @@
 
 import sys
 import types
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
-from harness import Work
+from harness import FOLDER, Case, Work
 
-SOURCE = Path(__file__).resolve().parent.parent / "examples" / "revnet" / "revnet.py"
+SOURCE = FOLDER.parent / "examples" / "revnet" / "revnet.py"
 _random = np.random.default_rng(0)
 X = _random.standard_normal((64, 32, 32, 3)).astype(np.float32)
 LABELS = _random.integers(0, 10, 64).astype(np.int32)
@@ -74,3 +74,37 @@ def training_step(
         assert float(step(x, labels)) < first
 
     return Work(run=lambda: step(x, labels).numpy(), check=check)
+
+
+def memory_work(tf: object, *, reversible: bool = True, blocks: int = 16) -> Work:
+    """A step on 64 images: its peak memory is what is compared."""
+    return training_step(
+        tf, reversible=reversible, filters=(16,), blocks=blocks, images=64, compared=False
+    )
+
+
+_step = partial(training_step, filters=(32, 64), blocks=2)
+CASES = {
+    # Depth adds nothing: beside plain backpropagation, which keeps the activations, and beside
+    # the reversible network of half the depth.
+    "revnet_memory": Case(
+        title="RevNet memory, 16 blocks, reversible",
+        aims={"tensorflow": 1.0},
+        memory_aims={"tensorflow": 1.0, "plain_backprop": 0.6, "half_depth": 1.1},
+        rounds=3,
+        repeats=1,
+        work=memory_work,
+        variants={
+            "half_depth": partial(memory_work, blocks=8),
+            "plain_backprop": partial(memory_work, reversible=False),
+        },
+    ),
+    # 25 % more than plain backpropagation was published.
+    "revnet_step": Case(
+        title="RevNet training step, reversible",
+        aims={"tensorflow": 1.0, "plain_backprop": 1.25},
+        repeats=5,
+        work=partial(_step, reversible=True),
+        variants={"plain_backprop": partial(_step, reversible=False)},
+    ),
+}

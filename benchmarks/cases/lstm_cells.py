@@ -1,10 +1,11 @@
-"""An LSTM cell written with ops, weights fixed: the program of the recurrent cases."""
+"""An LSTM cell written with ops, weights fixed: ten calls of it, and a dynamic RNN."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from harness import Work
+from harness import Case, Work
 
 STEPS = 10
 
@@ -99,3 +100,31 @@ def dynamic_work(tf: object, *, rows: int, steps: int, units: int) -> Work:
         np.testing.assert_allclose(c.numpy(), wanted[-1][1], rtol=1e-3, atol=1e-4)
 
     return Work(run=lambda: dynamic_rnn(given), check=check)
+
+
+CASES = {
+    "dynamic_rnn": Case(
+        title="dynamic RNN, 50 steps, 32 rows, 64 units",
+        aims={"tensorflow": 1.0},
+        warm_up_s=10.0,
+        work=partial(dynamic_work, rows=32, steps=50, units=64),
+    ),
+    # The guide's example of what tracing wins.
+    "lstm_cell": Case(
+        title="LSTM cell, 10 steps of 10 rows, traced",
+        aims={"tensorflow": 1.0, "pinnace_eager": 1.0},
+        warm_up_s=5.0,
+        work=partial(cell_work, rows=10, units=10, traced=True),
+        variants={"pinnace_eager": partial(cell_work, rows=10, units=10, traced=False)},
+    ),
+    "lstm_cell_64": Case(
+        title="LSTM cell, 10 steps of 64 rows and units, traced",
+        aims={"tensorflow": 1.0},
+        work=partial(cell_work, rows=64, units=64, traced=True),
+    ),
+    "lstm_cell_eager": Case(
+        title="LSTM cell, 10 steps of 10 rows, eagerly",
+        aims={"tensorflow": 1.0},
+        work=partial(cell_work, rows=10, units=10, traced=False),
+    ),
+}

@@ -1,9 +1,11 @@
-"""A loaded SavedModel's signature on one input: the work of the inference cases."""
+"""A loaded SavedModel's signature on one input."""
+
+from functools import partial
 
 import numpy as np
 
 import networks
-from harness import Work
+from harness import Case, Work
 
 
 def work(tf: object, name: str, *, rows: int = 1, rtol: float = 1e-3, atol: float = 1e-4) -> Work:
@@ -38,3 +40,28 @@ def work(tf: object, name: str, *, rows: int = 1, rtol: float = 1e-3, atol: floa
             np.testing.assert_allclose(row, y[0], rtol=rtol, atol=atol * np.abs(y).max())
 
     return Work(run=run, check=check)
+
+
+def _case(title: str, model: str, rows: int = 1, aim: float = 1.0) -> Case:
+    return Case(
+        title=f"inference, {title}",
+        aims={"tensorflow": aim},
+        model=model,
+        sample_s=0.05,
+        repeats=9,
+        work=partial(work, name=model, rows=rows),
+    )
+
+
+CASES = {
+    # Four transformer blocks, 128 tokens of 256 features.
+    "infer_encoder": _case("transformer encoder, 1 row", "encoder"),
+    "infer_encoder_8": _case("transformer encoder, 8 rows", "encoder", rows=8),
+    "infer_lstm": _case("LSTM(64), 50 steps, 1 row", "lstm"),
+    "infer_lstm_32": _case("LSTM(64), 50 steps, 32 rows", "lstm", rows=32),
+    # Images of 224x224.
+    "infer_mobilenet": _case("MobileNetV2, 1 image", "mobilenet_v2", aim=3.0),
+    "infer_perceptron": _case("MLP 784-512-512-10, 1 row", "perceptron"),
+    "infer_perceptron_32": _case("MLP 784-512-512-10, 32 rows", "perceptron", rows=32),
+    "infer_resnet": _case("ResNet50, 1 image", "resnet50", aim=3.0),
+}

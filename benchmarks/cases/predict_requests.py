@@ -20,9 +20,27 @@ import numpy as np
 from harness import Case, Work
 from perceptron import X, build, expected
 
-CASE = Case(title="predict request, one JSON row", aims={"tensorflow": 0.7}, sample_s=0.05)
 BODY = json.dumps({"instances": X[:1].tolist()})
 PATH = "/v1/models/mlp:predict"
+_FASTAPI = """
+import sys
+import tensorflow as tf
+import uvicorn
+from fastapi import FastAPI, Request
+
+app = FastAPI()
+loaded = tf.saved_model.load(sys.argv[1])
+signature = loaded.signatures["serving_default"]
+(name,) = signature.structured_input_signature[1]
+
+@app.post("/v1/models/mlp:predict")
+async def predict(request: Request):
+    rows = (await request.json())["instances"]
+    (outputs,) = signature(**{name: tf.constant(rows, tf.float32)}).values()
+    return {"predictions": outputs.numpy().tolist()}
+
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", access_log=False)
+"""
 
 
 def free_port() -> int:
@@ -64,13 +82,26 @@ def request_work(command: Sequence[str], port: int, folder: Path) -> Work:
     return Work(run=ask, check=check, close=close)
 
 
-def ours() -> Work:
-    import pinnace as tf
-
+def work(tf: object) -> Work:
+    """`pinnace serve`, or FastAPI around TensorFlow's signature, and a model saved by either."""
     folder = Path(tempfile.mkdtemp())
-    tf.saved_model.save(build(tf), str(folder / "mlp" / "1"))
+    target = folder / "mlp" / "1"
+    tf.saved_model.save(build(tf), str(target))
     port = free_port()
-    command = [sys.executable, "-m", "pinnace.deploy.cli.main", "serve"]
-    return request_work(
-        [*command, "--model", f"mlp={folder / 'mlp'}", "--rest_api_port", str(port)], port, folder
+    if tf.__name__ == "tensorflow":
+        (folder / "server.py").write_text(_FASTAPI)
+        command = [str(folder / "server.py"), str(target), str(port)]
+    else:
+        command = ["-m", "pinnace.deploy.cli.main", "serve", "--model", f"mlp={target.parent}"]
+        command += ["--rest_api_port", str(port)]
+    return request_work([sys.executable, *command], port, folder)
+
+
+CASES = {
+    "predict_request": Case(
+        title="predict request, one JSON row",
+        aims={"tensorflow": 0.7},
+        sample_s=0.05,
+        work=work,
     )
+}

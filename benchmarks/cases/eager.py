@@ -1,10 +1,11 @@
-"""Loss and gradients of a perceptron, eagerly: 32 rows, 32-64-64-10, relu, mean of squares."""
+"""Eager calls: an addition, which is nothing but dispatch, and the gradients of a perceptron."""
 
 import numpy as np
 
 from harness import Case, Work
 
-CASE = Case(title="eager MLP gradient, 32 rows", aims={"tensorflow": 0.1})
+SMALL = np.array([[1, 2], [3, 4]], np.float32)
+# 32 rows, 32-64-64-10, relu, mean of squares.
 _random = np.random.default_rng(0)
 X = _random.standard_normal((32, 32)).astype(np.float32)
 WEIGHTS = [
@@ -27,8 +28,17 @@ def expected() -> list[np.ndarray]:
     return [h0.T @ d1, h1.T @ d2, h2.T @ dy]
 
 
-def work(tf: object) -> Work:
-    """The same program for both libraries."""
+def add_work(tf: object) -> Work:
+    """x + x of a 2x2 tensor."""
+    x = tf.constant(SMALL)
+    return Work(
+        run=lambda: x + x,
+        check=lambda: np.testing.assert_array_equal((x + x).numpy(), SMALL + SMALL),
+    )
+
+
+def gradient_work(tf: object) -> Work:
+    """Loss and gradients of the perceptron."""
     x = tf.constant(X)
     weights = [tf.Variable(w) for w in WEIGHTS]
     biases = [tf.Variable(b) for b in BIASES]
@@ -49,7 +59,9 @@ def work(tf: object) -> Work:
     return Work(run=step, check=check)
 
 
-def ours() -> Work:
-    import pinnace as tf
-
-    return work(tf)
+CASES = {
+    "eager_add": Case(title="eager add, 2×2", aims={"tensorflow": 0.1}, work=add_work),
+    "mlp_gradient": Case(
+        title="eager MLP gradient, 32 rows", aims={"tensorflow": 0.1}, work=gradient_work
+    ),
+}

@@ -1,8 +1,10 @@
-"""A traced Keras layer over a sequence, and its training step: the program of those cases."""
+"""A traced Keras layer over a sequence, and its training step."""
+
+from functools import partial
 
 import numpy as np
 
-from harness import Work
+from harness import Case, Work
 
 ROWS, STEPS, FEATURES, UNITS = 32, 50, 64, 64
 X = np.random.default_rng(0).standard_normal((ROWS, STEPS, FEATURES)).astype(np.float32)
@@ -88,3 +90,25 @@ def step_work(tf: object, kind: str) -> Work:
 
     rate = tf.constant(1e-3)
     return Work(run=lambda: step(rate), check=check)
+
+
+def _step_case(kind: str) -> Case:
+    return Case(
+        title=f"{kind} layer's training step, 32 rows, 50 steps",
+        aims={"tensorflow": 1.0},
+        warm_up_s=10.0,
+        work=partial(step_work, kind=kind),
+    )
+
+
+CASES = {
+    "gru_layer_step": _step_case("GRU"),
+    "lstm_layer": Case(
+        title="LSTM layer, 32 rows, 50 steps, 64 units, traced",
+        aims={"tensorflow": 1.0},
+        warm_up_s=10.0,
+        work=forward_work,
+    ),
+    "lstm_layer_step": _step_case("LSTM"),
+    "simple_rnn_layer_step": _step_case("SimpleRNN"),
+}
