@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.engine.blas import has_products
 from pinnace.graph.walk import users
 from pinnace.ops.nn import batch_norm
 
@@ -65,7 +66,15 @@ class Layout:
 
     def with_regions(self, fused: Mapping[int, Region | None]) -> Layout:
         """The layout in which these regions run."""
-        return Layout(self._plan, self.known, self._sizes, self.has_products, fused, self.settled)
+        alone = {
+            place
+            for region in fused.values()
+            if region is not None and not getattr(region, "needs_blas", True)
+            for place in region.cluster.members
+        }
+        left = (s.node for place, s in enumerate(self._plan.steps) if place not in alone)
+        multiplies = self.has_products and (not alone or has_products(left))
+        return Layout(self._plan, self.known, self._sizes, multiplies, fused, self.settled)
 
     def _compiled(self, *, looks: bool = False) -> Any:
         source = self._plan.source

@@ -23,7 +23,7 @@ from pinnace.ops.running import RunContext
 from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pinnace.engine.steps import Region, Step
     from pinnace.framework.tensor import Array
@@ -133,7 +133,9 @@ class Source:
         """
         lines = []
         plain = not fused and not checks
-        deaths = [step.dies for step in self._steps] if plain else self.deaths(fused, checks)
+        deaths = (
+            [step.dies for step in self._steps] if plain else self.deaths(fused, checks, settled)
+        )
         for index, step in enumerate(self._steps):
             outputs = step.node.outputs
             if outputs and all(value in settled for value in outputs):
@@ -177,17 +179,21 @@ class Source:
         self,
         fused: Mapping[int, Region | None],
         checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
+        settled: Collection[Value] = (),
     ) -> list[list[Value]]:
         """For each place the values that nothing needs after it.
 
         Args:
             fused: see `body`.
             checks: see `body`.
+            settled: see `body`; what only such a step takes may never be made.
         """
         last: dict[Value, int] = {}
         for place, step in enumerate(self._steps):
             if place not in fused:
-                touched = [*step.node.inputs, *step.node.outputs]
+                outputs = step.node.outputs
+                is_left_out = outputs and all(value in settled for value in outputs)
+                touched = [] if is_left_out else [*step.node.inputs, *outputs]
             else:
                 cluster = fused[place]
                 touched = (

@@ -110,7 +110,9 @@ def _tile(rows: int, vectors: int, lanes: int) -> Callable[..., None]:
     def tile(
         a: Any, a_table: Any, c: Any, c_table: Any, b: Any, b_step: Any, sections: Any,
         count: Any, length: Any, a_step: Any, columns: Any, init: Any, mode: Any,
+        z: Any, z_table: Any,
     ) -> None:  # fmt: skip
+        del z, z_table  # of networks, which run as machine code
         width = min(int(columns), vectors * lanes)
         from_a = _memory.view(a_table, rows, np.int64)
         to_c = _memory.view(c_table, rows, np.int64)

@@ -20,6 +20,7 @@ from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.columns import TEXTS as COLUMNS
 from pinnace.engine.codegen.sliding import TEXTS as SLIDING
 from pinnace.engine.codegen.streams import TEXTS as STREAMS
+from pinnace.engine.codegen.walking import WALK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ INTERPRETED, MACHINE = "interpreted", "machine code"
 # First letters of arguments: numbers and arrays that are read, arrays that are wholly written, and
 # what is read and written (lists that change, and tables of numbers that go in and out).
 READ, WRITTEN, BOTH = frozenset("xkclna"), frozenset("y"), frozenset("ugqf")
-_FIXED = frozenset({*COLUMNS.values(), *SLIDING.values(), *STREAMS.values()})
+_FIXED = frozenset({*COLUMNS.values(), *SLIDING.values(), *STREAMS.values(), WALK})
 _ARGUMENTS = re.compile(r"^def kernel\(([^)]*)\)", re.MULTILINE)
 
 

@@ -17,7 +17,7 @@ from pinnace.engine.codegen.fused import Fused
 from pinnace.ops.kernels import team, tiles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pinnace.engine.codegen.equations import Products
     from pinnace.engine.steps import Step
@@ -108,7 +108,11 @@ class Attention:
 
 
 def join(
-    steps: Sequence[Step], sizes: Sizes, results: Sequence[Value], found: Sequence[Cluster]
+    steps: Sequence[Step],
+    sizes: Sizes,
+    results: Sequence[Value],
+    found: Sequence[Cluster],
+    taken: Collection[int] = (),
 ) -> tuple[list[Attention], list[Cluster]]:
     """Clusters between two products, with them, and the clusters that are left.
 
@@ -117,8 +121,9 @@ def join(
         sizes: the shape of each value.
         results: what the plan returns.
         found: the plan's clusters.
+        taken: places that run in something else.
     """
-    places = {step.node: place for place, step in enumerate(steps)}
+    places = {step.node: place for place, step in enumerate(steps) if place not in taken}
     uses: dict[Value, list[int]] = {}
     for place, step in enumerate(steps):
         for value in step.node.inputs:
@@ -127,6 +132,8 @@ def join(
     rest: list[Cluster] = []
     for cluster in found:
         second = _after(cluster, steps, sizes, uses, results)
+        if second is not None and second[0] in taken:
+            second = None
         first = None
         for value in cluster.inputs:
             within = set(uses.get(value, ())) <= set(cluster.members)

@@ -222,6 +222,7 @@ def join(
     results: Sequence[Value],
     found: Sequence[Cluster],
     steady: Collection[Value],
+    elsewhere: Collection[int] = (),
 ) -> tuple[list[Dense], list[Cluster]]:
     """Products with what follows them, and the clusters that are left.
 
@@ -231,6 +232,7 @@ def join(
         results: what the plan returns.
         found: the plan's clusters.
         steady: variables that keep their values.
+        elsewhere: places that run in something else.
     """
     uses: dict[Value, list[int]] = {}
     for place, step in enumerate(steps):
@@ -240,10 +242,12 @@ def join(
     joined: list[Dense] = []
     taken: set[int] = set()
     for place, step in enumerate(steps):
-        if not _is_dense(step.node, sizes, steady):
+        if place in elsewhere or not _is_dense(step.node, sizes, steady):
             continue
         value, between = _followed(step.node.outputs[0], steps, uses, set(results))
         users = uses.get(value, [])
+        if any(one in elsewhere for one in (*users, *between)):
+            continue
         if value in results or len(users) != 1 or value not in sizes:
             continue
         cluster = of.get(users[0]) or _alone(users[0], steps, sizes, uses, results)

@@ -120,19 +120,19 @@ def multiply(
             target = c + 4 * j
             if rows == ROWS and columns <= NARROW:
                 narrow(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
-                       columns, zeros, mode)  # fmt: skip
+                       columns, zeros, mode, 0, 0)  # fmt: skip
             elif rows == ROWS:
                 whole(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
-                      columns, zeros, mode)  # fmt: skip
+                      columns, zeros, mode, 0, 0)  # fmt: skip
             elif rows == EIGHT:
                 eight(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
-                      columns, zeros, mode)  # fmt: skip
+                      columns, zeros, mode, 0, 0)  # fmt: skip
             elif rows == 4:
                 four(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
-                     columns, zeros, mode)  # fmt: skip
+                     columns, zeros, mode, 0, 0)  # fmt: skip
             else:
                 one(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
-                    columns, zeros, mode)  # fmt: skip
+                    columns, zeros, mode, 0, 0)  # fmt: skip
             j += WIDE
         i += rows
 

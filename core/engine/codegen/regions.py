@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import attention, chains, clusters, dense, rectified
 from pinnace.engine.codegen.fused import Fused
+from pinnace.engine.networks.finding import find as find_networks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -33,15 +34,18 @@ def fuse(
         settled: values whose steps are left out.
         steady: variables among the arguments that keep their values.
     """
+    networks = [] if checked else find_networks(steps, sizes, results, settled, steady)
+    taken = {place for network in networks for place in network.cluster.members}
     pairs = [] if checked else rectified.find(steps, sizes, results)
-    taken = {place for pair in pairs for place in pair.cluster.members}
+    pairs = [pair for pair in pairs if taken.isdisjoint(pair.cluster.members)]
+    taken |= {place for pair in pairs for place in pair.cluster.members}
     left = clusters.find(steps, sizes, results, taken)
     regions: Sequence[Region]
     if checked:
         regions = [Fused(cluster, steps, sizes, checked) for cluster in left]
     else:
-        joined, left = dense.join(steps, sizes, results, left, steady)
-        between, left = attention.join(steps, sizes, results, left)
+        joined, left = dense.join(steps, sizes, results, left, steady, taken)
+        between, left = attention.join(steps, sizes, results, left, taken)
         parts: list[chains.Part | attention.Attention] = [
             *joined,
             *between,
@@ -54,6 +58,9 @@ def fuse(
         for place in region.cluster.members:
             found[place] = None
         found[region.cluster.members[-1]] = region
+    for network in networks:
+        found.update(dict.fromkeys(network.cluster.members))
+        found[network.cluster.members[-1]] = network
     for pair in pairs:
         found.update(dict.fromkeys(pair.cluster.members))
         found[pair.place] = pair

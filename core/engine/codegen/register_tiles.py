@@ -19,8 +19,9 @@ from numba.extending import intrinsic
 
 _FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 _BYTE = ir.IntType(8)
-# The mode of a tile that adds to what c holds.
-ACCUMULATE = 1
+# Bits of a tile's mode: add to what c holds; when the sums are complete, add others to them, and
+# rectify them, above 0 or between 0 and 6.
+ACCUMULATE, ADD, RECTIFY, CLIP = 1, 2, 4, 8
 
 
 def _registers() -> tuple[int, int, int]:
@@ -116,6 +117,8 @@ class _Writer:
             columns,
             init,
             mode,
+            z,
+            z_table,
         ) = arguments
         builder, rows, vectors = self.builder, range(self.rows), range(self.vectors)
         numbers = ir.VectorType(_I32, self.lanes)
@@ -188,6 +191,9 @@ class _Writer:
         builder.cbranch(builder.icmp_signed("<", s_next, count), section, done)
 
         builder.position_at_end(done)
+        z_pointer = self._number_pointer(z)
+        sums = self._added(sums, z_pointer, z_table, masks, mode)
+        sums = self._rectified(sums, mode)
         for index, value in enumerate(sums):
             i, j = divmod(index, self.vectors)
             self._store(value, builder.gep(c_rows[i], [_integer(j * self.lanes)]), masks[j])
@@ -212,9 +218,11 @@ class _Writer:
         builder.cbranch(flag, first, second)
         builder.position_at_end(first)
         values = yes()
+        first = builder.block  # another, if it has branches of its own
         builder.branch(joined)
         builder.position_at_end(second)
         others = no()
+        second = builder.block
         builder.branch(joined)
         builder.position_at_end(joined)
         phis = self._phis(values, first)
@@ -242,6 +250,52 @@ class _Writer:
 
         return self._either(mode, ACCUMULATE, held, given)
 
+    def _added(
+        self, sums: list[Any], z: Any, z_table: Any, masks: list[Any], mode: Any
+    ) -> list[Any]:
+        """The sums, with what lies at z added if the mode says so."""
+        builder = self.builder
+
+        def added() -> list[Any]:
+            rows = [builder.gep(z, [offset]) for offset in self._table(z_table)]
+            return [
+                builder.fadd(
+                    value,
+                    self._load(
+                        builder.gep(rows[index // self.vectors], [_integer(j * self.lanes)]),
+                        masks[j],
+                    ),
+                )
+                for index, value in enumerate(sums)
+                for j in [index % self.vectors]
+            ]
+
+        return self._either(mode, ADD, added, lambda: sums)
+
+    def _rectified(self, sums: list[Any], mode: Any) -> list[Any]:
+        """The sums between 0 and what the mode says; NaN stays."""
+        builder = self.builder
+        zero, six = (ir.Constant(self.vector, [limit] * self.lanes) for limit in (0.0, 6.0))
+
+        def above() -> list[Any]:
+            return [
+                builder.select(builder.fcmp_ordered("<", value, zero), zero, value)
+                for value in sums
+            ]
+
+        def rectified() -> list[Any]:
+            at_least = above()
+
+            def below() -> list[Any]:
+                return [
+                    builder.select(builder.fcmp_ordered(">", value, six), six, value)
+                    for value in at_least
+                ]
+
+            return self._either(mode, CLIP, below, lambda: at_least)
+
+        return self._either(mode, RECTIFY, rectified, lambda: sums)
+
 
 def _tile(rows: int, vectors: int, *, lanes: int = LANES, channelwise: bool = False) -> Any:
     """An intrinsic: a tile of `rows` by `vectors` of `lanes` numbers.
@@ -249,7 +303,7 @@ def _tile(rows: int, vectors: int, *, lanes: int = LANES, channelwise: bool = Fa
     Its arguments: addresses of a, of a's offsets (one per row, in numbers), of c and its offsets;
     address of b and its step from k to k + 1; address of the offsets that sections of the sum add
     to a, how many sections, how many steps each, a's step; how many columns count; address of the
-    numbers that sums begin with; mode.
+    numbers that sums begin with; mode; addresses of what is added in the end and of its offsets.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -271,10 +325,11 @@ def _tile(rows: int, vectors: int, *, lanes: int = LANES, channelwise: bool = Fa
     def typed(
         context: Any, a: Any, a_table: Any, c: Any, c_table: Any, b: Any, b_step: Any,
         sections: Any, count: Any, length: Any, a_step: Any, columns: Any, init: Any, mode: Any,
+        z: Any, z_table: Any,
     ) -> Any:  # fmt: skip
         del context
         kinds = (a, a_table, c, c_table, b, b_step, sections, count, length, a_step, columns)
-        return types.void(*kinds, init, mode), generate
+        return types.void(*kinds, init, mode, z, z_table), generate
 
     return intrinsic(typed)
 

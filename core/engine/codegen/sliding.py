@@ -89,7 +89,7 @@ _TILE = """if columns <= HALF:
 
 _ARGUMENTS = (
     "{a}, a_table, out + 4 * j, c_table, panel, {b_step}, sections, {count}, {length}, "
-    "{a_step}, columns, init + {init}, {mode}"
+    "{a_step}, columns, init + {init}, {mode}, 0, 0"
 )
 
 
@@ -248,7 +248,7 @@ def kernel(q, t):
 """.format(
     **{
         name: f"{name}(x, a_table, out + 4 * j, c_table, panel, 32, start, 1, inner, 1, width, "
-        "init + 4 * j, mode)"
+        "init + 4 * j, mode, 0, 0)"
         for name in ("wide", "eight", "four", "two", "one")
     }
 )

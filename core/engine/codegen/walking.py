@@ -1,0 +1,434 @@
+"""The text of the kernel that walks a network's table (`engine.networks`).
+
+All threads of a call run it on the same table. Of each row they take pieces until none is left,
+and go on to the next row when all of this one's are done, so that a thread that comes late, or not
+at all, is not waited for. Two counters for each row, a cache line each, say how far it is.
+
+Sums of products and channelwise ones are done by `register_tiles`, with what follows them (biases,
+another layer's result, rectifiers) before a sum leaves its register.
+"""
+
+from __future__ import annotations
+
+from pinnace.engine.networks import fields
+
+# Numbers (int64) between the two counters of a row, and between rows: a cache line each.
+LINE = 8
+
+_WINDOWS = '''
+@njit(nogil=True, error_model="numpy")
+def place_windows(q, t, begin, count, limit):
+    """Offsets of windows `begin` to `begin + count` in x, y and z; the last fills up a tile."""
+    columns, rows = q[COLUMNS], q[ROWS_]
+    w = begin % columns
+    r = begin // columns % rows
+    n = begin // (columns * rows)
+    x_step, y_step, z_step = q[X_STEP], q[Y_STEP], q[Z_STEP]
+    m = 0
+    while m < count:
+        x = n * q[X_IMAGE] + r * q[X_ROW] + w * x_step
+        y = n * q[Y_IMAGE] + r * q[Y_ROW] + w * y_step
+        z = n * q[Z_IMAGE] + r * q[Z_ROW] + w * z_step
+        some = min(columns - w, count - m)
+        for i in range(some):
+            t[m + i] = x + i * x_step
+            t[limit + m + i] = y + i * y_step
+            t[2 * limit + m + i] = z + i * z_step
+        m += some
+        w = 0
+        r += 1
+        if r == rows:
+            r = 0
+            n += 1
+    for spare in range(count, count + ROWS):
+        t[spare] = t[count - 1]
+        t[limit + spare] = t[limit + count - 1]
+        t[2 * limit + spare] = t[2 * limit + count - 1]
+
+
+@njit(nogil=True, error_model="numpy")
+def place_sections(q, t, limit):
+    """Offsets that each section of a sum adds; the address of them."""
+    across = q[ACROSS]
+    for s in range(q[SECTIONS]):
+        t[3 * limit + s] = s // across * q[SECTION_DOWN] + s % across * q[SECTION_ALONG]
+    return t[3 * limit :].ctypes.data
+
+
+@njit(nogil=True, error_model="numpy")
+def clear_border(q, piece, pieces):
+    """Zeros around the images of y."""
+    above, below, left, right = q[ABOVE], q[BELOW], q[LEFT], q[RIGHT]
+    if above + below + left + right == 0:
+        return
+    row, step = q[Y_ROW], q[Y_STEP]
+    for n in range(piece, q[IMAGES], pieces):
+        inside = q[Y] + 4 * n * q[Y_IMAGE]
+        clear(inside - 4 * (above * row + left * step), above * row)
+        clear(inside + 4 * (q[ROWS_] * row - left * step), below * row)
+        for r in range(q[ROWS_]):
+            begin = inside + 4 * r * row
+            clear(begin - 4 * left * step, left * step)
+            clear(begin + 4 * q[COLUMNS] * step, right * step)
+'''
+
+# One tile of as many rows as are left, and as wide as there are columns.
+_TILE = """
+                    a_table = t[i:].ctypes.data
+                    y_table = t[limit + i :].ctypes.data
+                    z_table = t[2 * limit + i :].ctypes.data
+                    left = count - i
+                    if width <= HALF and HALF < NARROW:
+                        {half}
+                        if left > HALF_ROWS:
+                            a_table += 8 * HALF_ROWS
+                            y_table += 8 * HALF_ROWS
+                            z_table += 8 * HALF_ROWS
+                            {half}
+                        i += ROWS
+                    elif left > EIGHT and width <= NARROW:
+                        {narrow}
+                        i += ROWS
+                    elif left > EIGHT:
+                        {wide}
+                        i += ROWS
+                    elif left > 4:
+                        {eight}
+                        i += EIGHT
+                    elif left > 2:
+                        {four}
+                        i += 4
+                    elif left > 1:
+                        {two}
+                        i += 2
+                    else:
+                        {one}
+                        i += 1
+""".format(
+    **{
+        name: f"{name}(q[X], a_table, q[Y] + 4 * j, y_table, panel, 32, sections, q[SECTIONS], "
+        "q[LENGTH], 1, width, q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table)"
+        for name in ("half", "narrow", "wide", "eight", "four", "two", "one")
+    }
+)
+
+_PRODUCT = (
+    '''
+@njit(nogil=True, error_model="numpy")
+def product_piece(q, t, piece):
+    """A piece of a product or a convolution: some windows by some columns."""
+    cuts = q[CUTS]
+    pieces = q[PIECES] // cuts
+    some, cut = piece // cuts, piece % cuts
+    if cut == 0:
+        clear_border(q, some, pieces)
+    windows, outputs, block = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH], q[BLOCK]
+    limit = block + ROWS
+    sections = place_sections(q, t, limit)
+    inner = q[SECTIONS] * q[LENGTH]
+    step = ((windows + pieces - 1) // pieces + ROWS - 1) // ROWS * ROWS
+    first, last = some * step, min(windows, (some + 1) * step)
+    panels = (outputs + 31) // 32
+    begin_j, end_j = panels * cut // cuts * 32, min(outputs, panels * (cut + 1) // cuts * 32)
+    for at in range(first, last, block):
+        count = min(block, last - at)
+        place_windows(q, t, at, count, limit)
+        if q[WEIGHTS_STAY]:
+            i = 0
+            while i < count:
+                before = i
+                for j in range(begin_j, end_j, WIDE):
+                    i = before
+                    width = min(WIDE, end_j - j)
+                    panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
+'''
+    + _TILE
+    + """
+        else:
+            for j in range(begin_j, end_j, WIDE):
+                width = min(WIDE, end_j - j)
+                panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
+                i = 0
+                while i < count:
+"""
+    + _TILE
+)
+
+_CHANNELWISE = '''
+@njit(nogil=True, error_model="numpy")
+def channelwise_piece(q, t, piece):
+    """A piece of a channelwise convolution: some windows."""
+    pieces = q[PIECES]
+    clear_border(q, piece, pieces)
+    windows, width, block = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH], q[BLOCK]
+    limit = block + ROWS
+    sections = place_sections(q, t, limit)
+    step = ((windows + pieces - 1) // pieces + ROWS - 1) // ROWS * ROWS
+    first, last = piece * step, min(windows, (piece + 1) * step)
+    for at in range(first, last, block):
+        count = min(block, last - at)
+        place_windows(q, t, at, count, limit)
+        for i in range(0, count, ROWS):
+            a_table = t[i:].ctypes.data
+            y_table = t[limit + i :].ctypes.data
+            z_table = t[2 * limit + i :].ctypes.data
+            for j in range(0, width, NARROW):
+                channelwise(
+                    q[X] + 4 * j, a_table, q[Y] + 4 * j, y_table, q[WEIGHTS] + 4 * j, width,
+                    sections, q[SECTIONS], q[LENGTH], q[A_STEP], min(NARROW, width - j),
+                    q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table,
+                )
+'''
+
+_POOLS = '''
+@njit(nogil=True, error_model="numpy")
+def numbers(address, count):
+    return carray(as_pointer(address), count)
+
+
+@njit(nogil=True, error_model="numpy")
+def pool_piece(q, piece, largest):
+    """A piece of a pooling: some rows of windows."""
+    pieces, width = q[PIECES], q[WIDTH]
+    clear_border(q, piece, pieces)
+    rows = q[IMAGES] * q[ROWS_]
+    for u in range(rows * piece // pieces, rows * (piece + 1) // pieces):
+        n, r = u // q[ROWS_], u % q[ROWS_]
+        top = r * q[DOWN] - q[TOP]
+        for w in range(q[COLUMNS]):
+            side = w * q[ALONG] - q[SIDE]
+            y = numbers(q[Y] + 4 * (n * q[Y_IMAGE] + r * q[Y_ROW] + w * q[Y_STEP]), width)
+            taps = 0
+            # As the pooling kernels: NaN never wins, and nothing is below the lowest number.
+            y[:] = LOWEST if largest else float32(0)
+            for row in range(max(top, 0), min(top + q[TAPS_DOWN], q[HEIGHT])):
+                for column in range(max(side, 0), min(side + q[TAPS_ALONG], q[BREADTH])):
+                    at = n * q[X_IMAGE] + row * q[X_ROW] + column * q[X_STEP]
+                    x = numbers(q[X] + 4 * at, width)
+                    if largest:
+                        for c in range(width):
+                            y[c] = x[c] if x[c] > y[c] else y[c]
+                    else:
+                        for c in range(width):
+                            y[c] += x[c]
+                    taps += 1
+            if not largest:
+                for c in range(width):
+                    y[c] /= float32(taps)
+
+
+@njit(nogil=True, error_model="numpy")
+def mean_piece(q, registers, piece):
+    """A piece of the mean over each image: some images by some channels."""
+    cuts = q[CUTS]
+    pieces = q[PIECES] // cuts
+    some, cut = piece // cuts, piece % cuts
+    width = q[WIDTH]
+    first, last = width * cut // cuts, width * (cut + 1) // cuts
+    while first < last:
+        count = min(last - first, REGISTER_SIZE)
+        for n in range(q[IMAGES] * some // pieces, q[IMAGES] * (some + 1) // pieces):
+            y = numbers(q[Y] + 4 * (n * q[Y_IMAGE] + first), count)
+            y[:] = float32(0)
+            # Rows are summed by themselves first: sums of few numbers lose less.
+            sums = registers[:count]
+            for row in range(q[HEIGHT]):
+                sums[:] = float32(0)
+                for column in range(q[BREADTH]):
+                    at = n * q[X_IMAGE] + row * q[X_ROW] + column * q[X_STEP] + first
+                    x = numbers(q[X] + 4 * at, count)
+                    for c in range(count):
+                        sums[c] += x[c]
+                for c in range(count):
+                    y[c] += sums[c]
+            for c in range(count):
+                y[c] /= float32(q[HEIGHT] * q[BREADTH])
+        first += count
+
+
+@njit(nogil=True, error_model="numpy")
+def softmax_piece(q, piece):
+    """A piece of a softmax: some rows of channels."""
+    pieces, width, rows = q[PIECES], q[WIDTH], q[COLUMNS]
+    for row in range(rows * piece // pieces, rows * (piece + 1) // pieces):
+        x = numbers(q[X] + 4 * row * width, width)
+        y = numbers(q[Y] + 4 * row * width, width)
+        largest = x[0]
+        for c in range(width):
+            largest = larger(largest, x[c])
+        total = float32(0)
+        for c in range(width):
+            y[c] = exp(x[c] - largest)
+        for c in range(width):
+            total = plus(total, y[c])
+        for c in range(width):
+            y[c] /= total
+
+
+@njit(nogil=True, error_model="numpy")
+def copy_piece(q, piece):
+    """A piece of a copy: some rows."""
+    pieces, width = q[PIECES], q[WIDTH]
+    clear_border(q, piece, pieces)
+    rows = q[IMAGES] * q[ROWS_]
+    for u in range(rows * piece // pieces, rows * (piece + 1) // pieces):
+        n, r = u // q[ROWS_], u % q[ROWS_]
+        x = q[X] + 4 * (n * q[X_IMAGE] + r * q[X_ROW])
+        y = q[Y] + 4 * (n * q[Y_IMAGE] + r * q[Y_ROW])
+        if q[X_STEP] == width and q[Y_STEP] == width:
+            move(y, x, q[COLUMNS] * width)
+        else:
+            for w in range(q[COLUMNS]):
+                move(y + 4 * w * q[Y_STEP], x + 4 * w * q[X_STEP], width)
+'''
+
+_PROGRAM = '''
+@njit(nogil=True, error_model="numpy")
+def place(kind, number, tensors, q, registers, n, r, w):
+    """The address of an operand's block."""
+    if kind == REGISTER:
+        return registers.ctypes.data + 4 * number * REGISTER_SIZE
+    if kind == ADDRESS:
+        return number
+    s = q[TENSORS] + number
+    at = n * tensors[s, T_IMAGE] + r * tensors[s, T_ROW] + w * tensors[s, T_STEP]
+    return tensors[s, T_AT] + 4 * at
+
+
+@njit(nogil=True, error_model="numpy")
+def operate(what, to, x, y, count, width):
+    """One instruction on blocks of `count` numbers."""
+    o, a, b = numbers(to, count), numbers(x, count), numbers(y, count)
+    if what == OP_ADD:
+        for i in range(count):
+            o[i] = a[i] + b[i]
+    elif what == OP_SUBTRACT:
+        for i in range(count):
+            o[i] = a[i] - b[i]
+    elif what == OP_MULTIPLY:
+        for i in range(count):
+            o[i] = a[i] * b[i]
+    elif what == OP_DIVIDE:
+        for i in range(count):
+            o[i] = a[i] / b[i]
+    elif what == OP_LARGER:
+        for i in range(count):
+            o[i] = maximum(a[i], b[i])
+    elif what == OP_SMALLER:
+        for i in range(count):
+            o[i] = minimum(a[i], b[i])
+    elif what == OP_NEGATIVE:
+        for i in range(count):
+            o[i] = -a[i]
+    elif what == OP_ABSOLUTE:
+        for i in range(count):
+            o[i] = abs(a[i])
+    elif what == OP_ROOT:
+        for i in range(count):
+            o[i] = sqrt(a[i])
+    elif what == OP_EXP:
+        for i in range(count):
+            o[i] = exp(a[i])
+    elif what == OP_TANH:
+        for i in range(count):
+            o[i] = tanh(a[i])
+    elif what == OP_ERF:
+        for i in range(count):
+            o[i] = erf(a[i])
+    elif what == OP_ERFC:
+        for i in range(count):
+            o[i] = erfc(a[i])
+    elif what == OP_SIGMOID:
+        for i in range(count):
+            o[i] = float32(1) / (float32(1) + exp(-a[i]))
+    elif what == OP_SPREAD:
+        for at in range(0, count, width):
+            for c in range(width):
+                o[at + c] = a[c]
+    else:
+        for i in range(count):
+            o[i] = a[i]
+
+
+@njit(nogil=True, error_model="numpy")
+def program_piece(q, programs, tensors, registers, piece):
+    """A piece of an elementwise program: some windows, a block of numbers at a time."""
+    pieces, width, columns, rows = q[PIECES], q[WIDTH], q[COLUMNS], q[ROWS_]
+    clear_border(q, piece, pieces)
+    windows = q[IMAGES] * rows * columns
+    at, last = windows * piece // pieces, windows * (piece + 1) // pieces
+    while at < last:
+        w = at % columns
+        r = at // columns % rows
+        n = at // (columns * rows)
+        some = min(q[BLOCK], min(columns - w, last - at))
+        count = some * width
+        for k in range(q[FIRST], q[LAST]):
+            p = programs[k]
+            to = place(p[I_TO_KIND], p[I_TO], tensors, q, registers, n, r, w)
+            x = place(p[I_A_KIND], p[I_A], tensors, q, registers, n, r, w)
+            y = place(p[I_B_KIND], p[I_B], tensors, q, registers, n, r, w)
+            operate(p[I_WHAT], to, x, y, count, width)
+        at += some
+'''
+
+_WALK = f"""
+@njit(
+    [void(PLAN, PLAN, PLAN, TABLE, TABLE, WRITTEN)],
+    cache=True, nogil=True, error_model="numpy",
+)
+def kernel(q, programs, tensors, counters, t, registers):
+    begin = counters.ctypes.data
+    for row in range(q.shape[0]):
+        taken = begin + {8 * 2 * LINE} * row
+        done = taken + {8 * LINE}
+        line = q[row]
+        kind, pieces = line[KIND], line[PIECES]
+        while True:
+            piece = fetch_add(taken, 1)
+            if piece >= pieces:
+                break
+            if kind == PRODUCT:
+                product_piece(line, t, piece)
+            elif kind == CHANNELWISE:
+                channelwise_piece(line, t, piece)
+            elif kind == MAXIMUM:
+                pool_piece(line, piece, True)
+            elif kind == AVERAGE:
+                pool_piece(line, piece, False)
+            elif kind == MEAN:
+                mean_piece(line, registers, piece)
+            elif kind == SOFTMAX:
+                softmax_piece(line, piece)
+            elif kind == COPY:
+                copy_piece(line, piece)
+            else:
+                program_piece(line, programs, tensors, registers, piece)
+            fetch_add(done, 1)
+        while load(done) < pieces:
+            pause()
+"""
+
+WALK = (
+    """
+from numba import carray
+from pinnace.engine.codegen.atomics import fetch_add, load, pause
+from pinnace.engine.codegen.mathematics import as_pointer
+from pinnace.engine.codegen.register_tiles import (
+    EIGHT, HALF, HALF_ROWS, NARROW, ROWS, WIDE, channelwise, clear, eight, four, half, move,
+    narrow, one, two, wide,
+)
+
+TABLE = types.Array(int64, 1, "C")
+PLAN = types.Array(int64, 2, "C")
+LOWEST = np.finfo(np.float32).min
+"""
+    + fields.constants()
+    + "\n\n"
+    + _WINDOWS
+    + _PRODUCT
+    + _CHANNELWISE
+    + _POOLS
+    + _PROGRAM
+    + _WALK
+)

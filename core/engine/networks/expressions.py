@@ -1,0 +1,96 @@
+"""The scalar expression of an op as instructions on blocks of numbers."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from pinnace.engine.codegen import forms
+from pinnace.engine.networks.layers import Instruction, Operand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.graph.graph import Node
+
+_BINARY: dict[type, str] = {
+    ast.Add: "ADD",
+    ast.Sub: "SUBTRACT",
+    ast.Mult: "MULTIPLY",
+    ast.Div: "DIVIDE",
+}
+_CALLS = {
+    "maximum": "LARGER",
+    "minimum": "SMALLER",
+    "abs": "ABSOLUTE",
+    "sqrt": "ROOT",
+    "exp": "EXP",
+    "tanh": "TANH",
+    "erf": "ERF",
+    "erfc": "ERFC",
+}
+# What has an instruction of its own, one pass instead of four.
+_SIGMOID = "T(1) / (T(1) + exp(-x0))"
+
+
+class _UnsupportedError(Exception):
+    """Part of an expression that no instruction computes."""
+
+
+class _Compilation:
+    """An expression on its way.
+
+    Args:
+        known: its names.
+        temporary: gives a new one.
+    """
+
+    def __init__(self, known: dict[str, Operand], temporary: Callable[[], int]) -> None:
+        self.made: list[Instruction] = []
+        self._known = known
+        self._temporary = temporary
+
+    def emit(self, what: str, *operands: Operand) -> Operand:
+        """One more instruction; where its result is."""
+        to = self._temporary()
+        self.made.append(Instruction(what, to, operands))
+        return Operand("temporary", None, to)
+
+    def walk(self, tree: ast.expr) -> Operand:
+        """Where the result of a part is."""
+        match tree:
+            case ast.Name(id=name) if name in self._known:
+                return self._known[name]
+            case ast.Call(func=ast.Name(id="T"), args=[number]):
+                return Operand("number", None, float(ast.literal_eval(number)))
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name in _CALLS:
+                return self.emit(_CALLS[name], *map(self.walk, arguments))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return self.emit(_BINARY[type(op)], self.walk(left), self.walk(right))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.emit("NEGATIVE", self.walk(operand))
+        raise _UnsupportedError
+
+
+def instructions_of(
+    node: Node, operands: Sequence[Operand], temporary: Callable[[], int]
+) -> tuple[list[Instruction], Operand] | None:
+    """What computes an op, and where its result is; None if it is more than sums and the like.
+
+    Args:
+        node: an elementwise op of float32.
+        operands: its inputs.
+        temporary: gives a new one.
+    """
+    if forms.template(node) is None:
+        return None
+    names = [f"x{number}" for number in range(len(operands))]
+    text = forms.written(node, names)
+    compilation = _Compilation(dict(zip(names, operands, strict=True)), temporary)
+    if text == _SIGMOID:
+        return compilation.made, compilation.emit("SIGMOID", operands[0])
+    try:
+        result = compilation.walk(ast.parse(text, mode="eval").body)
+    except _UnsupportedError:
+        return None
+    return compilation.made, result

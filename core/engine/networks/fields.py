@@ -1,0 +1,99 @@
+"""The columns of a network's table, one row for each layer.
+
+Strides are in numbers (float32), addresses in bytes. A column that begins with x is of what a layer
+reads, y of what it writes, z of what it adds.
+"""
+
+from __future__ import annotations
+
+NAMES = (
+    # What a row does, in how many pieces: those of windows times those of columns.
+    "KIND",
+    "PIECES",
+    "CUTS",
+    # Addresses.
+    "X",
+    "Y",
+    "Z",
+    "WEIGHTS",
+    "BIAS",
+    # Windows: images, rows of each, windows in each row.
+    "IMAGES",
+    "ROWS_",
+    "COLUMNS",
+    # Strides from image to image, row to row, window to window.
+    "X_IMAGE",
+    "X_ROW",
+    "X_STEP",
+    "Y_IMAGE",
+    "Y_ROW",
+    "Y_STEP",
+    "Z_IMAGE",
+    "Z_ROW",
+    "Z_STEP",
+    # Sections of a sum: so many, so long, and those in a row of the window, with their distances.
+    "SECTIONS",
+    "LENGTH",
+    "ACROSS",
+    "SECTION_DOWN",
+    "SECTION_ALONG",
+    "A_STEP",
+    # Channels of x and y, windows worked on at a time, whether weights stay in the cache.
+    "CHANNELS",
+    "WIDTH",
+    "BLOCK",
+    "WEIGHTS_STAY",
+    "MODE",
+    # Zeros around each image of y: rows above and below, columns left and right.
+    "ABOVE",
+    "BELOW",
+    "LEFT",
+    "RIGHT",
+    # Pooling: the image's size, the window's, its steps, and zeros before it that do not count.
+    "HEIGHT",
+    "BREADTH",
+    "TAPS_DOWN",
+    "TAPS_ALONG",
+    "DOWN",
+    "ALONG",
+    "TOP",
+    "SIDE",
+    # Elementwise: its instructions, its tensors, and windows at a time.
+    "FIRST",
+    "LAST",
+    "TENSORS",
+)
+PLACE = {name: place for place, name in enumerate(NAMES)}
+
+KINDS = ("PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX")
+KIND = {name: number for number, name in enumerate(KINDS)}
+
+# Bits of a tile's mode, as `codegen.register_tiles` has them (which imports Numba).
+PLUS, RECTIFY, CLIP = 2, 4, 8
+
+# What an instruction of a program does with one or two blocks of numbers.
+OPERATIONS = (
+    "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
+    "ROOT", "EXP", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
+)  # fmt: skip
+OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
+# Where an operand lies: in a register, at an address, in a tensor.
+REGISTER, ADDRESS, TENSOR = range(3)
+# Columns of an instruction and of a tensor.
+INSTRUCTION = ("WHAT", "TO_KIND", "TO", "A_KIND", "A", "B_KIND", "B")
+TENSOR_COLUMNS = ("AT", "IMAGE", "ROW", "STEP")
+# Numbers of a register; how many there are for temporaries, and for operands that are spread.
+REGISTER_SIZE = 4096
+REGISTERS, SPREAD_REGISTERS = 8, 2
+
+
+def constants() -> str:
+    """The names as constants of a kernel's text."""
+    lines = [f"{name} = {place}" for name, place in PLACE.items()]
+    lines += [f"{name} = {number}" for name, number in KIND.items()]
+    lines += [f"OP_{name} = {number}" for name, number in OPERATION.items()]
+    lines += [f"I_{name} = {place}" for place, name in enumerate(INSTRUCTION)]
+    lines += [f"T_{name} = {place}" for place, name in enumerate(TENSOR_COLUMNS)]
+    lines += [f"REGISTER, ADDRESS, TENSOR = {REGISTER}, {ADDRESS}, {TENSOR}"]
+    lines += [f"REGISTER_SIZE = {REGISTER_SIZE}"]
+    return "\n".join(lines)

@@ -1,0 +1,158 @@
+"""The networks of a plan: which steps each has, what goes in and what comes out."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.networks.reading import Reader
+from pinnace.engine.networks.region import Network, Part
+from pinnace.engine.networks.steady import find_steady, keep_weights, roots_of
+from pinnace.graph.graph import constant_of
+from pinnace.ops.math.products import MAT_MUL
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pinnace.engine.networks.layers import Layer
+    from pinnace.engine.steps import Step
+    from pinnace.graph.graph import Value
+
+    Sizes = Mapping[Value, tuple[int, ...]]
+
+# Multiplications from which a network is worth a table, if it has but one product.
+_WORTH = 1 << 20
+
+
+def find(
+    steps: Sequence[Step],
+    sizes: Sizes,
+    results: Sequence[Value],
+    settled: Collection[Value],
+    variables: Collection[Value],
+) -> list[Network]:
+    """The networks in a plan.
+
+    Args:
+        steps: a plan's.
+        sizes: the shape of each value, where it is known.
+        results: what the plan returns.
+        settled: values whose steps are left out.
+        variables: arguments that stand for variables that keep their values.
+    """
+    if not keep_weights(steps):
+        return []
+    search = _Search(steps, sizes, results, settled, variables)
+    made = (search.network(reader) for reader in search.readers())
+    return [network for network in made if network is not None]
+
+
+class _Search:
+    """A plan that is looked through; see `find`."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        sizes: Sizes,
+        results: Sequence[Value],
+        settled: Collection[Value],
+        variables: Collection[Value],
+    ) -> None:
+        self._steps = steps
+        self._sizes = sizes
+        self._variables = variables
+        self._steady = find_steady(steps, variables)
+        # Places of steps that run in any case.
+        self._places = [
+            place
+            for place, step in enumerate(steps)
+            if not step.node.outputs or not all(one in settled for one in step.node.outputs)
+        ]
+        self._uses: dict[Value, list[int]] = {value: [-1] for value in results}
+        for place in self._places:
+            for value in steps[place].node.inputs:
+                self._uses.setdefault(value, []).append(place)
+
+    def readers(self) -> list[Reader]:
+        """The steps read: a reader ends where something outside wants what it makes."""
+        found = [self._reader()]
+        for place in self._places:
+            node = self._steps[place].node
+            if node.outputs and all(value in self._steady for value in node.outputs):
+                continue
+            if found[-1].read(place):
+                continue
+            if any(value in found[-1].made for value in node.inputs):
+                found.append(self._reader())
+                found[-1].read(place)
+        return found
+
+    def _reader(self) -> Reader:
+        return Reader(self._steps, self._sizes, self._steady, self._uses)
+
+    def network(self, reader: Reader) -> Network | None:
+        """The network that was read; None if it is not worth one."""
+        if not _is_worth_it(reader):
+            return None
+        members = set(reader.members)
+        for padded in reader.padded:
+            if any(at not in members for at in self._uses.get(padded, ())):
+                # A layer of another network reads it: the step stays.
+                members -= {at for at in members if self._steps[at].node is padded.node}
+        outputs = [
+            value
+            for place in sorted(members)
+            for value in self._steps[place].node.outputs
+            if any(at not in members for at in self._uses.get(value, ()))
+        ]
+        tensors, weights = self._wanted(reader, members)
+        self._take_weights(members)
+        part = Part(sorted(members), [*tensors, *roots_of(weights, self._variables)], outputs)
+        return Network(reader, part, len(tensors), self._sizes)
+
+    def _wanted(self, reader: Reader, members: Collection[int]) -> tuple[list[Value], list[Value]]:
+        """The tensors from outside, and the steady values, that layers read."""
+        made = {value for place in members for value in self._steps[place].node.outputs}
+        tensors: dict[Value, None] = {}
+        weights: list[Value] = []
+        for layer in reader.layers:
+            weights += layer.steady()
+            for value in layer.reads():
+                if reader.root(value) not in made:
+                    tensors[value] = None
+        return list(tensors), weights
+
+    def _take_weights(self, members: set[int]) -> None:
+        """Steps whose steady results only the network needs are its own."""
+        for place in reversed(self._places):
+            node = self._steps[place].node
+            if place in members or not node.outputs or node.outputs[0] not in self._steady:
+                continue
+            takers = {at for value in node.outputs for at in self._uses.get(value, ())}
+            if takers and takers <= members:
+                members.add(place)
+
+
+def _is_worth_it(reader: Reader) -> bool:
+    """Whether a table is quicker than the plan's other regions.
+
+    Matrices with elementwise steps between them, as in transformers, are better off as chains:
+    their rows stay in the cache from one product to the next.
+    """
+    products = [layer for layer in reader.layers if layer.is_product]
+    if not products or (len(products) == 1 and _work(products[0], reader) < _WORTH):
+        return False
+    if any(layer.node.op is not MAT_MUL for layer in products):
+        return True
+    return len(products) > 1 and all(layer.kind != "PROGRAM" for layer in reader.layers)
+
+
+def _work(layer: Layer, reader: Reader) -> int:
+    """Multiplications of a product."""
+    if layer.weights is None:
+        return 0
+    constant = constant_of(layer.weights)
+    shape = reader.sizes.get(layer.weights, ()) if constant is None else np.shape(constant)
+    return reader.image(layer.out).pixels * math.prod(shape)

@@ -1,0 +1,172 @@
+"""What a network is made of, before it has memory: layers, and the programs of elementwise ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from pinnace.engine.networks import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.graph.graph import Node, Value
+
+# Zeros above, below, left and right of an image.
+Border: TypeAlias = tuple[int, int, int, int]
+NO_BORDER: Border = (0, 0, 0, 0)
+
+
+class Image(NamedTuple):
+    """The sizes of a value, seen as images."""
+
+    batch: int
+    height: int
+    width: int
+    channels: int
+
+    @property
+    def pixels(self) -> int:
+        """Of all images."""
+        return self.batch * self.height * self.width
+
+
+def image_of(shape: tuple[int, ...]) -> Image:
+    """A shape as images: of four axes as it is, else one image of one row."""
+    if len(shape) == 4:
+        return Image(*shape)
+    pixels = 1
+    for size in shape[:-1]:
+        pixels *= size
+    return Image(1, 1, pixels, shape[-1] if shape else 1)
+
+
+class Window(NamedTuple):
+    """Where the windows of a layer lie; (down, along) each."""
+
+    taps: tuple[int, int] = (1, 1)
+    steps: tuple[int, int] = (1, 1)
+    gaps: tuple[int, int] = (1, 1)
+    border: Border = NO_BORDER
+    # Pooling: whether the border is part of the image.
+    counts_border: bool = True
+
+    @property
+    def is_one(self) -> bool:
+        """Whether each pixel is its own window."""
+        return self.taps == (1, 1) and self.steps == (1, 1) and self.border == NO_BORDER
+
+
+_ONE_PIXEL = Window()
+
+
+class Scaling(NamedTuple):
+    """What is done to a product, channel by channel, by values that are steady."""
+
+    what: str  # add, subtract, subtract from, multiply, divide, or normalise
+    values: tuple[Value, ...]
+    epsilon: float = 0.0
+
+
+class Operand(NamedTuple):
+    """What an instruction reads or writes.
+
+    Attributes:
+        kind: "temporary", "tensor", "image" (one number for each channel of each image), "steady"
+            or "number".
+        value: of a tensor or a steady one.
+        number: which temporary, or the number.
+    """
+
+    kind: str
+    value: Value | None = None
+    number: float = 0.0
+
+
+class Instruction(NamedTuple):
+    """One operation on blocks of numbers: a temporary becomes what it makes."""
+
+    what: str
+    to: int
+    operands: tuple[Operand, ...]
+
+
+@dataclass(eq=False)
+class Layer:
+    """One row of the table.
+
+    Attributes:
+        kind: of `fields.KINDS`.
+        place: in the plan, of the last step it does.
+        node: its first step.
+        out: what it makes.
+        xs: what it reads.
+        weights: a filter or a matrix, steady.
+        is_transposed: whether the matrix is [N, K].
+        window: where it reads its first x.
+        scalings: what follows the product, in order.
+        added: the value that is added to it.
+        mode: of the tile.
+        program: of an elementwise layer.
+        temporaries: of the program.
+        channel: the first one it writes, of the `out` that it is a part of.
+    """
+
+    kind: str
+    place: int
+    node: Node
+    out: Value
+    xs: list[Value]
+    weights: Value | None = None
+    is_transposed: bool = False
+    window: Window = _ONE_PIXEL
+    scalings: list[Scaling] = field(default_factory=list)
+    added: Value | None = None
+    mode: int = 0
+    program: list[Instruction] = field(default_factory=list)
+    temporaries: int = 0
+    channel: int = 0
+
+    @property
+    def number(self) -> int:
+        """The kind as the kernel knows it."""
+        return fields.KIND[self.kind]
+
+    @property
+    def is_product(self) -> bool:
+        """Whether tiles do it: then something may follow in it."""
+        return self.kind in {"PRODUCT", "CHANNELWISE"}
+
+    def reads(self) -> list[Value]:
+        """The tensors that it reads."""
+        return self.xs if self.added is None else [*self.xs, self.added]
+
+    def steady(self) -> list[Value]:
+        """The steady values that it needs."""
+        found = [] if self.weights is None else [self.weights]
+        for scaling in self.scalings:
+            found.extend(scaling.values)
+        for instruction in self.program:
+            found += [
+                one.value
+                for one in instruction.operands
+                if one.kind == "steady" and one.value is not None
+            ]
+        return found
+
+
+def most_alive(program: Sequence[Instruction]) -> int:
+    """How many temporaries of a program are needed at once."""
+    last = {
+        int(operand.number): at
+        for at, one in enumerate(program)
+        for operand in one.operands
+        if operand.kind == "temporary"
+    }
+    alive: set[int] = set()
+    most = 0
+    for at, one in enumerate(program):
+        alive = {number for number in alive if last.get(number, -1) > at}
+        alive.add(one.to)
+        most = max(most, len(alive))
+    return most

@@ -1,0 +1,186 @@
+"""Where the values of a network lie: in one arena, each only as long as it is needed.
+
+An image may have zeros around it, which the layer that writes it writes, too, so that windows
+beyond its edge find them. Where a value cannot have them (it comes from outside, goes there, or is
+seen in another shape), it is copied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from pinnace.engine.networks.reading import Reader
+    from pinnace.graph.graph import Value
+
+# Numbers to which parts of the arena are aligned: a cache line.
+_LINE = 16
+
+
+class Bordered:
+    """A copy of a value with zeros around it: stands for it in a layer."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Value) -> None:
+        self.of = of
+
+
+class Storage:
+    """The memory of one value.
+
+    Attributes:
+        image: its sizes.
+        border: zeros around each image.
+        where: "arena", "input" or "output".
+        number: of the first number in the arena, or which input or output.
+    """
+
+    __slots__ = ("border", "image", "number", "where")
+
+    def __init__(self, image: Image, where: str = "arena", number: int = 0) -> None:
+        self.image = image
+        self.border = NO_BORDER
+        self.where = where
+        self.number = number
+
+    @property
+    def row(self) -> int:
+        """Numbers from row to row."""
+        _, _, left, right = self.border
+        return (self.image.width + left + right) * self.image.channels
+
+    @property
+    def step(self) -> int:
+        """Numbers from image to image."""
+        above, below, _, _ = self.border
+        return (self.image.height + above + below) * self.row
+
+    @property
+    def inside(self) -> int:
+        """The first number that is no border."""
+        above, _, left, _ = self.border
+        return above * self.row + left * self.image.channels
+
+    @property
+    def size(self) -> int:
+        """Numbers of all images."""
+        return self.image.batch * self.step
+
+    def widen(self, border: Border) -> None:
+        """Have at least these zeros around."""
+        wide = [max(pair) for pair in zip(self.border, border, strict=True)]
+        self.border = (wide[0], wide[1], wide[2], wide[3])
+
+
+class Memory:
+    """The storages of a network's values.
+
+    Args:
+        reader: the network, read to its end.
+        inputs: tensors that it is given.
+        outputs: values that others need.
+
+    Attributes:
+        layers: in the order in which they run, copies among them.
+        size: numbers of the arena.
+    """
+
+    def __init__(self, reader: Reader, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        self._reader = reader
+        self.storages: dict[Hashable, Storage] = {}
+        for number, value in enumerate(inputs):
+            self.storages[value] = Storage(reader.image(value), "input", number)
+        for number, value in enumerate(outputs):
+            root = reader.root(value)
+            self.storages.setdefault(root, Storage(reader.image(root), "output", number))
+        # Keys of copies instead of what a layer would read, by the layer.
+        self.copies: dict[Layer, Bordered] = {}
+        self.layers = self._with_copies()
+        self.size = self._place()
+
+    def of(self, value: Hashable) -> Storage:
+        """The storage of a value, or of what it is a view of."""
+        found = self.storages.get(value)
+        return self.storages[self._reader.root(value)] if found is None else found  # type: ignore[arg-type]
+
+    def source(self, layer: Layer) -> Hashable:
+        """What a layer's windows read."""
+        return self.copies.get(layer, layer.xs[0])
+
+    def _with_copies(self) -> list[Layer]:
+        layers: list[Layer] = []
+        seen_otherwise = set(self._reader.roots.values())
+        for layer in self._reader.layers:
+            if layer.kind == "SOFTMAX":  # whose rows lie behind one another
+                seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
+        for layer in sorted(self._reader.layers, key=lambda one: one.place):
+            if layer.out not in self.storages:
+                self.storages[layer.out] = Storage(self._reader.image(layer.out))
+            border = _needed(layer.window)
+            if border != NO_BORDER and layer.kind != "COPY":
+                value = layer.xs[0]
+                storage = self.of(value)
+                may_have = storage.where == "arena" and value in self.storages
+                if may_have and value not in seen_otherwise:
+                    storage.widen(border)
+                else:
+                    copy = Bordered(value)
+                    self.storages[copy] = Storage(self._reader.image(value))
+                    self.storages[copy].widen(border)
+                    self.copies[layer] = copy
+                    made = Layer("COPY", layer.place, layer.node, copy, [value])  # type: ignore[arg-type]
+                    layers.append(made)
+            layers.append(layer)
+        return layers
+
+    def _reads(self, layer: Layer) -> list[Hashable]:
+        found: list[Hashable] = list(layer.xs)
+        if layer in self.copies:
+            found[0] = self.copies[layer]
+        if layer.added is not None:
+            found.append(layer.added)
+        return [value if value in self.storages else self._root(value) for value in found]
+
+    def _root(self, value: Hashable) -> Hashable:
+        return self._reader.root(value)  # type: ignore[arg-type]
+
+    def _place(self) -> int:
+        """Give each value in the arena its place; the arena's size."""
+        last: dict[Hashable, int] = {}
+        for number, layer in enumerate(self.layers):
+            for value in (*self._reads(layer), layer.out):
+                last[value] = number
+        taken: list[tuple[int, int, int]] = []  # begin, end, last use
+        placed: set[Hashable] = set()
+        size = 0
+        for number, layer in enumerate(self.layers):
+            storage = self.storages[layer.out]
+            if storage.where != "arena" or layer.out in placed:
+                continue
+            placed.add(layer.out)
+            taken = sorted(one for one in taken if one[2] >= number)
+            length = -(-storage.size // _LINE) * _LINE
+            begin = 0
+            for low, high, _ in taken:
+                if low - begin >= length:
+                    break
+                begin = max(begin, high)
+            storage.number = begin
+            taken.append((begin, begin + length, last[layer.out]))
+            size = max(size, begin + length)
+        return size
+
+
+def _needed(window: Window) -> Border:
+    """The zeros that must lie around an image; those that do not count need not."""
+    return window.border if window.counts_border else NO_BORDER
+
+
+def kept_borders(memory: Memory) -> Mapping[Hashable, Border]:
+    """The borders of a network's values: for people who look at it."""
+    return {key: one.border for key, one in memory.storages.items() if one.border != NO_BORDER}

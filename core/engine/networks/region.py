@@ -1,0 +1,211 @@
+"""A network as something that a plan can call."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pinnace.engine.codegen import compiler, walking
+from pinnace.engine.networks import fields
+from pinnace.engine.networks.memory import Memory
+from pinnace.engine.networks.steady import Evaluation
+from pinnace.engine.networks.table import Table, products_of
+from pinnace.engine.networks.weighing import Packed, aligned, pack
+from pinnace.framework import config
+from pinnace.ops.kernels import team, tiles
+from pinnace.ops.kernels.poison import fill
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.engine.networks.reading import Reader
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Value
+
+    Sizes = Mapping[Value, tuple[int, ...]]
+
+# Workspaces kept for calls that run at once.
+_SPARE = 4
+
+
+class Part:
+    """The steps of a network, and what goes in and comes out.
+
+    Attributes:
+        members: places in the plan, ascending.
+        inputs: tensors, and behind them the variables that weights follow from.
+        outputs: what others need.
+    """
+
+    def __init__(
+        self, members: Sequence[int], inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> None:
+        self.members = list(members)
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+
+
+class _Form(NamedTuple):
+    """A network for variables as they were at some time.
+
+    Attributes:
+        versions: of the variables.
+        table: the rows.
+        packed: what its addresses of weights belong to.
+        threads: that share the work.
+    """
+
+    versions: tuple[tuple[int, int], ...]
+    table: Table
+    packed: Sequence[Packed | None]
+    threads: int
+
+
+class _Workspace:
+    """Memory of one call: the arena, and the table with its addresses."""
+
+    def __init__(self, form: _Form, size: int) -> None:
+        self.form = form
+        self.arena = aligned(np.empty(size, np.float32))
+        self.rows = form.table.rows.copy()
+        self.tensors = form.table.tensors.copy()
+        self._outside: list[tuple[Array, int, int, str, int, int]] = []
+        begin = self.arena.ctypes.data
+        for table, row, column, storage, offset in form.table.patches:
+            target = self.tensors if table else self.rows
+            if storage.where == "arena":
+                target[row, column] = begin + 4 * (storage.number + offset)
+            else:
+                self._outside.append(
+                    (target, row, column, storage.where, storage.number, 4 * offset)
+                )
+
+    def point(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Set the addresses of what comes from outside and goes there."""
+        for target, row, column, where, number, offset in self._outside:
+            begin = inputs[number] if where == "input" else outputs[number]
+            target[row, column] = begin + offset
+
+
+class Network:
+    """Many steps of a plan as one call.
+
+    Args:
+        reader: the layers, read to their end.
+        part: the steps.
+        tensors: how many of the inputs are tensors; the others are variables.
+        sizes: the shapes of values.
+    """
+
+    # Its shapes are never others than expected.
+    misses = 0
+    # Its products are its own.
+    needs_blas = False
+
+    def __init__(self, reader: Reader, part: Part, tensors: int, sizes: Sizes) -> None:
+        self.cluster = part
+        self.kernel = compiler.request(walking.WALK)
+        self._tensors = tensors
+        self._sizes = sizes
+        self._memory = Memory(reader, part.inputs[:tensors], part.outputs)
+        # Outputs whose numbers another output has, in another shape perhaps.
+        first: dict[Value, int] = {}
+        for number, value in enumerate(part.outputs):
+            first.setdefault(reader.root(value), number)
+        self._same = [first[reader.root(value)] for value in part.outputs]
+        self._lock = threading.Lock()
+        self._form: _Form | None = None
+        self._spare: list[_Workspace] = []
+
+    def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
+        """The outputs of the network.
+
+        Args:
+            inputs: of the part.
+            outs: arrays to fill, C-contiguous; None for a new one.
+        """
+        given = [_readable(array) for array in inputs[: self._tensors]]
+        form = self._form_for(inputs[self._tensors :])
+        results = [
+            np.empty(self._sizes[value], np.float32) if out is None else out
+            for value, out in zip(self.cluster.outputs, outs, strict=True)
+        ]
+        workspace = self._lend(form)
+        workspace.point(
+            [array.ctypes.data for array in given], [array.ctypes.data for array in results]
+        )
+        self._run(workspace)
+        if workspace.form is self._form and len(self._spare) < _SPARE:
+            self._spare.append(workspace)
+        for number, same in enumerate(self._same):
+            if same != number:
+                results[number][...] = results[same].reshape(results[number].shape)
+        return results
+
+    def _run(self, workspace: _Workspace) -> None:
+        form = workspace.form
+        kernel = self.kernel.function
+        assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
+        counters = np.zeros(len(workspace.rows) * 2 * walking.LINE, np.int64)
+        programs = form.table.programs
+        if config.settings.poison:
+            fill(workspace.arena)
+
+        def work(piece: int) -> None:
+            del piece
+            kernel(
+                workspace.rows,
+                programs,
+                workspace.tensors,
+                counters,
+                tiles.lend("table", form.table.scratch, np.int64),
+                tiles.lend("registers", _REGISTERS, np.float32),
+            )
+
+        team.share(form.threads, work, threads=form.threads)
+
+    def _lend(self, form: _Form) -> _Workspace:
+        try:
+            workspace = self._spare.pop()
+        except IndexError:
+            workspace = None
+        if workspace is None or workspace.form is not form:
+            workspace = _Workspace(form, self._memory.size)
+        return workspace
+
+    def _form_for(self, variables: Sequence[Array]) -> _Form:
+        """The table for the variables as they are now."""
+        resources = [array.item() for array in variables]
+        versions = tuple((id(one), one.version) for one in resources)
+        form = self._form
+        if form is None or form.versions != versions:
+            with self._lock:
+                form = self._form
+                if form is None or form.versions != versions:
+                    form = self._form = self._made(variables, versions)
+                    self._spare.clear()
+        return form
+
+    def _made(self, variables: Sequence[Array], versions: tuple[tuple[int, int], ...]) -> _Form:
+        handles = self.cluster.inputs[self._tensors :]
+        steady = Evaluation(dict(zip(handles, variables, strict=True)))
+        packed = [
+            pack(layer, steady, versions) if layer.is_product else None
+            for layer in self._memory.layers
+        ]
+        products = products_of(self._memory, packed)
+        threads = team.size() if products >= team.WORTH_PRODUCTS else 1
+        table = Table(self._memory, packed, self._sizes.__getitem__, steady.of, threads)
+        return _Form(versions, table, packed, threads)
+
+
+_REGISTERS = (fields.REGISTERS + fields.SPREAD_REGISTERS) * fields.REGISTER_SIZE
+
+
+def _readable(array: Array) -> Array:
+    """The array as machine code may read it."""
+    if array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return array.copy()

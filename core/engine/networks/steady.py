@@ -1,0 +1,123 @@
+"""Values that follow from a plan's weights alone: they stay until one is assigned to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
+from pinnace.ops.state.variables import READ_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pinnace.engine.steps import Step
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+# Effects under which a variable that was read keeps its value until the run is over.
+_HARMLESS = frozenset({None, "read", "random"})
+
+
+def keep_weights(steps: Sequence[Step]) -> bool:
+    """Whether nothing in a plan can assign to a variable."""
+    return all(
+        step.node.op.effect in _HARMLESS and step.node.op.runs is None and not step.node.op.reaches
+        for step in steps
+    )
+
+
+def find_steady(steps: Sequence[Step], variables: Collection[Value]) -> set[Value]:
+    """The values of a plan that follow from constants and from these variables.
+
+    Args:
+        steps: a plan's, none of which assigns.
+        variables: arguments that stand for variables.
+    """
+    steady: set[Value] = set()
+
+    def follows(value: Value) -> bool:
+        return value in steady or constant_of(value) is not None
+
+    for step in steps:
+        node = step.node
+        if node.controls or node.op.wants_ctx or node.op.kernel is None:
+            continue
+        if any(value.dtype in {dtypes.resource, dtypes.variant} for value in node.outputs):
+            continue
+        if node.op is READ_VARIABLE:
+            if node.inputs[0] in variables:
+                steady.update(node.outputs)
+        elif node.op.effect is None and node.inputs and all(map(follows, node.inputs)):
+            steady.update(node.outputs)
+    return steady
+
+
+class Evaluation:
+    """The arrays of steady values, computed when they are asked for.
+
+    Args:
+        variables: for arguments that stand for variables, what a plan is given for them.
+    """
+
+    def __init__(self, variables: Mapping[Value, Array]) -> None:
+        self._variables = variables
+        self._found: dict[Value, Array] = {}
+
+    def of(self, value: Value) -> Array:
+        """The array of a steady value."""
+        pending = [value]
+        while pending:
+            node = pending[-1].node
+            missing = [one for one in node.inputs if self._known(one) is None]
+            if self._known(pending[-1]) is not None:
+                pending.pop()
+            elif missing:
+                pending.extend(missing)
+            else:
+                self._found.update(zip(node.outputs, self._run(node), strict=True))
+        array = self._known(value)
+        if array is None:
+            raise ValueError(f"{value} follows from more than weights")
+        return array
+
+    def _known(self, value: Value) -> Array | None:
+        found = self._found.get(value)
+        if found is None:
+            found = self._variables.get(value)
+        return constant_of(value) if found is None else found
+
+    def _run(self, node: Node) -> tuple[Array, ...]:
+        op = node.op
+        if op.kernel is None:
+            raise ValueError(f"{op.name} has no kernel")
+        arrays = [self._known(value) for value in node.inputs]
+        options = {name: node.attrs[name] for name in op.kernel_attrs}
+        with np.errstate(all="ignore"):
+            made = op.kernel(*op.pack_inputs(arrays, node.attrs), **options)
+        single = len(op.outputs) == 1 and not op.outputs[0].is_list
+        return tuple(np.asarray(one) for one in ((made,) if single else made))
+
+
+def roots_of(values: Collection[Value], variables: Collection[Value]) -> list[Value]:
+    """The variables that steady values follow from.
+
+    Args:
+        values: steady.
+        variables: see `find_steady`.
+    """
+    found: dict[Value, None] = {}
+    seen: set[Value] = set()
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value in variables:
+            found[value] = None
+        else:
+            pending.extend(value.node.inputs)
+    return list(found)

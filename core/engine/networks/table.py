@@ -1,0 +1,448 @@
+"""A network as a table of numbers: one row for each layer, as `codegen.walking` reads it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pinnace.engine.networks import fields
+from pinnace.engine.networks.fields import PLACE
+from pinnace.engine.networks.layers import Image, image_of
+from pinnace.engine.networks.weighing import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from pinnace.engine.networks.layers import Layer, Operand
+    from pinnace.engine.networks.memory import Memory, Storage
+    from pinnace.engine.networks.weighing import Packed
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Value
+
+# Multiplications of a piece, and numbers of one that only moves them.
+_PIECE_PRODUCTS, _PIECE_NUMBERS = 1 << 20, 1 << 15
+# How many times as long as moving a number its exponential takes.
+_EXP = 8
+# Pieces for each thread at most.
+_PIECES = 4
+# Bytes of x worked on at a time, which stay in the second-level cache; windows of that at most, and
+# at least: a tile's rows, of the largest tile.
+_BLOCK_BYTES, _MOST_WINDOWS, _TILE_ROWS = 1 << 18, 2048, 14
+# Bytes of weights that stay in the cache while windows pass.
+_STAYING_BYTES = 1 << 17
+# Fewest windows of a piece.
+_FEWEST_WINDOWS = 2 * _TILE_ROWS
+# Numbers of a program's block; a register holds four times as many.
+_BLOCK_NUMBERS = 1 << 10
+
+
+class Patch(NamedTuple):
+    """An address that is known only when the network runs.
+
+    Attributes:
+        table: 0 for the layers, 1 for tensors of programs.
+        row: of the table.
+        column: of the table.
+        storage: where it points into.
+        offset: in numbers.
+    """
+
+    table: int
+    row: int
+    column: int
+    storage: Storage
+    offset: int
+
+
+class Table:
+    """The rows of a network, addresses of memory left out.
+
+    Args:
+        memory: the network's layers and where their values lie.
+        packed: for each layer its weights; None for layers without.
+        shape: of a value.
+        array: of a steady value.
+        threads: that are to share the work.
+
+    Attributes:
+        rows: one for each layer.
+        programs: instructions of the programs.
+        tensors: that the programs read and write.
+        patches: addresses to be set for each memory.
+        scratch: numbers (int64) that a thread needs.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        packed: Sequence[Packed | None],
+        shape: Callable[[Value], tuple[int, ...]],
+        array: Callable[[Value], Array],
+        threads: int,
+    ) -> None:
+        self._memory = memory
+        self._shape = shape
+        self._array = array
+        self._threads = threads
+        self.patches: list[Patch] = []
+        self.scratch = 1
+        # What addresses in the table belong to.
+        self._kept: list[Array] = []
+        self._instructions: list[list[int]] = []
+        self._tensors: list[list[int]] = []
+        rows = []
+        for number, (layer, form) in enumerate(zip(memory.layers, packed, strict=True)):
+            row = dict.fromkeys(fields.NAMES, 0)
+            row["KIND"] = layer.number
+            row["CUTS"] = 1
+            self._row(number, layer, form, row)
+            rows.append([row[name] for name in fields.NAMES])
+        self.rows = np.array(rows, np.int64).reshape(-1, len(fields.NAMES))
+        self.programs = _matrix(self._instructions, len(fields.INSTRUCTION))
+        self.tensors = _matrix(self._tensors, len(fields.TENSOR_COLUMNS))
+
+    def _row(self, number: int, layer: Layer, form: Packed | None, row: dict[str, int]) -> None:
+        if layer.kind == "PROGRAM":
+            self._program(number, layer, row)
+        elif layer.kind == "MEAN":
+            self._mean(number, layer, row)
+        elif layer.kind in {"MAXIMUM", "AVERAGE"}:
+            self._pool(number, layer, row)
+        elif layer.kind == "COPY":
+            self._copy(number, layer, row)
+        elif layer.kind == "SOFTMAX":
+            self._softmax(number, layer, row)
+        else:
+            assert form is not None  # noqa: S101 - for mypy: products have weights
+            self._product(number, layer, form, row)
+
+    def _address(
+        self, number: int, name: str, key: Hashable, offset: int = 0, table: int = 0
+    ) -> None:
+        storage = self._memory.of(key)
+        column = PLACE[name] if table == 0 else fields.TENSOR_COLUMNS.index(name)
+        self.patches.append(Patch(table, number, column, storage, storage.inside + offset))
+
+    def _image(self, key: Hashable) -> tuple[Image, int, int]:
+        """The sizes of a value, and its strides from image to image and row to row."""
+        storage = self._memory.of(key)
+        if any(storage.border) or key in self._memory.storages:
+            return storage.image, storage.step, storage.row
+        image = image_of(self._shape(key))  # type: ignore[arg-type]
+        row = image.width * image.channels
+        return image, image.height * row, row
+
+    # Products.
+
+    def _product(self, number: int, layer: Layer, form: Packed, row: dict[str, int]) -> None:
+        source = self._memory.source(layer)
+        window = layer.window
+        x, x_image, x_row = self._image(source)
+        y, y_image, y_row = self._image(layer.out)
+        channels, width = x.channels, y.channels
+        (down, along), (gap_down, gap_along) = window.steps, window.gaps
+        taps_down, taps_along = window.taps
+        above, _, left, _ = window.border
+        storages = [self._memory.of(key) for key in (source, layer.out, *_added(layer))]
+        if window.is_one and not any(any(one.border) for one in storages):
+            row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
+        else:
+            row |= {"IMAGES": y.batch, "ROWS_": y.height, "COLUMNS": y.width}
+        row |= {
+            "X_IMAGE": x_image,
+            "X_ROW": down * x_row,
+            "X_STEP": along * channels,
+            "Y_IMAGE": y_image,
+            "Y_ROW": y_row,
+            "Y_STEP": width,
+            "CHANNELS": channels,
+            "WIDTH": width,
+            "MODE": layer.mode,
+            "WEIGHTS": form.weights.ctypes.data,
+            "BIAS": form.bias.ctypes.data,
+        }
+        self._border(layer, row)
+        self._address(number, "X", source, -(above * x_row + left * channels))
+        self._address(number, "Y", layer.out)
+        if layer.added is not None:
+            _, z_image, z_row = self._image(layer.added)
+            row |= {"Z_IMAGE": z_image, "Z_ROW": z_row, "Z_STEP": width}
+            self._address(number, "Z", layer.added)
+        row["ACROSS"] = 1
+        row["SECTION_DOWN"] = gap_down * x_row
+        row["SECTIONS"] = taps_down
+        if layer.kind == "CHANNELWISE":
+            row |= {"LENGTH": taps_along, "A_STEP": gap_along * channels}
+        elif gap_along == 1:
+            row["LENGTH"] = taps_along * channels
+        else:
+            row |= {
+                "SECTIONS": taps_down * taps_along,
+                "LENGTH": channels,
+                "ACROSS": taps_along,
+                "SECTION_ALONG": gap_along * channels,
+            }
+        inner = taps_down * taps_along * (1 if layer.kind == "CHANNELWISE" else channels)
+        row["WEIGHTS_STAY"] = int(form.weights.nbytes <= _STAYING_BYTES)
+        per_window = max(1, 4 * channels * down * along)
+        block = min(_MOST_WINDOWS, max(_FEWEST_WINDOWS * 2, _BLOCK_BYTES // per_window))
+        row["BLOCK"] = block // _TILE_ROWS * _TILE_ROWS
+        self.scratch = max(self.scratch, 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1)
+        self._cut(layer, row, inner, form.weights.nbytes)
+
+    def _cut(self, layer: Layer, row: dict[str, int], inner: int, weight_bytes: int) -> None:
+        """How many pieces a product becomes: by windows, or by columns of many weights."""
+        windows = row["IMAGES"] * row["ROWS_"] * row["COLUMNS"]
+        width = row["WIDTH"]
+        wanted = self._pieces(windows * inner * width, _PIECE_PRODUCTS)
+        panels = -(-width // 32) if layer.kind == "PRODUCT" else 1
+        by_windows = min(wanted, max(1, windows // _FEWEST_WINDOWS))
+        if weight_bytes > 4 * windows * row["CHANNELS"] or by_windows < wanted:
+            cuts = min(panels, wanted)
+            by_windows = min(by_windows, -(-wanted // cuts))
+        else:
+            cuts = 1
+        row |= {"CUTS": cuts, "PIECES": cuts * by_windows}
+
+    def _pieces(self, work: int, least: int) -> int:
+        if self._threads == 1:
+            return 1
+        return max(1, min(_PIECES * self._threads, work // least))
+
+    def _border(self, layer: Layer, row: dict[str, int]) -> None:
+        storage = self._memory.of(layer.out)
+        above, below, left, right = storage.border
+        row |= {"ABOVE": above, "BELOW": below, "LEFT": left, "RIGHT": right}
+        if any(storage.border):
+            image = storage.image
+            row |= {"IMAGES": image.batch, "ROWS_": image.height, "COLUMNS": image.width}
+
+    # The others.
+
+    def _pool(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        source = self._memory.source(layer)
+        window = layer.window
+        x, x_image, x_row = self._image(source)
+        y, y_image, y_row = self._image(layer.out)
+        above, below, left, right = window.border
+        (taps_down, taps_along), (down, along) = window.taps, window.steps
+        row |= {
+            "IMAGES": y.batch,
+            "ROWS_": y.height,
+            "COLUMNS": y.width,
+            "X_IMAGE": x_image,
+            "X_ROW": x_row,
+            "X_STEP": x.channels,
+            "Y_IMAGE": y_image,
+            "Y_ROW": y_row,
+            "Y_STEP": y.channels,
+            "WIDTH": y.channels,
+            "HEIGHT": x.height,
+            "BREADTH": x.width,
+            "TAPS_DOWN": taps_down,
+            "TAPS_ALONG": taps_along,
+            "DOWN": down,
+            "ALONG": along,
+            "TOP": above,
+            "SIDE": left,
+        }
+        offset = 0
+        if window.counts_border:
+            row |= {
+                "HEIGHT": x.height + above + below,
+                "BREADTH": x.width + left + right,
+                "TOP": 0,
+                "SIDE": 0,
+            }
+            offset = -(above * x_row + left * x.channels)
+        self._border(layer, row)
+        self._address(number, "X", source, offset)
+        self._address(number, "Y", layer.out)
+        work = y.pixels * y.channels * taps_down * taps_along
+        row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.batch * y.height)
+
+    def _mean(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        x, x_image, x_row = self._image(layer.xs[0])
+        row |= {
+            "IMAGES": x.batch,
+            "X_IMAGE": x_image,
+            "X_ROW": x_row,
+            "X_STEP": x.channels,
+            "Y_IMAGE": x.channels,
+            "WIDTH": x.channels,
+            "HEIGHT": x.height,
+            "BREADTH": x.width,
+        }
+        self._address(number, "X", layer.xs[0])
+        self._address(number, "Y", layer.out)
+        wanted = self._pieces(x.pixels * x.channels, _PIECE_NUMBERS)
+        by_images = min(wanted, x.batch)
+        cuts = min(-(-wanted // by_images), max(1, x.channels // 64))
+        row |= {"CUTS": cuts, "PIECES": cuts * by_images}
+
+    def _softmax(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        image = image_of(self._shape(layer.out))
+        row |= {"COLUMNS": image.pixels, "WIDTH": image.channels}
+        self._address(number, "X", layer.xs[0])
+        self._address(number, "Y", layer.out)
+        wanted = self._pieces(_EXP * image.pixels * image.channels, _PIECE_NUMBERS)
+        row["PIECES"] = min(wanted, image.pixels)
+
+    def _copy(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        x, x_image, x_row = self._image(layer.xs[0])
+        y, y_image, y_row = self._image(layer.out)
+        row |= {
+            "IMAGES": x.batch,
+            "ROWS_": x.height,
+            "COLUMNS": x.width,
+            "X_IMAGE": x_image,
+            "X_ROW": x_row,
+            "X_STEP": x.channels,
+            "Y_IMAGE": y_image,
+            "Y_ROW": y_row,
+            "Y_STEP": y.channels,
+            "WIDTH": x.channels,
+        }
+        self._border(layer, row)
+        self._address(number, "X", layer.xs[0])
+        self._address(number, "Y", layer.out, layer.channel)
+        if layer.channel:  # the first part of what is joined clears the border
+            row |= dict.fromkeys(("ABOVE", "BELOW", "LEFT", "RIGHT"), 0)
+        row["PIECES"] = min(self._pieces(x.pixels * x.channels, _PIECE_NUMBERS), x.batch * x.height)
+
+    # Programs.
+
+    def _program(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        y, _, _ = self._image(layer.out)
+        keys: list[Value] = [*layer.xs, layer.out]
+        images = {
+            one.value
+            for instruction in layer.program
+            for one in instruction.operands
+            if one.kind == "image"
+        }
+        borders = any(any(self._memory.of(key).border) for key in keys)
+        if borders or images:
+            row |= {"IMAGES": y.batch, "ROWS_": y.height, "COLUMNS": y.width}
+        else:
+            row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
+        self._border(layer, row)
+        width = y.channels
+        block = max(1, _BLOCK_NUMBERS // width)
+        row |= {"WIDTH": width, "BLOCK": block, "TENSORS": len(self._tensors), "Y_STEP": width}
+        _, row["Y_IMAGE"], row["Y_ROW"] = self._image(layer.out)
+        self._address(number, "Y", layer.out)
+        places: dict[Value, int] = {}
+        for key in keys:
+            places[key] = len(places)
+            _, image, step = self._image(key)
+            at = len(self._tensors)
+            if key in images:
+                self._tensors.append([0, width, 0, 0])
+            else:
+                self._tensors.append([0, image, step, width])
+            self._address(at, "AT", key, table=1)
+        row["FIRST"] = len(self._instructions)
+        _Writer(self, layer, places, block * width).write(self._instructions)
+        row["LAST"] = len(self._instructions)
+        work = y.pixels * width * len(layer.program)
+        row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.pixels)
+
+    def spread(self, array: Array, count: int) -> int:
+        """The address of a block of so many numbers: the array, again and again."""
+        block = aligned(np.resize(np.asarray(array, np.float32).reshape(-1), count))
+        self._kept.append(block)
+        return int(block.ctypes.data)
+
+    def array(self, value: Value) -> Array:
+        """The array of a steady value."""
+        return self._array(value)
+
+
+class _Writer:
+    """The instructions of one program.
+
+    Args:
+        table: gives addresses of what is steady.
+        layer: the program.
+        places: of its tensors.
+        count: numbers of a block.
+    """
+
+    def __init__(self, table: Table, layer: Layer, places: dict[Value, int], count: int) -> None:
+        self._table = table
+        self._layer = layer
+        self._places = places
+        self._count = count
+        self._registers: dict[int, int] = {}
+        self._free = list(range(fields.REGISTERS))[::-1]
+
+    def write(self, lines: list[list[int]]) -> None:
+        """Add them to those of other programs."""
+        program = self._layer.program
+        last: dict[int, int] = {}
+        for at, one in enumerate(program):
+            for operand in one.operands:
+                if operand.kind == "temporary":
+                    last[int(operand.number)] = at
+        for at, one in enumerate(program):
+            operands = [
+                self._operand(operand, side, lines) for side, operand in enumerate(one.operands)
+            ]
+            for operand in one.operands:
+                if operand.kind == "temporary" and last[int(operand.number)] == at:
+                    self._release(int(operand.number))
+            if at == len(program) - 1:
+                to = (fields.TENSOR, self._places[self._layer.out])
+            else:
+                self._registers[one.to] = self._free.pop()
+                to = (fields.REGISTER, self._registers[one.to])
+            operands.append(operands[0])
+            lines.append([fields.OPERATION[one.what], *to, *operands[0], *operands[1]])
+
+    def _release(self, temporary: int) -> None:
+        register = self._registers.pop(temporary, None)
+        if register is not None:
+            self._free.append(register)
+
+    def _operand(self, operand: Operand, side: int, lines: list[list[int]]) -> tuple[int, int]:
+        if operand.kind == "temporary":
+            return fields.REGISTER, self._registers[int(operand.number)]
+        if operand.kind == "number":
+            number = np.array([operand.number], np.float32)
+            return fields.ADDRESS, self._table.spread(number, self._count)
+        assert operand.value is not None  # noqa: S101 - for mypy
+        if operand.kind == "steady":
+            array = self._table.array(operand.value)
+            return fields.ADDRESS, self._table.spread(array, self._count)
+        place = self._places[operand.value]
+        if operand.kind == "tensor":
+            return fields.TENSOR, place
+        # One number for each channel of the image: spread over the block, in a register of its own.
+        register = fields.REGISTERS + side
+        source = (fields.TENSOR, place)
+        lines.append([fields.OPERATION["SPREAD"], fields.REGISTER, register, *source, *source])
+        return fields.REGISTER, register
+
+
+def _added(layer: Layer) -> tuple[Value, ...]:
+    return () if layer.added is None else (layer.added,)
+
+
+def _matrix(lines: list[list[int]], columns: int) -> Array:
+    made: Array = np.array(lines or [[0] * columns], np.int64)
+    return made
+
+
+def products_of(memory: Memory, packed: Sequence[Packed | None]) -> int:
+    """Multiplications of a run."""
+    total = 0
+    for layer, form in zip(memory.layers, packed, strict=True):
+        if form is not None:
+            storage = memory.of(layer.out)
+            channels = storage.image.channels
+            per_channel = form.weights.size // max(1, channels)
+            total += math.prod(storage.image) * max(1, per_channel)
+    return total

@@ -1,0 +1,121 @@
+"""The weights of a network's layers as the kernel reads them: scaled, and packed in panels."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.ops.kernels import weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.engine.networks.layers import Layer, Scaling
+    from pinnace.engine.networks.steady import Evaluation
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node
+
+
+class Packed:
+    """The weights and the bias of one layer, for the variables as they were.
+
+    Attributes:
+        node: of the layer: while this lives, so does what it is known by.
+        weights: panels of a product, or [taps, channels].
+        bias: what sums begin with.
+    """
+
+    __slots__ = ("__weakref__", "bias", "node", "weights")
+
+    def __init__(self, node: Node, weights: Array, bias: Array) -> None:
+        self.node = node
+        self.weights = weights
+        self.bias = bias
+
+
+# Plans for several batch sizes read the same weights: packed once, kept while anybody has them.
+_packed: weakref.WeakValueDictionary[tuple[object, ...], Packed] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def pack(layer: Layer, steady: Evaluation, versions: Sequence[tuple[int, int]]) -> Packed:
+    """The weights of a product.
+
+    Args:
+        layer: the layer.
+        steady: computes what it needs.
+        versions: of the network's variables, and which they are.
+    """
+    scalings = tuple(id(value) for one in layer.scalings for value in one.values)
+    key = (id(layer.node), scalings, layer.is_transposed, *versions)
+    with _lock:
+        found = _packed.get(key)
+        if found is None:
+            found = _packed[key] = _made(layer, steady)
+    return found
+
+
+def _made(layer: Layer, steady: Evaluation) -> Packed:
+    assert layer.weights is not None  # noqa: S101 - for mypy: products have weights
+    matrix = steady.of(layer.weights)
+    if layer.kind == "CHANNELWISE":
+        matrix = matrix.reshape(-1, matrix.shape[2])
+    else:
+        matrix = matrix.T if layer.is_transposed else matrix.reshape(-1, matrix.shape[-1])
+    factor, bias = _scale(layer.scalings, steady, matrix.shape[1])
+    if factor is not None:
+        matrix = matrix * factor
+    if layer.kind == "CHANNELWISE":
+        kept = np.ascontiguousarray(matrix, np.float32)
+    else:
+        kept = weights.packed(np.asarray(matrix, np.float32))
+    return Packed(layer.node, aligned(kept), bias)
+
+
+def _scale(
+    scalings: Sequence[Scaling], steady: Evaluation, channels: int
+) -> tuple[Array | None, Array]:
+    """Factor and bias for each channel, as float32; computed with more digits."""
+    factor = np.ones(channels)
+    bias = np.zeros(channels)
+    is_scaled = False
+    with np.errstate(all="ignore"):
+        for what, values, epsilon in scalings:
+            numbers = [steady.of(value).reshape(-1).astype(np.float64) for value in values]
+            if what == "add":
+                bias = bias + numbers[0]
+            elif what == "subtract":
+                bias = bias - numbers[0]
+            else:
+                is_scaled = True
+                times, plus = _affine(what, numbers, epsilon)
+                factor, bias = factor * times, bias * times + plus
+    return (factor.astype(np.float32) if is_scaled else None), bias.astype(np.float32)
+
+
+def _affine(what: str, numbers: Sequence[Array], epsilon: float) -> tuple[Array, Array]:
+    """What a number is multiplied with, and what is added then."""
+    zero = np.zeros(1)
+    if what == "multiply":
+        return numbers[0], zero
+    if what == "divide":
+        return 1 / numbers[0], zero
+    if what == "subtract from":
+        return -np.ones(1), numbers[0]
+    scale, offset, mean, variance = numbers
+    times = scale / np.sqrt(variance + epsilon)
+    return times, offset - mean * times
+
+
+def aligned(array: Array) -> Array:
+    """The array, beginning at a cache line."""
+    if array.ctypes.data % 64 == 0:
+        return array
+    room = np.empty(array.nbytes + 64, np.uint8)
+    begin = -room.ctypes.data % 64
+    target = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+    target[...] = array
+    return target

@@ -1,0 +1,161 @@
+"""A network's table gives what the plan gives.
+
+Both compute in float32, in another order and with scales folded into weights: results are compared
+as a plan's trial does (`engine.agreement`: 512 ulps of the largest number of a row, or 64 times
+what one ulp of the input moves).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.engine import agreement
+from pinnace.engine.build import drop_plan, plan_of
+from pinnace.engine.codegen.regions import fuse
+from pinnace.engine.networks.region import Network
+from pinnace.framework import config
+from pinnace.ops.kernels import compiled, team
+from unit.engine.networks.drawn import Drawn
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "tier", "compiled")
+    # What is spent here must not make other tests' plans hot.
+    monkeypatch.setattr(compiled, "_spent", compiled._spent)
+
+
+def arrays_of(function: Any, x: Any) -> tuple[Any, list[Any]]:
+    """The plan of a function for a tensor, and the plan's arguments."""
+    concrete = function.get_concrete_function(tf.constant(x))
+    plan = plan_of(concrete.graph)
+    return plan, [np.asarray(x), *concrete._captured_arrays]
+
+
+def networks_of(plan: Any, arrays: list[Any]) -> list[Network]:
+    layout = plan.tiers.layout_for(arrays, anyway=True)
+    steady = [value for value in plan.graph.inputs if value.handle is not None]
+    regions = fuse(
+        plan.steps, layout.known, plan.graph.outputs, settled=layout.settled, steady=steady
+    )
+    return [one for one in regions.values() if isinstance(one, Network)]
+
+
+def check(drawn: Drawn, x: Any) -> None:
+    config.settings.tier = "plan"
+    wanted = drawn.function(tf.constant(x)).numpy()
+    random = np.random.default_rng(0)
+    moved = x * (1 + random.choice([-1, 1], x.shape).astype(np.float32) * np.float32(2**-23))
+    moved = drawn.function(tf.constant(moved)).numpy()
+    config.settings.tier = "compiled"
+    for _ in range(2):
+        found = drawn.function(tf.constant(x)).numpy()
+        assert agreement.difference([wanted], [found], [moved]) is None
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_drawn_networks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
+    drawn = Drawn(seed)
+    check(drawn, drawn.x)
+
+
+def test_most_drawn_networks_are_one_table() -> None:
+    whole = 0
+    for seed in range(40):
+        drawn = Drawn(seed)
+        plan, arrays = arrays_of(drawn.function, drawn.x)
+        whole += len(networks_of(plan, arrays)) == 1
+    assert whole >= 30
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_numbers_that_are_none(seed: int) -> None:
+    drawn = Drawn(1000 + seed)
+    x = drawn.x.copy()
+    flat = x.reshape(-1)
+    places = np.random.default_rng(seed).integers(0, flat.size, 6)
+    flat[places] = [np.nan, np.inf, -np.inf, 1e-42, -0.0, 3e38]
+    config.settings.tier = "plan"
+    wanted = drawn.function(tf.constant(x)).numpy()
+    config.settings.tier = "compiled"
+    found = drawn.function(tf.constant(x)).numpy()
+    # A scale in the weights overflows elsewhere than one behind the sum: NaN and infinities may
+    # only stand where the plan has one or the other.
+    assert np.array_equal(np.isfinite(wanted), np.isfinite(found))
+
+
+def test_an_assignment_is_seen() -> None:
+    drawn = next(one for one in map(Drawn, range(100)) if one.variables)
+    check(drawn, drawn.x)
+    for variable in drawn.variables:
+        variable.assign(variable * 0.5 + 0.1)
+    check(drawn, drawn.x)
+
+
+def _whole() -> tuple[Drawn, Any, list[Any], Network]:
+    """A drawn network whose plan is one table, but for what follows it."""
+    for seed in range(20):
+        drawn = Drawn(seed)
+        plan, arrays = arrays_of(drawn.function, drawn.x)
+        found = networks_of(plan, arrays)
+        if len(found) == 1 and plan.graph.inputs[0] in found[0].cluster.inputs:
+            return drawn, plan, arrays, found[0]
+    raise AssertionError("no drawn network is one table")
+
+
+@pytest.mark.parametrize("layout", ["reversed", "transposed", "unaligned"])
+def test_tensors_that_lie_otherwise(layout: str) -> None:
+    drawn, plan, arrays, network = _whole()
+    x = drawn.x
+    if layout == "reversed":
+        x = np.ascontiguousarray(x[::-1])[::-1]
+    elif layout == "transposed":
+        x = np.ascontiguousarray(x.transpose(3, 1, 2, 0)).transpose(3, 1, 2, 0)
+    else:
+        room = np.empty(x.nbytes + 1, np.uint8)
+        x = room[1:].view(np.float32).reshape(x.shape)
+        x[...] = drawn.x
+    given = dict(zip(plan.graph.inputs, arrays, strict=True))
+    wanted = network([given[value] for value in network.cluster.inputs], [None])
+    given[plan.graph.inputs[0]] = x
+    found = network([given[value] for value in network.cluster.inputs], [None])
+    assert all(np.array_equal(a, b) for a, b in zip(wanted, found, strict=True))
+
+
+def test_threads_that_call_one_network() -> None:
+    drawn = Drawn(5)
+    others = [np.roll(drawn.x, shift, axis=1) for shift in range(4)]
+    wanted = [drawn.function(tf.constant(x)).numpy() for x in others]
+    problems: list[str] = []
+
+    def call(which: int) -> None:
+        for _ in range(40):
+            found = drawn.function(tf.constant(others[which])).numpy()
+            if not np.array_equal(found, wanted[which]):
+                problems.append(f"call {which}")
+
+    threads = [threading.Thread(target=call, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+
+
+def test_shared_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(8):
+        drawn = Drawn(seed)
+        alone = drawn.function(tf.constant(drawn.x)).numpy()
+        monkeypatch.setattr(team, "WORTH_PRODUCTS", 1)
+        plan, _ = arrays_of(drawn.function, drawn.x)
+        drop_plan(plan.graph)
+        shared = drawn.function(tf.constant(drawn.x)).numpy()
+        monkeypatch.undo()
+        config.settings.tier = "compiled"
+        assert agreement.difference([alone], [shared]) is None
