@@ -148,14 +148,13 @@ def test_threads_that_call_one_network() -> None:
     assert not problems
 
 
-def test_shared_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_pieces_give_the_same() -> None:
     for seed in range(8):
         drawn = Drawn(seed)
         alone = drawn.function(tf.constant(drawn.x)).numpy()
-        monkeypatch.setattr(team, "WORTH_PRODUCTS", 1)
         plan, _ = arrays_of(drawn.function, drawn.x)
         drop_plan(plan.graph)
-        shared = drawn.function(tf.constant(drawn.x)).numpy()
-        monkeypatch.undo()
-        config.settings.tier = "compiled"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(team, "WORTH_PRODUCTS", 1)
+            shared = drawn.function(tf.constant(drawn.x)).numpy()
         assert agreement.difference([alone], [shared]) is None
