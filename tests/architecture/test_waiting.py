@@ -11,7 +11,7 @@ LISTED = {
     "test_team.py": (3, "work that takes time is what is measured"),
     "test_servers.py": (1, "that nothing ends"),
     "test_bad_input.py": (5, "clients that send slowly, next to one that goes on"),
-    "test_connections.py": (4, "timeouts of connections"),
+    "test_connections.py": (3, "timeouts of connections"),
     "http_requests.py": (1, "a client that sends slowly"),
     "test_front.py": (2, "a run that takes long"),
     "test_tfserving.py": (1, "a body that is slow"),
