@@ -177,6 +177,21 @@ def exp(x: Any) -> Any:
 
 
 @inlined
+def expm1(x: Any) -> Any:
+    """eˣ - 1, within 3 ulp: near 0 the series, whose digits the difference would lose."""
+    small = x if abs(x) <= T(0.5) else T(0)
+    q = T(1) + small * T(1 / 8)
+    q = T(1) + small * T(1 / 7) * q
+    q = T(1) + small * T(1 / 6) * q
+    q = T(1) + small * T(1 / 5) * q
+    q = T(1) + small * T(1 / 4) * q
+    q = T(1) + small * T(1 / 3) * q
+    q = T(1) + small * T(1 / 2) * q
+    value = small * q if abs(x) <= T(0.5) else exp(x) - T(1)
+    return value if x == x else x
+
+
+@inlined
 def tanh(x: Any) -> Any:
     """The hyperbolic tangent, within 3 ulp."""
     size = abs(x)

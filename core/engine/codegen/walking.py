@@ -329,6 +329,9 @@ def operate(what, to, x, y, count, width):
     elif what == OP_EXP:
         for i in range(count):
             o[i] = exp(a[i])
+    elif what == OP_EXPM1:
+        for i in range(count):
+            o[i] = expm1(a[i])
     elif what == OP_TANH:
         for i in range(count):
             o[i] = tanh(a[i])

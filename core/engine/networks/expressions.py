@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import forms
 from pinnace.engine.networks.layers import Instruction, Operand
+from pinnace.ops.nn.rectifiers import LEAKY_RELU
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.graph.graph import Node
+    from pinnace.ops.opdef import OpDef
 
 _BINARY: dict[type, str] = {
     ast.Add: "ADD",
@@ -25,6 +27,7 @@ _CALLS = {
     "abs": "ABSOLUTE",
     "sqrt": "ROOT",
     "exp": "EXP",
+    "expm1": "EXPM1",
     "tanh": "TANH",
     "erf": "ERF",
     "erfc": "ERFC",
@@ -72,6 +75,22 @@ class _Compilation:
         raise _UnsupportedError
 
 
+def can_be(op: OpDef) -> bool:
+    """Whether an op may have instructions."""
+    return op.fuse is not None or op is LEAKY_RELU
+
+
+def _leaky(
+    node: Node, compilation: _Compilation, x: Operand
+) -> tuple[list[Instruction], Operand] | None:
+    """The larger of a number and its small share, which the op's attribute says."""
+    alpha = float(node.attrs["alpha"])
+    if alpha > 1:
+        return None
+    share = compilation.emit("MULTIPLY", x, Operand("number", None, alpha))
+    return compilation.made, compilation.emit("LARGER", x, share)
+
+
 def instructions_of(
     node: Node, operands: Sequence[Operand], temporary: Callable[[], int]
 ) -> tuple[list[Instruction], Operand] | None:
@@ -82,6 +101,8 @@ def instructions_of(
         operands: its inputs.
         temporary: gives a new one.
     """
+    if node.op is LEAKY_RELU and forms.is_float(node):
+        return _leaky(node, _Compilation({}, temporary), operands[0])
     if forms.template(node) is None:
         return None
     names = [f"x{number}" for number in range(len(operands))]

@@ -74,7 +74,7 @@ PLUS, RECTIFY, CLIP = 2, 4, 8
 # What an instruction of a program does with one or two blocks of numbers.
 OPERATIONS = (
     "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
-    "ROOT", "EXP", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
+    "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
 )  # fmt: skip
 OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
 # Where an operand lies: in a register, at an address, in a tensor.

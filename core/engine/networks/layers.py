@@ -60,6 +60,25 @@ class Window(NamedTuple):
 _ONE_PIXEL = Window()
 
 
+class Phase(NamedTuple):
+    """The pixels of a transposed convolution that the same taps make: a convolution of its own.
+
+    Attributes:
+        window: over what is read, with as many taps as reach these pixels. Its border is negative
+            where it begins inside of the image.
+        first: the first of the pixels, (row, column).
+        every: from one to the next, (down, along).
+        counts: how many, (rows, columns).
+        taps: of the filter, the rows and the columns, in the order of the window's.
+    """
+
+    window: Window
+    first: tuple[int, int]
+    every: tuple[int, int]
+    counts: tuple[int, int]
+    taps: tuple[tuple[int, ...], tuple[int, ...]]
+
+
 class Scaling(NamedTuple):
     """What is done to a product, channel by channel, by values that are steady."""
 
@@ -110,6 +129,7 @@ class Layer:
         program: of an elementwise layer.
         temporaries: of the program.
         channel: the first one it writes, of the `out` that it is a part of.
+        phases: of a transposed convolution, each a row of the table.
     """
 
     kind: str
@@ -126,6 +146,7 @@ class Layer:
     program: list[Instruction] = field(default_factory=list)
     temporaries: int = 0
     channel: int = 0
+    phases: tuple[Phase, ...] = ()
 
     @property
     def number(self) -> int:

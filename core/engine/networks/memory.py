@@ -7,9 +7,10 @@ seen in another shape), it is copied.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Window
+from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -116,12 +117,14 @@ class Memory:
         layers: list[Layer] = []
         seen_otherwise = set(self._reader.roots.values())
         for layer in self._reader.layers:
+            if layer.phases:  # which write every so many pixels
+                seen_otherwise.add(layer.out)
             if layer.kind == "SOFTMAX":  # whose rows lie behind one another
                 seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
         for layer in sorted(self._reader.layers, key=lambda one: one.place):
             if layer.out not in self.storages:
                 self.storages[layer.out] = Storage(self._reader.image(layer.out))
-            border = _needed(layer.window)
+            border = _needed(layer)
             if border != NO_BORDER and layer.kind != "COPY":
                 value = layer.xs[0]
                 storage = self.of(value)
@@ -135,8 +138,17 @@ class Memory:
                     self.copies[layer] = copy
                     made = Layer("COPY", layer.place, layer.node, copy, [value])  # type: ignore[arg-type]
                     layers.append(made)
-            layers.append(layer)
+            layers += self._parts(layer)
         return layers
+
+    def _parts(self, layer: Layer) -> list[Layer]:
+        """The rows of the table that a layer becomes."""
+        if not layer.phases:
+            return [layer]
+        parts = [replace(layer, phases=(one,), window=one.window) for one in layer.phases]
+        if layer in self.copies:
+            self.copies.update(dict.fromkeys(parts, self.copies[layer]))
+        return parts
 
     def _reads(self, layer: Layer) -> list[Hashable]:
         found: list[Hashable] = list(layer.xs)
@@ -176,9 +188,12 @@ class Memory:
         return size
 
 
-def _needed(window: Window) -> Border:
+def _needed(layer: Layer) -> Border:
     """The zeros that must lie around an image; those that do not count need not."""
-    return window.border if window.counts_border else NO_BORDER
+    windows = [phase.window for phase in layer.phases] or [layer.window]
+    borders = [window.border for window in windows if window.counts_border] or [NO_BORDER]
+    above, below, left, right = (max(0, *side) for side in zip(*borders, NO_BORDER, strict=True))
+    return above, below, left, right
 
 
 def kept_borders(memory: Memory) -> Mapping[Hashable, Border]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.expressions import instructions_of
+from pinnace.engine.networks.expressions import can_be, instructions_of
 from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
 from pinnace.engine.networks.layers import (
     NO_BORDER,
@@ -26,6 +26,7 @@ from pinnace.engine.networks.layers import (
     image_of,
     most_alive,
 )
+from pinnace.engine.networks.phases import axis_phases, phases_of
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.joining import CONCAT_V2
@@ -41,7 +42,7 @@ from pinnace.ops.nn.pooling.maxima import MAX_POOL
 from pinnace.ops.nn.pooling.means import AVG_POOL
 from pinnace.ops.nn.rectifiers import RELU, RELU6
 from pinnace.ops.nn.softmaxes import SOFTMAX
-from pinnace.ops.nn.spatial_convolutions import CONV2D
+from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -106,7 +107,7 @@ class Reader:
         found = rule is not None and rule(self, place, node)
         if not found and node.op.view == "reshaped":
             found = self._view(node)
-        if not found and node.op.fuse is not None:
+        if not found and can_be(node.op):
             found = self._elementwise(place, node)
         if found:
             self.members.append(place)
@@ -224,6 +225,35 @@ class Reader:
         return self._add(
             Layer("PRODUCT", place, node, out, [source], weights=weights, window=window)
         )
+
+    def _transposed(self, place: int, node: Node) -> bool:
+        _, weights, x = node.inputs
+        out = node.outputs[0]
+        if not self._is_readable(x) or x in self.padded or not self._is_steady(weights):
+            return False
+        taps = self._shape(weights)
+        attrs = node.attrs
+        if taps is None or len(taps) != 4 or taps[2] != self.sizes[out][-1]:
+            return False
+        if attrs["data_format"] != "NHWC" or any(gap != 1 for gap in attrs["dilations"]):
+            return False
+        steps, _, pads, counts = layouts.placement(
+            self.sizes[out][1:-1], taps[:2], attrs["strides"], attrs["padding"],
+            attrs["explicit_paddings"],
+        )  # fmt: skip
+        if counts != self.sizes[x][1:-1]:
+            return False
+        along = [
+            axis_phases(
+                taps[axis], steps[axis], pads[axis][0], self.sizes[out][1 + axis], counts[axis]
+            )
+            for axis in (0, 1)
+        ]
+        if any(one is None for one in along):
+            return False
+        layer = Layer("PRODUCT", place, node, out, [x], weights=weights)
+        layer.phases = phases_of(along[0] or [], along[1] or [], (steps[0], steps[1]))
+        return self._add(layer)
 
     def _depthwise(self, place: int, node: Node) -> bool:
         x, weights = node.inputs
@@ -483,6 +513,7 @@ def _tensors(layer: Layer) -> list[Value]:
 
 _RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     CONV2D: Reader._convolution,
+    CONV2D_BACKPROP_INPUT: Reader._transposed,
     DEPTHWISE_CONV2D: Reader._depthwise,
     MAT_MUL: Reader._matrix,
     MAX_POOL: lambda reader, place, node: reader._pooled(place, node, "MAXIMUM"),

@@ -146,7 +146,8 @@ class Table:
         taps_down, taps_along = window.taps
         above, _, left, _ = window.border
         storages = [self._memory.of(key) for key in (source, layer.out, *_added(layer))]
-        if window.is_one and not any(any(one.border) for one in storages):
+        is_plain = window.is_one and not layer.phases
+        if is_plain and not any(any(one.border) for one in storages):
             row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
         else:
             row |= {"IMAGES": y.batch, "ROWS_": y.height, "COLUMNS": y.width}
@@ -164,12 +165,18 @@ class Table:
             "BIAS": form.bias.ctypes.data,
         }
         self._border(layer, row)
+        first, every = (0, 0), (1, 1)
+        if layer.phases:
+            (phase,) = layer.phases
+            first, every = phase.first, phase.every
+            row |= {"ROWS_": phase.counts[0], "COLUMNS": phase.counts[1]}
+            row |= {"Y_ROW": every[0] * y_row, "Y_STEP": every[1] * width}
         self._address(number, "X", source, -(above * x_row + left * channels))
-        self._address(number, "Y", layer.out)
+        self._address(number, "Y", layer.out, first[0] * y_row + first[1] * width)
         if layer.added is not None:
             _, z_image, z_row = self._image(layer.added)
-            row |= {"Z_IMAGE": z_image, "Z_ROW": z_row, "Z_STEP": width}
-            self._address(number, "Z", layer.added)
+            row |= {"Z_IMAGE": z_image, "Z_ROW": every[0] * z_row, "Z_STEP": every[1] * width}
+            self._address(number, "Z", layer.added, first[0] * z_row + first[1] * width)
         row["ACROSS"] = 1
         row["SECTION_DOWN"] = gap_down * x_row
         row["SECTIONS"] = taps_down

@@ -50,7 +50,8 @@ def pack(layer: Layer, steady: Evaluation, versions: Sequence[tuple[int, int]]) 
         versions: of the network's variables, and which they are.
     """
     scalings = tuple(id(value) for one in layer.scalings for value in one.values)
-    key = (id(layer.node), scalings, layer.is_transposed, *versions)
+    taps = [phase.taps for phase in layer.phases]
+    key = (id(layer.node), scalings, layer.is_transposed, *taps, *versions)
     with _lock:
         found = _packed.get(key)
         if found is None:
@@ -63,6 +64,10 @@ def _made(layer: Layer, steady: Evaluation) -> Packed:
     matrix = steady.of(layer.weights)
     if layer.kind == "CHANNELWISE":
         matrix = matrix.reshape(-1, matrix.shape[2])
+    elif layer.phases:
+        rows, columns = layer.phases[0].taps
+        taps = matrix[np.ix_(rows, columns)].swapaxes(2, 3)
+        matrix = taps.reshape(-1, taps.shape[-1])
     else:
         matrix = matrix.T if layer.is_transposed else matrix.reshape(-1, matrix.shape[-1])
     factor, bias = _scale(layer.scalings, steady, matrix.shape[1])

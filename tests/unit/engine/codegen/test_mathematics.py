@@ -25,6 +25,7 @@ FUNCTIONS: dict[str, tuple[Any, float, float, float]] = {
     "tanh": (np.tanh, -12, 12, 3),
     "erf": (special.erf, -5, 5, 8),
     "erfc": (special.erfc, -5, 9, 16),
+    "expm1": (np.expm1, -5, 5, 3),
 }
 ENDS = np.array([np.nan, np.inf, -np.inf, 0, 200, -200], np.float32)
 

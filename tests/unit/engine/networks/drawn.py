@@ -16,6 +16,9 @@ _ACTIVATIONS = [
     tf.tanh,
     tf.sigmoid,
     lambda x: tf.nn.gelu(x),
+    tf.nn.elu,
+    tf.nn.selu,
+    tf.nn.leaky_relu,
     lambda x: tf.nn.relu6(x + 3.0) * x * (1.0 / 6.0),
     lambda x: tf.maximum(x * 0.1, x),
     lambda x: tf.abs(x) - tf.sqrt(tf.square(x) + 1.0),
@@ -73,6 +76,7 @@ class Drawn:
 
     def _layer(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         makers = [self._conv, self._conv, self._depthwise, self._pool, self._branch, self._squeeze]
+        makers += [self._transposed]
         made = self._pick(*makers)(shape)
         probe = made(tf.zeros(shape))
         self._steps.append(made)
@@ -159,6 +163,24 @@ class Drawn:
             made = tf.nn.depthwise_conv2d(
                 pad(x), weights, strides, padding, dilations=[dilation, dilation]
             )
+            return after(made)
+
+        return run
+
+    def _transposed(self, shape: tuple[int, ...]) -> Any:
+        step = [int(n) for n in self._random.integers(1, 4, 2)]
+        taps = [one + int(self._random.integers(0, 4)) for one in step]
+        outputs = int(self._pick(1, 5, 16, 33))
+        padding = self._pick("SAME", "VALID")
+        weights = self._weight(*taps, outputs, shape[-1])
+        sizes = [
+            size * by if padding == "SAME" else (size - 1) * by + count
+            for size, by, count in zip(shape[1:3], step, taps, strict=True)
+        ]
+        after = self._after(outputs)
+
+        def run(x: Any) -> Any:
+            made = tf.nn.conv2d_transpose(x, weights, [shape[0], *sizes, outputs], step, padding)
             return after(made)
 
         return run
