@@ -20,14 +20,14 @@ class AxisPhase(NamedTuple):
 
     Attributes:
         first: the first pixel.
-        count: how many.
+        pixels: how many.
         taps: of the filter, in the order in which they meet what is read.
         before: zeros that its windows need before the image; negative if they begin inside.
         after: zeros behind it.
     """
 
     first: int
-    count: int
+    pixels: int
     taps: tuple[int, ...]
     before: int
     after: int
@@ -74,7 +74,7 @@ def phases_of(
             Window(taps=(len(a.taps), len(b.taps)), border=(a.before, a.after, b.before, b.after)),
             (a.first, b.first),
             steps,
-            (a.count, b.count),
+            (a.pixels, b.pixels),
             (a.taps, b.taps),
         )
         for a in down

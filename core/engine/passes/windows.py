@@ -1,0 +1,233 @@
+"""Zeros around images, and pixels taken by remainders, become part of the convolutions behind them.
+
+`Pad` before a convolution is its padding. A convolution between `SpaceToBatchND` and
+`BatchToSpaceND` is a dilated one, which is how TensorFlow writes those of one axis and many of two.
+With one spatial axis, `ExpandDims` and `Squeeze` stand between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
+from pinnace.graph.walk import ordered, users
+from pinnace.ops.array.padding import PAD, PAD_V2
+from pinnace.ops.array.reshaping import EXPAND_DIMS, SQUEEZE
+from pinnace.ops.array.space_depth import BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND
+from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
+from pinnace.ops.nn.spatial_convolutions import CONV2D
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Array
+
+    # The one node that takes a value; None if it is a result, or several do.
+    Single = Callable[[Value], Node | None]
+
+_CONVOLUTIONS = frozenset({CONV2D, DEPTHWISE_CONV2D})
+
+
+@dataclass(eq=False)
+class _Match:
+    """A convolution with what stands around it.
+
+    Attributes:
+        convolution: the node.
+        source: what is read in the end.
+        expand: gives one spatial axis a second.
+        squeeze: takes it away again.
+        pads: zeros before and after, for both spatial axes.
+        gaps: dilations of both.
+        last: the node whose result this is.
+        gone: nodes that are not needed any more.
+    """
+
+    convolution: Node
+    source: Value
+    expand: Node | None = None
+    squeeze: Node | None = None
+    pads: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0), (0, 0)])
+    gaps: tuple[int, int] = (1, 1)
+    last: Node = field(init=False)
+    gone: list[Node] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.last = self.convolution
+
+
+def windowed(graph: Graph) -> Graph:
+    """The same program, with padding and dilation where they can be in the convolutions.
+
+    Args:
+        graph: without calls.
+    """
+    takers = users(graph.nodes)
+    kept = set(graph.outputs)
+
+    def single(value: Value) -> Node | None:
+        """The one node that takes a value."""
+        found = takers.get(value, ())
+        return found[0] if len(found) == 1 and value not in kept else None
+
+    matches = {}
+    for node in graph.nodes:
+        if node.op in _CONVOLUTIONS and not node.controls:
+            match = _match(node, single)
+            if match is not None:
+                matches[match.last] = match
+    if not matches:
+        return graph
+    gone = {node for match in matches.values() for node in match.gone}
+    copy = Copy(GraphBuilder(graph.name))
+    copy.inputs(graph)
+    arguments = {value.node for value in graph.inputs}
+    for node in ordered(graph):
+        if node in matches:
+            _write(matches[node], copy)
+        elif node in gone:
+            copy.nodes[node] = ()
+        elif node not in arguments:
+            copy.node(node)
+    copy.outputs(graph)
+    return copy.target.finish()
+
+
+def _match(node: Node, single: Single) -> _Match | None:
+    """What can go into a convolution; None if nothing can."""
+    attrs = node.attrs
+    if attrs["data_format"] != "NHWC" or attrs["padding"] not in {"VALID", "EXPLICIT"}:
+        return None
+    match = _Match(node, node.inputs[0])
+    if attrs["padding"] == "EXPLICIT":
+        given = attrs["explicit_paddings"]
+        match.pads = [(given[2], given[3]), (given[4], given[5])]
+    match.gaps = (attrs["dilations"][1], attrs["dilations"][2])
+    _take_expansion(match, single)
+    is_dilated = _take_blocks(match, single)
+    is_padded = _take_pad(match, single)
+    return match if is_dilated or is_padded else None
+
+
+def _only(match: _Match, single: Single) -> Node | None:
+    """The node that makes the source, if the match alone takes it."""
+    node = match.source.node
+    alone = single(match.source) is not None
+    return node if alone and not node.controls and len(node.outputs) == 1 else None
+
+
+def _take_expansion(match: _Match, single: Single) -> None:
+    """One spatial axis that became two for the convolution."""
+    node = _only(match, single)
+    if node is None or node.op is not EXPAND_DIMS or node.inputs[0].shape.rank != 3:
+        return
+    axis = constant_of(node.inputs[1])
+    if axis is not None and int(np.reshape(axis, ())) in {1, -3} and match.pads[0] == (0, 0):
+        match.expand, match.source = node, node.inputs[0]
+        match.gone.append(node)
+
+
+def _take_blocks(match: _Match, single: Single) -> bool:
+    """Whether pixels were taken by their remainders, and put back behind the convolution."""
+    node = _only(match, single)
+    convolution = match.convolution
+    if node is None or node.op is not SPACE_TO_BATCH_ND or match.gaps != (1, 1):
+        return False
+    if any(step != 1 for step in convolution.attrs["strides"]):
+        return False
+    # The op refuses sizes that the blocks do not divide: only where they are known to fit.
+    if match.pads != [(0, 0), (0, 0)] or None in (node.inputs[0].shape.dims or (None,))[1:-1]:
+        return False
+    after = single(convolution.outputs[0])
+    squeeze = None
+    if match.expand is not None:
+        if after is None or after.op is not SQUEEZE or after.controls:
+            return False
+        if tuple(after.attrs["squeeze_dims"]) not in {(1,), (-3,)}:
+            return False
+        squeeze, after = after, single(after.outputs[0])
+    if after is None or after.op is not BATCH_TO_SPACE_ND or after.controls:
+        return False
+    sizes = [constant_of(value) for value in (*node.inputs[1:], *after.inputs[1:])]
+    if any(one is None for one in sizes):
+        return False
+    axes = 1 if match.expand is not None else 2
+    if not _take_sizes(match, axes, [np.asarray(one) for one in sizes]):
+        return False
+    match.source = node.inputs[0]
+    match.squeeze, match.last = squeeze, after
+    match.gone += [node, convolution, *([] if squeeze is None else [squeeze])]
+    return True
+
+
+def _take_sizes(match: _Match, axes: int, sizes: list[Array]) -> bool:
+    """Dilation and padding of blocks.
+
+    Args:
+        match: the convolution.
+        axes: spatial ones.
+        sizes: blocks and padding of the one op, blocks and crops of the other.
+    """
+    block, pads, back, crops = sizes
+    if len(block) != axes or not np.array_equal(block, back):
+        return False
+    kept = [(int(p) - int(c), int(q) - int(d)) for (p, q), (c, d) in zip(pads, crops, strict=True)]
+    if any(side < 0 for pair in kept for side in pair):
+        return False
+    gaps = [int(one) for one in block]
+    match.gaps = (gaps[0], gaps[1]) if axes == 2 else (1, gaps[0])
+    match.pads = kept if axes == 2 else [(0, 0), *kept]
+    return True
+
+
+def _take_pad(match: _Match, single: Single) -> bool:
+    """Whether zeros were put around the images."""
+    node = _only(match, single)
+    if node is None or node.op not in {PAD, PAD_V2}:
+        return False
+    pads = constant_of(node.inputs[1])
+    value = constant_of(node.inputs[2]) if node.op is PAD_V2 else np.float32(0)
+    axes = 1 if match.expand is not None else 2
+    if pads is None or value is None or value != 0 or np.shape(pads) != (axes + 2, 2):
+        return False
+    if pads[0].any() or pads[-1].any() or (pads < 0).any():
+        return False
+    own = [(int(before), int(after)) for before, after in pads[1:-1]]
+    if axes == 1:
+        own = [(0, 0), *own]
+    match.pads = [(a + c, b + d) for (a, b), (c, d) in zip(match.pads, own, strict=True)]
+    match.source = node.inputs[0]
+    match.gone.append(node)
+    return True
+
+
+def _write(match: _Match, copy: Copy) -> None:
+    """The convolution by itself, in the place of the match's last node."""
+    convolution, last = match.convolution, match.last
+    target = copy.target
+    value = copy.values[match.source]
+    if match.expand is not None:
+        inputs = [value, copy.values[match.expand.inputs[1]]]
+        value = target.add(EXPAND_DIMS, inputs, match.expand.attrs, match.expand.name).outputs[0]
+    (above, below), (left, right) = match.pads
+    attrs = {
+        **convolution.attrs,
+        "padding": "EXPLICIT",
+        "explicit_paddings": (0, 0, above, below, left, right, 0, 0),
+        "dilations": (1, *match.gaps, 1),
+    }
+    filters = copy.values[convolution.inputs[1]]
+    made = target.add(convolution.op, [value, filters], attrs, convolution.name)
+    made.source = convolution.source
+    if match.squeeze is not None:
+        made = target.add(SQUEEZE, [made.outputs[0]], match.squeeze.attrs, match.squeeze.name)
+    here, there = last.outputs[0], made.outputs[0]
+    if there.spec.shape.rank is None:
+        there.spec = TensorSpec.of(here.shape, here.dtype)
+    copy.values[here] = there
+    copy.nodes[last] = (made,)

@@ -1,0 +1,108 @@
+"""Padding and dilation in convolutions: the plan computes what the ops compute one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.engine.build import plan_of
+from pinnace.framework.errors import InvalidArgumentError
+
+
+def ops_of(function: Any, x: Any) -> list[str]:
+    concrete = function.get_concrete_function(tf.constant(x))
+    return [step.node.op.name for step in plan_of(concrete.graph).steps]
+
+
+def check(run: Any, x: Any) -> list[str]:
+    """The plan's ops; its answer is the eager one.
+
+    Sums have up to 60 terms around 1, in another order: 60 units of the last place.
+    """
+    function = tf.function(run)
+    for wanted, found in zip([run(tf.constant(x))], [function(tf.constant(x))], strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=0, atol=60 * 2.0**-22)
+    return ops_of(function, x)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_drawn_convolutions(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    axes = int(random.integers(1, 3))
+    block = [int(n) for n in random.integers(1, 4, axes)]
+    taps = [int(n) for n in random.integers(1, 4, axes)]
+    sizes = [int(n) for n in random.integers(6, 14, axes)]
+    x = random.standard_normal((2, *sizes, 3)).astype(np.float32)
+    filters = random.standard_normal((*taps, 3, 5)).astype(np.float32)
+    before = random.integers(0, 3, (axes, 2)).tolist()
+    # As TensorFlow does: so many more zeros that blocks fit, taken away again.
+    pads = random.integers(0, 3, (axes, 2)).tolist()
+    crops = []
+    for axis in range(axes):
+        whole = sizes[axis] + sum(before[axis]) + sum(pads[axis])
+        rest = -whole % block[axis]
+        pads[axis][1] += rest
+        crops.append([0, rest])
+        reach = (taps[axis] - 1) * block[axis] + 1
+        if (whole + rest - reach) < rest + 1:
+            pytest.skip("nothing is left")  # drawn too small: another seed has one
+
+    def run(x: Any) -> Any:
+        x = tf.pad(x, [[0, 0], *before, [0, 0]])
+        x = tf.space_to_batch(x, block, pads)
+        x = (tf.nn.conv1d if axes == 1 else tf.nn.conv2d)(x, filters, 1, "VALID")
+        return tf.batch_to_space(x, block, crops) * 2.0
+
+    ops = check(run, x)
+    assert not {"Pad", "SpaceToBatchND", "BatchToSpaceND"} & set(ops)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("depthwise", [False, True])
+def test_padding_goes_into_the_window(stride: int, depthwise: bool) -> None:
+    random = np.random.default_rng(0)
+    x = random.standard_normal((2, 9, 8, 4)).astype(np.float32)
+    filters = random.standard_normal((3, 3, 4, 1 if depthwise else 6)).astype(np.float32)
+
+    def run(x: Any) -> Any:
+        x = tf.pad(x, [[0, 0], [1, 2], [0, 1], [0, 0]])
+        if depthwise:
+            return tf.nn.depthwise_conv2d(x, filters, [1, stride, stride, 1], "VALID")
+        return tf.nn.conv2d(x, filters, stride, "VALID")
+
+    assert "Pad" not in check(run, x)
+
+
+def test_what_others_need_stays() -> None:
+    filters = np.ones((3, 3, 2, 2), np.float32)
+    x = np.arange(2 * 5 * 5 * 2, dtype=np.float32).reshape(2, 5, 5, 2) / 50
+
+    def padded_twice(x: Any) -> Any:
+        y = tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])
+        return tf.nn.conv2d(y, filters, 1, "VALID") + tf.reduce_sum(y)
+
+    def padded_with_ones(x: Any) -> Any:
+        y = tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], constant_values=1.0)
+        return tf.nn.conv2d(y, filters, 1, "VALID")
+
+    def padded_batch(x: Any) -> Any:
+        return tf.nn.conv2d(tf.pad(x, [[1, 0], [1, 1], [1, 1], [0, 0]]), filters, 1, "VALID")
+
+    for run in (padded_twice, padded_with_ones, padded_batch):
+        assert {"Pad", "PadV2"} & set(check(run, x))
+
+
+def test_sizes_that_blocks_do_not_divide_are_refused_as_before() -> None:
+    filters = np.ones((2, 3, 3), np.float32)
+
+    @tf.function(input_signature=[tf.TensorSpec((1, None, 3))])
+    def f(x: Any) -> Any:
+        x = tf.space_to_batch(x, [2], [[0, 0]])
+        return tf.batch_to_space(tf.nn.conv1d(x, filters, 1, "VALID"), [2], [[0, 0]])
+
+    assert f(np.ones((1, 8, 3), np.float32)).shape == (1, 6, 3)
+    with pytest.raises(InvalidArgumentError):
+        f(np.ones((1, 7, 3), np.float32))
