@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# Workspaces kept for calls that run at once.
-_SPARE = 4
+# Workspaces kept for calls that run at once, and bytes of those beyond the first.
+_SPARE, _MOST_SPARE_BYTES = 4, 1 << 28
 
 
 class Part:
@@ -137,7 +137,9 @@ class Network:
             [array.ctypes.data for array in given], [array.ctypes.data for array in results]
         )
         self._run(workspace)
-        if workspace.form is self._form and len(self._spare) < _SPARE:
+        kept = len(self._spare)
+        fits = 4 * self._memory.size * kept <= _MOST_SPARE_BYTES
+        if workspace.form is self._form and kept < _SPARE and fits:
             self._spare.append(workspace)
         for number, same in enumerate(self._same):
             if same != number:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.graph.graph import constant_of
+from pinnace.graph.graph import FunctionRef, Graph, constant_of
 from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
@@ -22,11 +22,22 @@ _HARMLESS = frozenset({None, "read", "random"})
 
 
 def keep_weights(steps: Sequence[Step]) -> bool:
-    """Whether nothing in a plan can assign to a variable."""
-    return all(
-        step.node.op.effect in _HARMLESS and step.node.op.runs is None and not step.node.op.reaches
-        for step in steps
-    )
+    """Whether nothing in a plan, or in a function that it runs, can assign to a variable."""
+    pending = [[step.node for step in steps]]
+    seen: set[Graph] = set()
+    while pending:
+        for node in pending.pop():
+            op = node.op
+            reached = op.reaches(node.attrs) if callable(op.reaches) else op.reaches
+            if reached == "Python" or (op.effect not in _HARMLESS and not op.traceless):
+                return False
+            for value in node.attrs.values():
+                for one in value if isinstance(value, tuple) else (value,):
+                    # Each once: functions may call one another billions of times.
+                    if isinstance(one, FunctionRef) and one.graph not in seen:
+                        seen.add(one.graph)
+                        pending.append(list(one.graph.nodes))
+    return True
 
 
 def find_steady(steps: Sequence[Step], variables: Collection[Value]) -> set[Value]:

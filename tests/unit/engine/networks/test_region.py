@@ -158,3 +158,38 @@ def test_shared_pieces_give_the_same() -> None:
             patch.setattr(team, "WORTH_PRODUCTS", 1)
             shared = drawn.function(tf.constant(drawn.x)).numpy()
         assert agreement.difference([alone], [shared]) is None
+
+
+@pytest.mark.parametrize("kind", ["nothing", "assertion", "loop", "assignment", "Python", "nested"])
+def test_weights_that_a_plan_may_change_are_not_packed(kind: str) -> None:
+    weights = tf.Variable(np.ones((3, 3, 4, 4), np.float32) / 36)
+    x = np.random.default_rng(0).standard_normal((1, 9, 9, 4)).astype(np.float32)
+
+    def again(i: Any, y: Any) -> Any:
+        if kind == "nested":
+            weights.assign(weights * 1.25)
+        return i + 1, y * 0.5
+
+    @tf.function
+    def run(x: Any) -> Any:
+        if kind == "assertion":
+            tf.debugging.assert_less(tf.reduce_max(x), 1e6)
+        for _ in range(3):
+            x = tf.nn.conv2d(x, weights, 1, "SAME")
+            if kind == "assignment":
+                weights.assign(weights * 1.5)
+            elif kind == "Python":
+                tf.py_function(lambda: weights.assign(weights * 2.0), [], [])
+        if kind in {"loop", "nested"}:
+            _, x = tf.while_loop(lambda i, y: i < 3, again, [tf.constant(0), x])
+            x = tf.nn.conv2d(x, weights, 1, "SAME")
+        return x
+
+    plan, arrays = arrays_of(run, x)
+    assert bool(networks_of(plan, arrays)) == (kind in {"nothing", "assertion", "loop"})
+    config.settings.tier = "plan"
+    wanted = run(tf.constant(x)).numpy()
+    weights.assign(np.ones((3, 3, 4, 4), np.float32) / 36)
+    config.settings.tier = "compiled"
+    found = run(tf.constant(x)).numpy()
+    assert agreement.difference([wanted], [found]) is None
