@@ -99,8 +99,7 @@ class _Search:
         members = set(reader.members)
         for padded in reader.padded:
             if any(at not in members for at in self._uses.get(padded, ())):
-                # A layer of another network reads it: the step stays.
-                members -= {at for at in members if self._steps[at].node is padded.node}
+                reader.write_padded(padded)  # a layer of another network reads it
         outputs = [
             value
             for place in sorted(members)

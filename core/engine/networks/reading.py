@@ -320,6 +320,13 @@ class Reader:
         self.padded[out] = (x, (above, below, left, right))
         return True
 
+    def write_padded(self, value: Value) -> None:
+        """Have a layer for zeros around images, which the windows that read them do not need."""
+        x, border = self.padded[value]
+        place = next(at for at in self.members if self._steps[at].node is value.node)
+        window = Window(border=border)
+        self.layers.append(Layer("COPY", place, value.node, value, [x], window=window))
+
     def _reads_windows(self, place: int, value: Value) -> bool:
         """Whether a step will be a layer with windows over this value."""
         if place < 0:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.engine.networks import fields
 from pinnace.engine.networks.fields import PLACE
-from pinnace.engine.networks.layers import Image, image_of
+from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
 from pinnace.engine.networks.weighing import aligned
 
 if TYPE_CHECKING:
@@ -313,8 +313,14 @@ class Table:
             "WIDTH": x.channels,
         }
         self._border(layer, row)
+        offset = layer.channel
+        if layer.window.border != NO_BORDER:  # zeros that are part of what is made
+            above, below, left, right = layer.window.border
+            row |= {"IMAGES": x.batch, "ROWS_": x.height, "COLUMNS": x.width}
+            row |= {"ABOVE": above, "BELOW": below, "LEFT": left, "RIGHT": right}
+            offset = above * y_row + left * y.channels
         self._address(number, "X", layer.xs[0])
-        self._address(number, "Y", layer.out, layer.channel)
+        self._address(number, "Y", layer.out, offset)
         if layer.channel:  # the first part of what is joined clears the border
             row |= dict.fromkeys(("ABOVE", "BELOW", "LEFT", "RIGHT"), 0)
         row["PIECES"] = min(self._pieces(x.pixels * x.channels, _PIECE_NUMBERS), x.batch * x.height)

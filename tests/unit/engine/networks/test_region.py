@@ -181,7 +181,7 @@ def test_weights_that_a_plan_may_change_are_not_packed(kind: str) -> None:
             elif kind == "Python":
                 tf.py_function(lambda: weights.assign(weights * 2.0), [], [])
         if kind in {"loop", "nested"}:
-            _, x = tf.while_loop(lambda i, y: i < 3, again, [tf.constant(0), x])
+            _, x = tf.while_loop(lambda i, _: i < 3, again, [tf.constant(0), x])
             x = tf.nn.conv2d(x, weights, 1, "SAME")
         return x
 
@@ -193,3 +193,28 @@ def test_weights_that_a_plan_may_change_are_not_packed(kind: str) -> None:
     config.settings.tier = "compiled"
     found = run(tf.constant(x)).numpy()
     assert agreement.difference([wanted], [found]) is None
+
+
+def test_zeros_that_another_network_reads_are_written() -> None:
+    filters = np.random.default_rng(0).standard_normal((3, 3, 8, 8)).astype(np.float32) / 9
+    x = np.random.default_rng(1).standard_normal((2, 7, 6, 8)).astype(np.float32)
+
+    @tf.function
+    def run(x: Any) -> Any:
+        x = tf.nn.conv2d(tf.nn.conv2d(x, filters, 1, "SAME"), filters, 1, "SAME")
+        # Max pools take the zeros for numbers, so these stay a step of their own.
+        padded = tf.pad(x, [[0, 0], [2, 1], [0, 3], [0, 0]])
+        a = tf.nn.max_pool2d(padded, 3, 1, "VALID")
+        b = tf.reverse(tf.nn.conv2d(x, filters, 1, "SAME"), [1])  # which no network does
+        c = tf.nn.max_pool2d(padded, 2, 2, "VALID")
+        c = tf.nn.conv2d(tf.nn.conv2d(c, filters, 1, "SAME"), filters, 1, "SAME")
+        return a, b, c
+
+    plan, arrays = arrays_of(run, x)
+    assert len(networks_of(plan, arrays)) >= 2
+    config.settings.tier = "plan"
+    wanted = [one.numpy() for one in run(tf.constant(x))]
+    config.settings.tier = "compiled"
+    for _ in range(2):
+        found = [one.numpy() for one in run(tf.constant(x))]
+        assert agreement.difference(wanted, found) is None
